@@ -1,0 +1,84 @@
+//! Named tensors, the same names for every architecture and file format.
+use std::fmt;
+
+/// A parameter of a decoder, by role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Parameter {
+    /// Embedding table, `[vocab, hidden]`.
+    Embedding,
+    /// Scale of the norm before the head, `[hidden]`.
+    FinalNorm,
+    /// Its offset (layer norm only), `[hidden]`.
+    FinalNormBias,
+    /// Output head, `[vocab, hidden]`; absent when tied.
+    Head,
+    /// Its bias, `[vocab]`.
+    HeadBias,
+    /// A parameter of layer `.0`.
+    Layer(usize, LayerParameter),
+}
+
+/// A parameter of one layer. Projections are `[out, in]`, norms and biases `[out]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LayerParameter {
+    AttentionNorm,
+    AttentionNormBias,
+    Query,
+    QueryBias,
+    Key,
+    KeyBias,
+    Value,
+    ValueBias,
+    Output,
+    OutputBias,
+    /// `[head_dim]`
+    QueryNorm,
+    /// `[head_dim]`
+    KeyNorm,
+    /// Sandwich layout: after attention, before the residual sum.
+    PostAttentionNorm,
+    /// Before the feed-forward block (absent in the parallel layout).
+    MlpNorm,
+    MlpNormBias,
+    /// Sandwich layout: after the feed-forward block, before the residual sum.
+    PostMlpNorm,
+    Gate,
+    GateBias,
+    Up,
+    UpBias,
+    Down,
+    DownBias,
+    /// Mixture: `[experts, hidden]`
+    Router,
+    ExpertGate(usize),
+    ExpertUp(usize),
+    ExpertDown(usize),
+}
+
+/// A tensor's values, row-major, in the precision of the file where that is a plain float, else dequantised to f32.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tensor {
+    /// Sizes, outermost first; one or two of them.
+    pub shape: Vec<usize>,
+    /// The values.
+    pub values: Values,
+}
+
+/// Values of a tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    F32(Vec<f32>),
+    /// Bit patterns of bfloat16.
+    Bf16(Vec<u16>),
+    /// Bit patterns of IEEE half precision.
+    F16(Vec<u16>),
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Parameter::Layer(i, p) => write!(f, "layer {i} {p:?}"),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Engines: requests in, completions out. An engine knows requests, not suites or items.
+
+mod api;
+mod request;
+
+pub use api::{Card, Engine, EngineError, Rejected, Statistics};
+pub use request::{
+    Completion, Event, FinishReason, Input, Logprobs, Message, Request, RequestId, Sampling, SamplingKey, Timings,
+    TokenLogprobs,
+};

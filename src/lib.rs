@@ -1,0 +1,9 @@
+//! `earnest` evaluates the numerical reasoning of open-weight language models on one machine: it loads a pinned
+//! checkpoint itself, asks it thousands of questions through a continuous-batching engine, scores the answers exactly
+//! and says what the numbers do and do not show.
+//!
+//! The modules, in the order a sample walks through them (`docs/architecture.md` has the picture):
+
+pub mod checkpoint;
+pub mod suite;
+pub mod engine;

@@ -1,0 +1,61 @@
+//! A question with its exact answer.
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Stable and unique within the suite: the same question under the same options always has the same id.
+    pub id: String,
+    /// The task it belongs to.
+    pub task: String,
+    /// Items with the same cluster are not independent (same template, same source question); the statistics know.
+    pub cluster: String,
+    /// Numbers and labels that analyses use, e.g. `length`.
+    pub covariates: BTreeMap<String, serde_json::Value>,
+    /// The pieces of the prompt.
+    pub segments: Segments,
+    /// The exact answer, in the suite's canonical form.
+    pub gold: String,
+    /// How many tokens a model may generate.
+    pub budget: Budget,
+    /// The completion ends before the first of these strings.
+    pub stop_strings: Vec<String>,
+}
+
+/// The pieces of a prompt, before `prompt` turns them into text and token ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segments {
+    /// A system message.
+    pub system: Option<String>,
+    /// Worked examples.
+    pub shots: Vec<Shot>,
+    /// The question itself.
+    pub question: String,
+    /// The exact raw text, where a suite prescribes every byte; without it, raw prompts join the pieces by newlines.
+    pub raw: Option<String>,
+}
+
+/// A worked example.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shot {
+    pub question: String,
+    pub answer: String,
+}
+
+impl Segments {
+    /// A bare question.
+    pub fn question(text: impl Into<String>) -> Self {
+        Segments { question: text.into(), ..Segments::default() }
+    }
+}
+
+/// Token budgets for generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// For ordinary models.
+    pub answer: usize,
+    /// For models that think first.
+    pub thinking: usize,
+}

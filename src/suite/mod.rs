@@ -1,0 +1,37 @@
+//! Suites: what is asked and what counts as right. One folder a paper; no I/O.
+
+mod item;
+mod verdict;
+
+pub use item::{Budget, Item, Segments, Shot};
+pub use verdict::{Answered, Interval, Scored, Series, Summary, SummaryRow, Verdict};
+
+/// A source of questions with exact answers, and the rules to judge completions.
+pub trait Suite: Send + Sync {
+    /// The name on the command line, e.g. `arithmetic-bench`.
+    fn name(&self) -> &'static str;
+
+    /// Version of the suite's items and scoring; a change that moves a score changes it.
+    fn version(&self) -> &'static str;
+
+    /// The options that determine the items, as they go into the manifest.
+    fn options(&self) -> serde_json::Value;
+
+    /// The items, lazily and always the same for the same options. Any beginning of the sequence is balanced: items
+    /// come round-robin over tasks, then lengths, then repetitions, so `--limit N` is `take(N)`.
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_>;
+
+    /// Number of items.
+    fn len(&self) -> usize;
+
+    /// True if there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Judges a completion. Pure: the same arguments give the same verdict, so stored completions can be scored again.
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Verdict;
+
+    /// Turns judged samples into tables and series with intervals.
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary;
+}
