@@ -2,6 +2,7 @@
 
 mod api;
 mod request;
+pub mod native;
 
 pub use api::{Card, Engine, EngineError, Rejected, Statistics};
 pub use request::{
