@@ -59,7 +59,11 @@ pub(super) fn score(item: &Item, answered: &Answered<'_>) -> Verdict {
     let mut metric = |name: &str, value: f64| verdict.metrics.insert(name.to_owned(), value);
     metric("digit_match", digit_match);
     metric("length_error", length_error);
-    metric("distinct_candidates", distinct(&text, expected.shape(), &operands) as f64);
+    // In a repeated `a-b` the second operand reads as a negative number. An operand that is the answer is a candidate.
+    let negated: Vec<String> = operands.iter().map(|operand| format!("-{operand}")).collect();
+    let known = operands.iter().copied().chain(negated.iter().map(String::as_str));
+    let known: Vec<&str> = known.filter(|number| *number != expected.text()).collect();
+    metric("distinct_candidates", distinct(&text, expected.shape(), &known) as f64);
     metric("thinking", f64::from(parts.has_thinking));
     // An item without recorded operands has no echo, neither present nor absent.
     if !operands.is_empty() {
@@ -235,6 +239,14 @@ mod tests {
             let got = ["digit_match", "length_error", "distinct_candidates", "echo"].map(|name| metrics[name]);
             assert_eq!(got, [digit_match, length_error, candidates, echo], "{completion}");
         }
+    }
+
+    #[test]
+    fn operands_are_candidates_only_where_they_are_the_answer() {
+        let candidates = |item: &Item, completion| verdict(item, completion).metrics["distinct_candidates"];
+        assert_eq!(candidates(&item(Task::Sub, "47", Some("95")), "47-95=-48"), 1.0);
+        assert_eq!(candidates(&item(Task::Copy, "47", None), "47"), 1.0);
+        assert_eq!(candidates(&item(Task::Mul1, "47", Some("1")), "47*1 = 47"), 1.0);
     }
 
     #[test]
