@@ -170,6 +170,7 @@ impl PrefixTree {
     }
 
     /// Number of nodes (without the roots).
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.nodes.len() - self.vacant.len() - 2
     }
