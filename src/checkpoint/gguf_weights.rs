@@ -95,10 +95,12 @@ pub(super) fn rope_tensors(file: &GgufFile) -> Result<RopeTensors, CheckpointErr
 impl GgufWeights {
     /// Checks that every parameter of `config` is there in its shape, and that there is no tensor besides.
     pub(super) fn new(
-        file: GgufFile,
+        mut file: GgufFile,
         arch: GgufArchitecture,
         config: &DecoderConfig,
     ) -> Result<GgufWeights, CheckpointError> {
+        // The vocabulary is in the tokenizer by now.
+        file.metadata.clear();
         let weights = GgufWeights { arch, file };
         let mut used = BTreeSet::new();
         for (parameter, shape) in config.parameters() {

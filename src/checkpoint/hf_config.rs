@@ -17,6 +17,7 @@ const IDENTITY: &[&str] = &[
     "name_or_path",
     "_commit_hash",
     "transformers_version",
+    "tokenizer_class",
     "auto_map",
     "is_llama_config",
     "unsloth_version",
@@ -52,7 +53,24 @@ const EXECUTION: &[&str] = &[
 /// Token ids; [`super::generation`] reads the end-of-sequence ones, the tokenizer knows the others.
 const TOKENS: &[&str] = &["bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id"];
 /// Generation settings that older checkpoints keep here; they are defaults of a sampler, not maths of the model.
-const GENERATION: &[&str] = &["do_sample", "temperature", "top_k", "top_p", "max_length", "max_new_tokens"];
+const GENERATION: &[&str] = &[
+    "do_sample",
+    "temperature",
+    "top_k",
+    "top_p",
+    "typical_p",
+    "max_length",
+    "max_new_tokens",
+    "min_length",
+    "num_beams",
+    "num_beam_groups",
+    "num_return_sequences",
+    "length_penalty",
+    "diversity_penalty",
+    "repetition_penalty",
+    "no_repeat_ngram_size",
+    "encoder_no_repeat_ngram_size",
+];
 /// Heads of classifiers, in files shared with one.
 const LABELS: &[&str] = &["id2label", "label2id", "problem_type"];
 /// Images of Gemma 3; only its text decoder is read.
