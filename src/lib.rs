@@ -7,3 +7,6 @@
 pub mod checkpoint;
 pub mod suite;
 pub mod engine;
+pub mod digest;
+pub mod prompt;
+pub mod run;
