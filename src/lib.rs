@@ -7,6 +7,8 @@
 pub mod checkpoint;
 pub mod suite;
 pub mod engine;
+pub mod cli;
 pub mod digest;
 pub mod prompt;
 pub mod run;
+pub mod report;

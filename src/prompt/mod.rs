@@ -1,5 +1,6 @@
 //! A suite's segments become text, then token ids: here and nowhere else.
 
+mod checkpoint;
 mod mode;
 mod prompter;
 mod source;

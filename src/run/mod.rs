@@ -5,6 +5,7 @@ mod error;
 mod event;
 mod folder;
 mod generation;
+mod host;
 mod log;
 mod manifest;
 mod plan;
@@ -16,6 +17,7 @@ pub use error::RunError;
 pub use event::{Reporter, RunEvent, Stage};
 pub use folder::{RunFolder, Standing};
 pub use generation::{Generation, Room, ThinkingRequest};
+pub use host::available_memory;
 pub use log::{LogEnd, SampleLog};
 pub use manifest::{
     EngineRecord, FileRecord, FirstPrompt, Host, Manifest, ModelRecord, RunSettings, Status, Totals, MANIFEST_FORMAT,
