@@ -6,9 +6,11 @@
 
 pub mod checkpoint;
 pub mod suite;
+pub mod prompt;
 pub mod engine;
+pub mod answer;
+pub mod run;
+pub mod stats;
+pub mod report;
 pub mod cli;
 pub mod digest;
-pub mod prompt;
-pub mod run;
-pub mod report;
