@@ -20,6 +20,14 @@ impl Printer {
         Printer { style: wanted && io::stderr().is_terminal() }
     }
 
+    /// Columns for results: those of the terminal, 100 elsewhere.
+    pub fn width(&self) -> usize {
+        match terminal_size::terminal_size_of(io::stdout()) {
+            Some((terminal_size::Width(columns), _)) if columns >= 40 => columns.into(),
+            _ => 100,
+        }
+    }
+
     /// Prints a result. A reader that went away (`| head`) is no error.
     pub fn result(&self, text: &str) -> Result<(), CliError> {
         let mut stdout = io::stdout().lock();

@@ -93,8 +93,11 @@ impl Progress {
         }
     }
 
-    fn started(&mut self, planned: usize, recorded: usize) {
+    fn started(&mut self, run: &str, planned: usize, recorded: usize) {
         self.tally = Tally::new(planned, recorded, Instant::now());
+        if let Show::Plain = self.show {
+            self.printer.message(&format!("{run}: {planned} samples, a line every 10 s"));
+        }
         if recorded > 0 {
             self.line(&format!("continuing: {recorded} of {planned} samples are there already"));
         }
@@ -140,7 +143,7 @@ impl Reporter for Progress {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Preparing(stage) => self.preparing(*stage),
-            RunEvent::Started { planned, recorded, .. } => self.started(*planned, *recorded),
+            RunEvent::Started { run, planned, recorded, .. } => self.started(run, *planned, *recorded),
             RunEvent::Progress { statistics, .. } => {
                 self.tally.statistics = *statistics;
                 self.refresh();

@@ -211,7 +211,7 @@ fn present(args: &RunArgs, prepared: &Prepared<'_>, manifest: Manifest, printer:
     if args.json {
         printer.json(&document)?;
     } else {
-        printer.result(&report::render(&document, 100))?;
+        printer.result(&report::render(&document, printer.width()))?;
     }
     Ok(if document.totals.failed > 0 { Exit::FailedSamples } else { Exit::Success })
 }

@@ -38,17 +38,33 @@ impl Table {
 
     /// The text, every line with its end. Columns are separated by two spaces; lines have no trailing space.
     pub fn render(&self) -> String {
-        let mut widths: Vec<usize> = self.columns.iter().map(|(name, _)| width(name)).collect();
-        for row in &self.rows {
-            if let Row::Cells(cells) = row {
-                for (widest, cell) in widths.iter_mut().zip(cells) {
-                    *widest = (*widest).max(width(cell));
-                }
-            }
+        let mut widths: Vec<usize> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(place, (name, _))| {
+                let cells = self.rows.iter().filter_map(|row| match row {
+                    Row::Cells(cells) => cells.get(place),
+                    Row::Rule => None,
+                });
+                name.split_whitespace().map(width).chain(cells.map(|cell| width(cell))).max().unwrap_or(0)
+            })
+            .collect();
+        // The first column names the row; its heading never wraps.
+        if let (Some(first), Some((name, _))) = (widths.first_mut(), self.columns.first()) {
+            *first = (*first).max(width(name));
         }
         let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
-        let names: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
-        let mut text = self.line(&names, &widths);
+        let headings: Vec<Vec<String>> =
+            self.columns.iter().zip(&widths).map(|((name, _), &widest)| wrap(name, widest)).collect();
+        let height = headings.iter().map(Vec::len).max().unwrap_or(0);
+        let mut text = String::new();
+        for level in 0..height {
+            // Headings of fewer lines stand at the bottom, next to their cells.
+            let part = |lines: &Vec<String>| (level + lines.len()).checked_sub(height).map(|at| lines[at].clone());
+            let cells: Vec<String> = headings.iter().map(|lines| part(lines).unwrap_or_default()).collect();
+            text.push_str(&self.line(&cells, &widths));
+        }
         text.push_str(&rule);
         text.push('\n');
         for row in &self.rows {
@@ -76,6 +92,21 @@ impl Table {
         line.push('\n');
         line
     }
+}
+
+/// Lines of at most `widest` columns, broken between words.
+fn wrap(text: &str, widest: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= widest => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Columns a text takes, for the characters these tables contain.

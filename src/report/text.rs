@@ -10,11 +10,13 @@ use crate::suite::{Interval, SummaryRow};
 pub fn render(document: &Document, width: usize) -> String {
     let mut text = heading(document);
     text.push('\n');
-    text.push_str(&results(&document.summary.rows));
+    let (table, about) = results(&document.summary.rows, width);
+    text.push_str(&table);
     let mut remarks: Vec<String> = Vec::new();
     if document.summary.rows.iter().any(|row| !row.values.is_empty()) {
-        remarks.push("Brackets hold 95 % intervals.".to_owned());
+        remarks.push("Accuracies are in per cent, with 95 % intervals in brackets.".to_owned());
     }
+    remarks.extend(about);
     remarks.extend(document.summary.notes.iter().cloned());
     remarks.extend(warnings(document));
     text.push('\n');
@@ -70,48 +72,99 @@ pub(crate) fn sampling(sampling: &Sampling) -> String {
     words.join(" ")
 }
 
-/// The table: a row a task, the last one (all) below a line.
-fn results(rows: &[SummaryRow]) -> String {
-    let mut intervals: Vec<&str> = Vec::new();
-    let mut numbers: Vec<&str> = Vec::new();
-    for row in rows {
-        for (name, _) in &row.values {
-            if !intervals.contains(&name.as_str()) {
-                intervals.push(name);
-            }
+/// The table: a row a task, the last one (all) below a line. Columns that say nothing (all zero, or equal to an earlier
+/// one) are left out, and of the rest as many are shown as fit; the remarks beside it say what is not shown.
+fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
+    let mut columns = vec![
+        Column { name: "task".to_owned(), align: Align::Left, accuracy: false, cells: rows.iter().map(|row| row.name.clone()).collect() },
+        Column { name: "n".to_owned(), align: Align::Right, accuracy: false, cells: rows.iter().map(|row| row.n.to_string()).collect() },
+    ];
+    let always = columns.len() + 1;
+    for name in names(rows.iter().map(|row| row.values.iter().map(|(name, _)| name))) {
+        let value = |row: &SummaryRow| row.values.iter().find(|(other, _)| *other == name).map(|(_, value)| percent(value));
+        let cells = rows.iter().map(|row| value(row).unwrap_or_default()).collect();
+        columns.push(Column { name, align: Align::Right, accuracy: true, cells });
+    }
+    for name in names(rows.iter().map(|row| row.numbers.iter().map(|(name, _)| name))) {
+        let number = |row: &SummaryRow| row.numbers.iter().find(|(other, _)| *other == name).map(|&(_, number)| number);
+        if rows.iter().all(|row| number(row).is_none_or(|number| number == 0.0)) {
+            continue;
         }
-        for (name, _) in &row.numbers {
-            if !numbers.contains(&name.as_str()) {
-                numbers.push(name);
+        let cells = rows.iter().map(|row| number(row).map_or_else(String::new, plain)).collect();
+        columns.push(Column { name, align: Align::Right, accuracy: false, cells });
+    }
+    let mut shown: Vec<Column> = Vec::new();
+    let mut left_out = Vec::new();
+    let mut repeats: Vec<String> = Vec::new();
+    let mut taken = 0;
+    for column in columns {
+        if let Some(earlier) = shown.iter().find(|earlier| earlier.cells == column.cells) {
+            // An accuracy that equals another one is a finding; of the numbers it is a coincidence.
+            if column.accuracy {
+                repeats.push(format!("{} = {}", column.name, earlier.name));
             }
+            continue;
+        }
+        let needed = column.width() + if shown.is_empty() { 0 } else { 2 };
+        if left_out.is_empty() && (shown.len() < always || taken + needed <= width) {
+            taken += needed;
+            shown.push(column);
+        } else {
+            left_out.push(column.name);
         }
     }
-    let column = |name: &str, align| (name.to_owned(), align);
-    let mut columns = vec![column("task", Align::Left), column("n", Align::Right)];
-    columns.extend(intervals.iter().map(|name| column(name, Align::Right)));
-    columns.extend(numbers.iter().map(|name| column(name, Align::Right)));
-    let mut table = Table::new(columns);
-    for (place, row) in rows.iter().enumerate() {
+    let mut table = Table::new(shown.iter().map(|column| (column.name.clone(), column.align)));
+    for place in 0..rows.len() {
         if place > 0 && place + 1 == rows.len() {
             table.rule();
         }
-        let mut cells = vec![row.name.clone(), row.n.to_string()];
-        let value = |wanted: &str| row.values.iter().find(|(name, _)| name == wanted).map(|(_, interval)| interval);
-        cells.extend(intervals.iter().map(|name| value(name).map_or_else(String::new, percent)));
-        let single = |wanted: &str| row.numbers.iter().find(|(name, _)| name == wanted).map(|&(_, number)| number);
-        cells.extend(numbers.iter().map(|name| single(name).map_or_else(String::new, plain)));
-        table.row(cells);
+        table.row(shown.iter().map(|column| column.cells[place].clone()).collect());
     }
-    table.render()
+    let mut remarks = Vec::new();
+    if !repeats.is_empty() {
+        remarks.push(format!("Equal in every row: {}.", repeats.join("; ")));
+    }
+    if !left_out.is_empty() {
+        remarks.push(format!("summary.json also has: {}.", left_out.join("; ")));
+    }
+    (table.render(), remarks)
 }
 
-/// `83.3 % [43.6, 97.0]`, every part of one width so that columns line up.
+/// A column with a cell a row.
+struct Column {
+    name: String,
+    align: Align,
+    /// It holds estimates with intervals.
+    accuracy: bool,
+    cells: Vec<String>,
+}
+
+impl Column {
+    /// Headings wrap between words, cells do not.
+    fn width(&self) -> usize {
+        let words = self.name.split_whitespace().map(|word| word.chars().count());
+        words.chain(self.cells.iter().map(|cell| cell.chars().count())).max().unwrap_or(0)
+    }
+}
+
+/// Names in order of first appearance.
+fn names<'a>(rows: impl Iterator<Item = impl Iterator<Item = &'a String>>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in rows.flatten() {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// `83.3 [43.6,  97.0]`, in per cent, every part of one width so that columns line up.
 fn percent(interval: &Interval) -> String {
     if interval.estimate.is_nan() {
         return "-".to_owned();
     }
     let [estimate, low, high] = [interval.estimate, interval.low, interval.high].map(|value| 100.0 * value);
-    format!("{estimate:.1} % [{low:>4.1}, {high:>5.1}]")
+    format!("{estimate:.1} [{low:>4.1}, {high:>5.1}]")
 }
 
 fn plain(number: f64) -> String {
@@ -119,6 +172,8 @@ fn plain(number: f64) -> String {
         "-".to_owned()
     } else if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{number:.0}")
+    } else if number.abs() >= 10.0 {
+        format!("{number:.1}")
     } else {
         format!("{number:.3}")
     }
@@ -165,7 +220,7 @@ fn speed(document: &Document) -> String {
     if seconds > 0.0 {
         let rate = |count: f64| count / seconds;
         let (samples, tokens) = (rate(answered as f64), rate(totals.completion_tokens as f64));
-        write!(text, " in {seconds:.1} s ({samples:.2} samples/s, {tokens:.0} tokens/s)")
+        write!(text, " in {} s ({samples:.2} samples/s, {tokens:.0} tokens/s)", plain(seconds))
             .expect("writing to a String cannot fail");
     }
     if totals.prompt_tokens > 0 {
@@ -214,23 +269,29 @@ mod tests {
         let row = |name: &str, n, value| SummaryRow {
             name: name.into(),
             n,
-            values: vec![("boundary".into(), value)],
-            numbers: vec![("reach".into(), 2.0)],
+            values: vec![("boundary, all lengths".into(), value), ("the same".into(), value)],
+            numbers: vec![("zero".into(), 0.0), ("items".into(), n as f64), ("mean tokens".into(), n as f64 + 0.5)],
         };
         let rows = [
             row("add", 6, interval(5.0 / 6.0, 0.436, 0.97)),
             row("mul", 6, interval(0.0, 0.0, 0.39)),
             row("all", 12, interval(f64::NAN, 0.0, 1.0)),
         ];
+        let (table, remarks) = results(&rows, 80);
         assert_eq!(
-            results(&rows),
-            "task   n              boundary  reach\n\
-             -------------------------------------\n\
-             add    6  83.3 % [43.6,  97.0]      2\n\
-             mul    6   0.0 % [ 0.0,  39.0]      2\n\
-             -------------------------------------\n\
-             all   12                     -      2\n"
+            table,
+            "                boundary, all    mean\n\
+             task   n             lengths  tokens\n\
+             ------------------------------------\n\
+             add    6  83.3 [43.6,  97.0]   6.500\n\
+             mul    6   0.0 [ 0.0,  39.0]   6.500\n\
+             ------------------------------------\n\
+             all   12                   -    12.5\n"
         );
+        assert_eq!(remarks, ["Equal in every row: the same = boundary, all lengths."]);
+        let (narrow, remarks) = results(&rows, 30);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
+        assert_eq!(remarks[1], "summary.json also has: mean tokens.");
     }
 
     #[test]
