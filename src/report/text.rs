@@ -280,7 +280,7 @@ mod tests {
         let (table, remarks) = results(&rows, 80);
         assert_eq!(
             table,
-            "                boundary, all    mean\n\
+            "               boundary, all    mean\n\
              task   n             lengths  tokens\n\
              ------------------------------------\n\
              add    6  83.3 [43.6,  97.0]   6.500\n\

@@ -1,5 +1,4 @@
 //! What the tests of runs share: a tiny suite, a source of prompts, an engine that follows a script.
-#![expect(dead_code, reason = "every test program uses a part of it")]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,10 +105,10 @@ pub struct Scripted<'a> {
     pub in_flight: usize,
     pub most_in_flight: usize,
     pub asked: Vec<String>,
-    waiting: VecDeque<(Request, String)>,
-    failures: BTreeMap<String, usize>,
-    finished: usize,
-    steps: usize,
+    pub waiting: VecDeque<(Request, String)>,
+    pub failures: BTreeMap<String, usize>,
+    pub finished: usize,
+    pub steps: usize,
 }
 
 impl<'a> Scripted<'a> {
