@@ -17,10 +17,15 @@ mod runner;
 
 #[path = "golden_subjects/arithmetic_bench.rs"]
 mod arithmetic_bench;
+#[path = "golden_subjects/engine.rs"]
+mod engine;
 
 use runner::Subject;
 
-const SUBJECTS: &[Subject] = &[Subject { name: "arithmetic_bench", check: arithmetic_bench::check }];
+const SUBJECTS: &[Subject] = &[
+    Subject { name: "arithmetic_bench", check: arithmetic_bench::check },
+    Subject { name: "engine", check: engine::check },
+];
 
 fn main() -> ExitCode {
     let root = std::env::var_os("EARNEST_GOLDEN")

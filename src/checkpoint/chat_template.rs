@@ -75,7 +75,9 @@ impl ChatTemplate {
                 match default.and_then(|v| text(v, "template")) {
                     Some(source) => source,
                     None => {
-                        return Err(fields.error("chat_template", "of several templates, one has to be named `default`"));
+                        return Err(
+                            fields.error("chat_template", "of several templates, one has to be named `default`")
+                        );
                     }
                 }
             }

@@ -72,6 +72,28 @@ impl Native {
         })
     }
 
+    /// Logits `[vocab]` after the last token of `prompt`, computed as for a request that generates `max_tokens`: for
+    /// comparison with other implementations. Refused while requests are in flight.
+    pub fn logits_after(&mut self, prompt: &[u32], max_tokens: usize) -> Result<Vec<f32>, Rejected> {
+        if !self.flights.is_empty() {
+            return Err(Rejected::Unsupported("logits can only be read while no request is in flight".into()));
+        }
+        let id = RequestId(0);
+        self.submit(Request::greedy(id, prompt.to_vec(), max_tokens))?;
+        loop {
+            let plan = self.scheduler.plan();
+            let done = plan.entries.iter().any(|e| e.samples);
+            self.compute(&plan);
+            self.scheduler.commit(&plan);
+            if done {
+                self.flights.remove(&id);
+                self.scheduler.remove(&[id.0]);
+                let Native { forward, team, config, weights, .. } = self;
+                return Ok(forward.logits(team, config, weights, 0..1).to_vec());
+            }
+        }
+    }
+
     /// Positions that a request may use at most.
     fn longest(request: &Request, prompt: usize) -> usize {
         // The last generated token is never read, so it needs no position.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::stop::StopWatch;
 use crate::checkpoint::TextStream;
-use crate::engine::{Completion, FinishReason, Request, RequestId, Timings, TokenLogprobs};
+use crate::engine::{Completion, FinishReason, Request, Timings, TokenLogprobs};
 
 /// What the engine keeps of a request until it ends.
 pub(crate) struct Flight {
@@ -96,10 +96,5 @@ impl Flight {
             logits_hashes: (!self.hashes.is_empty()).then_some(self.hashes),
             timings,
         }
-    }
-
-    /// The request's id.
-    pub(crate) fn id(&self) -> RequestId {
-        self.request.id
     }
 }

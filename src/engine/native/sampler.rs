@@ -179,10 +179,12 @@ mod tests {
             assert_eq!(t, token(&logits, &sampled(0.8), step));
             counts[t as usize] += 1.0;
         }
-        let chi2: f64 = (0..4).map(|i| {
-            let e = 20_000.0 * weights[i] / total;
-            (counts[i] - e).powi(2) / e
-        }).sum();
+        let chi2: f64 = (0..4)
+            .map(|i| {
+                let e = 20_000.0 * weights[i] / total;
+                (counts[i] - e).powi(2) / e
+            })
+            .sum();
         assert!(chi2 < 16.3, "chi-squared {chi2} with 3 degrees of freedom, {counts:?}");
     }
 

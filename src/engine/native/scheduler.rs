@@ -194,9 +194,7 @@ impl Scheduler {
             looked_at += 1;
             let found = self.look_up(index);
             let candidate = &self.waiting[index];
-            if self.limits.prefix_cache
-                && candidate.read_cache
-                && should_wait(candidate, found.tokens(), &self.running)
+            if self.limits.prefix_cache && candidate.read_cache && should_wait(candidate, found.tokens(), &self.running)
             {
                 index += 1;
                 continue;

@@ -1,6 +1,8 @@
 //! A decoder's parameters, packed as they are loaded.
 
-use crate::checkpoint::{Checkpoint, CheckpointError, DecoderConfig, LayerParameter as P, Norm, Parameter, Tensor, Values};
+use crate::checkpoint::{
+    Checkpoint, CheckpointError, DecoderConfig, LayerParameter as P, Norm, Parameter, Tensor, Values,
+};
 use crate::engine::native::kernels::{MAX_HEAD_DIM, PackedMatrix};
 
 /// Why a checkpoint can not be run.
@@ -13,7 +15,9 @@ pub enum LoadError {
     #[error("heads of {0} dimensions are not supported (at most {MAX_HEAD_DIM})")]
     HeadTooWide(usize),
     /// A value in a weight is not a number.
-    #[error("{parameter} of the checkpoint holds {count} values that are not finite: the file is damaged or the training diverged")]
+    #[error(
+        "{parameter} of the checkpoint holds {count} values that are not finite: the file is damaged or the training diverged"
+    )]
     NotFinite {
         /// The parameter.
         parameter: String,

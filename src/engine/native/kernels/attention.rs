@@ -408,7 +408,8 @@ mod tests {
             let layout = BlockLayout { layers: 1, kv_heads, head_dim: d };
             let c = cache(layout, 5, 100, 2);
             let mut tokens: Vec<QueryToken> = vec![];
-            for (sequence, positions) in [(0, 0..1), (0, 31..34), (1, 63..66), (2, 99..100), (3, 99..100), (4, 20..90)] {
+            for (sequence, positions) in [(0, 0..1), (0, 31..34), (1, 63..66), (2, 99..100), (3, 99..100), (4, 20..90)]
+            {
                 tokens.extend(positions.map(|position| QueryToken { position, sequence }));
             }
             let row = heads * d + 7;

@@ -163,7 +163,12 @@ pub(crate) fn matmul(
 ) {
     let (n, k) = (w.n, w.k);
     let m = x.len() / k;
-    assert!(x.len() == m * k && y.len() == m * n, "operands of a product do not fit: {} x {k}, {} x {n}", x.len(), y.len());
+    assert!(
+        x.len() == m * k && y.len() == m * n,
+        "operands of a product do not fit: {} x {k}, {} x {n}",
+        x.len(),
+        y.len()
+    );
     assert!(bias.is_none_or(|b| b.len() == n), "bias of the wrong length");
     if m == 0 {
         return;
@@ -177,16 +182,15 @@ pub(crate) fn matmul(
     let work_per_panel = 2 * m * k * LANES;
     let grain = (400_000 / work_per_panel.max(1)).clamp(2, (count / (2 * team.threads())).max(2)) & !1;
     let out = SharedMut::new(y);
-    let b = bias.map_or(std::ptr::null(), <[f32]>::as_ptr);
     team.run(count.div_ceil(grain), &|piece| {
         let panels = piece * grain..((piece + 1) * grain).min(count);
         // SAFETY: the pieces write disjoint columns of y; all sizes were checked above.
         unsafe {
             let y = out.pointer();
             match &w.panels {
-                Panels::F32(v) => product_f32(isa, m, n, k, a, v.as_ptr().cast(), panels, b, into, y),
-                Panels::Bf16(v) => product_bf16(isa, m, n, k, a, v.as_ptr().cast(), panels, b, into, y),
-                Panels::F16(v) => product_f16(isa, m, n, k, a, v.as_ptr().cast(), panels, b, into, y),
+                Panels::F32(v) => product_f32(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
+                Panels::Bf16(v) => product_bf16(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
+                Panels::F16(v) => product_f16(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
             }
         }
     });
@@ -235,7 +239,7 @@ unsafe fn product<L: Lanes, E: PanelElement>(
     a: &[f32],
     weights: *const E,
     panels: std::ops::Range<usize>,
-    bias: *const f32,
+    bias: Option<&[f32]>,
     into: Into,
     y: *mut f32,
 ) {
@@ -274,13 +278,13 @@ unsafe fn product<L: Lanes, E: PanelElement>(
 
 /// Adds bias and previous value to sixteen outputs and stores those that exist.
 #[inline(always)]
-unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: *const f32, into: Into, y: *mut f32) {
+unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: Option<&[f32]>, into: Into, y: *mut f32) {
     let column = panel * LANES;
     unsafe {
         if column + LANES <= n {
             let mut v = acc;
-            if !bias.is_null() {
-                v = v.add(L::load(bias.add(column)));
+            if let Some(bias) = bias {
+                v = v.add(L::load(bias.as_ptr().add(column)));
             }
             if into == Into::Add {
                 v = v.add(L::load(y.add(column)));
@@ -291,8 +295,8 @@ unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: *const f32, int
             acc.store(tail.as_mut_ptr());
             for (i, v) in tail.into_iter().take(n - column).enumerate() {
                 let mut v = v;
-                if !bias.is_null() {
-                    v += *bias.add(column + i);
+                if let Some(bias) = bias {
+                    v += bias[column + i];
                 }
                 if into == Into::Add {
                     v += *y.add(column + i);
@@ -305,15 +309,15 @@ unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: *const f32, int
 
 for_each_isa! {
     fn product_f32(m: usize, n: usize, k: usize, a: &[f32], weights: *const f32, panels: std::ops::Range<usize>,
-        bias: *const f32, into: Into, y: *mut f32) => product, f32
+        bias: Option<&[f32]>, into: Into, y: *mut f32) => product, f32
 }
 for_each_isa! {
     fn product_bf16(m: usize, n: usize, k: usize, a: &[f32], weights: *const Bf16, panels: std::ops::Range<usize>,
-        bias: *const f32, into: Into, y: *mut f32) => product, Bf16
+        bias: Option<&[f32]>, into: Into, y: *mut f32) => product, Bf16
 }
 for_each_isa! {
     fn product_f16(m: usize, n: usize, k: usize, a: &[f32], weights: *const F16, panels: std::ops::Range<usize>,
-        bias: *const f32, into: Into, y: *mut f32) => product, F16
+        bias: Option<&[f32]>, into: Into, y: *mut f32) => product, F16
 }
 
 #[cfg(test)]

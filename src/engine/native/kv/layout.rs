@@ -72,7 +72,8 @@ impl BlockLayout {
     /// Copies the first `count` positions of all layers and heads from one block to another.
     pub(crate) fn copy_positions(&self, from: &[f32], to: &mut [f32], count: usize) {
         assert!(from.len() == self.floats() && to.len() == from.len() && count <= BLOCK, "blocks of different shapes");
-        let mut copy = |start: usize, length: usize| to[start..start + length].copy_from_slice(&from[start..start + length]);
+        let mut copy =
+            |start: usize, length: usize| to[start..start + length].copy_from_slice(&from[start..start + length]);
         for layer in 0..self.layers {
             for head in 0..self.kv_heads {
                 for line in 0..BLOCK / LANES * self.head_dim {
@@ -99,7 +100,8 @@ mod tests {
             for slot in 0..count {
                 for layer in 0..2 {
                     for head in 0..2 {
-                        let key: Vec<f32> = (0..24).map(|i| (slot * 1000 + layer * 100 + head * 50 + i) as f32 + 1.0).collect();
+                        let key: Vec<f32> =
+                            (0..24).map(|i| (slot * 1000 + layer * 100 + head * 50 + i) as f32 + 1.0).collect();
                         let value: Vec<f32> = key.iter().map(|x| -x).collect();
                         unsafe { layout.write(block.as_mut_ptr(), layer, head, slot, &key, &value) };
                     }

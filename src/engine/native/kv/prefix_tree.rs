@@ -170,6 +170,7 @@ impl PrefixTree {
     }
 
     /// Number of nodes (without the roots).
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.nodes.len() - self.vacant.len() - 2
     }
@@ -218,9 +219,15 @@ mod tests {
         let blocks: Vec<usize> = (0..3).map(|_| pool.take().unwrap()).collect();
         tree.insert(Root::Short, &first, &blocks, &mut pool);
         tree.check();
-        assert_eq!(tree.find(Root::Short, &tokens(70, 2)), Match { blocks: blocks[..2].to_vec(), partial: Some((blocks[2], 3)) });
+        assert_eq!(
+            tree.find(Root::Short, &tokens(70, 2)),
+            Match { blocks: blocks[..2].to_vec(), partial: Some((blocks[2], 3)) }
+        );
         assert_eq!(tree.find(Root::Short, &first).tokens(), 70);
-        assert_eq!(tree.find(Root::Short, &first[..40]), Match { blocks: vec![blocks[0]], partial: Some((blocks[1], 8)) });
+        assert_eq!(
+            tree.find(Root::Short, &first[..40]),
+            Match { blocks: vec![blocks[0]], partial: Some((blocks[1], 8)) }
+        );
         assert_eq!(tree.find(Root::Short, &first[..5]), Match { blocks: vec![], partial: Some((blocks[0], 5)) });
         assert_eq!(tree.find(Root::Short, &[999]), Match::default());
         assert_eq!(tree.find(Root::Long, &first), Match::default());

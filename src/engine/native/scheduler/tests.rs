@@ -75,7 +75,10 @@ fn run(limits: Limits, jobs: &[Job]) -> Counters {
             assert!(e.count > 0 && e.start + e.count <= s.tokens.len());
             for p in e.start..e.start + e.count {
                 let cell = &mut memory[s.blocks[p / BLOCK]][p % BLOCK];
-                assert!(cell.is_none() || *cell == Some((job.long, s.tokens[p])), "position {p} overwrites another text");
+                assert!(
+                    cell.is_none() || *cell == Some((job.long, s.tokens[p])),
+                    "position {p} overwrites another text"
+                );
                 *cell = Some((job.long, s.tokens[p]));
             }
         }
