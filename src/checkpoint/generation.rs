@@ -1,4 +1,5 @@
 //! When generation ends, and the sampler settings that a checkpoint recommends.
+use super::gguf_file::GgufFile;
 use super::json_fields::{self, Fields};
 use super::{CheckpointError, Tokenizer};
 use std::collections::BTreeSet;
@@ -44,6 +45,21 @@ impl GenerationDefaults {
             min_p: single("min_p")?,
             repetition_penalty: single("repetition_penalty")?,
         })
+    }
+
+    /// The ids that end a text (`eos`), a turn (`eot`) or a message (`eom`), and `general.sampling.*`.
+    pub(super) fn from_gguf(file: &GgufFile) -> GenerationDefaults {
+        let ids = ["eos", "eot", "eom"].map(|name| file.token_id(&format!("tokenizer.ggml.{name}_token_id")));
+        let number = |name: &str| file.number(&format!("general.sampling.{name}"));
+        GenerationDefaults {
+            eos_ids: ids.into_iter().flatten().collect(),
+            do_sample: None,
+            temperature: number("temp").map(|v| v as f32),
+            top_k: number("top_k").filter(|v| *v >= 0.0).map(|v| v as usize),
+            top_p: number("top_p").map(|v| v as f32),
+            min_p: number("min_p").map(|v| v as f32),
+            repetition_penalty: number("penalty_repeat").map(|v| v as f32),
+        }
     }
 
     /// Adds the tokenizer's end-of-sequence token and checks that all of them exist in the model.

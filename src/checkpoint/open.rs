@@ -1,8 +1,11 @@
 //! A checkpoint, opened: everything known about it, and a reader of its tensors.
+use super::gguf_config::{self, GgufArchitecture};
+use super::gguf_file::GgufFile;
+use super::gguf_weights::{self, GgufWeights};
 use super::hf_weights::HfWeights;
 use super::{
-    ChatTemplate, CheckpointError, DecoderConfig, GenerationDefaults, Parameter, Tensor, Tokenizer, hf_config,
-    json_fields,
+    ChatTemplate, CheckpointError, DecoderConfig, GenerationDefaults, Parameter, Tensor, Tokenizer, gguf_tokenizer,
+    hf_config, json_fields,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -39,6 +42,7 @@ pub struct Checkpoint {
 #[derive(Debug)]
 enum Weights {
     Hf(HfWeights),
+    Gguf(GgufWeights),
 }
 
 /// Files of a folder besides the weights, as far as they exist.
@@ -77,8 +81,28 @@ impl Checkpoint {
     }
 
     fn open_file(path: &Path) -> Result<Checkpoint, CheckpointError> {
-        let what = "a checkpoint is a folder or a .gguf file".to_string();
-        Err(CheckpointError::Malformed { path: path.to_path_buf(), what })
+        let file = GgufFile::open(path)?;
+        let arch = GgufArchitecture::of(&file)?;
+        let config = gguf_config::read(&file, arch, gguf_weights::rope_tensors(&file)?)?;
+        let tokenizer = gguf_tokenizer::build(&file, config.vocab_size)?;
+        let generation = GenerationDefaults::from_gguf(&file).complete(path, &tokenizer, config.vocab_size)?;
+        let template = file.text("tokenizer.chat_template").map(|source| {
+            let text = |id: Option<u32>| id.and_then(|id| tokenizer.token(id));
+            let name = format!("tokenizer.chat_template of {}", path.display());
+            ChatTemplate::new(name, source.to_string(), text(tokenizer.bos()), text(tokenizer.eos()))
+        });
+        let quantisation = gguf_weights::quantisation(&file);
+        Ok(Checkpoint {
+            source: path.to_path_buf(),
+            format: Format::Gguf { quantisation },
+            shapes: config.parameters().into_iter().collect(),
+            weights: Weights::Gguf(GgufWeights::new(file, arch, &config)?),
+            config,
+            tokenizer,
+            chat_template: template,
+            generation,
+            metadata_files: Vec::new(),
+        })
     }
 
     /// Reads one tensor. `shape` is what the caller expects; another shape is an error that names both.
@@ -100,6 +124,7 @@ impl Checkpoint {
         }
         match &self.weights {
             Weights::Hf(weights) => weights.tensor(&self.config, p, shape),
+            Weights::Gguf(weights) => weights.tensor(&self.config, p, shape),
         }
     }
 
@@ -110,7 +135,11 @@ impl Checkpoint {
 
     /// Every file that was or will be read, for hashing.
     pub fn files(&self) -> Vec<PathBuf> {
-        let Weights::Hf(weights) = &self.weights;
-        self.metadata_files.iter().chain(weights.files()).cloned().collect()
+        let mut files = self.metadata_files.clone();
+        match &self.weights {
+            Weights::Hf(weights) => files.extend(weights.files().cloned()),
+            Weights::Gguf(weights) => files.push(weights.path().clone()),
+        }
+        files
     }
 }
