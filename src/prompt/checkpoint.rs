@@ -1,7 +1,6 @@
 //! A checkpoint as the source of prompts.
 use super::PromptSource;
 use crate::checkpoint::{ChatMessage, Checkpoint};
-use crate::engine::Message;
 
 impl PromptSource for Checkpoint {
     fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
@@ -24,10 +23,8 @@ impl PromptSource for Checkpoint {
         self.chat_template.is_some()
     }
 
-    fn apply_template(&self, messages: &[Message]) -> Result<String, String> {
+    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, String> {
         let template = self.chat_template.as_ref().ok_or("the checkpoint has no chat template")?;
-        let messages: Vec<ChatMessage> =
-            messages.iter().map(|message| ChatMessage::new(message.role.as_str(), message.content.as_str())).collect();
-        template.render(&messages, true).map_err(|error| error.to_string())
+        template.render(messages, true).map_err(|error| error.to_string())
     }
 }

@@ -2,7 +2,7 @@
 use sha2::{Digest, Sha256};
 
 use super::{Mode, ModeRequest, PromptSource};
-use crate::engine::Message;
+use crate::checkpoint::ChatMessage;
 use crate::suite::Segments;
 
 /// Renders prompts for one checkpoint in one mode.
@@ -97,8 +97,8 @@ fn raw_text(segments: &Segments) -> String {
 }
 
 /// Shots are earlier turns: the question the user's, the answer the assistant's.
-fn conversation(segments: &Segments) -> Vec<Message> {
-    let turn = |role: &str, content: &str| Message { role: role.to_owned(), content: content.to_owned() };
+fn conversation(segments: &Segments) -> Vec<ChatMessage> {
+    let turn = |role: &str, content: &str| ChatMessage::new(role, content);
     let mut turns = Vec::with_capacity(2 + 2 * segments.shots.len());
     turns.extend(segments.system.as_deref().map(|system| turn("system", system)));
     for shot in &segments.shots {
@@ -147,7 +147,7 @@ mod tests {
         fn has_template(&self) -> bool {
             self.template.is_some()
         }
-        fn apply_template(&self, messages: &[Message]) -> Result<String, String> {
+        fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, String> {
             if messages.iter().any(|message| message.role == "system") {
                 return Err("System role not supported".to_owned());
             }

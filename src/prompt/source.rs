@@ -1,5 +1,5 @@
 //! What rendering needs of a checkpoint.
-use crate::engine::Message;
+use crate::checkpoint::ChatMessage;
 
 /// The tokenizer and chat template that prompts are rendered with.
 pub trait PromptSource {
@@ -19,5 +19,5 @@ pub trait PromptSource {
 
     /// Renders a conversation up to and including the header of the assistant's next turn. The error is the
     /// template's own message.
-    fn apply_template(&self, messages: &[Message]) -> Result<String, String>;
+    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, String>;
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use earnest::checkpoint::ChatMessage;
 use earnest::engine::{
-    Card, Completion, Engine, EngineError, Event, FinishReason, Input, Message, Rejected, Request, RequestId,
+    Card, Completion, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId,
     Statistics, Timings,
 };
 use earnest::prompt::PromptSource;
@@ -80,7 +81,7 @@ impl PromptSource for Letters {
     fn has_template(&self) -> bool {
         false
     }
-    fn apply_template(&self, _: &[Message]) -> Result<String, String> {
+    fn apply_template(&self, _: &[ChatMessage]) -> Result<String, String> {
         Err("no template".into())
     }
 }
