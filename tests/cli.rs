@@ -55,7 +55,8 @@ fn document(output: &Output) -> Value {
 
 /// The only run below a results folder.
 fn only_run(folder: &Path) -> PathBuf {
-    let mut runs: Vec<_> = std::fs::read_dir(folder.join("earnest-results")).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut runs: Vec<_> =
+        std::fs::read_dir(folder.join("earnest-results")).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs.remove(0)
 }
@@ -255,11 +256,16 @@ fn a_prompt_beyond_the_context_is_recorded_and_exits_with_1() {
     let mut config: Value = serde_json::from_str(&config).unwrap();
     config["max_position_embeddings"] = 40.into();
     std::fs::write(model.join("config.json"), config.to_string()).unwrap();
-    let words = ["run", "arithmetic-bench", "--model", "short", "--tasks", "copy", "--lengths", "2,90", "--per-length", "2"];
+    let words =
+        ["run", "arithmetic-bench", "--model", "short", "--tasks", "copy", "--lengths", "2,90", "--per-length", "2"];
     let output = run_in(folder.path(), &words);
     assert_eq!(code(&output), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("context of 40 tokens"), "shown at once: {}", stderr(&output));
-    assert!(stdout(&output).contains("2 samples failed") && stdout(&output).contains("less room"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains("2 samples failed") && stdout(&output).contains("less room"),
+        "{}",
+        stdout(&output)
+    );
     let rows = timeless_rows(&only_run(folder.path()));
     let failed: Vec<_> = rows.iter().filter(|row| !row["failure"].is_null()).collect();
     assert_eq!((rows.len(), failed.len()), (4, 2));
@@ -305,15 +311,21 @@ fn killed_and_stopped_runs_go_on_and_end_with_the_same_rows() {
         let folder = tempfile::tempdir().unwrap();
         let model = tiny();
         let fixed = ["run", "arithmetic-bench", "--threads", "1", "--model", model.to_str().unwrap()];
-        let mut child =
-            earnest(folder.path()).args(fixed).args(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = earnest(folder.path())
+            .args(fixed)
+            .args(words)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         // Rows appear in batches; the signal comes when there are some.
         let mut seen = 0;
         while seen < polls && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(2));
             let results = folder.path().join("earnest-results");
             let run = std::fs::read_dir(results).ok().and_then(|mut runs| runs.next()).map(|run| run.unwrap().path());
-            let size = run.and_then(|run| std::fs::metadata(run.join("samples.jsonl")).ok()).map_or(0, |file| file.len());
+            let size =
+                run.and_then(|run| std::fs::metadata(run.join("samples.jsonl")).ok()).map_or(0, |file| file.len());
             seen += u64::from(size > 0);
         }
         let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
@@ -348,8 +360,7 @@ fn a_damaged_run_is_named() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child =
-        earnest(folder.path()).arg("suites").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = earnest(folder.path()).arg("suites").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((code(&output), stderr(&output)), (0, String::new()));

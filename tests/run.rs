@@ -125,12 +125,16 @@ fn limit_takes_the_first_items_and_samples_repeat_each() {
     let suite = Sums { items: 10, long: None };
     let samples = whole(results.path(), &suite, plan, &mut Scripted::new());
     let keys: Vec<_> = samples.iter().map(|sample| (sample.task.as_str(), sample.sample)).collect();
-    let expected: Vec<_> = ["small", "large", "small"].iter().flat_map(|&task| (0..3).map(move |n| (task, n))).collect();
+    let expected: Vec<_> =
+        ["small", "large", "small"].iter().flat_map(|&task| (0..3).map(move |n| (task, n))).collect();
     assert_eq!(keys, expected);
     let texts: Vec<_> = samples[..3].iter().map(|sample| &sample.completion.as_ref().unwrap().text).collect();
     assert!(texts[0] != texts[1] && texts[1] != texts[2], "every sample has a key of its own: {texts:?}");
     assert_eq!(Plan { limit: Some(99), samples: 1 }.len(&suite), 10);
-    assert_eq!(whole(tempfile::tempdir().unwrap().path(), &Sums { items: 0, long: None }, PLAN, &mut Scripted::new()), []);
+    assert_eq!(
+        whole(tempfile::tempdir().unwrap().path(), &Sums { items: 0, long: None }, PLAN, &mut Scripted::new()),
+        []
+    );
 }
 
 #[test]

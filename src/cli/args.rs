@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::values::{ByteSize, Lengths};
 use super::Exit;
+use super::values::{ByteSize, Lengths};
 
 /// Evaluates the numerical reasoning of open-weight language models: offline, exactly scored, with error bars.
 #[derive(Debug, Parser)]
@@ -124,7 +124,7 @@ pub enum ThinkingArg {
 #[command(next_help_heading = "Generation")]
 pub struct GenerationArgs {
     /// Sampling temperature; 0 is greedy, which makes runs comparable [default: 0]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub temperature: Option<f32>,
 
     /// Sample from the K most probable tokens; 0 is all [default: 0]
@@ -132,15 +132,15 @@ pub struct GenerationArgs {
     pub top_k: Option<usize>,
 
     /// Sample from the most probable tokens that together reach P [default: 1]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub top_p: Option<f32>,
 
     /// Drop tokens less probable than this fraction of the most probable one [default: 0]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub min_p: Option<f32>,
 
     /// Divide the logits of tokens seen before; 1 changes nothing [default: 1]
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub repetition_penalty: Option<f32>,
 
     /// Start from the checkpoint's own generation_config; the options above override it

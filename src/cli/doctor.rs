@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::Exit;
 use super::args::DoctorArgs;
 use super::error::CliError;
 use super::printer::Printer;
 use super::values::human_bytes;
-use super::Exit;
-use crate::run::{available_memory, Host};
+use crate::run::{Host, available_memory};
 
 #[derive(Debug, Serialize)]
 struct Findings {
@@ -74,7 +74,8 @@ fn examine(results: &Path) -> Findings {
         advice.push("there is a GPU, but this build computes on the CPU only".to_owned());
     }
     if available_memory.is_some_and(|bytes| bytes < 2 << 30) {
-        advice.push("less than 2 GiB of memory is free: a model of 135 million parameters takes about 1 GiB".to_owned());
+        advice
+            .push("less than 2 GiB of memory is free: a model of 135 million parameters takes about 1 GiB".to_owned());
     }
     Findings {
         earnest: env!("CARGO_PKG_VERSION"),

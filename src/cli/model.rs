@@ -1,10 +1,10 @@
 //! A checkpoint as the commands use it.
 use std::path::{Path, PathBuf};
 
+use super::Exit;
 use super::args::EngineArgs;
 use super::error::CliError;
 use super::settings::CheckpointSays;
-use super::Exit;
 use crate::checkpoint::{Checkpoint, Format};
 use crate::engine::Sampling;
 use crate::engine::native::{Native, Options};
@@ -17,7 +17,9 @@ pub fn open(path: &Path) -> Result<Checkpoint, CliError> {
         if path.exists() {
             failed
         } else {
-            failed.help("give --model a Hugging Face folder or a GGUF file; scripts/fetch-models.sh brings two small ones")
+            failed.help(
+                "give --model a Hugging Face folder or a GGUF file; scripts/fetch-models.sh brings two small ones",
+            )
         }
     })
 }

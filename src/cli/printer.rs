@@ -3,8 +3,8 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use super::error::CliError;
 use super::Exit;
+use super::error::CliError;
 
 /// Prints.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +32,9 @@ impl Printer {
     pub fn result(&self, text: &str) -> Result<(), CliError> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::new(
-                Exit::Results,
-                format!("cannot write to standard output: {error}"),
-            )),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(CliError::new(Exit::Results, format!("cannot write to standard output: {error}")))
+            }
             _ => Ok(()),
         }
     }

@@ -7,14 +7,14 @@ use super::args::RunArgs;
 use super::error::CliError;
 use super::printer::Printer;
 use super::progress::Progress;
-use super::{catalogue, model, settings, Exit};
+use super::{Exit, catalogue, model, settings};
 use crate::checkpoint::Checkpoint;
 use crate::engine::Engine;
 use crate::prompt::Prompter;
 use crate::report::{self, Document};
 use crate::run::{
-    timestamp, Ended, EngineRecord, FirstPrompt, Host, Manifest, Plan, Reporter, RunError, RunEvent, RunFolder,
-    RunSettings, Runner, SampleLog, Stage, Standing, Status, MANIFEST_FORMAT,
+    Ended, EngineRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter, RunError, RunEvent, RunFolder,
+    RunSettings, Runner, SampleLog, Stage, Standing, Status, timestamp,
 };
 use crate::suite::Suite;
 

@@ -99,8 +99,7 @@ mod tests {
     }
 
     fn says(thinks: bool) -> CheckpointSays {
-        let recommended =
-            Sampling { temperature: 0.7, top_k: 20, top_p: 0.8, min_p: 0.0, repetition_penalty: 1.05 };
+        let recommended = Sampling { temperature: 0.7, top_k: 20, top_p: 0.8, min_p: 0.0, repetition_penalty: 1.05 };
         CheckpointSays { recommended, stop_ids: vec![2], thinks }
     }
 

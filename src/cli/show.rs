@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::args::ShowArgs;
 use super::error::CliError;
 use super::printer::Printer;
-use super::{catalogue, model, Exit};
+use super::{Exit, catalogue, model};
 use crate::checkpoint::{Checkpoint, Tokenizer};
 use crate::prompt::{Mode, Prompter};
 use crate::suite::{Budget, Item, Suite};

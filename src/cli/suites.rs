@@ -4,7 +4,7 @@ use std::fmt::Write;
 use super::args::SuitesArgs;
 use super::error::CliError;
 use super::printer::Printer;
-use super::{catalogue, Exit};
+use super::{Exit, catalogue};
 
 /// Lists the suites.
 pub fn execute(args: &SuitesArgs, printer: Printer) -> Result<Exit, CliError> {

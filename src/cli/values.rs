@@ -28,7 +28,8 @@ impl std::str::FromStr for Lengths {
 
 fn range(part: &str) -> Result<RangeInclusive<usize>, String> {
     let number = |text: &str| {
-        let value: usize = text.trim().parse().map_err(|_| format!("'{part}' is neither a number nor a range like 1..3"))?;
+        let value: usize =
+            text.trim().parse().map_err(|_| format!("'{part}' is neither a number nor a range like 1..3"))?;
         if value == 0 { Err("0 is not a length: lengths begin at 1".to_owned()) } else { Ok(value) }
     };
     let Some((from, to)) = part.split_once("..") else {

@@ -151,16 +151,14 @@ mod tests {
             if messages.iter().any(|message| message.role == "system") {
                 return Err("System role not supported".to_owned());
             }
-            let turns: String = messages.iter().map(|message| format!("<{}>{}", message.role, message.content)).collect();
+            let turns: String =
+                messages.iter().map(|message| format!("<{}>{}", message.role, message.content)).collect();
             Ok(format!("{}{turns}<assistant>", self.template.unwrap_or_default()))
         }
     }
 
     fn segments() -> Segments {
-        Segments {
-            shots: vec![Shot { question: "1+1=?".into(), answer: "2".into() }],
-            ..Segments::question("2+2=?")
-        }
+        Segments { shots: vec![Shot { question: "1+1=?".into(), answer: "2".into() }], ..Segments::question("2+2=?") }
     }
 
     fn render(letters: &Letters, request: ModeRequest) -> Result<Rendered, PromptError> {
@@ -188,7 +186,10 @@ mod tests {
             assert_eq!(rendered.ids.iter().filter(|&&id| id == BOS).count(), 1);
             assert_eq!(rendered.ids[0], BOS);
         }
-        assert_eq!(render(&template_writes, ModeRequest::Chat).unwrap().ids, render(&tokenizer_adds, ModeRequest::Chat).unwrap().ids);
+        assert_eq!(
+            render(&template_writes, ModeRequest::Chat).unwrap().ids,
+            render(&tokenizer_adds, ModeRequest::Chat).unwrap().ids
+        );
     }
 
     #[test]

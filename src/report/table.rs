@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_lines_end_clean() {
-        let mut table = Table::new([("task".into(), Align::Left), ("n".into(), Align::Right), ("x".into(), Align::Left)]);
+        let mut table =
+            Table::new([("task".into(), Align::Left), ("n".into(), Align::Right), ("x".into(), Align::Left)]);
         table.row(vec!["add".into(), "5".into(), "a – b".into()]);
         table.rule();
         table.row(vec!["all".into(), "1000".into()]);

@@ -76,12 +76,23 @@ pub(crate) fn sampling(sampling: &Sampling) -> String {
 /// one) are left out, and of the rest as many are shown as fit; the remarks beside it say what is not shown.
 fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
     let mut columns = vec![
-        Column { name: "task".to_owned(), align: Align::Left, accuracy: false, cells: rows.iter().map(|row| row.name.clone()).collect() },
-        Column { name: "n".to_owned(), align: Align::Right, accuracy: false, cells: rows.iter().map(|row| row.n.to_string()).collect() },
+        Column {
+            name: "task".to_owned(),
+            align: Align::Left,
+            accuracy: false,
+            cells: rows.iter().map(|row| row.name.clone()).collect(),
+        },
+        Column {
+            name: "n".to_owned(),
+            align: Align::Right,
+            accuracy: false,
+            cells: rows.iter().map(|row| row.n.to_string()).collect(),
+        },
     ];
     let always = columns.len() + 1;
     for name in names(rows.iter().map(|row| row.values.iter().map(|(name, _)| name))) {
-        let value = |row: &SummaryRow| row.values.iter().find(|(other, _)| *other == name).map(|(_, value)| percent(value));
+        let value =
+            |row: &SummaryRow| row.values.iter().find(|(other, _)| *other == name).map(|(_, value)| percent(value));
         let cells = rows.iter().map(|row| value(row).unwrap_or_default()).collect();
         columns.push(Column { name, align: Align::Right, accuracy: true, cells });
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{LogEnd, Manifest, RunError, Sample, SampleKey, SampleLog, MANIFEST_FORMAT};
+use super::{LogEnd, MANIFEST_FORMAT, Manifest, RunError, Sample, SampleKey, SampleLog};
 
 /// The folder of one run.
 #[derive(Debug)]

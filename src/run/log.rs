@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{RunError, Sample, SampleKey, SAMPLE_FORMAT};
+use super::{RunError, SAMPLE_FORMAT, Sample, SampleKey};
 
 /// Rows are written at the latest after so many ...
 const BATCH_ROWS: usize = 64;

@@ -20,8 +20,8 @@ pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
 pub use log::{LogEnd, SampleLog};
 pub use manifest::{
-    EngineRecord, FileRecord, FirstPrompt, Host, Manifest, ModelRecord, RunSettings, Status, Totals, MANIFEST_FORMAT,
+    EngineRecord, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, Status, Totals,
 };
 pub use plan::{Plan, PlannedSample};
 pub use runner::{Ended, Runner};
-pub use sample::{FailureKind, Generated, Sample, SampleFailure, SampleKey, SAMPLE_FORMAT};
+pub use sample::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure, SampleKey};

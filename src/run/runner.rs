@@ -4,12 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::log::Cut;
 use super::{
-    FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent, Sample, SampleFailure,
-    SampleLog, Standing, SAMPLE_FORMAT,
+    FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent, SAMPLE_FORMAT, Sample,
+    SampleFailure, SampleLog, Standing,
 };
-use crate::engine::{
-    Completion, Engine, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId,
-};
+use crate::engine::{Completion, Engine, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId};
 use crate::prompt::Prompter;
 use crate::suite::{Answered, Item, Suite};
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use earnest::checkpoint::ChatMessage;
 use earnest::engine::{
-    Card, Completion, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId,
-    Statistics, Timings,
+    Card, Completion, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId, Statistics,
+    Timings,
 };
 use earnest::prompt::PromptSource;
 use earnest::suite::{Answered, Budget, Item, Scored, Segments, Suite, Summary, SummaryRow, Verdict};
@@ -91,7 +91,10 @@ impl PromptSource for Letters {
 pub enum Fate {
     Answer,
     /// Fails so many times, then answers.
-    Fail { times: usize, retryable: bool },
+    Fail {
+        times: usize,
+        retryable: bool,
+    },
     Refuse,
 }
 
@@ -176,7 +179,7 @@ impl Engine for Scripted<'_> {
         let mut events = vec![Event::Progress { prefilled: 1, decoded: 1 }];
         for _ in 0..1 + self.steps % 2 {
             // The newest first, then the oldest: as far from the plan's order as possible.
-            let next = if self.finished % 2 == 0 { self.waiting.pop_back() } else { self.waiting.pop_front() };
+            let next = if self.finished.is_multiple_of(2) { self.waiting.pop_back() } else { self.waiting.pop_front() };
             let Some((request, prompt)) = next else { break };
             let failed = self.failures.entry(prompt.clone()).or_default();
             match (self.fate)(&prompt) {
