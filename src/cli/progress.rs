@@ -207,12 +207,14 @@ impl Tally {
     fn figures(&self) -> String {
         let seconds = self.started.elapsed().as_secs_f64().max(1e-3);
         let statistics = &self.statistics;
-        let computed = (statistics.prefilled_tokens + statistics.decoded_tokens) as f64 / seconds;
+        let computed = statistics.prefilled_tokens as f64 / seconds;
         let generated = statistics.decoded_tokens as f64 / seconds;
         let rate = self.finished as f64 / seconds;
-        let mut parts = vec![format!("{generated:.0} tok/s out, {computed:.0} in all"), format!("{rate:.2} samples/s")];
         let left = self.planned.saturating_sub(self.done()) as f64;
-        parts.push(if rate > 0.0 { format!("ETA {}", clock(left / rate)) } else { "ETA -".to_owned() });
+        // What matters most comes first: a narrow terminal cuts the end.
+        let mut parts = vec![if rate > 0.0 { format!("ETA {}", clock(left / rate)) } else { "ETA -".to_owned() }];
+        parts.push(format!("{rate:.2} samples/s"));
+        parts.push(format!("{generated:.0} tok/s out, {computed:.0} in"));
         let prompt = statistics.cached_tokens + statistics.prefilled_tokens;
         if prompt > 0 {
             parts.push(format!("cache {:.0} %", 100.0 * statistics.cached_tokens as f64 / prompt as f64));
@@ -238,7 +240,7 @@ fn spinner() -> ProgressStyle {
 }
 
 fn bar_style() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {elapsed} [{bar:24}] {pos}/{len}  {wide_msg}")
+    ProgressStyle::with_template("{spinner} {elapsed} [{bar:16}] {pos}/{len}  {wide_msg}")
         .expect("the template is constant and valid")
         .progress_chars("=> ")
 }
