@@ -12,5 +12,6 @@ pub mod answer;
 pub mod run;
 pub mod stats;
 pub mod report;
+pub mod bench;
 pub mod cli;
 pub mod digest;

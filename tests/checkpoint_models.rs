@@ -1,5 +1,5 @@
 //! Real GGUF files, from the folder that `EARNEST_MODELS` names; without it these tests say so and pass.
-use earnest::checkpoint::{Checkpoint, Format, Values};
+use earnest::checkpoint::{Checkpoint, Format, LayerParameter, Parameter, Values};
 use std::path::PathBuf;
 
 fn open(file: &str) -> Option<Checkpoint> {
@@ -62,6 +62,17 @@ fn check_tensors(checkpoint: &Checkpoint) {
     eprintln!("{count} parameters read in {:.2} s", started.elapsed().as_secs_f64());
 }
 
+fn values(checkpoint: &Checkpoint, layer: usize, p: LayerParameter, shape: &[usize]) -> Vec<f32> {
+    let Values::F32(values) = checkpoint.tensor(Parameter::Layer(layer, p), shape).unwrap().values else { panic!() };
+    values
+}
+
+fn sum(values: impl IntoIterator<Item = f64>, expected: f64) {
+    let sum: f64 = values.into_iter().sum();
+    assert!((sum - expected).abs() <= 1e-6 * expected.abs().max(1.0), "{sum} is not {expected}");
+}
+
+/// Reference values are from the `gguf` package (dequantize) and numpy (the converter's permutation undone).
 #[test]
 fn smollm2_from_gguf() {
     let Some(c) = open("SmolLM2-135M-Instruct.Q4_1.gguf") else { return };
@@ -77,6 +88,11 @@ fn smollm2_from_gguf() {
         format!("<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
     assert_eq!(text, expected);
     assert_eq!(c.tokenizer.encode(&text, false).unwrap()[..2], [1, 9690]);
+    let query = values(&c, 3, LayerParameter::Query, &[576, 576]);
+    assert_eq!(query[576..580], [-0.011138916, -0.16540527, -0.16540527, 0.09170532]);
+    assert_eq!(query[57_600..57_603], [0.020690918, 0.18045044, 0.49996948]);
+    sum(query.iter().map(|v| f64::from(*v)), -96.36239624023438);
+    sum(query.iter().enumerate().map(|(i, v)| (i / 576) as f64 * f64::from(*v)), -6023.674613952637);
     check_tensors(&c);
 }
 
@@ -94,6 +110,18 @@ fn gemma3_from_gguf() {
     for text in ["a  b   c", "\n\n\tx", "naïve 🦀 ᚠ", "<b>x</b>", "   ", "", "1 + 1 = 2"] {
         let ids = c.tokenizer.encode(text, true).unwrap();
         assert_eq!(c.tokenizer.decode(&ids, true), text);
+    }
+    use LayerParameter::{AttentionNorm, Down, Output, Query};
+    let references: [(_, &[usize], f64, f64); 4] = [
+        (Output, &[640, 1024], 26.38571310043335, 14813.238292336464),
+        (Down, &[640, 2048], 3.0589902997016907, 16263.806673705578),
+        (Query, &[1024, 640], -79.70503234863281, 19054.001655578613),
+        (AttentionNorm, &[640], 19091.819580078125, 19091.819580078125),
+    ];
+    for (p, shape, total, absolute) in references {
+        let values = values(&c, 2, p, shape);
+        sum(values.iter().map(|v| f64::from(*v)), total);
+        sum(values.iter().map(|v| f64::from(v.abs())), absolute);
     }
     check_tensors(&c);
 }

@@ -297,6 +297,11 @@ impl Scheduler {
         removed
     }
 
+    /// Gives up every cached prompt that no sequence uses.
+    pub(crate) fn forget_prompts(&mut self) {
+        while self.tree.evict(&mut self.pool) {}
+    }
+
     /// The running sequences.
     pub(crate) fn running(&self) -> &[Sequence] {
         &self.running

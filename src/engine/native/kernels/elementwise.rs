@@ -66,43 +66,52 @@ pub(crate) fn scale_and_cap(team: &Team, x: &mut [f32], cap: Option<f32>) {
     });
 }
 
-/// Calls `f` on sixteen elements at a time; the last ones are padded with zeros.
+/// A function of sixteen elements. A trait and no closure: closures do not inherit the instruction set of the function
+/// around them.
+trait Elementwise {
+    unsafe fn apply<L: Lanes>(x: L) -> L;
+}
+
+struct Silu;
+struct GeluTanh;
+
+impl Elementwise for Silu {
+    #[inline(always)]
+    unsafe fn apply<L: Lanes>(x: L) -> L {
+        unsafe { math::silu(x) }
+    }
+}
+
+impl Elementwise for GeluTanh {
+    #[inline(always)]
+    unsafe fn apply<L: Lanes>(x: L) -> L {
+        unsafe { math::gelu_tanh(x) }
+    }
+}
+
+/// `out = f(x) * by`, or `f(x)` if `by` is empty; the last elements are padded with zeros.
 #[inline(always)]
-unsafe fn each<L: Lanes>(x: &[f32], by: &[f32], out: &mut [f32], f: impl Fn(L) -> L) {
+unsafe fn each<L: Lanes, F: Elementwise>(x: &[f32], by: &[f32], out: &mut [f32]) {
     let n = x.len();
+    let whole = n / LANES * LANES;
     unsafe {
-        let one = |x: *const f32, by: *const f32, y: *mut f32| {
-            let mut v = f(L::load(x));
-            if !by.is_null() {
-                v = v.mul(L::load(by));
-            }
-            v.store(y);
-        };
-        let whole = n / LANES * LANES;
         for i in (0..whole).step_by(LANES) {
-            let b = if by.is_empty() { std::ptr::null() } else { by.as_ptr().add(i) };
-            one(x.as_ptr().add(i), b, out.as_mut_ptr().add(i));
+            let mut v = F::apply(L::load(x.as_ptr().add(i)));
+            if !by.is_empty() {
+                v = v.mul(L::load(by.as_ptr().add(i)));
+            }
+            v.store(out.as_mut_ptr().add(i));
         }
         if whole < n {
-            let (mut a, mut b, mut y) = ([0f32; LANES], [0f32; LANES], [0f32; LANES]);
+            let (mut a, mut b, mut y) = ([0f32; LANES], [1f32; LANES], [0f32; LANES]);
             a[..n - whole].copy_from_slice(&x[whole..]);
             if !by.is_empty() {
                 b[..n - whole].copy_from_slice(&by[whole..]);
             }
-            one(a.as_ptr(), if by.is_empty() { std::ptr::null() } else { b.as_ptr() }, y.as_mut_ptr());
+            F::apply(L::load(a.as_ptr())).mul(L::load(b.as_ptr())).store(y.as_mut_ptr());
             out[whole..].copy_from_slice(&y[..n - whole]);
         }
     }
-}
-
-#[inline(always)]
-unsafe fn silu_body<L: Lanes>(x: &[f32], by: &[f32], out: &mut [f32]) {
-    unsafe { each::<L>(x, by, out, |v| math::silu(v)) }
-}
-
-#[inline(always)]
-unsafe fn gelu_body<L: Lanes>(x: &[f32], by: &[f32], out: &mut [f32]) {
-    unsafe { each::<L>(x, by, out, |v| math::gelu_tanh(v)) }
 }
 
 #[inline(always)]
@@ -121,8 +130,8 @@ unsafe fn cap_body<L: Lanes>(x: &mut [f32], cap: f32) {
     }
 }
 
-for_each_isa! { fn silu_times(x: &[f32], by: &[f32], out: &mut [f32]) => silu_body }
-for_each_isa! { fn gelu_times(x: &[f32], by: &[f32], out: &mut [f32]) => gelu_body }
+for_each_isa! { fn silu_times(x: &[f32], by: &[f32], out: &mut [f32]) => each, Silu }
+for_each_isa! { fn gelu_times(x: &[f32], by: &[f32], out: &mut [f32]) => each, GeluTanh }
 for_each_isa! { fn cap_on(x: &mut [f32], cap: f32) => cap_body }
 
 #[cfg(test)]

@@ -151,6 +151,19 @@ mod x86 {
         }
     }
 
+    #[inline(always)]
+    unsafe fn widen_bf16(p: *const u16) -> __m256 {
+        unsafe { _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast())))) }
+    }
+
+    #[inline(always)]
+    unsafe fn power_of_two(x: __m256) -> __m256 {
+        unsafe {
+            let n = _mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127));
+            _mm256_castsi256_ps(_mm256_slli_epi32::<23>(n))
+        }
+    }
+
     /// Two 256-bit halves.
     #[derive(Clone, Copy)]
     pub(crate) struct Pair(__m256, __m256);
@@ -171,13 +184,7 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn load_bf16(p: *const u16) -> Self {
-            unsafe {
-                let wide = |p: *const u16| {
-                    let half = _mm_loadu_si128(p.cast());
-                    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(half)))
-                };
-                Pair(wide(p), wide(p.add(8)))
-            }
+            unsafe { Pair(widen_bf16(p), widen_bf16(p.add(8))) }
         }
         #[inline(always)]
         unsafe fn load_f16(p: *const u16) -> Self {
@@ -227,13 +234,7 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn exp2_integral(self) -> Self {
-            unsafe {
-                let power = |x: __m256| {
-                    let n = _mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127));
-                    _mm256_castsi256_ps(_mm256_slli_epi32::<23>(n))
-                };
-                Pair(power(self.0), power(self.1))
-            }
+            unsafe { Pair(power_of_two(self.0), power_of_two(self.1)) }
         }
         #[inline(always)]
         unsafe fn select_less(self, bound: Self, yes: Self, no: Self) -> Self {

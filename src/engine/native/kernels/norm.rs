@@ -43,30 +43,29 @@ fn each_row(team: &Team, x: &[f32], width: usize, y: &mut [f32], row: &(dyn Fn(&
     });
 }
 
-/// Sum over a row of `f(lanes)`, the tail filled with zeros.
+/// Sum over a row of `(x - centre)^POWER`, for a power of 1 or 2. The tail is added element by element.
 #[inline(always)]
-unsafe fn sum_of<L: Lanes>(x: &[f32], f: impl Fn(L) -> L) -> f32 {
-    unsafe {
-        let mut acc = L::zero();
-        let whole = x.chunks_exact(LANES);
-        let rest = whole.remainder();
-        for chunk in whole {
-            acc = acc.add(f(L::load(chunk.as_ptr())));
+unsafe fn sum_of_powers<L: Lanes, const POWER: u32>(x: &[f32], centre: f32) -> f32 {
+    let whole = x.len() / LANES * LANES;
+    let mut total = unsafe {
+        let (mut acc, shift) = (L::zero(), L::splat(centre));
+        for i in (0..whole).step_by(LANES) {
+            let d = L::load(x.as_ptr().add(i)).sub(shift);
+            acc = acc.add(if POWER == 2 { d.mul(d) } else { d });
         }
-        let mut total = acc.sum();
-        for &v in rest {
-            let mut only = [0f32; LANES];
-            f(L::splat(v)).store(only.as_mut_ptr());
-            total += only[0];
-        }
-        total
+        acc.sum()
+    };
+    for &v in &x[whole..] {
+        let d = v - centre;
+        total += if POWER == 2 { d * d } else { d };
     }
+    total
 }
 
 #[inline(always)]
 unsafe fn rms_body<L: Lanes>(x: &[f32], w: &[f32], eps: f32, y: &mut [f32]) {
     unsafe {
-        let mean = sum_of::<L>(x, |v| v.mul(v)) / x.len() as f32;
+        let mean = sum_of_powers::<L, 2>(x, 0.0) / x.len() as f32;
         let factor = 1.0 / (mean + eps).sqrt();
         for ((o, &v), &s) in y.iter_mut().zip(x).zip(w) {
             *o = v * factor * s;
@@ -77,7 +76,7 @@ unsafe fn rms_body<L: Lanes>(x: &[f32], w: &[f32], eps: f32, y: &mut [f32]) {
 #[inline(always)]
 unsafe fn rms_in_place_body<L: Lanes>(x: &mut [f32], w: &[f32], eps: f32) {
     unsafe {
-        let mean = sum_of::<L>(x, |v| v.mul(v)) / x.len() as f32;
+        let mean = sum_of_powers::<L, 2>(x, 0.0) / x.len() as f32;
         let factor = 1.0 / (mean + eps).sqrt();
         for (v, &s) in x.iter_mut().zip(w) {
             *v = *v * factor * s;
@@ -88,12 +87,8 @@ unsafe fn rms_in_place_body<L: Lanes>(x: &mut [f32], w: &[f32], eps: f32) {
 #[inline(always)]
 unsafe fn layer_body<L: Lanes>(x: &[f32], w: &[f32], b: &[f32], eps: f32, y: &mut [f32]) {
     unsafe {
-        let mean = sum_of::<L>(x, |v| v) / x.len() as f32;
-        let centre = L::splat(mean);
-        let variance = sum_of::<L>(x, |v| {
-            let d = v.sub(centre);
-            d.mul(d)
-        }) / x.len() as f32;
+        let mean = sum_of_powers::<L, 1>(x, 0.0) / x.len() as f32;
+        let variance = sum_of_powers::<L, 2>(x, mean) / x.len() as f32;
         let factor = 1.0 / (variance + eps).sqrt();
         for (((o, &v), &s), &t) in y.iter_mut().zip(x).zip(w).zip(b) {
             *o = (v - mean) * factor * s + t;
