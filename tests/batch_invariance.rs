@@ -111,7 +111,6 @@ fn run(checkpoint: &Checkpoint, setting: &Setting, requests: &[Request]) -> Hash
     if setting.name.contains("nearly full") {
         assert!(s.evictions > 0, "the cache was not full");
     }
-    drop(finish);
     done
 }
 

@@ -84,7 +84,7 @@ thread_local! {
 pub(crate) fn attend(team: &Team, a: &Attention<'_>, out: &mut [f32]) {
     let (d, kv_heads) = (a.layout.head_dim, a.layout.kv_heads);
     let group = a.heads / kv_heads;
-    assert!(group >= 1 && group <= ROWS && d <= MAX_HEAD_DIM, "{group} heads share a key of width {d}");
+    assert!((1..=ROWS).contains(&group) && d <= MAX_HEAD_DIM, "{group} heads share a key of width {d}");
     assert!(out.len() == a.tokens.len() * a.heads * d, "output of attention does not fit");
     assert!(a.queries.len() == a.tokens.len() * a.query_row && a.query_row >= a.heads * d, "queries do not fit");
     assert!(

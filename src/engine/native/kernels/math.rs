@@ -43,7 +43,7 @@ pub(crate) unsafe fn tanh<L: Lanes>(x: L) -> L {
 pub(crate) unsafe fn gelu_tanh<L: Lanes>(x: L) -> L {
     unsafe {
         let cubic = x.mul(x).mul(x).fma(L::splat(0.044_715), x);
-        let t = tanh(cubic.mul(L::splat(0.797_884_56)));
+        let t = tanh(cubic.mul(L::splat(0.797_884_6)));
         x.mul(L::splat(0.5)).mul(t.add(L::splat(1.0)))
     }
 }

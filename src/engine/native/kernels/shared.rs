@@ -28,7 +28,6 @@ impl<'a, T> SharedMut<'a, T> {
     ///
     /// # Safety
     /// No other thread touches the part while the answer lives.
-    #[expect(clippy::mut_from_ref, reason = "disjoint parts are the caller's promise")]
     pub(crate) unsafe fn slice(&self, start: usize, length: usize) -> &'a mut [T] {
         assert!(start + length <= self.length, "part {start}+{length} of a slice of {}", self.length);
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), length) }

@@ -66,10 +66,10 @@ pub(crate) unsafe fn tile<L: Lanes, E: PanelElement, const R: usize, const P: us
             for p in 0..P {
                 b[p] = E::lanes(panels[p].add(i * LANES));
             }
-            for r in 0..R {
+            for (r, sums) in acc.iter_mut().enumerate() {
                 let x = L::splat(*a.first.add(r * a.row + i * a.column));
                 for p in 0..P {
-                    acc[r][p] = x.fma(b[p], acc[r][p]);
+                    sums[p] = x.fma(b[p], sums[p]);
                 }
             }
         }
