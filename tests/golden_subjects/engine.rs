@@ -126,14 +126,13 @@ fn compare_logits(row: &Map<String, Value>, logits: &[f32], margin: f64) -> Resu
         let golden = entry.get(1).and_then(Value::as_f64).ok_or("an entry of `logits_last` has no value")?;
         let ours = f64::from(*logits.get(id as usize).ok_or_else(|| format!("id {id} is outside the vocabulary"))?);
         let error = (ours - golden).abs();
-        // Not `error > LARGEST`, so that NaN fails.
-        if !(error <= LARGEST) {
+        if exceeds(error, LARGEST) {
             return Err(format!("logit of {id}: computed {ours}, golden {golden}"));
         }
         total += error;
     }
     let mean = total / listed.len() as f64;
-    if !(mean <= MEAN) {
+    if exceeds(mean, MEAN) {
         return Err(format!("logits deviate by {mean} on average"));
     }
     let n = logits.len() as f64;
@@ -142,13 +141,18 @@ fn compare_logits(row: &Map<String, Value>, logits: &[f32], margin: f64) -> Resu
     let stats = &row["logits_stats"];
     for (name, ours) in [("mean", average), ("std", deviation)] {
         let golden = stats.get(name).and_then(Value::as_f64).ok_or_else(|| format!("`logits_stats` has no {name}"))?;
-        if !((ours - golden).abs() <= LARGEST) {
+        if exceeds((ours - golden).abs(), LARGEST) {
             return Err(format!("{name} of the logits: computed {ours}, golden {golden}"));
         }
     }
     let largest = (0..logits.len()).max_by(|&a, &b| logits[a].total_cmp(&logits[b]).then(b.cmp(&a)));
     let golden = stats.get("argmax").and_then(Value::as_u64).ok_or("`logits_stats` has no argmax")?;
     if margin < MARGIN { Ok(()) } else { require_equal("largest logit", largest, Some(golden as usize)) }
+}
+
+/// True of what is too large, and of what is no number.
+fn exceeds(deviation: f64, limit: f64) -> bool {
+    deviation.is_nan() || deviation > limit
 }
 
 fn numbers(row: &Value, field: &str) -> Result<Vec<u32>, String> {
