@@ -46,6 +46,19 @@ pub struct Repetition {
     pub steps: u64,
 }
 
+impl Measurement {
+    /// The repetition of median length (the longer of the middle two).
+    pub fn median(&self) -> &Repetition {
+        median(&self.repetitions)
+    }
+}
+
+fn median(passes: &[Repetition]) -> &Repetition {
+    let mut order: Vec<&Repetition> = passes.iter().collect();
+    order.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    order[order.len() / 2]
+}
+
 /// Why a workload could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
@@ -69,9 +82,7 @@ pub enum BenchError {
 /// Runs a workload `repetitions` times (at least once).
 pub fn measure(engine: &mut Native, workload: &Workload, repetitions: usize) -> Result<Measurement, BenchError> {
     let passes: Vec<Repetition> = (0..repetitions.max(1)).map(|_| pass(engine, workload)).collect::<Result<_, _>>()?;
-    let mut order: Vec<&Repetition> = passes.iter().collect();
-    order.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    let median = order[order.len() / 2];
+    let median = median(&passes);
     let distinct = distinct_prefix_tokens(&workload.ids);
     Ok(Measurement {
         workload: workload.kind,

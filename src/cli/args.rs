@@ -61,6 +61,8 @@ pub enum Command {
     Suites(SuitesArgs),
     /// Show the exact prompt of an item: text, token ids, BOS count, budget, expected answer
     Show(ShowArgs),
+    /// Measure the speed of the engine on this machine
+    Bench(BenchArgs),
     /// Show what this machine offers: CPU features, memory, CUDA, cache and results folders
     Doctor(DoctorArgs),
 }
@@ -264,6 +266,69 @@ pub struct ShowArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub what: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Prompts like an evaluation's through the whole engine: samples, prefill and decode tokens a second, memory
+    Engine(BenchEngineArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Workloads:
+  few-shot   64 word problems after eight worked examples (about 950 tokens, nearly all shared), 64 new tokens each
+  zero-shot  128 questions on numbers with a line of instructions (about 55 tokens), 24 new tokens each
+End-of-sequence tokens are ignored, so that every engine does the same work; loading is not counted; the prefix cache
+is empty at the start of each repetition.
+
+Examples:
+  earnest bench engine --model model.gguf
+  earnest bench engine --model model.gguf --workload zero-shot --prompts 32 --repeat 5 --json
+  earnest bench engine --model model.gguf --dump prompts.json      (for benches/peers/transformers_bench.py)")]
+pub struct BenchEngineArgs {
+    /// The checkpoint: a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file
+    #[arg(long, value_name = "PATH", env = "EARNEST_MODEL", hide_env_values = true)]
+    pub model: PathBuf,
+
+    /// Only this workload [default: both]
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub workload: Option<WorkloadArg>,
+
+    /// Number of prompts [default: the workload's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub prompts: Option<u32>,
+
+    /// Tokens to generate for each prompt [default: the workload's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub new_tokens: Option<u32>,
+
+    /// Repetitions of each workload; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    /// Write the prompts (text and token ids) to this file, for measuring other engines on them
+    #[arg(long, value_name = "FILE")]
+    pub dump: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `--workload`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadArg {
+    FewShot,
+    ZeroShot,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::printer::Printer;
-use super::{doctor, run, show, suites};
+use super::{bench, doctor, run, show, suites};
 
 /// Parses the arguments, runs the command, prints an error if there is one.
 pub fn main() -> ExitCode {
@@ -16,6 +16,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::execute(args, cli.quiet, printer),
         Command::Suites(args) => suites::execute(args, printer),
         Command::Show(args) => show::execute(args, printer),
+        Command::Bench(args) => bench::execute(args, cli.quiet, printer),
         Command::Doctor(args) => doctor::execute(args, printer),
     };
     match outcome {

@@ -1,6 +1,7 @@
 //! The command line: one file a command. Raw arguments are resolved once into settings that the rest receives.
 
 mod args;
+mod bench;
 mod catalogue;
 mod doctor;
 mod entry;
