@@ -6,7 +6,7 @@
 mod decoder;
 mod engine;
 mod flight;
-mod kernels;
+pub mod kernels;
 mod kv;
 mod options;
 mod prefix_wait;
@@ -18,3 +18,4 @@ mod team;
 pub use decoder::LoadError;
 pub use engine::Native;
 pub use options::Options;
+pub use team::Team;

@@ -8,7 +8,7 @@ use super::kernels::Isa;
 ///
 /// Which thread computes a piece never changes a result: pieces write disjoint outputs and each output is computed in
 /// one piece in a fixed order.
-pub(crate) struct Team {
+pub struct Team {
     pool: Option<rayon::ThreadPool>,
     threads: usize,
     isa: Isa,
@@ -28,7 +28,7 @@ impl Team {
     }
 
     /// Starts a team. An error if the system refuses a thread.
-    pub(crate) fn start(threads: usize, isa: Isa) -> Result<Team, rayon::ThreadPoolBuildError> {
+    pub fn start(threads: usize, isa: Isa) -> Result<Team, rayon::ThreadPoolBuildError> {
         let threads = threads.max(1);
         let pool = if threads == 1 {
             None
@@ -40,12 +40,12 @@ impl Team {
     }
 
     /// Number of threads.
-    pub(crate) fn threads(&self) -> usize {
+    pub fn threads(&self) -> usize {
         self.threads
     }
 
     /// The instruction set of the kernels.
-    pub(crate) fn isa(&self) -> Isa {
+    pub fn isa(&self) -> Isa {
         self.isa
     }
 

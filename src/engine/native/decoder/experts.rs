@@ -3,7 +3,7 @@
 use super::forward::MlpBuffers;
 use super::weights::MlpWeights;
 use crate::checkpoint::{DecoderConfig, Experts};
-use crate::engine::native::kernels::{Into, MatmulScratch, PackedMatrix, matmul};
+use crate::engine::native::kernels::{MatmulScratch, PackedMatrix, Target, matmul};
 use crate::engine::native::team::Team;
 
 /// Buffers of a mixture.
@@ -34,7 +34,7 @@ pub(crate) fn mixture(
     let hidden = c.hidden_size;
     let m = h.len() / hidden;
     r.logits.resize(m * spec.count, 0.0);
-    matmul(team, scratch, h, router, None, Into::Overwrite, &mut r.logits);
+    matmul(team, scratch, h, router, None, Target::Overwrite, &mut r.logits);
     r.served.resize_with(spec.count, Vec::new);
     r.served.iter_mut().for_each(Vec::clear);
     for (row, logits) in r.logits.chunks_exact(spec.count).enumerate() {
@@ -53,7 +53,7 @@ pub(crate) fn mixture(
             r.input.extend_from_slice(&h[row * hidden..(row + 1) * hidden]);
         }
         r.answer.resize(r.input.len(), 0.0);
-        mlp.run(team, c, scratch, weights, &r.input, Into::Overwrite, &mut r.answer);
+        mlp.run(team, c, scratch, weights, &r.input, Target::Overwrite, &mut r.answer);
         for (&(row, weight), answer) in served.iter().zip(r.answer.chunks_exact(hidden)) {
             for (o, &a) in r.out[row * hidden..(row + 1) * hidden].iter_mut().zip(answer) {
                 *o += weight * a;

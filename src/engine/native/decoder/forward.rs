@@ -4,7 +4,7 @@ use super::experts::{Routed, mixture};
 use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights};
 use crate::checkpoint::{BlockLayout as Join, DecoderConfig, Norm};
 use crate::engine::native::kernels::{
-    Angles, Attention, BlockPointer, Into, MatmulScratch, QueryToken, SharedMut, activate, attend, gate, layer_norm,
+    Angles, Attention, BlockPointer, MatmulScratch, QueryToken, SharedMut, Target, activate, attend, gate, layer_norm,
     matmul, rms_norm, rms_norm_row, rotate, scale_and_cap,
 };
 use crate::engine::native::kv::{BLOCK, BlockLayout, KvStore};
@@ -95,7 +95,7 @@ impl Forward {
     ) -> &mut [f32] {
         self.logits.resize(rows.len() * c.vocab_size, 0.0);
         let hidden = &self.hidden[rows.start * c.hidden_size..rows.end * c.hidden_size];
-        matmul(team, &mut self.scratch, hidden, w.head(), w.head_bias.as_deref(), Into::Overwrite, &mut self.logits);
+        matmul(team, &mut self.scratch, hidden, w.head(), w.head_bias.as_deref(), Target::Overwrite, &mut self.logits);
         scale_and_cap(team, &mut self.logits, c.final_softcap);
         &mut self.logits
     }
@@ -117,7 +117,7 @@ impl Forward {
         let row = q_width + 2 * kv_width;
         norm(team, c, &w.attention_norm, &self.x, &mut self.h);
         self.qkv.resize(m * row, 0.0);
-        matmul(team, &mut self.scratch, &self.h, &w.qkv, w.qkv_bias.as_deref(), Into::Overwrite, &mut self.qkv);
+        matmul(team, &mut self.scratch, &self.h, &w.qkv, w.qkv_bias.as_deref(), Target::Overwrite, &mut self.qkv);
         place(team, c, w, &self.angles[spec.rope], layout, index, step, tables, &mut self.qkv);
         self.attended.resize(m * q_width, 0.0);
         let attention = Attention {
@@ -137,22 +137,22 @@ impl Forward {
         let output_bias = w.output_bias.as_deref();
         match c.block {
             Join::PreNorm | Join::Parallel => {
-                matmul(team, &mut self.scratch, &self.attended, &w.output, output_bias, Into::Add, &mut self.x);
+                matmul(team, &mut self.scratch, &self.attended, &w.output, output_bias, Target::Add, &mut self.x);
                 if let Some(n) = &w.mlp_norm {
                     norm(team, c, n, &self.x, &mut self.h);
                 }
                 // Without a norm of its own (parallel layout) the block reads what attention read.
-                self.feed_forward(team, c, w, Into::Add);
+                self.feed_forward(team, c, w, Target::Add);
             }
             Join::Sandwich => {
                 self.branch.resize(self.x.len(), 0.0);
                 let s = &mut self.scratch;
-                matmul(team, s, &self.attended, &w.output, output_bias, Into::Overwrite, &mut self.branch);
+                matmul(team, s, &self.attended, &w.output, output_bias, Target::Overwrite, &mut self.branch);
                 self.add_branch(team, c, w.post_attention_norm.as_ref());
                 if let Some(n) = &w.mlp_norm {
                     norm(team, c, n, &self.x, &mut self.h);
                 }
-                self.feed_forward(team, c, w, Into::Overwrite);
+                self.feed_forward(team, c, w, Target::Overwrite);
                 self.add_branch(team, c, w.post_mlp_norm.as_ref());
             }
         }
@@ -169,10 +169,10 @@ impl Forward {
     }
 
     /// Feed-forward of `h`, added to `x` or written to `branch`.
-    fn feed_forward(&mut self, team: &Team, c: &DecoderConfig, w: &LayerWeights, into: Into) {
+    fn feed_forward(&mut self, team: &Team, c: &DecoderConfig, w: &LayerWeights, into: Target) {
         let target = match into {
-            Into::Add => &mut self.x,
-            Into::Overwrite => &mut self.branch,
+            Target::Add => &mut self.x,
+            Target::Overwrite => &mut self.branch,
         };
         match &w.feed_forward {
             FeedForward::Dense(w) => self.mlp.run(team, c, &mut self.scratch, w, &self.h, into, target),
@@ -180,8 +180,8 @@ impl Forward {
                 let e = c.experts.expect("a mixture's config names its experts");
                 mixture(team, c, e, router, experts, &mut self.scratch, &mut self.mlp, &mut self.routed, &self.h);
                 match into {
-                    Into::Add => target.iter_mut().zip(&self.routed.out).for_each(|(x, y)| *x += y),
-                    Into::Overwrite => target.copy_from_slice(&self.routed.out),
+                    Target::Add => target.iter_mut().zip(&self.routed.out).for_each(|(x, y)| *x += y),
+                    Target::Overwrite => target.copy_from_slice(&self.routed.out),
                 }
             }
         }
@@ -198,13 +198,13 @@ impl MlpBuffers {
         scratch: &mut MatmulScratch,
         w: &MlpWeights,
         h: &[f32],
-        into: Into,
+        into: Target,
         out: &mut [f32],
     ) {
         let m = h.len() / c.hidden_size;
         self.up.resize(m * w.gate_up.n(), 0.0);
         self.inner.resize(m * w.down.k(), 0.0);
-        matmul(team, scratch, h, &w.gate_up, w.gate_up_bias.as_deref(), Into::Overwrite, &mut self.up);
+        matmul(team, scratch, h, &w.gate_up, w.gate_up_bias.as_deref(), Target::Overwrite, &mut self.up);
         if c.gated {
             gate(team, c.activation, &self.up, c.intermediate_size, &mut self.inner);
         } else {

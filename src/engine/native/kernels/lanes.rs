@@ -333,15 +333,18 @@ impl Lanes for Portable {
 
 /// An instruction set that kernels are compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Isa {
+pub enum Isa {
+    /// x86-64 with AVX-512 F and BW.
     Avx512,
+    /// x86-64 with AVX2, FMA and F16C.
     Avx2,
+    /// Whatever the compiler makes of arrays.
     Portable,
 }
 
 impl Isa {
     /// The best one of this CPU.
-    pub(crate) fn detect() -> Isa {
+    pub fn detect() -> Isa {
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
@@ -365,7 +368,7 @@ impl Isa {
     }
 
     /// Its name for people.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Isa::Avx512 => "AVX-512",
             Isa::Avx2 => "AVX2",

@@ -10,7 +10,7 @@ use crate::engine::native::team::Team;
 
 /// A weight matrix `[n, k]` in panels of sixteen output columns, each panel `[k][16]`: the order in which the kernels
 /// read it. The last panel is padded with zeros. The values are those of the source, in its precision.
-pub(crate) struct PackedMatrix {
+pub struct PackedMatrix {
     n: usize,
     k: usize,
     panels: Panels,
@@ -35,7 +35,7 @@ impl PackedMatrix {
     /// Sources of different precision are widened to f32, which is exact.
     ///
     /// Panics if the widths differ; the loader has checked the shapes.
-    pub(crate) fn stack(parts: Vec<Tensor>) -> PackedMatrix {
+    pub fn stack(parts: Vec<Tensor>) -> PackedMatrix {
         let k = parts[0].shape[1];
         let n: usize = parts.iter().map(|t| t.shape[0]).sum();
         assert!(parts.iter().all(|t| t.shape.len() == 2 && t.shape[1] == k), "stacked matrices of different widths");
@@ -58,17 +58,17 @@ impl PackedMatrix {
     }
 
     /// Output columns.
-    pub(crate) fn n(&self) -> usize {
+    pub fn n(&self) -> usize {
         self.n
     }
 
     /// Input columns.
-    pub(crate) fn k(&self) -> usize {
+    pub fn k(&self) -> usize {
         self.k
     }
 
     /// Bytes held.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match &self.panels {
             Panels::F32(v) => size_of_val(v.as_slice()),
             Panels::Bf16(v) | Panels::F16(v) => size_of_val(v.as_slice()),
@@ -76,7 +76,7 @@ impl PackedMatrix {
     }
 
     /// Name of the element type.
-    pub(crate) fn dtype(&self) -> &'static str {
+    pub fn dtype(&self) -> &'static str {
         match self.panels {
             Panels::F32(_) => "f32",
             Panels::Bf16(_) => "bf16",
@@ -85,7 +85,7 @@ impl PackedMatrix {
     }
 
     /// Writes row `row` of the matrix (an embedding) times `scale` to `out` (`[k]`).
-    pub(crate) fn row(&self, row: usize, scale: f32, out: &mut [f32]) {
+    pub fn row(&self, row: usize, scale: f32, out: &mut [f32]) {
         let (first, lane) = (row / LANES * self.k, row % LANES);
         match &self.panels {
             Panels::F32(v) => {
@@ -138,7 +138,7 @@ fn pack<T>(parts: Vec<Tensor>, k: usize, get: impl Fn(&Tensor, usize) -> T, mut 
 
 /// Where a product goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Into {
+pub enum Target {
     /// `y = x W^T + bias`
     Overwrite,
     /// `y = y + (x W^T + bias)`
@@ -147,18 +147,20 @@ pub(crate) enum Into {
 
 /// Buffers that products reuse.
 #[derive(Default)]
-pub(crate) struct MatmulScratch {
+pub struct MatmulScratch {
     interleaved: Vec<f32>,
 }
 
-/// `y[m, n] = x[m, k] W^T (+ bias)`, or added to y.
-pub(crate) fn matmul(
+/// `y[m, n] = x[m, k] W^T (+ bias)`, or added to y. A row's bits depend on that row, the matrix and the bias only.
+///
+/// Panics if the operands' sizes do not fit.
+pub fn matmul(
     team: &Team,
     scratch: &mut MatmulScratch,
     x: &[f32],
     w: &PackedMatrix,
     bias: Option<&[f32]>,
-    into: Into,
+    into: Target,
     y: &mut [f32],
 ) {
     let (n, k) = (w.n, w.k);
@@ -240,7 +242,7 @@ unsafe fn product<L: Lanes, E: PanelElement>(
     weights: *const E,
     panels: std::ops::Range<usize>,
     bias: Option<&[f32]>,
-    into: Into,
+    into: Target,
     y: *mut f32,
 ) {
     let mut panel = panels.start;
@@ -278,7 +280,7 @@ unsafe fn product<L: Lanes, E: PanelElement>(
 
 /// Adds bias and previous value to sixteen outputs and stores those that exist.
 #[inline(always)]
-unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: Option<&[f32]>, into: Into, y: *mut f32) {
+unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: Option<&[f32]>, into: Target, y: *mut f32) {
     let column = panel * LANES;
     unsafe {
         if column + LANES <= n {
@@ -286,7 +288,7 @@ unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: Option<&[f32]>,
             if let Some(bias) = bias {
                 v = v.add(L::load(bias.as_ptr().add(column)));
             }
-            if into == Into::Add {
+            if into == Target::Add {
                 v = v.add(L::load(y.add(column)));
             }
             v.store(y.add(column));
@@ -298,7 +300,7 @@ unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: Option<&[f32]>,
                 if let Some(bias) = bias {
                     v += bias[column + i];
                 }
-                if into == Into::Add {
+                if into == Target::Add {
                     v += *y.add(column + i);
                 }
                 *y.add(column + i) = v;
@@ -309,15 +311,15 @@ unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: Option<&[f32]>,
 
 for_each_isa! {
     fn product_f32(m: usize, n: usize, k: usize, a: &[f32], weights: *const f32, panels: std::ops::Range<usize>,
-        bias: Option<&[f32]>, into: Into, y: *mut f32) => product, f32
+        bias: Option<&[f32]>, into: Target, y: *mut f32) => product, f32
 }
 for_each_isa! {
     fn product_bf16(m: usize, n: usize, k: usize, a: &[f32], weights: *const Bf16, panels: std::ops::Range<usize>,
-        bias: Option<&[f32]>, into: Into, y: *mut f32) => product, Bf16
+        bias: Option<&[f32]>, into: Target, y: *mut f32) => product, Bf16
 }
 for_each_isa! {
     fn product_f16(m: usize, n: usize, k: usize, a: &[f32], weights: *const F16, panels: std::ops::Range<usize>,
-        bias: Option<&[f32]>, into: Into, y: *mut f32) => product, F16
+        bias: Option<&[f32]>, into: Target, y: *mut f32) => product, F16
 }
 
 #[cfg(test)]
@@ -353,7 +355,7 @@ mod tests {
                         let team = Team::with_isa(threads, isa);
                         let mut y = vec![f32::NAN; m * n];
                         let mut scratch = MatmulScratch::default();
-                        matmul(&team, &mut scratch, &x, &packed, None, Into::Overwrite, &mut y);
+                        matmul(&team, &mut scratch, &x, &packed, None, Target::Overwrite, &mut y);
                         assert!(
                             y.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()),
                             "{n}x{k} m={m} {} {threads} threads",
@@ -373,7 +375,7 @@ mod tests {
         let plain = reference(&x, &w, n, k);
         let team = Team::new(2);
         let mut y = y0.clone();
-        matmul(&team, &mut MatmulScratch::default(), &x, &packed, Some(&bias), Into::Add, &mut y);
+        matmul(&team, &mut MatmulScratch::default(), &x, &packed, Some(&bias), Target::Add, &mut y);
         for i in 0..m * n {
             assert_eq!(y[i], (plain[i] + bias[i % n]) + y0[i]);
         }
@@ -393,7 +395,7 @@ mod tests {
             for isa in Isa::all() {
                 let mut y = vec![0f32; m * n];
                 let team = Team::with_isa(1, isa);
-                matmul(&team, &mut MatmulScratch::default(), &x, &packed, None, Into::Overwrite, &mut y);
+                matmul(&team, &mut MatmulScratch::default(), &x, &packed, None, Target::Overwrite, &mut y);
                 assert_eq!(y, expected);
             }
             let mut row = vec![0f32; k];
@@ -411,7 +413,7 @@ mod tests {
             tensor(13, k, Values::F32(second.clone())),
         ]);
         let mut y = vec![0f32; m * 33];
-        matmul(&Team::new(1), &mut MatmulScratch::default(), &x, &packed, None, Into::Overwrite, &mut y);
+        matmul(&Team::new(1), &mut MatmulScratch::default(), &x, &packed, None, Target::Overwrite, &mut y);
         assert_eq!(y, reference(&x, &[first, second].concat(), 33, k));
     }
 }

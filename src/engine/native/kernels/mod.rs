@@ -18,8 +18,8 @@ mod testing;
 
 pub(crate) use attention::{Attention, BlockPointer, MAX_HEAD_DIM, QueryToken, attend};
 pub(crate) use elementwise::{activate, gate, scale_and_cap};
-pub(crate) use lanes::Isa;
-pub(crate) use matmul::{Into, MatmulScratch, PackedMatrix, matmul};
+pub use lanes::Isa;
+pub use matmul::{MatmulScratch, PackedMatrix, Target, matmul};
 pub(crate) use norm::{layer_norm, rms_norm, rms_norm_row};
 pub(crate) use rotary::{Angles, rotate};
 pub(crate) use shared::SharedMut;
