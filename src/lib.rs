@@ -7,3 +7,5 @@
 pub mod checkpoint;
 pub mod suite;
 pub mod engine;
+pub mod stats;
+

@@ -1,0 +1,19 @@
+//! Binomial mixed models with one random intercept (GLMM 1 and 2 of the GSM-Symbolic study, section 3.4).
+
+mod data;
+mod diagnosis;
+mod fit;
+mod likelihood;
+pub mod lme4;
+mod logistic;
+mod nelder_mead;
+
+mod optimiser;
+mod quadrature;
+mod separation;
+
+pub use data::{GlmmData, GlmmError, INTERCEPT};
+pub use diagnosis::{Diagnosis, SeparationKind, Unbounded};
+pub use fit::{Coefficient, FEW_GROUPS, GlmmFit, GlmmOptions, Objective, SINGULAR, disagreement, fit, minus_two_log_likelihood};
+pub use likelihood::MODE_TOLERANCE;
+pub use quadrature::LARGEST_POINTS;
