@@ -279,15 +279,16 @@ impl GlmmData {
         self.successes.iter().copied().zip(self.trials.iter().copied())
     }
 
-    /// Groups whose responses are all 0 or all 1.
-    pub fn constant_groups(&self) -> usize {
-        (0..self.groups())
-            .filter(|&group| {
-                let cells = self.cells_of(group);
-                let successes: f64 = self.successes[cells.clone()].iter().sum();
-                successes == 0.0 || successes == self.trials[cells].iter().sum::<f64>()
-            })
-            .count()
+    /// Numbers of groups whose responses are all 0, and all 1.
+    pub fn constant_groups(&self) -> (usize, usize) {
+        let (mut all_wrong, mut all_right) = (0, 0);
+        for group in 0..self.groups() {
+            let cells = self.cells_of(group);
+            let successes: f64 = self.successes[cells.clone()].iter().sum();
+            all_wrong += usize::from(successes == 0.0);
+            all_right += usize::from(successes == self.trials[cells].iter().sum::<f64>());
+        }
+        (all_wrong, all_right)
     }
 
     /// Total successes and total trials.

@@ -34,8 +34,8 @@ pub enum Diagnosis {
     FewGroups { groups: usize },
     /// The fixed effects predict some outcomes perfectly.
     Separation { kind: SeparationKind, unbounded: Vec<Unbounded>, rows: usize },
-    /// With a threshold in each group the fixed effects predict every outcome (groups that are all right or all wrong
-    /// included): the random variance has no finite estimate.
+    /// With a threshold in each group the fixed effects predict every outcome, or groups are all right or all wrong but
+    /// for fewer mixed ones than there are parameters: the random variance has no usable estimate.
     GroupSeparation { constant_groups: usize, groups: usize },
     /// The random variance is estimated as zero, the boundary: the fit is an ordinary logistic regression.
     Singular,
@@ -113,8 +113,8 @@ impl fmt::Display for Diagnosis {
             }
             Diagnosis::GroupSeparation { constant_groups, groups } => write!(
                 formatter,
-                "outcomes are predicted perfectly within every group ({constant_groups} of {groups} groups are all 0 or \
-                 all 1): the random variance has no finite estimate"
+                "groups are all or nothing ({constant_groups} of {groups} are all 0 or all 1, and what varies in the others \
+                 is too little or predicted perfectly): the random variance has no usable estimate"
             ),
             Diagnosis::Singular => write!(
                 formatter,

@@ -14,6 +14,9 @@ use crate::stats::matrix::{Matrix, dot};
 /// Random SDs below this count as zero, as in lme4's `isSingular`.
 pub const SINGULAR: f64 = 1e-4;
 
+/// Points of the quadrature that judges between minima of the Laplace approximation.
+const JUDGE_POINTS: usize = 25;
+
 /// Random intercepts with fewer groups are fitted, with [`Diagnosis::FewGroups`].
 pub const FEW_GROUPS: usize = 6;
 
@@ -25,7 +28,12 @@ pub enum Objective {
     Converged { points: usize },
     /// What lme4 1.1 minimises: an inner loop that stops at a relative change of `tolerance` (its default is 1e-7) and a
     /// log-determinant that lags one step. Only to show the artefact of the study's section 6.1.
-    Lme4 { tolerance: f64 },
+    Lme4 {
+        tolerance: f64,
+        /// The random SD at which the first stage ended, where that is known; else it is minimised here. lme4's own first
+        /// search stops within about 2e-6, and where the second ends on a jumping function can depend on that.
+        first_stage: Option<f64>,
+    },
 }
 
 /// How to fit.
@@ -53,7 +61,7 @@ impl GlmmOptions {
 
     /// lme4's default objective and optimiser.
     pub fn lme4() -> Self {
-        GlmmOptions { objective: Objective::Lme4 { tolerance: lme4::DEFAULT_TOLERANCE }, restarts: 0 }
+        GlmmOptions { objective: Objective::Lme4 { tolerance: lme4::DEFAULT_TOLERANCE, first_stage: None }, restarts: 0 }
     }
 }
 
@@ -168,7 +176,7 @@ pub fn fit(data: &GlmmData, options: &GlmmOptions) -> Result<GlmmFit, GlmmError>
     let points = match options.objective {
         Objective::Converged { points } => points,
         // The point of this option is to do what lme4 does, on whatever data.
-        Objective::Lme4 { tolerance } => return Ok(lme4::fit(data, tolerance)),
+        Objective::Lme4 { tolerance, first_stage } => return Ok(lme4::fit(data, tolerance, first_stage)),
     };
     let mut fit = match separation::by_fixed_effects(data) {
         Some(separation) => fit_separated(data, points, options, &separation),
@@ -255,25 +263,34 @@ fn fit_separated(
 
 fn fit_overlapping(data: &GlmmData, points: usize, options: &GlmmOptions) -> GlmmFit {
     let objective = Objective::Converged { points };
-    if separation::by_groups(data) {
-        let diagnosis =
-            Diagnosis::GroupSeparation { constant_groups: data.constant_groups(), groups: data.groups() };
+    let (all_wrong, all_right) = data.constant_groups();
+    let constant_groups = all_wrong + all_right;
+    // Constant groups of both kinds push the variance up without end; what holds it back are mixed groups, and fewer of
+    // them than parameters cannot determine these.
+    let too_few_mixed =
+        all_wrong > 0 && all_right > 0 && data.groups() - constant_groups < data.columns() + 1;
+    if too_few_mixed || separation::by_groups(data) {
+        let diagnosis = Diagnosis::GroupSeparation { constant_groups, groups: data.groups() };
         return GlmmFit::without_numbers(data, objective, vec![diagnosis]);
     }
     let boundary = logistic::fit(data);
     let mut evaluations = 0;
-    let mut best = best_minimum(data, 1, options.restarts, &starts(&boundary), &mut evaluations);
+    let mut laplace = minima(data, 1, options.restarts, &starts(&boundary), &mut evaluations);
+    laplace.extend(boundary_minimum(data, &boundary, &mut evaluations));
+    let mut best = supported_by_quadrature(data, laplace, &mut evaluations);
     if points > 1 {
         // The Laplace optimum is a good start, and zero is no start: the function is flat there by symmetry.
         let mut start = best.at.clone();
         start[0] = start[0].abs().max(0.1);
         let mut list = vec![start];
         list.extend(starts(&boundary));
-        best = best_minimum(data, points, 0, &list, &mut evaluations);
+        let found = minima(data, points, 0, &list, &mut evaluations);
+        best = found.into_iter().reduce(better).unwrap_or(best);
     }
     best.at[0] = best.at[0].abs();
     let singular =
-        boundary.converged && (best.at[0] < SINGULAR || boundary.minus_two_log_likelihood <= best.value + 1e-9);
+        boundary.converged && (best.at[0] < SINGULAR || boundary.minus_two_log_likelihood <= best.value + 1e-9)
+            && (points > 1 || best.at[0] < SINGULAR);
     let mut likelihood = Likelihood::new(data, points);
     let size = data.columns() + 1;
     if singular {
@@ -365,18 +382,19 @@ fn starts(boundary: &Logistic) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Minimises from the first start and `restarts` more; goes on through the list until one has converged.
-fn best_minimum(
+/// Minimises from the first start and `restarts` more; goes on through the list until one has converged. At least one
+/// minimum, converged ones only if there are any.
+fn minima(
     data: &GlmmData,
     points: usize,
     restarts: usize,
     starts: &[Vec<f64>],
     evaluations: &mut usize,
-) -> Minimum {
+) -> Vec<Minimum> {
     let mut likelihood = Likelihood::new(data, points);
-    let mut best: Option<Minimum> = None;
+    let mut found: Vec<Minimum> = Vec::new();
     for (index, start) in starts.iter().enumerate() {
-        if index > restarts && best.as_ref().is_some_and(|best| best.converged) {
+        if index > restarts && found.iter().any(|minimum| minimum.converged) {
             break;
         }
         let mut objective = |at: &[f64], gradient: &mut [f64]| likelihood.evaluate(at, gradient);
@@ -385,17 +403,64 @@ fn best_minimum(
             Some(factor) => factor.inverse(),
             None => optimiser::identity(start.len()),
         };
-        let found = optimiser::minimise(&mut objective, start, inverse);
-        let better = best.as_ref().is_none_or(|best| {
-            (found.converged && !best.converged)
-                || (found.converged == best.converged && found.value < best.value - 1e-9)
-        });
-        if better {
-            best = Some(found);
-        }
+        found.push(optimiser::minimise(&mut objective, start, inverse));
     }
     *evaluations += likelihood.evaluations();
-    best.unwrap_or_else(|| Minimum {
+    if found.iter().any(|minimum| minimum.converged) {
+        found.retain(|minimum| minimum.converged);
+    }
+    found
+}
+
+/// The better of two ends.
+fn better(left: Minimum, right: Minimum) -> Minimum {
+    if right.value < left.value - 1e-9 { right } else { left }
+}
+
+/// Zero random variance, where that is a local minimum of the Laplace approximation.
+fn boundary_minimum(data: &GlmmData, boundary: &Logistic, evaluations: &mut usize) -> Option<Minimum> {
+    if !boundary.converged {
+        return None;
+    }
+    let mut at = vec![0.0];
+    at.extend(&boundary.beta);
+    let mut likelihood = Likelihood::new(data, 1);
+    let mut gradient = vec![0.0; at.len()];
+    let value = likelihood.evaluate(&at, &mut gradient);
+    // The function is even in the random SD: its slope at a small one has the sign of the curvature at zero.
+    let mut near = at.clone();
+    near[0] = 1e-3;
+    let mut slope = vec![0.0; at.len()];
+    likelihood.evaluate(&near, &mut slope);
+    *evaluations += likelihood.evaluations();
+    (slope[0] > 0.0).then_some(Minimum { at, value, gradient, converged: true })
+}
+
+/// With few successes the Laplace approximation can have a second, lower minimum at a large random SD that the likelihood
+/// itself does not have. Among different minima the one with the higher likelihood by quadrature is taken.
+fn supported_by_quadrature(data: &GlmmData, minima: Vec<Minimum>, evaluations: &mut usize) -> Minimum {
+    let mut distinct: Vec<Minimum> = Vec::new();
+    for minimum in minima {
+        let known = distinct.iter_mut().find(|other| {
+            (other.at[0].abs() - minimum.at[0].abs()).abs() < 1e-3 * (1.0 + minimum.at[0].abs())
+                && (other.value - minimum.value).abs() < 1e-4
+        });
+        match known {
+            Some(known) if minimum.value < known.value => *known = minimum,
+            Some(_) => {}
+            None => distinct.push(minimum),
+        }
+    }
+    let mut judge = Likelihood::new(data, JUDGE_POINTS);
+    if distinct.len() > 1 {
+        distinct.sort_by_cached_key(|minimum| {
+            let value = judge.evaluate(&minimum.at, &mut vec![0.0; minimum.at.len()]);
+            // An order of the floats, none of which is negative zero or NaN here.
+            if value.is_nan() { i64::MAX } else { (value * 1e6) as i64 }
+        });
+    }
+    *evaluations += judge.evaluations();
+    distinct.into_iter().next().unwrap_or_else(|| Minimum {
         at: vec![0.0; data.columns() + 1],
         value: f64::INFINITY,
         gradient: vec![f64::INFINITY; data.columns() + 1],

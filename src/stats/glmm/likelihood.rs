@@ -91,11 +91,6 @@ impl<'a> Likelihood<'a> {
         self.unconverged_modes
     }
 
-    /// Conditional modes of the (standardised) random effects at the latest evaluation.
-    pub(super) fn modes(&self) -> &[f64] {
-        &self.modes
-    }
-
     /// Minus twice the log-likelihood without the binomial coefficients, and its gradient. Inner parameters: random SD
     /// (any sign; the function is even in it), then coefficients.
     pub(super) fn evaluate(&mut self, parameters: &[f64], gradient: &mut [f64]) -> f64 {

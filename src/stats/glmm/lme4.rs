@@ -48,8 +48,8 @@ struct Inner {
 }
 
 impl Lme4Objective {
-    /// Runs the first stage.
-    pub fn new(data: &GlmmData, tolerance: f64) -> Self {
+    /// Runs the first stage; `first_stage` gives the random SD at which it ends, where that is known.
+    pub fn new(data: &GlmmData, tolerance: f64, first_stage: Option<f64>) -> Self {
         let data = data.uncentred();
         let group_of = (0..data.groups()).flat_map(|group| data.cells_of(group).map(move |_| group)).collect();
         // lme4 starts from means (y + 1/2) / 2 of single trials; a merged cell has the mean of its rows.
@@ -72,7 +72,7 @@ impl Lme4Objective {
         };
         let initial = objective.inner(1.0, None);
         objective.start = initial.eta;
-        let sd = objective.minimise_first_stage();
+        let sd = first_stage.unwrap_or_else(|| objective.minimise_first_stage());
         let last = objective.inner(sd, None);
         let map = objective.data.to_caller();
         let mut parameters = vec![sd];
@@ -233,7 +233,18 @@ impl Lme4Objective {
             }
         }
         let found = 0.5 * (low + high);
-        if value(0.0) <= value(found) { 0.0 } else { found }
+        if value(0.0) <= value(found) {
+            return 0.0;
+        }
+        // Golden section compares values, so it cannot do better than the square root of rounding. A parabola through
+        // points further apart can, unless the function jumps between them.
+        let step = 2e-4_f64.min(0.5 * found);
+        let sides = [found - step, found, found + step].map(|sd| self.inner(sd, None));
+        let [below, middle, above] = &sides;
+        let bend = above.value - 2.0 * middle.value + below.value;
+        let shift = -0.5 * step * (above.value - below.value) / bend;
+        let smooth = sides.iter().all(|side| side.passes == middle.passes);
+        if smooth && bend > 0.0 && shift.abs() < 0.1 * step { found + shift } else { found }
     }
 }
 
@@ -266,8 +277,8 @@ pub fn finite_differences(function: &mut dyn FnMut(&[f64]) -> f64, at: &[f64]) -
 
 /// Fits as lme4's `glmer` does by default: first stage, then a simplex search over all parameters, then standard errors
 /// from finite differences.
-pub(super) fn fit(data: &GlmmData, tolerance: f64) -> GlmmFit {
-    let objective = Lme4Objective::new(data, tolerance);
+pub(super) fn fit(data: &GlmmData, tolerance: f64, first_stage: Option<f64>) -> GlmmFit {
+    let objective = Lme4Objective::new(data, tolerance, first_stage);
     let size = data.columns() + 1;
     let mut steps = vec![0.02];
     steps.extend(objective.first_stage_errors.iter().map(|error| 0.2 * error.min(10.0)));
@@ -314,7 +325,7 @@ pub(super) fn fit(data: &GlmmData, tolerance: f64) -> GlmmFit {
         diagnoses.push(degenerate);
     }
     GlmmFit {
-        objective: Objective::Lme4 { tolerance },
+        objective: Objective::Lme4 { tolerance, first_stage },
         coefficients: data
             .names()
             .iter()
