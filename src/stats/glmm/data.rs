@@ -332,6 +332,36 @@ impl GlmmData {
         data
     }
 
+    /// The data made of these groups (indices in order of first appearance), every copy a group of its own. Column
+    /// scalings stay those of the whole data, so a column that is constant in the resample is for the fit to find.
+    pub fn resampled(&self, groups: &[usize]) -> GlmmData {
+        let mut data = self.without_rows();
+        for &group in groups {
+            for cell in self.cells_of(group) {
+                data.design.extend_from_slice(self.cell(cell));
+                data.successes.push(self.successes[cell]);
+                data.trials.push(self.trials[cell]);
+                data.rows += self.trials[cell] as usize;
+            }
+            data.starts.push(data.trials.len());
+        }
+        data
+    }
+
+    fn without_rows(&self) -> GlmmData {
+        GlmmData {
+            names: self.names.clone(),
+            centre: self.centre.clone(),
+            scale: self.scale.clone(),
+            starts: vec![0],
+            design: Vec::new(),
+            successes: Vec::new(),
+            trials: Vec::new(),
+            rows: 0,
+            log_constant: self.log_constant,
+        }
+    }
+
     /// The cells of `kept`, with a largest independent set of columns; also says which columns those are. Used for what
     /// remains of separated data.
     pub(super) fn restricted(&self, kept: &[bool]) -> (GlmmData, Vec<bool>) {

@@ -451,15 +451,16 @@ fn supported_by_quadrature(data: &GlmmData, minima: Vec<Minimum>, evaluations: &
             None => distinct.push(minimum),
         }
     }
-    let mut judge = Likelihood::new(data, JUDGE_POINTS);
     if distinct.len() > 1 {
-        distinct.sort_by_cached_key(|minimum| {
-            let value = judge.evaluate(&minimum.at, &mut vec![0.0; minimum.at.len()]);
-            // An order of the floats, none of which is negative zero or NaN here.
-            if value.is_nan() { i64::MAX } else { (value * 1e6) as i64 }
-        });
+        let mut judge = Likelihood::new(data, JUDGE_POINTS);
+        let mut judged: Vec<(f64, Minimum)> = distinct
+            .into_iter()
+            .map(|minimum| (judge.evaluate(&minimum.at, &mut vec![0.0; minimum.at.len()]), minimum))
+            .collect();
+        judged.sort_by(|left, right| left.0.total_cmp(&right.0));
+        *evaluations += judge.evaluations();
+        distinct = judged.into_iter().map(|(_, minimum)| minimum).collect();
     }
-    *evaluations += judge.evaluations();
     distinct.into_iter().next().unwrap_or_else(|| Minimum {
         at: vec![0.0; data.columns() + 1],
         value: f64::INFINITY,

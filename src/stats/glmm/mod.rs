@@ -9,6 +9,7 @@ mod logistic;
 mod nelder_mead;
 
 mod optimiser;
+mod profile;
 mod quadrature;
 mod separation;
 
@@ -16,4 +17,7 @@ pub use data::{GlmmData, GlmmError, INTERCEPT};
 pub use diagnosis::{Diagnosis, SeparationKind, Unbounded};
 pub use fit::{Coefficient, FEW_GROUPS, GlmmFit, GlmmOptions, Objective, SINGULAR, disagreement, fit, minus_two_log_likelihood};
 pub use likelihood::MODE_TOLERANCE;
+pub use profile::{
+    LikelihoodRatio, Parameter, ProfileInterval, likelihood_ratio, profile_interval, variance_ratio, wald_interval,
+};
 pub use quadrature::LARGEST_POINTS;
