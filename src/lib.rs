@@ -9,3 +9,4 @@ pub mod suite;
 pub mod engine;
 pub mod stats;
 
+pub mod cli;

@@ -173,7 +173,7 @@ fn smirnov_upper(n: u64, x: f64) -> f64 {
 
 /// Durbin's matrix, raised to a power as Marsaglia, Tsang and Wang (2003) do.
 fn durbin_lower(n: u64, x: f64) -> f64 {
-    const LARGE: f64 = 3.402_823_669_209_384_6e38; // 2^128
+    const LARGE: f64 = (1_u128 << 127) as f64 * 2.0; // 2^128
     let scaled = n as f64 * x;
     let k = scaled.ceil() as usize;
     let h = k as f64 - scaled;

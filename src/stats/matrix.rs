@@ -113,7 +113,7 @@ impl Matrix {
                     sum -= factor.get(row, inner) * factor.get(column, inner);
                 }
                 if row == column {
-                    if !(sum > 1e-13) {
+                    if sum.is_nan() || sum <= 1e-13 {
                         return None;
                     }
                     factor.set(row, row, sum.sqrt());

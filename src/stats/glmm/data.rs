@@ -1,48 +1,9 @@
 //! The columns of a model, checked once and laid out by group.
 use std::collections::HashMap;
 
-use thiserror::Error;
-
+use super::error::GlmmError;
 use crate::stats::distribution::ln_choose;
 use crate::stats::matrix::{Matrix, dot};
-
-/// Why columns cannot be modelled at all. What can be modelled but not trusted is a [`super::Diagnosis`] instead.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum GlmmError {
-    /// There is nothing to fit.
-    #[error("no rows to fit: the table is empty, or every row has a missing value")]
-    NoRows,
-    /// Columns differ in length.
-    #[error("column `{column}` has {found} rows, the response has {expected}")]
-    Length { column: String, expected: usize, found: usize },
-    /// A response is neither 0 nor 1.
-    #[error("row {row}: the response is {value}, expected 0 or 1")]
-    NotBinary { row: usize, value: f64 },
-    /// Successes and trials do not fit together.
-    #[error("row {row}: {successes} successes of {trials} trials, expected whole numbers with 0 <= successes <= trials")]
-    Trials { row: usize, successes: f64, trials: f64 },
-    /// A value is NaN or infinite.
-    #[error("row {row}: column `{column}` is {value}; drop rows with missing values first")]
-    NotFinite { column: String, row: usize, value: f64 },
-    /// A column adds nothing to those before it.
-    #[error(
-        "column `{column}` is constant or a linear combination of the columns before it, so its coefficient is not \
-         defined; leave it out"
-    )]
-    Collinear { column: String },
-    /// Two columns have one name.
-    #[error("column `{column}` appears twice among the fixed effects")]
-    Duplicate { column: String },
-    /// The number of quadrature points is unusable.
-    #[error("{points} quadrature points, expected an odd number from 1 (Laplace) to {largest}")]
-    Points { points: usize, largest: usize },
-    /// A confidence level is unusable.
-    #[error("confidence level {level}, expected a number between 0 and 1, e.g. 0.95")]
-    Confidence { level: f64 },
-    /// Fits cannot be compared.
-    #[error("the fits cannot be compared: {reason}")]
-    Incomparable { reason: String },
-}
 
 /// The name of the constant column, as R prints it.
 pub const INTERCEPT: &str = "(Intercept)";
@@ -64,7 +25,8 @@ pub struct GlmmData {
     design: Vec<f64>,
     successes: Vec<f64>,
     trials: Vec<f64>,
-    rows: usize,
+    /// Rows merged into a cell.
+    merged: Vec<usize>,
     log_constant: f64,
 }
 
@@ -171,7 +133,7 @@ impl GlmmData {
             design: Vec::new(),
             successes: Vec::new(),
             trials: Vec::new(),
-            rows: used.len(),
+            merged: Vec::new(),
             log_constant: 0.0,
         };
         let mut previous: Option<usize> = None;
@@ -189,6 +151,7 @@ impl GlmmData {
                 let last = data.trials.len() - 1;
                 data.trials[last] += trial_count;
                 data.successes[last] += successes[row];
+                data.merged[last] += 1;
             } else {
                 if previous.is_some() && !same_group {
                     data.starts.push(data.trials.len());
@@ -199,6 +162,7 @@ impl GlmmData {
                 }
                 data.trials.push(trial_count);
                 data.successes.push(successes[row]);
+                data.merged.push(1);
             }
             previous = Some(position);
         }
@@ -216,9 +180,10 @@ impl GlmmData {
     }
 
     fn gram(&self) -> Matrix {
+        let rows = self.rows() as f64;
         let mut gram = Matrix::zeros(self.columns());
         for (cell, trials) in self.trials.iter().enumerate() {
-            gram.add_outer(trials / self.rows as f64, self.cell(cell));
+            gram.add_outer(trials / rows, self.cell(cell));
         }
         gram
     }
@@ -240,7 +205,7 @@ impl GlmmData {
 
     /// Number of rows given (with at least one trial).
     pub fn rows(&self) -> usize {
-        self.rows
+        self.merged.iter().sum()
     }
 
     /// Number of distinct rows of fixed effects within groups.
@@ -341,7 +306,7 @@ impl GlmmData {
                 data.design.extend_from_slice(self.cell(cell));
                 data.successes.push(self.successes[cell]);
                 data.trials.push(self.trials[cell]);
-                data.rows += self.trials[cell] as usize;
+                data.merged.push(self.merged[cell]);
             }
             data.starts.push(data.trials.len());
         }
@@ -357,7 +322,7 @@ impl GlmmData {
             design: Vec::new(),
             successes: Vec::new(),
             trials: Vec::new(),
-            rows: 0,
+            merged: Vec::new(),
             log_constant: self.log_constant,
         }
     }
@@ -365,9 +330,10 @@ impl GlmmData {
     /// The cells of `kept`, with a largest independent set of columns; also says which columns those are. Used for what
     /// remains of separated data.
     pub(super) fn restricted(&self, kept: &[bool]) -> (GlmmData, Vec<bool>) {
+        let rows = self.rows() as f64;
         let mut gram = Matrix::zeros(self.columns());
         for cell in (0..self.cells()).filter(|&cell| kept[cell]) {
-            gram.add_outer(self.trials[cell] / self.rows as f64, self.cell(cell));
+            gram.add_outer(self.trials[cell] / rows, self.cell(cell));
         }
         let independent = independent_columns(&gram);
         let pick = |values: &[f64]| -> Vec<f64> {
@@ -381,7 +347,7 @@ impl GlmmData {
             design: Vec::new(),
             successes: Vec::new(),
             trials: Vec::new(),
-            rows: 0,
+            merged: Vec::new(),
             log_constant: self.log_constant,
         };
         for group in 0..self.groups() {
@@ -389,7 +355,7 @@ impl GlmmData {
                 data.design.extend(pick(self.cell(cell)));
                 data.successes.push(self.successes[cell]);
                 data.trials.push(self.trials[cell]);
-                data.rows += self.trials[cell] as usize;
+                data.merged.push(self.merged[cell]);
             }
             if data.trials.len() > data.starts[data.starts.len() - 1] {
                 data.starts.push(data.trials.len());

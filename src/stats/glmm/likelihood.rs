@@ -249,7 +249,6 @@ impl<'a> Likelihood<'a> {
     /// Fills [`Sums`] at `u`.
     fn sum(&mut self, group: usize, u: f64, theta: f64, factorised: bool, order: Order) {
         let data = self.data;
-        let columns = data.columns();
         let shift = theta * u;
         let fast = factorised && shift.abs() <= FACTORISED;
         let factor = shift.exp();
@@ -285,11 +284,10 @@ impl<'a> Likelihood<'a> {
                 Order::Third => {
                     let skew = weight * (complement - mean);
                     sums.skew += skew;
-                    let x = data.cell(cell);
-                    for column in 0..columns {
-                        sums.residual_x[column] += residual * x[column];
-                        sums.weight_x[column] += weight * x[column];
-                        sums.skew_x[column] += skew * x[column];
+                    for (column, x) in data.cell(cell).iter().enumerate() {
+                        sums.residual_x[column] += residual * x;
+                        sums.weight_x[column] += weight * x;
+                        sums.skew_x[column] += skew * x;
                     }
                 }
             }

@@ -10,7 +10,8 @@
 //! The first stage also moves the coefficients in the least-squares steps and minimises over the random SD alone.
 use super::data::GlmmData;
 use super::diagnosis::Diagnosis;
-use super::fit::{GlmmFit, Objective, SINGULAR, coefficient};
+use super::fit::SINGULAR;
+use super::result::{GlmmFit, Objective, coefficient};
 use super::likelihood::{logistic, softplus};
 use super::nelder_mead;
 use crate::stats::matrix::{Matrix, dot};
@@ -260,19 +261,20 @@ pub fn finite_differences(function: &mut dyn FnMut(&[f64]) -> f64, at: &[f64]) -
         function(&point)
     };
     let mut gradient = vec![0.0; size];
-    let mut hessian = vec![vec![0.0; size]; size];
-    for row in 0..size {
+    let mut hessian = Matrix::zeros(size);
+    for (row, slope) in gradient.iter_mut().enumerate() {
         let (above, below) = (shifted(&[(row, DIFFERENCE)]), shifted(&[(row, -DIFFERENCE)]));
-        gradient[row] = (above - below) / (2.0 * DIFFERENCE);
-        hessian[row][row] = (above - 2.0 * centre + below) / (DIFFERENCE * DIFFERENCE);
+        *slope = (above - below) / (2.0 * DIFFERENCE);
+        let bend = (above - 2.0 * centre + below) / (DIFFERENCE * DIFFERENCE);
+        hessian.set(row, row, bend);
         for column in 0..row {
             let mut corner = |one: f64, other: f64| shifted(&[(row, one * DIFFERENCE), (column, other * DIFFERENCE)]);
             let twist = corner(1.0, 1.0) - corner(1.0, -1.0) - corner(-1.0, 1.0) + corner(-1.0, -1.0);
-            hessian[row][column] = twist / (4.0 * DIFFERENCE * DIFFERENCE);
-            hessian[column][row] = hessian[row][column];
+            hessian.set(row, column, twist / (4.0 * DIFFERENCE * DIFFERENCE));
+            hessian.set(column, row, twist / (4.0 * DIFFERENCE * DIFFERENCE));
         }
     }
-    (gradient, hessian)
+    (gradient, hessian.to_rows())
 }
 
 /// Fits as lme4's `glmer` does by default: first stage, then a simplex search over all parameters, then standard errors

@@ -46,7 +46,7 @@ pub(super) fn minimise(objective: &mut Objective<'_>, start: &[f64], inverse_hes
         }
         let mut direction: Vec<f64> = inverse.times(&gradient).iter().map(|component| -component).collect();
         let mut slope = dot(&direction, &gradient);
-        if !(slope < 0.0) {
+        if slope >= 0.0 || slope.is_nan() {
             // The approximation is spoilt: restart from steepest descent.
             inverse = identity(size);
             direction = gradient.iter().map(|component| -component).collect();
@@ -132,7 +132,7 @@ fn line_search(
 
 fn update_inverse(inverse: &mut Matrix, moved: &[f64], change: &[f64]) {
     let curvature = dot(moved, change);
-    if !(curvature > 1e-14 * (dot(moved, moved) * dot(change, change)).sqrt()) {
+    if curvature.is_nan() || curvature <= 1e-14 * (dot(moved, moved) * dot(change, change)).sqrt() {
         return;
     }
     let product = inverse.times(change);

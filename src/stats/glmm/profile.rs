@@ -5,11 +5,12 @@
 //! no standard error, follows the likelihood's asymmetry, and has a finite end even for a separated coefficient.
 use serde::Serialize;
 
-use super::data::{GlmmData, GlmmError};
+use super::data::GlmmData;
 use super::diagnosis::Diagnosis;
-use super::fit::{GlmmFit, Objective};
+use super::error::GlmmError;
 use super::likelihood::Likelihood;
 use super::optimiser;
+use super::result::{GlmmFit, Objective};
 use crate::stats::distribution::{chi_squared_upper, normal_quantile};
 use crate::stats::matrix::Matrix;
 

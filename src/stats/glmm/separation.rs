@@ -82,7 +82,9 @@ pub(super) fn by_groups(data: &GlmmData) -> bool {
     let worst_pair = |direction: &[f64]| -> Option<(f64, Vec<f64>)> {
         let mut worst: Option<(f64, Vec<f64>)> = None;
         for group in 0..data.groups() {
-            let (mut lowest, mut highest): (Option<(f64, usize)>, Option<(f64, usize)>) = (None, None);
+            // Position along the direction, and the cell.
+            let mut lowest: Option<(f64, usize)> = None;
+            let mut highest: Option<(f64, usize)> = None;
             for cell in data.cells_of(group) {
                 let along = dot(data.cell(cell), direction);
                 if data.successes()[cell] > 0.0 && lowest.is_none_or(|(value, _)| along < value) {
