@@ -21,7 +21,12 @@ mod report {
         pub fn checked(file: impl Into<String>, rows: impl IntoIterator<Item = Result<(), String>>) -> Self {
             let rows: Vec<_> = rows.into_iter().collect();
             let total = rows.len();
-            FileReport { file: file.into(), total, failures: rows.into_iter().filter_map(Result::err).collect(), absent: false }
+            FileReport {
+                file: file.into(),
+                total,
+                failures: rows.into_iter().filter_map(Result::err).collect(),
+                absent: false,
+            }
         }
 
         pub fn unreadable(file: impl Into<String>, why: impl std::fmt::Display) -> Self {

@@ -199,9 +199,8 @@ pub fn bootstrap_glmm(
     cluster_bootstrap(data.groups(), resamples, seed, level, |groups| {
         let Ok(found) = fit(&data.resampled(groups), options) else { return Outcome::Failed };
         let estimate = found.coefficient(coefficient).and_then(|coefficient| coefficient.estimate);
-        let not_converged = |diagnosis: &Diagnosis| {
-            matches!(diagnosis, Diagnosis::NotConverged { .. } | Diagnosis::IndefiniteHessian)
-        };
+        let not_converged =
+            |diagnosis: &Diagnosis| matches!(diagnosis, Diagnosis::NotConverged { .. } | Diagnosis::IndefiniteHessian);
         match estimate {
             None => Outcome::Failed,
             Some(_) if found.diagnoses.iter().any(not_converged) => Outcome::NotConverged,

@@ -150,7 +150,11 @@ pub fn student_quantile(probability: f64, degrees_of_freedom: f64) -> f64 {
     }
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
-        if student_two_sided(middle, degrees_of_freedom) > tail { low = middle } else { high = middle }
+        if student_two_sided(middle, degrees_of_freedom) > tail {
+            low = middle
+        } else {
+            high = middle
+        }
         if high - low <= 1e-15 * high {
             break;
         }

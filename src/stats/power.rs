@@ -168,10 +168,7 @@ mod tests {
     #[test]
     fn impossible_designs_are_refused_by_name() {
         let design = PairedDesign { discordance: 0.1, cluster_size: 1.0, intracluster: 0.0 };
-        assert!(matches!(
-            design.required_items(0.2, Rates::default()),
-            Err(PowerError::Range { name: "effect", .. })
-        ));
+        assert!(matches!(design.required_items(0.2, Rates::default()), Err(PowerError::Range { name: "effect", .. })));
         assert!(matches!(
             design.detectable_effect(f64::NAN, Rates::default()),
             Err(PowerError::Range { name: "items", .. })

@@ -76,7 +76,8 @@ struct Table(BTreeMap<String, Vec<f64>>);
 impl Table {
     fn read(path: &Path) -> Result<Table, String> {
         let mut reader = csv::Reader::from_path(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let names: Vec<String> = reader.headers().map_err(|error| error.to_string())?.iter().map(str::to_owned).collect();
+        let names: Vec<String> =
+            reader.headers().map_err(|error| error.to_string())?.iter().map(str::to_owned).collect();
         let mut columns = vec![Vec::new(); names.len()];
         for record in reader.records() {
             let record = record.map_err(|error| error.to_string())?;
@@ -225,7 +226,8 @@ fn numbers(value: &Value, key: &str) -> Result<Vec<f64>, String> {
 
 fn probe_row(table: &Table, point: &Value, objective: &mut Option<Lme4Objective>) -> Row {
     let beta = numbers(point, "beta")?;
-    let fixed: Vec<String> = ["variant", "gamma_c"].iter().take(beta.len() - 1).map(|name| (*name).to_owned()).collect();
+    let fixed: Vec<String> =
+        ["variant", "gamma_c"].iter().take(beta.len() - 1).map(|name| (*name).to_owned()).collect();
     let data = table.model(&fixed)?;
     let theta = number(point, "theta")?;
     for (key, points) in [("laplace", 1), ("agq5", 5), ("agq25", 25)] {
@@ -248,7 +250,8 @@ fn degenerate_rows(folder: &Path, probe: &Value, rows: &mut Vec<Row>) -> Result<
     }
     let table = Table::read(&path)?;
     let optimum = numbers(probe, "optimum")?;
-    let fixed: Vec<String> = ["variant", "gamma_c"].iter().take(optimum.len() - 2).map(|name| (*name).to_owned()).collect();
+    let fixed: Vec<String> =
+        ["variant", "gamma_c"].iter().take(optimum.len() - 2).map(|name| (*name).to_owned()).collect();
     let data = table.model(&fixed)?;
     let mut objective = Lme4Objective::new(&data, DEFAULT_TOLERANCE, None);
     let first = objective.first_stage()[0];
@@ -284,7 +287,8 @@ fn degenerate_rows(folder: &Path, probe: &Value, rows: &mut Vec<Row>) -> Result<
     for (index, golden) in numbers(derivatives, "gradient")?.iter().enumerate() {
         rows.push(close("lme4's gradient", gradient.get(index).copied(), *golden, 1e-3 * golden.abs()));
     }
-    for (index, golden) in derivatives.get("hessian").and_then(Value::as_array).ok_or("no Hessian")?.iter().enumerate() {
+    for (index, golden) in derivatives.get("hessian").and_then(Value::as_array).ok_or("no Hessian")?.iter().enumerate()
+    {
         let golden = golden.get(index).and_then(Value::as_f64).ok_or("no diagonal")?;
         rows.push(close("lme4's Hessian", hessian.get(index).map(|row| row[index]), golden, 1e-3 * golden.abs()));
     }
@@ -329,7 +333,8 @@ fn expand(successes: &[f64], trials: &[f64], fixed: &[(&str, &[f64])], group: &[
             columns.iter_mut().zip(fixed).for_each(|(column, (_, values))| column.push(values[row]));
         }
     }
-    let named: Vec<(&str, &[f64])> = fixed.iter().map(|(name, _)| *name).zip(columns.iter().map(Vec::as_slice)).collect();
+    let named: Vec<(&str, &[f64])> =
+        fixed.iter().map(|(name, _)| *name).zip(columns.iter().map(Vec::as_slice)).collect();
     GlmmData::bernoulli(&response, &named, &groups).map_err(|error| error.to_string())
 }
 
@@ -390,7 +395,8 @@ fn cbpp_coefficients(entry: &Value) -> Result<Vec<(f64, f64)>, String> {
 fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, String> {
     let table = Table::read(&folder.join(format!("{stem}.csv")))?;
     let exact = fs::read_to_string(folder.join(format!("results/exact/{stem}.json"))).ok();
-    let exact: Option<Value> = exact.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| error.to_string())?;
+    let exact: Option<Value> =
+        exact.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| error.to_string())?;
     let mut rows = Vec::new();
     for (model, fixed) in [("glmm1", vec!["variant"]), ("glmm2", vec!["variant", "gamma_c"])] {
         let Some(entry) = value.get(model) else { continue };

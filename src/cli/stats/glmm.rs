@@ -124,7 +124,11 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<u8>
                 let (low, high) = wald_interval(estimate, error, args.level)?;
                 return Ok(Some(Interval { method: IntervalMethod::Wald, low: Some(low), high: Some(high) }));
             }
-            Ok(if converged { profile(&data, &fitted, Parameter::Coefficient(&coefficient.name), args.level) } else { None })
+            Ok(if converged {
+                profile(&data, &fitted, Parameter::Coefficient(&coefficient.name), args.level)
+            } else {
+                None
+            })
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
     let random_sd_interval = match args.ci {
@@ -183,8 +187,7 @@ fn print(report: &Report<'_>, columns: &Columns, output: &mut dyn Write) -> anyh
     writeln!(output, "{objective}")?;
     write!(output, "{} rows in {} groups", fitted.rows, fitted.groups)?;
     if columns.dropped > 0 {
-        let by_column: Vec<String> =
-            report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        let by_column: Vec<String> = report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
         write!(output, "; {} rows dropped with missing values ({})", columns.dropped, by_column.join(", "))?;
     }
     writeln!(output, "\n")?;

@@ -78,11 +78,8 @@ struct RateArgs {
 pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<u8> {
     let (rates, unit, size, effect) = match &args.design {
         Design::Paired { effect, items, discordance, cluster_size, intracluster, rates } => {
-            let design = PairedDesign {
-                discordance: *discordance,
-                cluster_size: *cluster_size,
-                intracluster: *intracluster,
-            };
+            let design =
+                PairedDesign { discordance: *discordance, cluster_size: *cluster_size, intracluster: *intracluster };
             let levels = Rates { alpha: rates.alpha, power: rates.power };
             let (size, effect) = match (effect, items) {
                 (Some(effect), _) => (design.required_items(*effect, levels)?, *effect),

@@ -47,11 +47,7 @@ impl GlmmData {
         group: &[u64],
     ) -> Result<Self, GlmmError> {
         if trials.len() != successes.len() {
-            return Err(GlmmError::Length {
-                column: "trials".into(),
-                expected: successes.len(),
-                found: trials.len(),
-            });
+            return Err(GlmmError::Length { column: "trials".into(), expected: successes.len(), found: trials.len() });
         }
         for (row, (&successes, &trials)) in successes.iter().zip(trials).enumerate() {
             let whole = successes.fract() == 0.0 && trials.fract() == 0.0;
@@ -340,7 +336,13 @@ impl GlmmData {
             values.iter().zip(&independent).filter(|(_, keep)| **keep).map(|(value, _)| *value).collect()
         };
         let mut data = GlmmData {
-            names: self.names.iter().zip(&independent).filter(|(_, keep)| **keep).map(|(name, _)| name.clone()).collect(),
+            names: self
+                .names
+                .iter()
+                .zip(&independent)
+                .filter(|(_, keep)| **keep)
+                .map(|(name, _)| name.clone())
+                .collect(),
             centre: pick(&self.centre),
             scale: pick(&self.scale),
             starts: vec![0],
@@ -409,7 +411,8 @@ mod tests {
         let group = [0, 0, 1, 1];
         let response = [1.0, 0.0, 1.0, 0.0];
         let variant = [0.0, 1.0, 0.0, 1.0];
-        let fit = |response: &[f64], fixed: &[(&str, &[f64])]| GlmmData::bernoulli(response, fixed, &group).unwrap_err();
+        let fit =
+            |response: &[f64], fixed: &[(&str, &[f64])]| GlmmData::bernoulli(response, fixed, &group).unwrap_err();
         assert_eq!(fit(&[1.0, 2.0, 0.0, 1.0], &[]), GlmmError::NotBinary { row: 2, value: 2.0 });
         assert!(matches!(
             fit(&response, &[("gamma_c", &[0.0, f64::NAN, 1.0, 2.0])]),

@@ -45,7 +45,13 @@ pub enum Diagnosis {
     IndefiniteHessian,
     /// Laplace and quadrature differ by more than a tenth of a standard error, or a tenth of the random SD: trust the
     /// quadrature.
-    ApproximationsDisagree { coefficient: String, standard_errors: f64, laplace_sd: f64, quadrature_sd: f64, points: usize },
+    ApproximationsDisagree {
+        coefficient: String,
+        standard_errors: f64,
+        laplace_sd: f64,
+        quadrature_sd: f64,
+        points: usize,
+    },
     /// Standard errors below 0.01 or equal across coefficients: the finite-difference Hessian straddles a jump of the
     /// lme4-compatible objective and the errors mean nothing (specification, section 6.1).
     DegenerateErrors { standard_error: f64, jump: f64 },

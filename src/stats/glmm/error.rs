@@ -14,7 +14,9 @@ pub enum GlmmError {
     #[error("row {row}: the response is {value}, expected 0 or 1")]
     NotBinary { row: usize, value: f64 },
     /// Successes and trials do not fit together.
-    #[error("row {row}: {successes} successes of {trials} trials, expected whole numbers with 0 <= successes <= trials")]
+    #[error(
+        "row {row}: {successes} successes of {trials} trials, expected whole numbers with 0 <= successes <= trials"
+    )]
     Trials { row: usize, successes: f64, trials: f64 },
     /// A value is NaN or infinite.
     #[error("row {row}: column `{column}` is {value}; drop rows with missing values first")]

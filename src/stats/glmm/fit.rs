@@ -122,8 +122,7 @@ fn fit_overlapping(data: &GlmmData, points: usize, options: &GlmmOptions) -> Glm
     let constant_groups = all_wrong + all_right;
     // Constant groups of both kinds push the variance up without end; what holds it back are mixed groups, and fewer of
     // them than parameters cannot determine these.
-    let too_few_mixed =
-        all_wrong > 0 && all_right > 0 && data.groups() - constant_groups < data.columns() + 1;
+    let too_few_mixed = all_wrong > 0 && all_right > 0 && data.groups() - constant_groups < data.columns() + 1;
     if too_few_mixed || separation::by_groups(data) {
         let diagnosis = Diagnosis::GroupSeparation { constant_groups, groups: data.groups() };
         return GlmmFit::without_numbers(data, objective, vec![diagnosis]);
@@ -143,9 +142,9 @@ fn fit_overlapping(data: &GlmmData, points: usize, options: &GlmmOptions) -> Glm
         best = found.into_iter().reduce(better).unwrap_or(best);
     }
     best.at[0] = best.at[0].abs();
-    let singular =
-        boundary.converged && (best.at[0] < SINGULAR || boundary.minus_two_log_likelihood <= best.value + 1e-9)
-            && (points > 1 || best.at[0] < SINGULAR);
+    let singular = boundary.converged
+        && (best.at[0] < SINGULAR || boundary.minus_two_log_likelihood <= best.value + 1e-9)
+        && (points > 1 || best.at[0] < SINGULAR);
     let mut likelihood = Likelihood::new(data, points);
     let size = data.columns() + 1;
     if singular {
@@ -169,10 +168,8 @@ fn fit_overlapping(data: &GlmmData, points: usize, options: &GlmmOptions) -> Glm
         diagnoses.push(Diagnosis::Singular);
     }
     if !best.converged || best.gradient_norm() > 1e-4 || likelihood.unconverged_modes() > 0 {
-        diagnoses.push(Diagnosis::NotConverged {
-            gradient: best.gradient_norm(),
-            modes: likelihood.unconverged_modes(),
-        });
+        diagnoses
+            .push(Diagnosis::NotConverged { gradient: best.gradient_norm(), modes: likelihood.unconverged_modes() });
     }
     // -2 log L has twice the Hessian of -log L. At the boundary the random SD is fixed; by symmetry its cross
     // derivatives vanish there, so the coefficients' block stands alone.

@@ -131,8 +131,8 @@ impl<'a> Likelihood<'a> {
         let mut mode_slope = vec![0.0; columns + 1];
         mode_slope[0] = -(sums.residual + theta * mode * sums.weight) / curvature;
         let log_curvature = &mut self.group_gradient;
-        log_curvature[0] = (2.0 * theta * sums.weight + theta * theta * mode * sums.skew + curvature_u * mode_slope[0])
-            / curvature;
+        log_curvature[0] =
+            (2.0 * theta * sums.weight + theta * theta * mode * sums.skew + curvature_u * mode_slope[0]) / curvature;
         for column in 0..columns {
             mode_slope[column + 1] = -theta * sums.weight_x[column] / curvature;
             log_curvature[column + 1] =
@@ -188,7 +188,11 @@ impl<'a> Likelihood<'a> {
             if slope.abs() < 0.01 * MODE_TOLERANCE {
                 return u;
             }
-            if slope > 0.0 { high = u } else { low = u }
+            if slope > 0.0 {
+                high = u
+            } else {
+                low = u
+            }
             let mut next = u - slope / (1.0 + theta * theta * self.sums.weight);
             if !(low < next && next < high) {
                 next = match (low.is_finite(), high.is_finite()) {
@@ -267,8 +271,11 @@ impl<'a> Likelihood<'a> {
             } else {
                 logistic(-(self.fixed_part[cell] + shift))
             };
-            let mean =
-                if fast { self.exponential[cell] * factor * complement } else { logistic(self.fixed_part[cell] + shift) };
+            let mean = if fast {
+                self.exponential[cell] * factor * complement
+            } else {
+                logistic(self.fixed_part[cell] + shift)
+            };
             let trials = data.trials()[cell];
             let residual = trials * mean - data.successes()[cell];
             let weight = trials * mean * complement;

@@ -11,9 +11,9 @@
 use super::data::GlmmData;
 use super::diagnosis::Diagnosis;
 use super::fit::SINGULAR;
-use super::result::{GlmmFit, Objective, coefficient};
 use super::likelihood::{logistic, softplus};
 use super::nelder_mead;
+use super::result::{GlmmFit, Objective, coefficient};
 use crate::stats::matrix::{Matrix, dot};
 
 /// lme4's default `tolPwrss`.
@@ -63,14 +63,8 @@ impl Lme4Objective {
                 (mean / (1.0 - mean)).ln()
             })
             .collect();
-        let mut objective = Lme4Objective {
-            data,
-            tolerance,
-            start,
-            group_of,
-            first_stage: Vec::new(),
-            first_stage_errors: Vec::new(),
-        };
+        let mut objective =
+            Lme4Objective { data, tolerance, start, group_of, first_stage: Vec::new(), first_stage_errors: Vec::new() };
         let initial = objective.inner(1.0, None);
         objective.start = initial.eta;
         let sd = first_stage.unwrap_or_else(|| objective.minimise_first_stage());
@@ -100,9 +94,8 @@ impl Lme4Objective {
     /// Replaces the frozen predictor, by a function of (group in order of appearance, caller's fixed effects without the
     /// intercept).
     pub fn freeze(&mut self, predictor: impl Fn(usize, &[f64]) -> f64) {
-        let scale: Vec<f64> = (1..self.data.columns())
-            .map(|column| 1.0 / self.data.to_caller().get(column + 1, column + 1))
-            .collect();
+        let scale: Vec<f64> =
+            (1..self.data.columns()).map(|column| 1.0 / self.data.to_caller().get(column + 1, column + 1)).collect();
         for cell in 0..self.data.cells() {
             let x: Vec<f64> = self.data.cell(cell)[1..].iter().zip(&scale).map(|(x, scale)| x * scale).collect();
             self.start[cell] = predictor(self.group_of[cell], &x);
@@ -314,15 +307,19 @@ pub(super) fn fit(data: &GlmmData, tolerance: f64, first_stage: Option<f64>) -> 
     }
     // lme4's own test of convergence: the gradient scaled by the Hessian.
     let scaled = match matrix.cholesky() {
-        Some(factor) => factor.solve(&gradient).iter().zip(&gradient).map(|(step, slope)| step.abs().min(slope.abs())).fold(0.0, f64::max),
+        Some(factor) => factor
+            .solve(&gradient)
+            .iter()
+            .zip(&gradient)
+            .map(|(step, slope)| step.abs().min(slope.abs()))
+            .fold(0.0, f64::max),
         None => f64::INFINITY,
     };
     if !best.converged || scaled > 2e-3 {
         diagnoses.push(Diagnosis::NotConverged { gradient: scaled, modes: 0 });
     }
-    let errors: Vec<Option<f64>> = (1..size)
-        .map(|index| covariance.as_ref().map(|covariance| covariance.get(index, index).sqrt()))
-        .collect();
+    let errors: Vec<Option<f64>> =
+        (1..size).map(|index| covariance.as_ref().map(|covariance| covariance.get(index, index).sqrt())).collect();
     if let Some(degenerate) = degenerate(&errors, &hessian) {
         diagnoses.push(degenerate);
     }
@@ -352,6 +349,8 @@ fn degenerate(errors: &[Option<f64>], hessian: &[Vec<f64>]) -> Option<Diagnosis>
     let smallest = known.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = known.iter().copied().fold(0.0, f64::max);
     let equal = known.len() > 1 && largest - smallest < 1e-3 * largest;
-    (smallest < 0.01 || equal)
-        .then(|| Diagnosis::DegenerateErrors { standard_error: smallest, jump: hessian[0][0].abs() * DIFFERENCE * DIFFERENCE })
+    (smallest < 0.01 || equal).then(|| Diagnosis::DegenerateErrors {
+        standard_error: smallest,
+        jump: hessian[0][0].abs() * DIFFERENCE * DIFFERENCE,
+    })
 }

@@ -82,7 +82,8 @@ pub(super) fn minimise(
             .map(|axis| (vertices.iter().map(|vertex| vertex[axis]).sum::<f64>() - vertices[high][axis]) / size as f64)
             .collect();
         let collapsed = (0..size).all(|axis| {
-            let radius = vertices.iter().fold(0.0, |largest: f64, vertex| largest.max((vertex[axis] - centre[axis]).abs()));
+            let radius =
+                vertices.iter().fold(0.0, |largest: f64, vertex| largest.max((vertex[axis] - centre[axis]).abs()));
             radius < tolerance[axis] || radius == 0.0
         });
         let reflected = if collapsed { None } else { search.reflect(&centre, REFLECTION, &vertices[high]) };

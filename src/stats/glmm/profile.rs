@@ -59,10 +59,9 @@ pub fn profile_interval(
     let Objective::Converged { points } = fit.objective else {
         return Err(incomparable("a profile needs a smooth likelihood; fit with the converged objective"));
     };
-    let minimum = fit
-        .minus_two_log_likelihood
-        .ok_or_else(|| incomparable("the fit has no likelihood, see its diagnoses"))?
-        + data.twice_log_constant();
+    let minimum =
+        fit.minus_two_log_likelihood.ok_or_else(|| incomparable("the fit has no likelihood, see its diagnoses"))?
+            + data.twice_log_constant();
     if fit.coefficients.len() != data.columns() || fit.rows != data.rows() {
         return Err(incomparable("the fit is not of these data"));
     }
@@ -313,9 +312,8 @@ pub fn likelihood_ratio(null: &GlmmFit, full: &GlmmFit) -> Result<LikelihoodRati
 /// Tests a random variance of zero: the ratio against logistic regression, whose reference is an equal mixture of
 /// chi-squared with 0 and 1 degrees of freedom, as zero is on the boundary (Self and Liang 1987).
 pub fn variance_ratio(data: &GlmmData, fit: &GlmmFit) -> Result<LikelihoodRatio, GlmmError> {
-    let full = fit
-        .minus_two_log_likelihood
-        .ok_or_else(|| incomparable("the fit has no likelihood, see its diagnoses"))?;
+    let full =
+        fit.minus_two_log_likelihood.ok_or_else(|| incomparable("the fit has no likelihood, see its diagnoses"))?;
     let null = super::logistic::fit(data);
     if !null.converged {
         return Err(incomparable("the model without random intercepts has no finite estimates"));

@@ -47,7 +47,10 @@ impl GlmmOptions {
 
     /// lme4's default objective and optimiser.
     pub fn lme4() -> Self {
-        GlmmOptions { objective: Objective::Lme4 { tolerance: lme4::DEFAULT_TOLERANCE, first_stage: None }, restarts: 0 }
+        GlmmOptions {
+            objective: Objective::Lme4 { tolerance: lme4::DEFAULT_TOLERANCE, first_stage: None },
+            restarts: 0,
+        }
     }
 }
 
