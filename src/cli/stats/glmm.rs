@@ -139,7 +139,9 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<u8>
     };
     let bootstrap = match (args.bootstrap, args.fixed.first()) {
         (Some(resamples), Some(first)) => {
-            Some(bootstrap_glmm(&data, &options, first, resamples, args.seed, args.level)?)
+            Some(bootstrap_glmm(&data, &options, first, resamples, args.seed, args.level).with_context(|| {
+                format!("cannot bootstrap `{first}`; without --bootstrap the fit's diagnoses are shown")
+            })?)
         }
         (Some(_), None) => anyhow::bail!("--bootstrap needs a fixed effect; give --fixed"),
         (None, _) => None,
