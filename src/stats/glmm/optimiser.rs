@@ -28,9 +28,6 @@ fn largest(values: &[f64]) -> f64 {
 const ITERATIONS: usize = 300;
 /// Longest step in any parameter; the inner parameters are of order one.
 const LONGEST_STEP: f64 = 5.0;
-/// Predicted decrease at which a point counts as stationary.
-const DECREMENT: f64 = 1e-15;
-
 /// Minimises by BFGS with a weak-Wolfe line search, from `start` and a first inverse Hessian.
 pub(super) fn minimise(objective: &mut Objective<'_>, start: &[f64], inverse_hessian: Matrix) -> Minimum {
     let size = start.len();
@@ -52,7 +49,10 @@ pub(super) fn minimise(objective: &mut Objective<'_>, start: &[f64], inverse_hes
             direction = gradient.iter().map(|component| -component).collect();
             slope = dot(&direction, &gradient);
         }
-        if -slope < DECREMENT * (1.0 + value.abs() * 1e-3) && largest(&gradient) < 1e-4 {
+        // A decrease below the value's own rounding cannot be seen, let alone made.
+        let rounding = 4.0 * f64::EPSILON * value.abs().max(1.0);
+        let flat = 1e-4 * value.abs().sqrt().max(1.0);
+        if -slope < rounding && largest(&gradient) < flat {
             converged = true;
             break;
         }
@@ -61,7 +61,7 @@ pub(super) fn minimise(objective: &mut Objective<'_>, start: &[f64], inverse_hes
         let Some(step) = line_search(objective, &at, value, &direction, slope, first) else {
             if fresh {
                 // No progress along the gradient itself: rounding.
-                converged = largest(&gradient) < 1e-4;
+                converged = largest(&gradient) < flat;
                 break;
             }
             inverse = identity(size);

@@ -120,7 +120,7 @@ pub(super) fn polish(likelihood: &mut Likelihood<'_>, minimum: &mut Minimum, hes
         let mut gradient = vec![0.0; at.len()];
         let value = likelihood.evaluate(&at, &mut gradient);
         let norm = gradient.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-        if !(norm < minimum.gradient_norm() && value <= minimum.value + 1e-8) {
+        if !(norm < minimum.gradient_norm() && value <= minimum.value + 1e-8_f64.max(1e-14 * value)) {
             break;
         }
         moved = moved.max(step.iter().fold(0.0, |largest: f64, step| largest.max(step.abs())));
