@@ -19,12 +19,15 @@ mod runner;
 mod arithmetic_bench;
 #[path = "golden_subjects/engine.rs"]
 mod engine;
+#[path = "golden_subjects/glmm.rs"]
+mod glmm;
 
 use runner::Subject;
 
 const SUBJECTS: &[Subject] = &[
     Subject { name: "arithmetic_bench", check: arithmetic_bench::check },
     Subject { name: "engine", check: engine::check },
+    Subject { name: "glmm", check: glmm::check },
 ];
 
 fn main() -> ExitCode {

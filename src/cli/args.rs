@@ -61,6 +61,8 @@ pub enum Command {
     Suites(SuitesArgs),
     /// Show the exact prompt of an item: text, token ids, BOS count, budget, expected answer
     Show(ShowArgs),
+    /// Statistics on any CSV file: mixed models, tests, sample sizes
+    Stats(super::stats::StatsArgs),
     /// Measure the speed of the engine on this machine
     Bench(BenchArgs),
     /// Show what this machine offers: CPU features, memory, CUDA, cache and results folders

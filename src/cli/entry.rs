@@ -4,8 +4,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::args::{Cli, Command};
+use super::error::CliError;
 use super::printer::Printer;
-use super::{bench, doctor, run, show, suites};
+use super::{bench, doctor, run, show, stats, suites};
 
 /// Parses the arguments, runs the command, prints an error if there is one.
 pub fn main() -> ExitCode {
@@ -17,6 +18,7 @@ pub fn main() -> ExitCode {
         Command::Suites(args) => suites::execute(args, printer),
         Command::Show(args) => show::execute(args, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
+        Command::Stats(args) => statistics(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),
     };
     match outcome {
@@ -26,4 +28,12 @@ pub fn main() -> ExitCode {
             error.exit.into()
         }
     }
+}
+
+/// Statistics write text and fail with a chain of causes; both become what every command prints.
+fn statistics(args: &stats::StatsArgs, printer: Printer) -> Result<super::Exit, CliError> {
+    let mut text = Vec::new();
+    let exit = stats::run(args, &mut text).map_err(|error| CliError::usage(format!("{error:#}")))?;
+    printer.result(&String::from_utf8_lossy(&text))?;
+    Ok(exit)
 }

@@ -6,7 +6,7 @@
 pub enum Exit {
     /// Everything asked for was done.
     Success = 0,
-    /// The run is finished, but some samples have no answer: a prompt beyond the context, a refused request.
+    /// Finished, but some samples have no answer (a prompt beyond the context, a refused request), or a model has no estimate.
     FailedSamples = 1,
     /// The command line is wrong: an unknown option, suite, task or item.
     Usage = 2,
@@ -25,7 +25,7 @@ impl Exit {
     pub const HELP: &str = "\
 Exit codes:
   0    done
-  1    the run is finished, but some samples have no answer (see `failure` in samples.jsonl)
+  1    finished, but some samples have no answer (see `failure` in samples.jsonl), or a model no estimate
   2    the command line is wrong
   3    the checkpoint cannot be used
   4    results cannot be read or written (disk full, permissions, locked or damaged run)

@@ -13,6 +13,7 @@ mod progress;
 mod run;
 mod settings;
 mod show;
+pub mod stats;
 mod suites;
 mod values;
 

@@ -1,5 +1,20 @@
-//! Statistics on columns of numbers: pure functions that know nothing of suites or models.
+//! Statistics on columns of numbers: mixed models, tests, intervals, sample sizes. Pure functions: no I/O, no printing.
 
+pub mod bootstrap;
+pub mod clustered;
+pub mod distribution;
+pub mod glmm;
 mod interval;
+pub mod kolmogorov_smirnov;
+pub mod mcnemar;
+pub mod multiplicity;
+pub mod power;
+mod matrix;
 
+pub use bootstrap::{Bootstrap, BootstrapError, bootstrap_glmm, cluster_bootstrap};
+pub use clustered::{ClusterError, ClusteredMean, clustered_mean, paired_difference};
 pub use interval::{Estimate, Stratum, Z95, cluster_robust_se, stratified, wilson};
+pub use kolmogorov_smirnov::{KsError, KsMethod, KsTest, kolmogorov_smirnov};
+pub use mcnemar::{McNemar, PairedCounts, mcnemar};
+pub use multiplicity::holm;
+pub use power::{ClusteredDesign, PairedDesign, PowerError, Rates};

@@ -1,0 +1,264 @@
+//! `earnest stats glmm`.
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::columns::{self, Columns, Kind, Missing};
+use super::number_format::{decimal, end, p_value, table};
+use crate::cli::Exit;
+use crate::stats::bootstrap::{Bootstrap, bootstrap_glmm};
+use crate::stats::glmm::{
+    Diagnosis, GlmmData, GlmmFit, GlmmOptions, LikelihoodRatio, Objective, Parameter, disagreement, fit,
+    profile_interval, variance_ratio, wald_interval,
+};
+
+/// How intervals are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntervalMethod {
+    /// Estimate plus and minus a multiple of the standard error; by profile where there is none
+    Wald,
+    /// Profile likelihood
+    Profile,
+}
+
+/// Which function is minimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ObjectiveChoice {
+    /// Fully converged Laplace or quadrature
+    Converged,
+    /// What lme4 computes by default, artefacts included; only to compare with published lme4 results
+    Lme4,
+}
+
+/// Arguments of `earnest stats glmm`.
+#[derive(Debug, Clone, Args)]
+pub struct GlmmArgs {
+    /// CSV file with a line of column names; `-` reads standard input
+    file: PathBuf,
+    /// Column of outcomes, 0 or 1
+    #[arg(long, value_name = "COLUMN")]
+    response: String,
+    /// Columns of fixed effects beside the intercept, e.g. variant,gamma_c
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    fixed: Vec<String>,
+    /// Column of group labels (the templates): each gets a random intercept
+    #[arg(long, value_name = "COLUMN")]
+    group: String,
+    /// Points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    nagq: usize,
+    /// Intervals
+    #[arg(long, value_name = "METHOD", value_enum, default_value_t = IntervalMethod::Wald)]
+    ci: IntervalMethod,
+    /// Confidence level of the intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    level: f64,
+    /// Function to minimise
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = ObjectiveChoice::Converged)]
+    objective: ObjectiveChoice,
+    /// Also bootstrap the groups this many times, for the first fixed effect
+    #[arg(long, value_name = "N")]
+    bootstrap: Option<usize>,
+    /// Seed of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// An interval of a coefficient, in log odds; an absent end is infinite, unless there is no interval at all.
+#[derive(Debug, Serialize)]
+struct Interval {
+    method: IntervalMethod,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    response: &'a str,
+    fixed: &'a [String],
+    group: &'a str,
+    rows_in_file: usize,
+    rows_dropped: usize,
+    missing: &'a std::collections::BTreeMap<String, usize>,
+    level: f64,
+    fit: &'a GlmmFit,
+    intervals: Vec<Option<Interval>>,
+    random_sd_interval: Option<Interval>,
+    variance_test: Option<LikelihoodRatio>,
+    bootstrap: Option<Bootstrap>,
+}
+
+pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+    let mut wanted = vec![(args.response.as_str(), Kind::Binary), (args.group.as_str(), Kind::Label)];
+    wanted.extend(args.fixed.iter().map(|name| (name.as_str(), Kind::Number)));
+    let columns = columns::read(&args.file, &wanted, Missing::DropRow)?;
+    let fixed: Vec<(&str, &[f64])> =
+        args.fixed.iter().map(String::as_str).zip(columns.values.iter().skip(2).map(Vec::as_slice)).collect();
+    let data = GlmmData::bernoulli(&columns.values[0], &fixed, &columns.groups(1))
+        .with_context(|| format!("cannot fit {}", args.file.display()))?;
+    let options = match args.objective {
+        ObjectiveChoice::Converged => GlmmOptions::quadrature(args.nagq),
+        ObjectiveChoice::Lme4 if args.nagq == 1 => GlmmOptions::lme4(),
+        ObjectiveChoice::Lme4 => anyhow::bail!("--objective lme4 reproduces lme4's default only; leave --nagq out"),
+    };
+    let mut fitted = fit(&data, &options)?;
+    if options.objective == (Objective::Converged { points: 1 }) && !fitted.diagnoses.iter().any(Diagnosis::is_fatal) {
+        let quadrature = fit(&data, &GlmmOptions::quadrature(25))?;
+        fitted.diagnoses.extend(disagreement(&fitted, &quadrature));
+    }
+    let converged = matches!(options.objective, Objective::Converged { .. });
+    let intervals = fitted
+        .coefficients
+        .iter()
+        .map(|coefficient| -> anyhow::Result<Option<Interval>> {
+            if let (IntervalMethod::Wald, Some(estimate), Some(error)) =
+                (args.ci, coefficient.estimate, coefficient.standard_error)
+            {
+                let (low, high) = wald_interval(estimate, error, args.level)?;
+                return Ok(Some(Interval { method: IntervalMethod::Wald, low: Some(low), high: Some(high) }));
+            }
+            Ok(if converged {
+                profile(&data, &fitted, Parameter::Coefficient(&coefficient.name), args.level)
+            } else {
+                None
+            })
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let random_sd_interval = match args.ci {
+        IntervalMethod::Profile if converged && fitted.random_sd.is_some() => {
+            profile(&data, &fitted, Parameter::RandomSd, args.level)
+        }
+        _ => None,
+    };
+    let bootstrap = match (args.bootstrap, args.fixed.first()) {
+        (Some(resamples), Some(first)) => {
+            Some(bootstrap_glmm(&data, &options, first, resamples, args.seed, args.level).with_context(|| {
+                format!("cannot bootstrap `{first}`; without --bootstrap the fit's diagnoses are shown")
+            })?)
+        }
+        (Some(_), None) => anyhow::bail!("--bootstrap needs a fixed effect; give --fixed"),
+        (None, _) => None,
+    };
+    let report = Report {
+        response: &args.response,
+        fixed: &args.fixed,
+        group: &args.group,
+        rows_in_file: columns.rows,
+        rows_dropped: columns.dropped,
+        missing: &columns.missing,
+        level: args.level,
+        intervals,
+        random_sd_interval,
+        variance_test: if converged { variance_ratio(&data, &fitted).ok() } else { None },
+        bootstrap,
+        fit: &fitted,
+    };
+    if args.json {
+        serde_json::to_writer_pretty(&mut *output, &report)?;
+        writeln!(output)?;
+    } else {
+        print(&report, &columns, output)?;
+    }
+    let usable = fitted.coefficients.iter().any(|coefficient| coefficient.estimate.is_some());
+    Ok(if usable { Exit::Success } else { Exit::FailedSamples })
+}
+
+/// A profile interval, if the fit has one; its diagnoses say why not.
+fn profile(data: &GlmmData, fitted: &GlmmFit, parameter: Parameter<'_>, level: f64) -> Option<Interval> {
+    let found = profile_interval(data, fitted, parameter, level).ok()?;
+    found.reliable.then_some(Interval { method: IntervalMethod::Profile, low: found.low, high: found.high })
+}
+
+fn print(report: &Report<'_>, columns: &Columns, output: &mut dyn Write) -> anyhow::Result<()> {
+    let fitted = report.fit;
+    let terms: Vec<&str> = report.fixed.iter().map(String::as_str).collect();
+    let terms = if terms.is_empty() { "1".to_owned() } else { terms.join(" + ") };
+    writeln!(output, "logit P({} = 1) ~ {terms} + (1 | {})", report.response, report.group)?;
+    let objective = match fitted.objective {
+        Objective::Converged { points: 1 } => "Laplace approximation, fully converged".to_owned(),
+        Objective::Converged { points } => format!("adaptive Gauss-Hermite quadrature, {points} points"),
+        Objective::Lme4 { .. } => "lme4's default objective and optimiser, for comparison only".to_owned(),
+    };
+    writeln!(output, "{objective}")?;
+    write!(output, "{} rows in {} groups", fitted.rows, fitted.groups)?;
+    if columns.dropped > 0 {
+        let by_column: Vec<String> = report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        write!(output, "; {} rows dropped with missing values ({})", columns.dropped, by_column.join(", "))?;
+    }
+    writeln!(output, "\n")?;
+    let level = format!("{} % interval", (report.level * 1e6).round() / 1e4);
+    let mut rows = vec![
+        ["", "log odds", "std. error", "z", "p", "odds ratio", level.as_str(), "method"].map(str::to_owned).to_vec(),
+    ];
+    for (coefficient, interval) in fitted.coefficients.iter().zip(&report.intervals) {
+        let (span, method) = match interval {
+            Some(found) => (
+                format!("[{}, {}]", end(found.low, "-inf"), end(found.high, "inf")),
+                if found.method == IntervalMethod::Wald { "Wald" } else { "profile" },
+            ),
+            None => ("-".to_owned(), "-"),
+        };
+        rows.push(vec![
+            coefficient.name.clone(),
+            decimal(coefficient.estimate),
+            decimal(coefficient.standard_error),
+            coefficient.z.map_or_else(|| "-".to_owned(), |z| format!("{z:.2}")),
+            p_value(coefficient.p),
+            decimal(coefficient.estimate.map(f64::exp)),
+            span,
+            method.to_owned(),
+        ]);
+    }
+    write!(output, "{}", table(&rows))?;
+    writeln!(output)?;
+    if let (Some(sd), Some(variance)) = (fitted.random_sd, fitted.random_variance()) {
+        write!(output, "random intercept of {}: SD {sd:.4}, variance {variance:.4}", report.group)?;
+        if let Some(error) = fitted.random_sd_error {
+            write!(output, ", std. error of the SD {error:.4}")?;
+        }
+        if let Some(found) = &report.random_sd_interval {
+            write!(output, ", profile [{}, {}]", end(found.low, "0"), end(found.high, "inf"))?;
+        }
+        writeln!(output)?;
+    }
+    if let Some(test) = &report.variance_test {
+        writeln!(
+            output,
+            "variance between groups: likelihood ratio {:.2}, p {} (boundary mixture)",
+            test.statistic,
+            p_value(Some(test.p))
+        )?;
+    }
+    if let (Some(deviance), Some(aic), Some(bic)) = (fitted.minus_two_log_likelihood, fitted.aic(), fitted.bic()) {
+        writeln!(output, "-2 log L {deviance:.4}, AIC {aic:.2}, BIC {bic:.2}")?;
+    }
+    if let Some(found) = &report.bootstrap {
+        let counts = found.counts;
+        writeln!(
+            output,
+            "cluster bootstrap of {}: std. error {:.4}, bias {:.4}, percentile [{:.4}, {:.4}]{}",
+            report.fixed[0],
+            found.standard_error,
+            found.bias,
+            found.percentile.0,
+            found.percentile.1,
+            found.bca.map(|(low, high)| format!(", BCa [{low:.4}, {high:.4}]")).unwrap_or_default()
+        )?;
+        writeln!(
+            output,
+            "  resamples: {} clean, {} singular, {} not converged, {} without an estimate",
+            counts.clean, counts.singular, counts.not_converged, counts.failed
+        )?;
+    }
+    for diagnosis in &fitted.diagnoses {
+        writeln!(output, "warning: {diagnosis}")?;
+    }
+    Ok(())
+}

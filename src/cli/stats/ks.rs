@@ -1,0 +1,84 @@
+//! `earnest stats ks`.
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::columns::{self, Kind, Missing};
+use crate::cli::Exit;
+use crate::stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
+
+/// How the p value is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MethodChoice {
+    /// Exact up to 10,000 values in the larger sample, else asymptotic
+    Auto,
+    /// Exact
+    Exact,
+    /// Asymptotic
+    Asymptotic,
+}
+
+/// Arguments of `earnest stats ks`: two columns, or one column split by another.
+#[derive(Debug, Clone, Args)]
+pub struct KsArgs {
+    /// CSV file with a line of column names; `-` reads standard input
+    file: PathBuf,
+    /// The two columns to compare; missing values are left out of each
+    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1.., required_unless_present = "value", conflicts_with_all = ["value", "by"])]
+    columns: Vec<String>,
+    /// Column of values
+    #[arg(long, value_name = "COLUMN", requires = "by")]
+    value: Option<String>,
+    /// Column with exactly two different labels that split the values
+    #[arg(long, value_name = "COLUMN", requires = "value")]
+    by: Option<String>,
+    /// How the p value is computed
+    #[arg(long, value_name = "METHOD", value_enum, default_value_t = MethodChoice::Auto)]
+    method: MethodChoice,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+    let (names, first, second) = match (&args.value, &args.by, args.columns.as_slice()) {
+        (Some(value), Some(by), _) => {
+            let wanted = [(value.as_str(), Kind::Number), (by.as_str(), Kind::Label)];
+            let found = columns::read(&args.file, &wanted, Missing::DropRow)?;
+            let labels = &found.labels[1];
+            let [one, two] = labels.as_slice() else {
+                anyhow::bail!("column `{by}` has {} different labels, expected two", labels.len());
+            };
+            let part = |label: f64| -> Vec<f64> {
+                let pairs = found.values[0].iter().zip(&found.values[1]);
+                pairs.filter(|(_, of)| **of == label).map(|(value, _)| *value).collect()
+            };
+            ([one.clone(), two.clone()], part(0.0), part(1.0))
+        }
+        (_, _, [one, two]) => {
+            let wanted = [(one.as_str(), Kind::Number), (two.as_str(), Kind::Number)];
+            let mut found = columns::read(&args.file, &wanted, Missing::DropValue)?;
+            let second = found.values.pop().unwrap_or_default();
+            let first = found.values.pop().unwrap_or_default();
+            ([one.clone(), two.clone()], first, second)
+        }
+        (_, _, other) => anyhow::bail!("--columns names {} columns, expected two", other.len()),
+    };
+    let method = match args.method {
+        MethodChoice::Auto => KsMethod::Auto,
+        MethodChoice::Exact => KsMethod::Exact,
+        MethodChoice::Asymptotic => KsMethod::Asymptotic,
+    };
+    let test = kolmogorov_smirnov(&first, &second, method)?;
+    if args.json {
+        let value = serde_json::json!({ "samples": names, "test": test });
+        serde_json::to_writer_pretty(&mut *output, &value)?;
+        writeln!(output)?;
+    } else {
+        let how = if test.method == KsMethod::Exact { "exact" } else { "asymptotic" };
+        writeln!(output, "{} (n {}) against {} (n {})", names[0], test.sizes.0, names[1], test.sizes.1)?;
+        writeln!(output, "D {:.6} at {}, p {:.6e} (two-sided, {how})", test.statistic, test.location, test.p)?;
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,123 @@
+//! `earnest stats power`.
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::Exit;
+use crate::stats::power::{ClusteredDesign, PairedDesign, Rates};
+
+/// Arguments of `earnest stats power`.
+#[derive(Debug, Clone, Args)]
+pub struct PowerArgs {
+    #[command(subcommand)]
+    design: Design,
+}
+
+/// The design of the comparison.
+#[derive(Debug, Clone, Subcommand)]
+enum Design {
+    /// Two systems answer the same questions
+    Paired {
+        /// Accuracy difference to detect, e.g. 0.03; the answer is the number of questions
+        #[arg(long, value_name = "FRACTION", required_unless_present = "items", conflicts_with = "items")]
+        effect: Option<f64>,
+        /// Number of questions; the answer is the smallest difference they detect
+        #[arg(long, value_name = "N")]
+        items: Option<f64>,
+        /// Share of questions where just one of the two is right
+        #[arg(long, value_name = "FRACTION")]
+        discordance: f64,
+        /// Questions of one cluster (template)
+        #[arg(long, value_name = "N", default_value_t = 1.0)]
+        cluster_size: f64,
+        /// Correlation of the differences within a cluster
+        #[arg(long, value_name = "R", default_value_t = 0.0)]
+        intracluster: f64,
+        #[command(flatten)]
+        rates: RateArgs,
+    },
+    /// One system answers questions of every template under two conditions (original and variants)
+    Clustered {
+        /// Accuracy difference to detect; the answer is the number of templates
+        #[arg(long, value_name = "FRACTION", required_unless_present = "clusters", conflicts_with = "clusters")]
+        effect: Option<f64>,
+        /// Number of templates; the answer is the smallest difference they detect
+        #[arg(long, value_name = "N")]
+        clusters: Option<f64>,
+        /// Accuracy to expect
+        #[arg(long, value_name = "FRACTION")]
+        accuracy: f64,
+        /// Correlation of two answers of one template
+        #[arg(long, value_name = "R")]
+        intracluster: f64,
+        /// Questions of a template in the first condition
+        #[arg(long, value_name = "N", default_value_t = 1.0)]
+        first_size: f64,
+        /// And in the second
+        #[arg(long, value_name = "N", default_value_t = 50.0)]
+        second_size: f64,
+        #[command(flatten)]
+        rates: RateArgs,
+    },
+}
+
+/// Error rates and output.
+#[derive(Debug, Clone, Copy, Args)]
+struct RateArgs {
+    /// Two-sided significance level
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.05)]
+    alpha: f64,
+    /// Probability of detecting the effect
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.8)]
+    power: f64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+    let (rates, unit, size, effect) = match &args.design {
+        Design::Paired { effect, items, discordance, cluster_size, intracluster, rates } => {
+            let design =
+                PairedDesign { discordance: *discordance, cluster_size: *cluster_size, intracluster: *intracluster };
+            let levels = Rates { alpha: rates.alpha, power: rates.power };
+            let (size, effect) = match (effect, items) {
+                (Some(effect), _) => (design.required_items(*effect, levels)?, *effect),
+                (None, Some(items)) => (*items, design.detectable_effect(*items, levels)?),
+                (None, None) => anyhow::bail!("give --effect or --items"),
+            };
+            (rates, "questions", size, effect)
+        }
+        Design::Clustered { effect, clusters, accuracy, intracluster, first_size, second_size, rates } => {
+            let design = ClusteredDesign {
+                accuracy: *accuracy,
+                intracluster: *intracluster,
+                first_size: *first_size,
+                second_size: *second_size,
+            };
+            let levels = Rates { alpha: rates.alpha, power: rates.power };
+            let (size, effect) = match (effect, clusters) {
+                (Some(effect), _) => (design.required_clusters(*effect, levels)?, *effect),
+                (None, Some(clusters)) => (*clusters, design.detectable_effect(*clusters, levels)?),
+                (None, None) => anyhow::bail!("give --effect or --clusters"),
+            };
+            (rates, "templates", size, effect)
+        }
+    };
+    if rates.json {
+        let value = serde_json::json!({
+            "unit": unit, "size": size, "effect": effect, "alpha": rates.alpha, "power": rates.power,
+        });
+        serde_json::to_writer_pretty(&mut *output, &value)?;
+        writeln!(output)?;
+    } else {
+        writeln!(
+            output,
+            "{size} {unit} detect an accuracy difference of {effect:.4} ({:.2} percentage points) with power {} at level {}",
+            100.0 * effect,
+            rates.power,
+            rates.alpha
+        )?;
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,28 @@
+//! Binomial mixed models with one random intercept (GLMM 1 and 2 of the GSM-Symbolic study, section 3.4).
+
+mod data;
+mod diagnosis;
+mod error;
+mod fit;
+mod likelihood;
+pub mod lme4;
+mod logistic;
+mod nelder_mead;
+
+mod optimiser;
+mod profile;
+mod quadrature;
+mod result;
+mod search;
+mod separation;
+
+pub use data::{GlmmData, INTERCEPT};
+pub use diagnosis::{Diagnosis, SeparationKind, Unbounded};
+pub use error::GlmmError;
+pub use fit::{FEW_GROUPS, SINGULAR, disagreement, fit, minus_two_log_likelihood};
+pub use likelihood::MODE_TOLERANCE;
+pub use profile::{
+    LikelihoodRatio, Parameter, ProfileInterval, likelihood_ratio, profile_interval, variance_ratio, wald_interval,
+};
+pub use quadrature::LARGEST_POINTS;
+pub use result::{Coefficient, GlmmFit, GlmmOptions, Objective};

@@ -1,0 +1,212 @@
+//! Small dense matrices: as many rows as a model has parameters.
+
+/// A square matrix, row-major.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Matrix {
+    size: usize,
+    values: Vec<f64>,
+}
+
+impl Matrix {
+    /// All zeros.
+    pub(crate) fn zeros(size: usize) -> Self {
+        Matrix { size, values: vec![0.0; size * size] }
+    }
+
+    /// Number of rows and of columns.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The value in a row and column.
+    pub(crate) fn get(&self, row: usize, column: usize) -> f64 {
+        self.values[row * self.size + column]
+    }
+
+    /// Replaces a value.
+    pub(crate) fn set(&mut self, row: usize, column: usize, value: f64) {
+        self.values[row * self.size + column] = value;
+    }
+
+    /// Adds to a value.
+    pub(crate) fn add(&mut self, row: usize, column: usize, value: f64) {
+        self.values[row * self.size + column] += value;
+    }
+
+    /// Adds `weight * vector * vector'`.
+    pub(crate) fn add_outer(&mut self, weight: f64, vector: &[f64]) {
+        for (row, left) in vector.iter().enumerate() {
+            for (column, right) in vector.iter().enumerate() {
+                self.values[row * self.size + column] += weight * left * right;
+            }
+        }
+    }
+
+    /// Replaces the matrix by the mean of itself and its transpose.
+    pub(crate) fn symmetrise(&mut self) {
+        for row in 0..self.size {
+            for column in 0..row {
+                let mean = 0.5 * (self.get(row, column) + self.get(column, row));
+                self.set(row, column, mean);
+                self.set(column, row, mean);
+            }
+        }
+    }
+
+    /// The product with a vector.
+    pub(crate) fn times(&self, vector: &[f64]) -> Vec<f64> {
+        (0..self.size).map(|row| dot(&self.values[row * self.size..(row + 1) * self.size], vector)).collect()
+    }
+
+    /// The product with another matrix of the same size.
+    pub(crate) fn product(&self, other: &Matrix) -> Matrix {
+        let mut result = Matrix::zeros(self.size);
+        for row in 0..self.size {
+            for column in 0..self.size {
+                let sum = (0..self.size).map(|inner| self.get(row, inner) * other.get(inner, column)).sum();
+                result.set(row, column, sum);
+            }
+        }
+        result
+    }
+
+    /// The transpose.
+    pub(crate) fn transpose(&self) -> Matrix {
+        let mut result = Matrix::zeros(self.size);
+        for row in 0..self.size {
+            for column in 0..self.size {
+                result.set(column, row, self.get(row, column));
+            }
+        }
+        result
+    }
+
+    /// The matrix without a row and the column of the same index.
+    pub(crate) fn without(&self, index: usize) -> Matrix {
+        let kept: Vec<usize> = (0..self.size).filter(|&other| other != index).collect();
+        let mut result = Matrix::zeros(kept.len());
+        for (row, &from_row) in kept.iter().enumerate() {
+            for (column, &from_column) in kept.iter().enumerate() {
+                result.set(row, column, self.get(from_row, from_column));
+            }
+        }
+        result
+    }
+
+    /// The lower Cholesky factor of a symmetric matrix; none unless it is positive definite. The matrix is scaled to a
+    /// unit diagonal first, so that the test does not depend on the units of the parameters.
+    pub(crate) fn cholesky(&self) -> Option<Cholesky> {
+        let size = self.size;
+        let mut scale = vec![0.0; size];
+        for (index, scale) in scale.iter_mut().enumerate() {
+            let diagonal = self.get(index, index);
+            if !(diagonal.is_finite() && diagonal > 0.0) {
+                return None;
+            }
+            *scale = diagonal.sqrt();
+        }
+        let mut factor = Matrix::zeros(size);
+        for row in 0..size {
+            for column in 0..=row {
+                let mut sum = self.get(row, column) / (scale[row] * scale[column]);
+                for inner in 0..column {
+                    sum -= factor.get(row, inner) * factor.get(column, inner);
+                }
+                if row == column {
+                    if sum.is_nan() || sum <= 1e-13 {
+                        return None;
+                    }
+                    factor.set(row, row, sum.sqrt());
+                } else {
+                    factor.set(row, column, sum / factor.get(column, column));
+                }
+            }
+        }
+        Some(Cholesky { factor, scale })
+    }
+
+    /// The rows as vectors.
+    pub(crate) fn to_rows(&self) -> Vec<Vec<f64>> {
+        self.values.chunks(self.size.max(1)).map(<[f64]>::to_vec).collect()
+    }
+}
+
+/// A Cholesky factorisation `S L L' S` with a diagonal scaling `S`.
+#[derive(Debug, Clone)]
+pub(crate) struct Cholesky {
+    factor: Matrix,
+    scale: Vec<f64>,
+}
+
+impl Cholesky {
+    /// Solves `A x = right`.
+    pub(crate) fn solve(&self, right: &[f64]) -> Vec<f64> {
+        let size = self.factor.size;
+        let mut solution: Vec<f64> = right.iter().zip(&self.scale).map(|(value, scale)| value / scale).collect();
+        for row in 0..size {
+            for inner in 0..row {
+                solution[row] -= self.factor.get(row, inner) * solution[inner];
+            }
+            solution[row] /= self.factor.get(row, row);
+        }
+        for row in (0..size).rev() {
+            for inner in row + 1..size {
+                solution[row] -= self.factor.get(inner, row) * solution[inner];
+            }
+            solution[row] /= self.factor.get(row, row);
+        }
+        solution.iter_mut().zip(&self.scale).for_each(|(value, scale)| *value /= scale);
+        solution
+    }
+
+    /// The inverse of the factorised matrix.
+    pub(crate) fn inverse(&self) -> Matrix {
+        let size = self.factor.size;
+        let mut inverse = Matrix::zeros(size);
+        let mut unit = vec![0.0; size];
+        for column in 0..size {
+            unit[column] = 1.0;
+            for (row, value) in self.solve(&unit).into_iter().enumerate() {
+                inverse.set(row, column, value);
+            }
+            unit[column] = 0.0;
+        }
+        inverse.symmetrise();
+        inverse
+    }
+}
+
+/// The inner product.
+pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
+    left.iter().zip(right).map(|(left, right)| left * right).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inverse_of_a_badly_scaled_matrix_is_found() {
+        let mut matrix = Matrix::zeros(2);
+        matrix.set(0, 0, 4e-12);
+        matrix.set(0, 1, 1.0);
+        matrix.set(1, 0, 1.0);
+        matrix.set(1, 1, 1e12);
+        let product = matrix.product(&matrix.cholesky().unwrap().inverse());
+        for (row, column, expected) in [(0, 0, 1.0), (1, 1, 1.0), (0, 1, 0.0)] {
+            assert!((product.get(row, column) - expected).abs() < 1e-9, "{product:?}");
+        }
+    }
+
+    #[test]
+    fn an_indefinite_or_non_finite_matrix_has_no_factor() {
+        let mut matrix = Matrix::zeros(2);
+        matrix.set(0, 0, 1.0);
+        matrix.set(1, 1, 1.0);
+        matrix.set(0, 1, 2.0);
+        matrix.set(1, 0, 2.0);
+        assert!(matrix.cholesky().is_none());
+        matrix.set(0, 0, f64::NAN);
+        assert!(matrix.cholesky().is_none());
+    }
+}

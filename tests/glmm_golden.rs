@@ -1,0 +1,109 @@
+//! Runs the golden subject `glmm` by itself.
+use std::path::PathBuf;
+
+#[path = "golden_subjects/glmm.rs"]
+mod glmm;
+
+mod report {
+    //! What the harness of all subjects offers, as far as this subject needs it.
+    pub struct FileReport {
+        pub file: String,
+        pub total: usize,
+        pub failures: Vec<String>,
+        pub absent: bool,
+    }
+
+    impl FileReport {
+        pub fn absent(file: impl Into<String>) -> Self {
+            FileReport { file: file.into(), total: 0, failures: Vec::new(), absent: true }
+        }
+
+        pub fn checked(file: impl Into<String>, rows: impl IntoIterator<Item = Result<(), String>>) -> Self {
+            let rows: Vec<_> = rows.into_iter().collect();
+            let total = rows.len();
+            FileReport {
+                file: file.into(),
+                total,
+                failures: rows.into_iter().filter_map(Result::err).collect(),
+                absent: false,
+            }
+        }
+
+        pub fn unreadable(file: impl Into<String>, why: impl std::fmt::Display) -> Self {
+            FileReport { file: file.into(), total: 0, failures: vec![why.to_string()], absent: false }
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    std::env::var_os("EARNEST_GOLDEN")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), PathBuf::from)
+}
+
+#[test]
+fn every_file_passes() {
+    let reports = glmm::check(&root());
+    let mut failed = false;
+    for report in &reports {
+        if report.absent {
+            println!("golden {}: absent", report.file);
+            continue;
+        }
+        println!("golden {}: {}/{}", report.file, report.total - report.failures.len().min(report.total), report.total);
+        for failure in &report.failures {
+            println!("    {failure}");
+        }
+        failed |= report.total == 0 || !report.failures.is_empty();
+    }
+    assert!(!failed && !reports.is_empty());
+}
+
+/// A folder with one set, its exact results changed by `spoil`.
+fn copy_of(set: &str, spoil: impl Fn(&str) -> String) -> tempfile::TempDir {
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm");
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("glmm");
+    std::fs::create_dir_all(target.join("results/exact")).unwrap();
+    // Another name: nothing may depend on those known.
+    std::fs::copy(source.join(format!("{set}.csv")), target.join("99_unseen.csv")).unwrap();
+    let exact = std::fs::read_to_string(source.join(format!("results/exact/{set}.json"))).unwrap();
+    std::fs::write(target.join("results/exact/99_unseen.json"), spoil(&exact)).unwrap();
+    folder
+}
+
+fn failures(folder: &tempfile::TempDir) -> Vec<String> {
+    glmm::check(folder.path()).into_iter().flat_map(|report| report.failures).collect()
+}
+
+#[test]
+fn unseen_sets_are_checked_and_spoilt_values_fail() {
+    let set = "real_llama31_70b";
+    let whole = copy_of(set, str::to_owned);
+    let reports = glmm::check(whole.path());
+    let seen = reports.iter().find(|report| report.file == "glmm/results/exact/99_unseen.json").unwrap();
+    assert_eq!((seen.total, seen.failures.len()), (4, 0));
+    for (from, to) in [
+        ("-0.871986450385473", "-0.872187"),
+        ("0.250010951283715", "0.250311"),
+        ("2206.14997174995", "2206.149975"),
+        ("1.39167573775104", "1.394"),
+        ("\"variant\"", "\"wariant\""),
+        ("\"q1\"", "\"q2\""),
+    ] {
+        let spoilt = copy_of(set, |text| {
+            assert!(text.contains(from), "{from}");
+            text.replacen(from, to, 1)
+        });
+        assert!(!failures(&spoilt).is_empty(), "{from} -> {to}");
+    }
+    assert!(!failures(&copy_of(set, |text| text[..text.len() / 2].to_owned())).is_empty());
+    // A separation that is not one, and one that is not seen.
+    assert!(!failures(&copy_of(set, |text| text.replacen("0.250010951283715", "null", 1))).is_empty());
+    assert!(!failures(&copy_of("12_base_all_wrong", |text| text.replace("22072.", "0."))).is_empty());
+}
+
+#[test]
+fn an_absent_folder_is_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(glmm::check(folder.path()).iter().all(|report| report.absent));
+}

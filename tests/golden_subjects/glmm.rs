@@ -1,0 +1,461 @@
+//! `glmm`: fits of the mixed models against independent exact results, probes of the objective, lme4's cbpp, and lme4's
+//! own default results with the lme4-compatible option.
+//!
+//! The folder is enumerated: a new `<set>.csv` with results of the same layout is checked without a change here.
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use earnest::stats::glmm::lme4::{DEFAULT_TOLERANCE, Lme4Objective, finite_differences};
+use earnest::stats::glmm::{GlmmData, GlmmOptions, INTERCEPT, Objective, fit, minus_two_log_likelihood};
+use serde_json::Value;
+
+use super::report::FileReport;
+
+/// Standard errors from here on mean only "huge": the set is separated (README of the folder).
+const HUGE_ERROR: f64 = 100.0;
+
+type Row = Result<(), String>;
+
+/// Checks every file of `<root>/glmm`.
+pub fn check(root: &Path) -> Vec<FileReport> {
+    let folder = root.join("glmm");
+    if !folder.is_dir() {
+        return vec![FileReport::absent("glmm")];
+    }
+    let mut reports = Vec::new();
+    for name in json_files(&folder.join("results/exact")) {
+        reports.push(check_file(&folder, &format!("results/exact/{name}"), exact_rows));
+    }
+    if reports.is_empty() {
+        reports.push(FileReport::absent("glmm/results/exact"));
+    }
+    for name in json_files(&folder.join("results")) {
+        let file = format!("results/{name}");
+        match name.as_str() {
+            "objective_probes.json" => reports.push(check_file(&folder, &file, probe_rows)),
+            "cbpp.json" => reports.push(check_file(&folder, &file, cbpp_rows)),
+            _ => reports.push(check_file(&folder, &file, lme4_rows)),
+        }
+    }
+    for file in ["results/objective_probes.json", "results/cbpp.json"] {
+        if !folder.join(file).exists() {
+            reports.push(FileReport::absent(format!("glmm/{file}")));
+        }
+    }
+    reports
+}
+
+fn json_files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| !entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(".json"))
+        .collect();
+    names.sort();
+    names
+}
+
+fn check_file(folder: &Path, file: &str, rows: fn(&Path, &str, &Value) -> Result<Vec<Row>, String>) -> FileReport {
+    let label = format!("glmm/{file}");
+    let read = fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
+    let parsed = read.and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| error.to_string()));
+    let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    match parsed.and_then(|value| rows(folder, &stem, &value)) {
+        Ok(rows) => FileReport::checked(label, rows),
+        Err(error) => FileReport::unreadable(label, error),
+    }
+}
+
+/// Columns of a CSV by name; a missing value is NaN.
+struct Table(BTreeMap<String, Vec<f64>>);
+
+impl Table {
+    fn read(path: &Path) -> Result<Table, String> {
+        let mut reader = csv::Reader::from_path(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let names: Vec<String> =
+            reader.headers().map_err(|error| error.to_string())?.iter().map(str::to_owned).collect();
+        let mut columns = vec![Vec::new(); names.len()];
+        for record in reader.records() {
+            let record = record.map_err(|error| error.to_string())?;
+            for (column, field) in columns.iter_mut().zip(record.iter()) {
+                let value = if field.is_empty() { Ok(f64::NAN) } else { field.parse::<f64>() };
+                column.push(value.map_err(|error| format!("`{field}`: {error}"))?);
+            }
+        }
+        Ok(Table(names.into_iter().zip(columns).collect()))
+    }
+
+    fn column(&self, name: &str) -> Result<&[f64], String> {
+        self.0.get(name).map(Vec::as_slice).ok_or_else(|| format!("the CSV has no column `{name}`"))
+    }
+
+    /// `correct ~ fixed + (1 | id)`, without the rows where a fixed effect is missing.
+    fn model(&self, fixed: &[String]) -> Result<GlmmData, String> {
+        let columns = fixed.iter().map(|name| self.column(name)).collect::<Result<Vec<_>, _>>()?;
+        let response = self.column("correct")?;
+        let kept: Vec<usize> =
+            (0..response.len()).filter(|&row| columns.iter().all(|column| column[row].is_finite())).collect();
+        let pick = |column: &[f64]| kept.iter().map(|&row| column[row]).collect::<Vec<f64>>();
+        let picked: Vec<Vec<f64>> = columns.iter().map(|column| pick(column)).collect();
+        let named: Vec<(&str, &[f64])> =
+            fixed.iter().map(String::as_str).zip(picked.iter().map(Vec::as_slice)).collect();
+        let group: Vec<u64> = pick(self.column("id")?).iter().map(|id| id.to_bits()).collect();
+        GlmmData::bernoulli(&pick(response), &named, &group).map_err(|error| error.to_string())
+    }
+}
+
+fn number(value: &Value, path: &str) -> Result<f64, String> {
+    path.split('/')
+        .try_fold(value, |value, key| value.get(key))
+        .and_then(Value::as_f64)
+        .ok_or_else(|| format!("`{path}` is no number"))
+}
+
+fn close(what: &str, computed: Option<f64>, golden: f64, tolerance: f64) -> Row {
+    match computed {
+        Some(computed) if (computed - golden).abs() <= tolerance => Ok(()),
+        Some(computed) => Err(format!("{what}: computed {computed:.9}, golden {golden:.9}, tolerance {tolerance:.1e}")),
+        None => Err(format!("{what}: not computed, golden {golden}")),
+    }
+}
+
+fn coefficients(entry: &Value) -> Result<Vec<(String, f64, Option<f64>)>, String> {
+    let object = entry.get("coef").and_then(Value::as_object).ok_or("`coef` is no object")?;
+    let read = |(name, value): (&String, &Value)| {
+        let error = value.get("std_err").ok_or("`std_err` is missing")?;
+        let error = if error.is_null() { None } else { Some(error.as_f64().ok_or("`std_err` is no number")?) };
+        Ok((name.clone(), number(value, "estimate")?, error))
+    };
+    let mut found = object.iter().map(read).collect::<Result<Vec<_>, String>>()?;
+    // JSON objects are unordered; the design's order must not matter, the intercept is implied.
+    found.sort_by_key(|(name, _, _)| (name != INTERCEPT, name != "variant"));
+    if found.is_empty() { Err("`coef` is empty".into()) } else { Ok(found) }
+}
+
+fn fixed_names(golden: &[(String, f64, Option<f64>)]) -> Vec<String> {
+    golden.iter().map(|(name, _, _)| name.clone()).filter(|name| name != INTERCEPT).collect()
+}
+
+/// Exact results: one row a model and a number of points.
+fn exact_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, String> {
+    let table = Table::read(&folder.join(format!("{stem}.csv")))?;
+    let mut rows = Vec::new();
+    for (model, entries) in value.as_object().ok_or("no object")? {
+        let Some(entries) = entries.as_object() else { continue };
+        for (points, entry) in entries {
+            let check = || {
+                let points = points.strip_prefix('q').and_then(|points| points.parse().ok()).ok_or("unknown key")?;
+                exact_row(&table, entry, points)
+            };
+            rows.push(check().map_err(|error: String| format!("{model} {points}: {error}")));
+        }
+    }
+    Ok(rows)
+}
+
+fn exact_row(table: &Table, entry: &Value, points: usize) -> Row {
+    let golden = coefficients(entry)?;
+    let data = table.model(&fixed_names(&golden))?;
+    let fitted = fit(&data, &GlmmOptions::quadrature(points)).map_err(|error| error.to_string())?;
+    let undefined = |error: Option<f64>| error.is_none_or(|error| error > HUGE_ERROR);
+    let separated = golden.iter().any(|(_, _, error)| undefined(*error));
+    if separated != fitted.is("separation") {
+        return Err(format!("separated {separated}, diagnoses {:?}", fitted.diagnoses));
+    }
+    let theta = number(entry, "theta")?;
+    if (theta < 1e-4) != fitted.is("singular") {
+        return Err(format!("random SD {theta}, diagnoses {:?}", fitted.diagnoses));
+    }
+    if fitted.is("not-converged") || fitted.is("indefinite-hessian") {
+        return Err(format!("diagnoses {:?}", fitted.diagnoses));
+    }
+    for (name, estimate, error) in &golden {
+        let computed = fitted.coefficient(name).ok_or_else(|| format!("no coefficient `{name}`"))?;
+        if undefined(*error) {
+            if computed.estimate.is_some() || computed.standard_error.is_some() {
+                return Err(format!("{name} has no finite estimate, computed {computed:?}"));
+            }
+            continue;
+        }
+        let error = error.unwrap_or(f64::NAN);
+        close(&format!("{name} estimate"), computed.estimate, *estimate, 1e-4)?;
+        close(&format!("{name} standard error"), computed.standard_error, error, 1e-3_f64.min(1e-3 * error))?;
+        let (z, p) = (estimate / error, number(entry, &format!("coef/{name}/p"))?);
+        close(&format!("{name} z"), computed.z, z, 1e-3 * z.abs().max(1.0))?;
+        close(&format!("{name} p"), computed.p, p, 1e-3)?;
+    }
+    close("random SD", fitted.random_sd, theta, 1e-3)?;
+    // Separated sets are given where the optimiser stopped, which is only near the supremum.
+    let tolerance = if separated { 1e-4 } else { 1e-6 };
+    close("-2 log L", fitted.minus_two_log_likelihood, number(entry, "minus2logLik")?, tolerance)
+}
+
+/// Probes: one row a data set, model and point, then the degenerate probe.
+fn probe_rows(folder: &Path, _: &str, value: &Value) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for (set, models) in value.get("points").and_then(Value::as_object).ok_or("`points` is no object")? {
+        let path = folder.join(format!("{set}.csv"));
+        if !path.exists() {
+            // Probed, but its data are not part of this copy.
+            continue;
+        }
+        let table = Table::read(&path)?;
+        for (model, points) in models.as_object().ok_or("no models")? {
+            let points = points.as_array().ok_or("no points")?;
+            let mut objective = None;
+            for (index, point) in points.iter().enumerate() {
+                let row = probe_row(&table, point, &mut objective);
+                rows.push(row.map_err(|error| format!("{set} {model} point {index}: {error}")));
+            }
+        }
+    }
+    if let Some(probe) = value.get("degenerate_probe") {
+        degenerate_rows(folder, probe, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+fn numbers(value: &Value, key: &str) -> Result<Vec<f64>, String> {
+    let list = value.get(key).and_then(Value::as_array).ok_or_else(|| format!("`{key}` is no list"))?;
+    list.iter().map(|entry| entry.as_f64().ok_or_else(|| format!("`{key}` has no number"))).collect()
+}
+
+fn probe_row(table: &Table, point: &Value, objective: &mut Option<Lme4Objective>) -> Row {
+    let beta = numbers(point, "beta")?;
+    let fixed: Vec<String> =
+        ["variant", "gamma_c"].iter().take(beta.len() - 1).map(|name| (*name).to_owned()).collect();
+    let data = table.model(&fixed)?;
+    let theta = number(point, "theta")?;
+    for (key, points) in [("laplace", 1), ("agq5", 5), ("agq25", 25)] {
+        let computed = minus_two_log_likelihood(&data, theta, &beta, points).map_err(|error| error.to_string())?;
+        close(key, Some(computed), number(point, key)?, 1e-6)?;
+    }
+    let objective = objective.get_or_insert_with(|| Lme4Objective::new(&data, DEFAULT_TOLERANCE, None));
+    let mut parameters = vec![theta];
+    parameters.extend(beta);
+    // The frozen predictor comes from our own first stage here, whose last digits are not lme4's.
+    let golden = number(point, "lme4_default_objective")?;
+    close("lme4's objective", Some(objective.value(&parameters)), golden, 1e-3)
+}
+
+fn degenerate_rows(folder: &Path, probe: &Value, rows: &mut Vec<Row>) -> Result<(), String> {
+    let set = probe.get("dataset").and_then(Value::as_str).ok_or("`dataset` is no string")?;
+    let path = folder.join(format!("{set}.csv"));
+    if !path.exists() {
+        return Ok(());
+    }
+    let table = Table::read(&path)?;
+    let optimum = numbers(probe, "optimum")?;
+    let fixed: Vec<String> =
+        ["variant", "gamma_c"].iter().take(optimum.len() - 2).map(|name| (*name).to_owned()).collect();
+    let data = table.model(&fixed)?;
+    let mut objective = Lme4Objective::new(&data, DEFAULT_TOLERANCE, None);
+    let first = objective.first_stage()[0];
+    rows.push(close("random SD of the first stage", Some(first), number(probe, "theta_nAGQ0")?, 1e-4));
+
+    // The recorded predictor, so that the objective itself is compared.
+    let ids = table.column("id")?;
+    let mut order: Vec<u64> = Vec::new();
+    for id in ids {
+        if !order.contains(&id.to_bits()) {
+            order.push(id.to_bits());
+        }
+    }
+    let mut frozen = BTreeMap::new();
+    for entry in probe.get("lp0").and_then(Value::as_array).ok_or("`lp0` is no list")? {
+        let group = order.iter().position(|id| *id == number(entry, "id").unwrap_or(f64::NAN).to_bits());
+        frozen.insert((group.ok_or("unknown id")?, number(entry, "variant")?.to_bits()), number(entry, "lp0")?);
+    }
+    objective.freeze(|group, x| frozen.get(&(group, x[0].to_bits())).copied().unwrap_or(f64::NAN));
+    for entry in probe.get("grid").and_then(Value::as_array).ok_or("`grid` is no list")? {
+        let check = || {
+            let index = number(entry, "param_index_1theta_2intercept_3variant")? as usize;
+            let mut at = optimum.clone();
+            *at.get_mut(index.wrapping_sub(1)).ok_or("no such parameter")? += 1e-4 * number(entry, "steps_of_1e4")?;
+            let exact = minus_two_log_likelihood(&data, at[0], &at[1..], 1).map_err(|error| error.to_string())?;
+            close("Laplace", Some(exact), number(entry, "laplace_exact")?, 1e-6)?;
+            close("lme4's objective", Some(objective.value(&at)), number(entry, "lme4_default_tol1e7")?, 1e-6)
+        };
+        rows.push(check().map_err(|error: String| format!("{set} grid: {error}")));
+    }
+    let derivatives = probe.get("derivs").ok_or("`derivs` is missing")?;
+    let (gradient, hessian) = finite_differences(&mut |at| objective.value(at), &optimum);
+    for (index, golden) in numbers(derivatives, "gradient")?.iter().enumerate() {
+        rows.push(close("lme4's gradient", gradient.get(index).copied(), *golden, 1e-3 * golden.abs()));
+    }
+    for (index, golden) in derivatives.get("hessian").and_then(Value::as_array).ok_or("no Hessian")?.iter().enumerate()
+    {
+        let golden = golden.get(index).and_then(Value::as_f64).ok_or("no diagonal")?;
+        rows.push(close("lme4's Hessian", hessian.get(index).map(|row| row[index]), golden, 1e-3 * golden.abs()));
+    }
+    Ok(())
+}
+
+/// lme4's cbpp example: binomial counts by herd and period. One row a fit.
+fn cbpp_rows(_: &Path, _: &str, value: &Value) -> Result<Vec<Row>, String> {
+    let entries = value.get("data").and_then(Value::as_array).ok_or("`data` is no list")?;
+    let text = |entry: &Value, key: &str| -> Result<u64, String> {
+        let field = entry.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
+        let text = field.as_str().map(str::to_owned).unwrap_or_else(|| field.to_string());
+        text.parse().map_err(|_| format!("`{key}`: {text}"))
+    };
+    let (mut incidence, mut size, mut herd, mut period) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for entry in entries {
+        incidence.push(number(entry, "incidence")?);
+        size.push(number(entry, "size")?);
+        herd.push(text(entry, "herd")?);
+        period.push(text(entry, "period")?);
+    }
+    let levels: Vec<(String, Vec<f64>)> = (2..=4)
+        .map(|level| (format!("period{level}"), period.iter().map(|p| f64::from(u8::from(*p == level))).collect()))
+        .collect();
+    let fixed: Vec<(&str, &[f64])> = levels.iter().map(|(name, column)| (name.as_str(), column.as_slice())).collect();
+    let binomial = GlmmData::binomial(&incidence, &size, &fixed, &herd).map_err(|error| error.to_string())?;
+    let bernoulli = expand(&incidence, &size, &fixed, &herd)?;
+    let mut rows = Vec::new();
+    for (name, entry) in value.get("fits").and_then(Value::as_object).ok_or("`fits` is no object")? {
+        rows.push(cbpp_row(&binomial, &bernoulli, name, entry).map_err(|error| format!("{name}: {error}")));
+    }
+    Ok(rows)
+}
+
+fn expand(successes: &[f64], trials: &[f64], fixed: &[(&str, &[f64])], group: &[u64]) -> Result<GlmmData, String> {
+    let (mut response, mut groups) = (Vec::new(), Vec::new());
+    let mut columns = vec![Vec::new(); fixed.len()];
+    for row in 0..successes.len() {
+        for trial in 0..trials[row] as usize {
+            response.push(f64::from(u8::from((trial as f64) < successes[row])));
+            groups.push(group[row]);
+            columns.iter_mut().zip(fixed).for_each(|(column, (_, values))| column.push(values[row]));
+        }
+    }
+    let named: Vec<(&str, &[f64])> =
+        fixed.iter().map(|(name, _)| *name).zip(columns.iter().map(Vec::as_slice)).collect();
+    GlmmData::bernoulli(&response, &named, &groups).map_err(|error| error.to_string())
+}
+
+fn cbpp_row(binomial: &GlmmData, bernoulli: &GlmmData, name: &str, entry: &Value) -> Row {
+    let expanded = name.starts_with("bernoulli_");
+    let points = name.trim_start_matches("bernoulli_").trim_start_matches("nAGQ").trim_end_matches("_tight");
+    let points: usize = points.parse().map_err(|_| "unknown name")?;
+    let data = if expanded { bernoulli } else { binomial };
+    if points == 0 {
+        let objective = Lme4Objective::new(bernoulli, DEFAULT_TOLERANCE, None);
+        for (index, golden) in cbpp_coefficients(entry)?.iter().enumerate() {
+            close("first stage estimate", objective.first_stage().get(index + 1).copied(), golden.0, 1e-3)?;
+        }
+        return close("first stage SD", Some(objective.first_stage()[0]), number(entry, "ranef_sd")?, 1e-3);
+    }
+    // Laplace is compared with lme4's default results, which lag (README): errors of 2 %. An even number of points has no
+    // fit of ours; with 9 or more, one more point moves nothing above these tolerances.
+    let (odd, error_tolerance) = if points == 1 { (1, 0.02) } else { (points + 1 - points % 2, 1e-3) };
+    let fitted = fit(data, &GlmmOptions::quadrature(odd)).map_err(|error| error.to_string())?;
+    for ((golden, error), computed) in cbpp_coefficients(entry)?.iter().zip(&fitted.coefficients) {
+        close(&format!("{} estimate", computed.name), computed.estimate, *golden, 1e-3)?;
+        let what = format!("{} standard error", computed.name);
+        close(&what, computed.standard_error, *error, error_tolerance * error)?;
+    }
+    close("random SD", fitted.random_sd, number(entry, "ranef_sd")?, 1e-3)?;
+    // lme4's log-likelihood leaves out the binomial coefficients of counts when it uses quadrature (README).
+    let mut golden = -2.0 * number(entry, "logLik")?;
+    let mut computed = fitted.minus_two_log_likelihood;
+    if !expanded && points > 1 {
+        // What lme4 keeps there is relative to the saturated model.
+        let laplace = fit(data, &GlmmOptions::default()).map_err(|error| error.to_string())?;
+        let kernel = fit(bernoulli, &GlmmOptions::default()).map_err(|error| error.to_string())?;
+        let constant = kernel.minus_two_log_likelihood.zip(laplace.minus_two_log_likelihood);
+        let constant = constant.map(|(kernel, whole)| kernel - whole).ok_or("no likelihood")?;
+        computed = computed.map(|whole| whole + constant);
+        golden += saturated(binomial);
+    }
+    close("-2 log L", computed, golden, 1e-2)
+}
+
+/// Minus twice the log-likelihood of a model with a parameter for every row, without binomial coefficients.
+fn saturated(data: &GlmmData) -> f64 {
+    data.outcomes()
+        .map(|(successes, trials)| {
+            let term = |count: f64| if count > 0.0 { count * (count / trials).ln() } else { 0.0 };
+            -2.0 * (term(successes) + term(trials - successes))
+        })
+        .sum()
+}
+
+fn cbpp_coefficients(entry: &Value) -> Result<Vec<(f64, f64)>, String> {
+    let list = entry.get("coef").and_then(Value::as_array).ok_or("`coef` is no list")?;
+    list.iter().map(|entry| Ok((number(entry, "Estimate")?, number(entry, "Std. Error")?))).collect()
+}
+
+/// lme4's default results with the lme4-compatible option; sets without an exact result must get a diagnosis instead of
+/// numbers. One row a model.
+fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, String> {
+    let table = Table::read(&folder.join(format!("{stem}.csv")))?;
+    let exact = fs::read_to_string(folder.join(format!("results/exact/{stem}.json"))).ok();
+    let exact: Option<Value> =
+        exact.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| error.to_string())?;
+    let mut rows = Vec::new();
+    for (model, fixed) in [("glmm1", vec!["variant"]), ("glmm2", vec!["variant", "gamma_c"])] {
+        let Some(entry) = value.get(model) else { continue };
+        let fixed: Vec<String> = fixed.into_iter().map(str::to_owned).collect();
+        let check = || -> Row {
+            let data = table.model(&fixed)?;
+            let default = entry.get("default").ok_or("`default` is missing")?;
+            let Some(exact) = exact.as_ref().and_then(|exact| exact.get(model)) else {
+                return undefined_row(&data, default);
+            };
+            let separated = coefficients(exact.get("q1").ok_or("`q1` is missing")?)?
+                .iter()
+                .any(|(_, _, error)| error.is_none_or(|error| error > HUGE_ERROR));
+            // Where lme4's search stopped on a function without minimum is nobody's number.
+            if separated {
+                return undefined_row(&data, default);
+            }
+            // lme4's first search stops within about 2e-6 of its minimum, and where the second one ends on a jumping
+            // function may depend on that: where our own first stage does not lead to the recorded end, the recorded
+            // first stage must.
+            lme4_row(&data, default, None).or_else(|own| {
+                let first = entry.get("nAGQ0").and_then(|first| first.get("theta")).and_then(Value::as_f64);
+                let first = first.ok_or_else(|| own.clone())?;
+                let recorded = lme4_row(&data, default, Some(first));
+                recorded.map_err(|recorded| format!("{own}; from the recorded first stage: {recorded}"))
+            })
+        };
+        rows.push(check().map_err(|error| format!("{model}: {error}")));
+    }
+    Ok(rows)
+}
+
+/// A set without finite estimates: the diagnosis that lme4's error names, else separation of some kind.
+fn undefined_row(data: &GlmmData, default: &Value) -> Row {
+    let fitted = fit(data, &GlmmOptions::default()).map_err(|error| error.to_string())?;
+    let has = |word: &str| {
+        if fitted.is(word) { Ok(()) } else { Err(format!("no diagnosis `{word}`: {:?}", fitted.diagnoses)) }
+    };
+    match default.get("error").and_then(Value::as_str) {
+        Some("Response is constant") => has("constant-response")?,
+        Some("grouping factors must have > 1 sampled level") => has("single-group")?,
+        _ => has("separation").or_else(|_| has("group-separation"))?,
+    }
+    match fitted.coefficient("variant") {
+        Some(variant) if variant.estimate.is_none() && variant.standard_error.is_none() => Ok(()),
+        other => Err(format!("a number where there is none: {other:?}")),
+    }
+}
+
+fn lme4_row(data: &GlmmData, default: &Value, first_stage: Option<f64>) -> Row {
+    let golden = coefficients(default)?;
+    let objective = Objective::Lme4 { tolerance: DEFAULT_TOLERANCE, first_stage };
+    let fitted = fit(data, &GlmmOptions { objective, ..GlmmOptions::default() }).map_err(|error| error.to_string())?;
+    for (name, estimate, error) in &golden {
+        let computed = fitted.coefficient(name).ok_or_else(|| format!("no coefficient `{name}`"))?;
+        let error = error.ok_or("no standard error")?;
+        close(&format!("{name} estimate"), computed.estimate, *estimate, 1e-3)?;
+        close(&format!("{name} standard error"), computed.standard_error, error, 0.01 * error)?;
+    }
+    let artefact = golden.iter().any(|(_, _, error)| error.is_some_and(|error| error < 0.01));
+    if artefact == fitted.is("degenerate-errors") { Ok(()) } else { Err(format!("artefact {artefact}: {fitted:?}")) }
+}

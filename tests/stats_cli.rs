@@ -1,0 +1,172 @@
+//! `earnest stats` as a user meets it: arguments in, text or JSON out.
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Parser;
+use earnest::cli::Exit;
+use earnest::cli::stats::{StatsArgs, run};
+use serde_json::Value;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    stats: StatsArgs,
+}
+
+fn stats(arguments: &[&str]) -> Result<(Exit, String), String> {
+    let parsed = Cli::try_parse_from(std::iter::once(&"stats").chain(arguments)).map_err(|error| error.to_string())?;
+    let mut output = Vec::new();
+    let code = run(&parsed.stats, &mut output).map_err(|error| format!("{error:#}"))?;
+    Ok((code, String::from_utf8(output).unwrap()))
+}
+
+fn golden(name: &str) -> String {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm").join(name).to_string_lossy().into_owned()
+}
+
+fn file(folder: &tempfile::TempDir, text: &str) -> String {
+    let path = folder.path().join("data.csv");
+    fs::write(&path, text).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_model_is_printed_with_its_intervals() {
+    let data = golden("01_typical.csv");
+    let arguments =
+        ["glmm", &data, "--response", "correct", "--fixed", "variant,gamma_c", "--group", "id", "--ci", "profile"];
+    let (code, text) = stats(&arguments).unwrap();
+    assert_eq!(code, Exit::Success);
+    assert!(text.starts_with("logit P(correct = 1) ~ variant + gamma_c + (1 | id)\nLaplace approximation"), "{text}");
+    assert!(text.contains("5100 rows in 100 groups"), "{text}");
+    let variant = text.lines().find(|line| line.starts_with("variant")).unwrap();
+    for number in ["-1.0171", "0.3140", "-3.24", "0.001", "profile"] {
+        assert!(variant.contains(number), "{variant}");
+    }
+    assert!(!text.contains("warning"), "{text}");
+}
+
+#[test]
+fn json_has_the_same_numbers() {
+    let data = golden("real_llama31_8b.csv");
+    let (_, text) = stats(&[
+        "glmm",
+        &data,
+        "--response",
+        "correct",
+        "--fixed",
+        "variant",
+        "--group",
+        "id",
+        "--nagq",
+        "25",
+        "--json",
+    ])
+    .unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let variant = &value["fit"]["coefficients"][1];
+    assert_eq!(variant["name"], "variant");
+    assert!((variant["estimate"].as_f64().unwrap() + 0.208382609).abs() < 1e-6);
+    assert!((variant["standard_error"].as_f64().unwrap() - 0.322213782).abs() < 1e-5);
+    assert_eq!(value["intervals"][1]["method"], "wald");
+    assert_eq!(value["fit"]["objective"]["converged"]["points"], 25);
+}
+
+#[test]
+fn the_artefact_is_shown_on_request_and_named() {
+    let data = golden("30_degenerate_both_seed1141.csv");
+    let arguments = ["glmm", &data, "--response", "correct", "--fixed", "variant", "--group", "id"];
+    let (_, honest) = stats(&arguments).unwrap();
+    assert!(honest.contains("0.3248") && !honest.contains("degenerate"), "{honest}");
+    let (_, artefact) = stats(&[&arguments[..], &["--objective", "lme4"]].concat()).unwrap();
+    assert!(artefact.contains("0.0004") && artefact.contains("warning: degenerate standard errors"), "{artefact}");
+}
+
+#[test]
+fn data_without_estimates_get_a_diagnosis_and_an_exit_code() {
+    for (name, warning) in [
+        ("21_constant_response.csv", "every response is 1"),
+        ("22_one_template.csv", "one group only"),
+        ("13_all_or_nothing.csv", "groups are all or nothing"),
+    ] {
+        let data = golden(name);
+        let (code, text) =
+            stats(&["glmm", &data, "--response", "correct", "--fixed", "variant", "--group", "id"]).unwrap();
+        assert_eq!(code, Exit::FailedSamples, "{name}");
+        assert!(text.contains(warning), "{name}: {text}");
+    }
+    // A separated coefficient has a one-sided profile interval, the others their numbers.
+    let data = golden("11_base_all_correct.csv");
+    let (code, text) =
+        stats(&["glmm", &data, "--response", "correct", "--fixed", "variant,gamma_c", "--group", "id"]).unwrap();
+    assert_eq!(code, Exit::Success);
+    assert!(text.contains("[-inf, ") && text.contains("variant -> -infinity") && text.contains("-0.1911"), "{text}");
+}
+
+#[test]
+fn bad_files_get_errors_that_name_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let glmm = |text: &str| {
+        let data = file(&folder, text);
+        stats(&["glmm", &data, "--response", "correct", "--fixed", "variant", "--group", "id"]).unwrap_err()
+    };
+    assert!(glmm("id,variant\n1,0\n").contains("no column `correct`; its columns are: id, variant"));
+    assert!(glmm("id,variant,correct\n1,0,1\n1,1,2\n").contains("line 3: column `correct` is `2`, expected 0 or 1"));
+    assert!(glmm("id,variant,correct\n1,x,1\n").contains("column `variant` is `x`, expected a finite number"));
+    assert!(glmm("").contains("is empty"));
+    assert!(glmm("id,variant,correct\n").contains("no rows to fit"));
+    assert!(glmm("id,variant,correct\n1,,1\n").contains("no rows to fit"));
+    assert!(glmm("id,variant,correct\n1,3,1\n2,3,0\n").contains("`variant` is constant"));
+    let even = golden("14_tiny_5x4.csv");
+    let error = stats(&["glmm", &even, "--response", "correct", "--group", "id", "--nagq", "4"]).unwrap_err();
+    assert!(error.contains("expected an odd number from 1"), "{error}");
+    let error = stats(&["glmm", "/no/such.csv", "--response", "correct", "--group", "id"]).unwrap_err();
+    assert!(error.contains("cannot open /no/such.csv"), "{error}");
+}
+
+#[test]
+fn missing_values_are_dropped_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = fs::read_to_string(golden("14_tiny_5x4.csv")).unwrap();
+    text.push_str("9,1,NA,1\n9,1,0.5,\n");
+    let data = file(&folder, &text);
+    let (_, text) =
+        stats(&["glmm", &data, "--response", "correct", "--fixed", "variant,gamma_c", "--group", "id"]).unwrap();
+    assert!(text.contains("20 rows in 5 groups; 2 rows dropped with missing values (correct 1, gamma_c 1)"), "{text}");
+}
+
+#[test]
+fn the_small_tests_answer() {
+    let (_, text) = stats(&["holm", "0.01", "0.04", "0.03"]).unwrap();
+    assert_eq!(
+        text.lines().skip(1).collect::<Vec<_>>(),
+        ["1  0.0100  0.0300         yes", "2  0.0400  0.0600          no", "3  0.0300  0.0600          no"]
+    );
+    assert!(stats(&["holm", "1.5"]).unwrap_err().contains("p value 1.5 at position 1"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let data = file(&folder, "a,b,label,p\n1,4,x,0.01\n2,5,y,0.2\n3,6,x,0.03\n,7,y,1\n");
+    let (_, text) = stats(&["ks", &data, "--columns", "a,b"]).unwrap();
+    assert_eq!(text, "a (n 3) against b (n 4)\nD 1.000000 at 3, p 5.714286e-2 (two-sided, exact)\n");
+    let (_, text) = stats(&["ks", &data, "--value", "b", "--by", "label", "--json"]).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["test"]["statistic"], 0.5);
+    assert!(stats(&["ks", &data, "--columns", "a"]).unwrap_err().contains("expected two"));
+    assert!(stats(&["ks", &data, "--value", "b", "--by", "p"]).unwrap_err().contains("4 different labels"));
+    let (_, text) = stats(&["holm", "--file", &data, "--p", "p", "--label", "label"]).unwrap();
+    assert!(text.contains("x  0.0100  0.0400"), "{text}");
+
+    let data = file(&folder, "one,two,id\n1,0,a\n1,1,a\n0,0,b\n1,0,b\n0,1,c\n1,1,c\n");
+    let (_, text) = stats(&["compare", &data, "--first", "one", "--second", "two", "--group", "id"]).unwrap();
+    assert!(text.starts_with("two minus one: -0.1667") && text.contains("6 pairs in 3 clusters"), "{text}");
+    assert!(text.contains("only one 2, only two 1"), "{text}");
+
+    let (_, text) = stats(&["power", "paired", "--effect", "0.05", "--discordance", "0.2"]).unwrap();
+    assert!(text.starts_with("626 questions detect an accuracy difference of 0.0500"), "{text}");
+    let (_, text) =
+        stats(&["power", "clustered", "--clusters", "100", "--accuracy", "0.5", "--intracluster", "0.6", "--json"])
+            .unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert!((value["effect"].as_f64().unwrap() - 0.0895).abs() < 1e-3, "{text}");
+    assert!(stats(&["power", "paired", "--discordance", "0.2"]).is_err());
+}
