@@ -5,5 +5,6 @@
 //! The modules, in the order a sample walks through them (`docs/architecture.md` has the picture):
 
 pub mod checkpoint;
+pub mod number;
 pub mod suite;
 pub mod engine;
