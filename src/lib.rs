@@ -6,5 +6,6 @@
 
 pub mod checkpoint;
 pub mod number;
+pub mod answer;
 pub mod suite;
 pub mod engine;

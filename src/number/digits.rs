@@ -103,10 +103,8 @@ pub fn round_digits(digits: &str, figures: usize, rounding: Rounding) -> (String
                 break;
             }
         }
-        if carried {
-            if let Some(first) = kept.first_mut() {
-                *first = b'1';
-            }
+        if let (true, Some(first)) = (carried, kept.first_mut()) {
+            *first = b'1';
         }
     }
     (kept.into_iter().map(char::from).collect(), carried)

@@ -1,5 +1,7 @@
 //! Suites: what is asked and what counts as right. One folder a paper; no I/O.
 
+pub mod nupa;
+
 mod item;
 mod verdict;
 

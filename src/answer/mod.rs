@@ -1,0 +1,3 @@
+//! From a completion's text to an answer.
+
+pub mod nupa;

@@ -1,0 +1,28 @@
+//! The NUPA Test of the Number Cookbook (Yang et al., ICLR 2025): 41 tasks on integers, floats, fractions and
+//! scientific notation, in 53 variants, at lengths up to 20 or 100 digits.
+
+mod aggregate;
+mod cell;
+mod draw;
+mod error;
+mod exact;
+mod metrics;
+mod pairs;
+mod prepare;
+mod prompt;
+mod python_random;
+mod task;
+
+pub use aggregate::{
+    AggregateError, DigitLimit, LengthRange, LimitRule, MetricName, Record, ReferenceStatistics, digit_limit,
+    reference_statistics,
+};
+pub use cell::{Cell, GENERATOR_VERSION, Question, Split};
+pub use draw::DigitSource;
+pub use error::NupaError;
+pub use exact::{exact_answer, half_even_answer, reference_answer};
+pub use metrics::{DigitSet, Metrics, measure};
+pub use pairs::{PairRules, RawPair, ShorterOperand, draw_number, draw_pair};
+pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};
+pub use prompt::{Wording, question, rule_following_instruction, system_message};
+pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
