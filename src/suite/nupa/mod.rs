@@ -6,11 +6,17 @@ mod cell;
 mod draw;
 mod error;
 mod exact;
+mod interval;
 mod metrics;
+mod options;
 mod pairs;
 mod prepare;
 mod prompt;
 mod python_random;
+mod rules;
+mod scoring;
+mod suite;
+mod summary;
 mod task;
 
 pub use aggregate::{
@@ -22,7 +28,13 @@ pub use draw::DigitSource;
 pub use error::NupaError;
 pub use exact::{exact_answer, half_even_answer, reference_answer};
 pub use metrics::{DigitSet, Metrics, measure};
+pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, Profile, PromptStyle};
 pub use pairs::{PairRules, RawPair, ShorterOperand, draw_number, draw_pair};
 pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};
 pub use prompt::{Wording, question, rule_following_instruction, system_message};
+pub use rules::{Rule, RuleError, RuleTrace, TokenLength, longest_within, rule, ruled_tasks, token_lengths};
+pub use suite::NupaSuite;
 pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
+
+/// Version of the suite: items, scoring or summaries that move a result change it.
+pub const SUITE_VERSION: &str = "1";
