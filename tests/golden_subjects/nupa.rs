@@ -10,10 +10,12 @@ use serde_json::Value;
 
 use crate::FileReport;
 
+type RowCheck = fn(&Value) -> Result<(), String>;
+
 /// Checks the files of this subject under `root`; absent files are not reported.
 pub fn check(root: &Path) -> Vec<FileReport> {
     let folder = root.join("nupa");
-    let files: [(&str, fn(&Value) -> Result<(), String>); 3] =
+    let files: [(&str, RowCheck); 3] =
         [("tasks.jsonl", task_row), ("metrics.jsonl", metric_row), ("aggregate.jsonl", aggregate_row)];
     files
         .into_iter()
@@ -22,7 +24,7 @@ pub fn check(root: &Path) -> Vec<FileReport> {
         .collect()
 }
 
-fn check_file(path: &Path, name: &str, check_row: fn(&Value) -> Result<(), String>) -> FileReport {
+fn check_file(path: &Path, name: &str, check_row: RowCheck) -> FileReport {
     let mut report = FileReport { file: name.into(), passed: 0, total: 0, failures: Vec::new() };
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,

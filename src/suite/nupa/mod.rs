@@ -8,6 +8,7 @@ mod error;
 mod exact;
 mod interval;
 mod metrics;
+mod number_format;
 mod options;
 mod pairs;
 mod prepare;
@@ -18,6 +19,7 @@ mod scoring;
 mod suite;
 mod summary;
 mod task;
+mod training;
 
 pub use aggregate::{
     AggregateError, DigitLimit, LengthRange, LimitRule, MetricName, Record, ReferenceStatistics, digit_limit,
@@ -28,6 +30,7 @@ pub use draw::DigitSource;
 pub use error::NupaError;
 pub use exact::{exact_answer, half_even_answer, reference_answer};
 pub use metrics::{DigitSet, Metrics, measure};
+pub use number_format::{IndexHints, NumberFormat, Reversal};
 pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, Profile, PromptStyle};
 pub use pairs::{PairRules, RawPair, ShorterOperand, draw_number, draw_pair};
 pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};
@@ -35,6 +38,7 @@ pub use prompt::{Wording, question, rule_following_instruction, system_message};
 pub use rules::{Rule, RuleError, RuleTrace, TokenLength, longest_within, rule, ruled_tasks, token_lengths};
 pub use suite::NupaSuite;
 pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
+pub use training::{TextStyle, TrainingLine, TrainingSet};
 
 /// Version of the suite: items, scoring or summaries that move a result change it.
 pub const SUITE_VERSION: &str = "1";

@@ -125,7 +125,7 @@ mod tests {
             BTreeMap::from([("strict".into(), true), ("paper".into(), true), ("ref".into(), false)])
         );
         let negative = self::verdict("add_Integer", "744", Some("543"), " -1287");
-        assert_eq!(negative.matchers["strict"], false);
+        assert!(!negative.matchers["strict"]);
         assert!(negative.matchers["paper"]);
     }
 
