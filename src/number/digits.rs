@@ -47,7 +47,10 @@ impl Digitwise {
         match self {
             Digitwise::Max => a.max(b),
             Digitwise::Min => a.min(b),
-            Digitwise::AddModulo10 => (a - b'0' + b - b'0') % 10 + b'0',
+            Digitwise::AddModulo10 => {
+                let sum = a - b'0' + b;
+                if sum > b'9' { sum - 10 } else { sum }
+            }
         }
     }
 }
@@ -57,16 +60,23 @@ impl Digitwise {
 pub fn digitwise_right_aligned(operation: Digitwise, a: &str, b: &str) -> String {
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     let missing = long.len() - short.len();
-    let short_padded = std::iter::repeat_n(b'0', missing).chain(short.bytes());
-    long.bytes().zip(short_padded).map(|(x, y)| operation.apply(x, y) as char).collect()
+    let (above, beside) = long.as_bytes().split_at(missing);
+    let digits = above.iter().map(|&x| operation.apply(x, b'0'));
+    let digits = digits.chain(beside.iter().zip(short.bytes()).map(|(&x, y)| operation.apply(x, y)));
+    text(digits.collect())
 }
 
 /// Applies `operation` position by position from the left; a missing digit counts as 0. The result is as long as the
 /// longer operand, trailing zeros included.
 pub fn digitwise_left_aligned(operation: Digitwise, a: &str, b: &str) -> String {
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    let short_padded = short.bytes().chain(std::iter::repeat(b'0'));
-    long.bytes().zip(short_padded).map(|(x, y)| operation.apply(x, y) as char).collect()
+    let (beside, below) = long.as_bytes().split_at(short.len());
+    let digits = beside.iter().zip(short.bytes()).map(|(&x, y)| operation.apply(x, y));
+    text(digits.chain(below.iter().map(|&x| operation.apply(x, b'0'))).collect())
+}
+
+fn text(digits: Vec<u8>) -> String {
+    String::from_utf8(digits).expect("digit operations give ASCII digits")
 }
 
 /// Rounds a digit string to its first `figures` digits, padding with zeros where it is shorter. The second value is
@@ -107,7 +117,7 @@ pub fn round_digits(digits: &str, figures: usize, rounding: Rounding) -> (String
             *first = b'1';
         }
     }
-    (kept.into_iter().map(char::from).collect(), carried)
+    (text(kept), carried)
 }
 
 #[cfg(test)]

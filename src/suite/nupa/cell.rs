@@ -44,8 +44,8 @@ impl Split {
     fn of(fingerprint: u64, length: usize) -> Split {
         let share = fingerprint >> 61;
         match (share, length) {
-            (0..4, 0..=4) | (0..2, _) => Split::Test,
-            (4, 0..=4) | (2..4, _) => Split::Valid,
+            (0..4, 0..=4) | (0..3, _) => Split::Test,
+            (4, 0..=4) | (3, _) => Split::Valid,
             _ => Split::Train,
         }
     }

@@ -47,11 +47,17 @@ impl DigitSource {
             let width = left.min(CHUNK);
             let mut value = self.below(10u64.pow(width as u32));
             let mut buffer = [b'0'; CHUNK];
-            for digit in buffer[..width].iter_mut().rev() {
-                *digit = b'0' + (value % 10) as u8;
-                value /= 10;
+            // Two digits a division: this loop is most of the cost of a long number.
+            for pair in buffer[CHUNK - width..].rchunks_mut(2) {
+                let two = (value % 100) as u8;
+                value /= 100;
+                match pair {
+                    [tens, units] => (*tens, *units) = (b'0' + two / 10, b'0' + two % 10),
+                    [units] => *units = b'0' + two,
+                    _ => {}
+                }
             }
-            out.extend(buffer[..width].iter().map(|&digit| digit as char));
+            out.push_str(std::str::from_utf8(&buffer[CHUNK - width..]).expect("digits are ASCII"));
             left -= width;
         }
     }

@@ -13,6 +13,7 @@ mod options;
 mod pairs;
 mod prepare;
 mod prompt;
+mod published;
 mod python_random;
 mod rules;
 mod scoring;
@@ -35,6 +36,11 @@ pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, Profile, PromptStyl
 pub use pairs::{PairRules, RawPair, ShorterOperand, draw_number, draw_pair};
 pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};
 pub use prompt::{Wording, question, rule_following_instruction, system_message};
+pub use published::{
+    Comparison, FigureRow, InferenceTime, PublishedRuleFollowing, compare_with_paper, figure_rows,
+    published_digit_limit, published_inference_times, published_models, published_range_accuracy,
+    published_rule_following, published_rule_length,
+};
 pub use rules::{Rule, RuleError, RuleTrace, TokenLength, longest_within, rule, ruled_tasks, token_lengths};
 pub use suite::NupaSuite;
 pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
