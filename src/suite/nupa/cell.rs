@@ -133,7 +133,7 @@ impl Cell {
             let operands = prepare(self.task, pair, &mut auxiliary).expect("drawn pairs are well-formed");
             let (a, b) = (operands.a, operands.b);
             let length = question_length(self.task, &a, b.as_deref());
-            if !self.rules.reference && (length != self.length || is_one(self.task, &a, b.as_deref())) {
+            if !self.rules.reference && (length != self.length || is_outside_task(self.task, &a, b.as_deref())) {
                 continue;
             }
             if Split::of(canonical_fingerprint(self.task, &a, b.as_deref()), length) != self.split
@@ -161,11 +161,14 @@ impl Iterator for Cell {
     }
 }
 
-/// The paper's fractions for comparisons are below 1; inversion leaves 1/1 as it is.
-fn is_one(task: TaskId, a: &str, b: Option<&str>) -> bool {
-    task.representation == Representation::Fraction
-        && matches!(task.operation, Operation::Max | Operation::Min)
-        && (a == "1/1" || b == Some("1/1"))
+/// Questions that preparation lets through but the paper's definition of the task excludes: fractions to compare are
+/// below 1 (inversion leaves 1/1 as it is), and a division's first operand is at least the second (0 and 0 become 0 and 1).
+fn is_outside_task(task: TaskId, a: &str, b: Option<&str>) -> bool {
+    match (task.operation, task.representation) {
+        (Operation::Max | Operation::Min, Representation::Fraction) => a == "1/1" || b == Some("1/1"),
+        (Operation::FloorDiv | Operation::Mod | Operation::ModEasy, _) => a == "0",
+        _ => false,
+    }
 }
 
 /// One fingerprint for all questions that ask the same.

@@ -264,6 +264,6 @@ mod tests {
         let mut random = DigitSource::named("format");
         let error = format.operands(Representation::Integer, "1234", None, &mut random).unwrap_err();
         assert!(error.to_string().contains("4 digits"), "{error}");
-        assert_eq!("sideways".parse::<Reversal>().unwrap_err().to_string().contains("none, int, dec"), true);
+        assert!("sideways".parse::<Reversal>().unwrap_err().to_string().contains("none, int, dec"));
     }
 }

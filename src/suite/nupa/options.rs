@@ -84,6 +84,9 @@ pub struct NupaOptions {
     /// Worked examples before the question, each of another length, from the training split: 0 to 8.
     pub shots: usize,
     pub budget: BudgetRule,
+    /// Raw completions end at the first line break. The published evaluation went on until its budget ended; an answer after a
+    /// leading line break counts only without this.
+    pub stop_at_newline: bool,
 }
 
 impl Default for NupaOptions {
@@ -101,6 +104,7 @@ impl Default for NupaOptions {
             style: PromptStyle::Direct,
             shots: 0,
             budget: BudgetRule::Generous,
+            stop_at_newline: true,
         }
     }
 }
@@ -209,6 +213,7 @@ impl NupaOptions {
             "prompt": match self.style { PromptStyle::Direct => "direct", PromptStyle::RuleFollowing => "rule-following" },
             "shots": self.shots,
             "budget": budget,
+            "stop_at_newline": self.stop_at_newline,
         })
     }
 
@@ -268,6 +273,10 @@ impl NupaOptions {
                 ("budget", _) => {
                     let tokens = number("budget", "`generous`, `2xL` or a number of tokens")?;
                     options.budget = BudgetRule::Fixed(tokens as usize);
+                }
+                ("stop_at_newline", _) => {
+                    options.stop_at_newline =
+                        value.as_bool().ok_or_else(|| wrong("stop_at_newline", "true, false", value))?;
                 }
                 ("short_operand", _) => return Err(wrong("short_operand", "half, any", value)),
                 ("hard_floats", _) => return Err(wrong("hard_floats", "equal, differ", value)),

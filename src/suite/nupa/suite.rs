@@ -7,6 +7,7 @@ use crate::suite::{Answered, Budget, Item, Scored, Segments, Shot, Suite, Summar
 
 use super::cell::{Cell, Question, Split};
 use super::options::{Adapter, BudgetRule, NupaOptions, PromptStyle};
+use super::order::TaskQuestions;
 use super::{LengthRange, NupaError, TaskId, prompt, reference_answer, rules, scoring, summary};
 
 /// Tokens that a thinking model may use before its answer.
@@ -36,8 +37,22 @@ impl NupaSuite {
         &self.options
     }
 
+    /// How many questions a cell has under the options.
+    pub(super) fn cell_size(&self, task: TaskId, length: usize) -> usize {
+        let asked = self.options.per_length;
+        if surely_full(length, asked) {
+            asked
+        } else {
+            self.cell(task, length).map_or(0, |cell| cell.take(asked).count())
+        }
+    }
+
+    pub(super) fn cell(&self, task: TaskId, length: usize) -> Result<Cell, NupaError> {
+        Cell::new(task, length, self.options.split, self.options.pairs, self.options.seed)
+    }
+
     /// The item of a question with the place of its task in the options.
-    fn item(&self, place: usize, question: &Question, id: String) -> Item {
+    pub(super) fn item(&self, place: usize, question: &Question, id: String) -> Item {
         let task = question.task;
         let b = question.b.as_deref();
         let text = prompt::question(task, &question.a, b, self.options.wording);
@@ -89,7 +104,7 @@ impl NupaSuite {
             covariates.insert("reference_gold".into(), json!(reference));
         }
         let stop_strings = match (self.options.adapter, rule) {
-            (Adapter::Completion, None) => vec!["\n".to_string()],
+            (Adapter::Completion, None) if self.options.stop_at_newline => vec!["\n".to_string()],
             _ => Vec::new(),
         };
         Item {
@@ -139,16 +154,16 @@ impl NupaSuite {
         let options = &self.options;
         let selected = options.tasks.iter().position(|&selected| selected == task);
         match selected {
-            Some(place) if index < options.per_length && options.lengths_of(task).contains(&length) => {
-                let cell = Cell::new(task, length, options.split, options.pairs, options.seed)?;
-                Ok(cell.question(index).map(|question| self.item(place, &question, item_id(task, length, index))))
-            }
+            Some(place) if index < options.per_length && options.lengths_of(task).contains(&length) => Ok(self
+                .cell(task, length)?
+                .question(index)
+                .map(|question| self.item(place, &question, item_id(task, length, index)))),
             _ => Ok(None),
         }
     }
 }
 
-fn item_id(task: TaskId, length: usize, index: usize) -> String {
+pub(super) fn item_id(task: TaskId, length: usize, index: usize) -> String {
     format!("{task}/{length}/{index}")
 }
 
@@ -173,58 +188,6 @@ fn worked_examples(options: &NupaOptions, task: TaskId) -> Result<Vec<Shot>, Nup
         }
     }
     Ok(shots)
-}
-
-/// The lengths in an order of which any beginning covers all ranges: the first of each, then the second of each, ...
-fn interleaved(lengths: &[usize], longest: usize) -> Vec<usize> {
-    let mut ranges: [Vec<usize>; 4] = Default::default();
-    for &length in lengths {
-        if let Some(range) = LengthRange::of(length, longest) {
-            ranges[range as usize].push(length);
-        }
-    }
-    let rows = ranges.iter().map(Vec::len).max().unwrap_or(0);
-    (0..rows).flat_map(|row| ranges.iter().filter_map(move |range| range.get(row).copied())).collect()
-}
-
-/// One task's questions: all lengths once, then all lengths again, ...
-struct TaskQuestions {
-    cells: Vec<(usize, Cell)>,
-    position: usize,
-    round: usize,
-    rounds: usize,
-}
-
-impl TaskQuestions {
-    fn new(options: &NupaOptions, task: TaskId) -> Self {
-        let cells = interleaved(&options.lengths_of(task), task.longest())
-            .into_iter()
-            .filter_map(|length| {
-                let cell = Cell::new(task, length, options.split, options.pairs, options.seed).ok()?;
-                Some((length, cell))
-            })
-            .collect();
-        TaskQuestions { cells, position: 0, round: 0, rounds: options.per_length }
-    }
-}
-
-impl Iterator for TaskQuestions {
-    type Item = (usize, Question);
-    fn next(&mut self) -> Option<Self::Item> {
-        while self.round < self.rounds && !self.cells.is_empty() {
-            if self.position == self.cells.len() {
-                self.position = 0;
-                self.round += 1;
-                continue;
-            }
-            let (length, cell) = &mut self.cells[self.position];
-            self.position += 1;
-            if let Some(question) = cell.next() {
-                return Some((*length, question));
-            }
-        }
-        None
-    }
 }
 
 impl Suite for NupaSuite {
@@ -273,18 +236,9 @@ impl Suite for NupaSuite {
     fn len(&self) -> usize {
         *self.length.get_or_init(|| {
             let options = &self.options;
-            let mut total = 0;
-            for &task in &options.tasks {
-                for length in options.lengths_of(task) {
-                    total += if surely_full(length, options.per_length) {
-                        options.per_length
-                    } else {
-                        Cell::new(task, length, options.split, options.pairs, options.seed)
-                            .map_or(0, |cell| cell.take(options.per_length).count())
-                    };
-                }
-            }
-            total
+            let cells =
+                options.tasks.iter().flat_map(|&task| options.lengths_of(task).into_iter().map(move |l| (task, l)));
+            cells.map(|(task, length)| self.cell_size(task, length)).sum()
         })
     }
 

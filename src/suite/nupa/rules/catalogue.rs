@@ -233,6 +233,17 @@ So the answer is 2006";
     }
 
     #[test]
+    fn rule_texts_are_pinned() {
+        use sha2::{Digest, Sha256};
+        let mut all = Sha256::new();
+        for task in ruled_tasks() {
+            all.update(rule(task).unwrap().prompt("1 + 1 ="));
+        }
+        let digest: String = all.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(digest, "e42130c8612a31af978337aa990728a260285386dcfcc842ed81912b40bf363b");
+    }
+
+    #[test]
     fn prompts_end_at_the_response() {
         let task: TaskId = "length_Integer".parse().unwrap();
         let text = rule(task).unwrap().prompt(&prompt::question(task, "12", None, Default::default()));
