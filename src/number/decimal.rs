@@ -3,6 +3,7 @@ use std::cmp::Ordering;
 use std::ops::{Add, Mul, Neg, Sub};
 
 use num_bigint::BigInt;
+use num_integer::Integer as _;
 use num_traits::{Signed, Zero};
 
 use super::{Notation, NumberError, is_digits, round_digits};
@@ -46,10 +47,19 @@ impl Decimal {
         if coefficient.is_zero() {
             return Decimal { coefficient, exponent: 0 };
         }
-        let ten = BigInt::from(10u8);
-        while (&coefficient % &ten).is_zero() {
-            coefficient /= &ten;
-            exponent += 1;
+        // Doubling and halving steps: thousands of trailing zeros take a handful of divisions, not thousands.
+        let mut step = 1u32;
+        loop {
+            let (quotient, remainder) = coefficient.div_rem(&BigInt::from(10u8).pow(step));
+            match (remainder.is_zero(), step) {
+                (true, _) => {
+                    coefficient = quotient;
+                    exponent += i64::from(step);
+                    step *= 2;
+                }
+                (false, 1) => break,
+                (false, _) => step /= 2,
+            }
         }
         Decimal { coefficient, exponent }
     }
@@ -148,11 +158,9 @@ impl Decimal {
     /// shows as two). Zero prints as `0.0e0`.
     ///
     /// # Errors
-    /// [`NumberError::NoSignificantFigures`] for zero figures.
+    /// [`NumberError::NoSignificantFigures`] for zero figures, [`NumberError::TooManyFigures`] beyond 100,000.
     pub fn to_significant(&self, figures: usize, rounding: Rounding) -> Result<String, NumberError> {
-        if figures == 0 {
-            return Err(NumberError::NoSignificantFigures);
-        }
+        check_figures(figures)?;
         if self.is_zero() {
             return Ok("0.0e0".into());
         }
@@ -160,6 +168,15 @@ impl Decimal {
         let (rounded, carried) = round_digits(&digits, figures, rounding);
         let exponent = self.exponent + digits.len() as i64 - 1 + i64::from(carried);
         Ok(scientific_text(self.sign(), &rounded, exponent))
+    }
+}
+
+/// Refuses numbers of significant figures that no text could show.
+pub(crate) fn check_figures(figures: usize) -> Result<(), NumberError> {
+    match figures {
+        0 => Err(NumberError::NoSignificantFigures),
+        figures if figures as u64 > EXPONENT_LIMIT.unsigned_abs() => Err(NumberError::TooManyFigures(figures)),
+        _ => Ok(()),
     }
 }
 
@@ -283,6 +300,12 @@ mod tests {
         assert_eq!(rounded("50400.0", 2), "5.0e4");
         assert_eq!(rounded("0.0", 7), "0.0e0");
         assert_eq!(rounded("9.0", 1), "9.0e0");
+        assert_eq!(
+            plain("1.0").to_significant(usize::MAX, Rounding::HalfUp),
+            Err(NumberError::TooManyFigures(usize::MAX))
+        );
+        let zeros = Decimal::parse_plain(&format!("7{}.0", "0".repeat(50_000))).unwrap();
+        assert_eq!((zeros.exponent(), zeros.coefficient()), (50_000, &BigInt::from(7)));
         assert_eq!(plain("1.0").to_significant(0, Rounding::HalfUp), Err(NumberError::NoSignificantFigures));
     }
 }

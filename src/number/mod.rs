@@ -7,6 +7,7 @@ mod error;
 mod fraction;
 mod value;
 
+pub(crate) use decimal::check_figures;
 pub use decimal::{Decimal, Rounding};
 pub use digits::{
     Digitwise, compare_decimal_digits, compare_integer_digits, digitwise_left_aligned, digitwise_right_aligned,

@@ -56,9 +56,13 @@ pub struct Part {
 /// A number in a notation. Scientific numbers and decimals are the same exact values, written differently.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Number {
+    /// An integer.
     Integer(BigInt),
+    /// A finite decimal, written with a point.
     Decimal(Decimal),
+    /// A fraction in lowest terms.
     Fraction(Fraction),
+    /// A finite decimal, written with an exponent.
     Scientific(Decimal),
 }
 

@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 /// A range of lengths (figure 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LengthRange {
+    /// 1 to 4, or 1 to 10 digits.
     S,
+    /// 5 to 8, or 11 to 20.
     M,
+    /// 9 to 14, or 21 to 60.
     L,
+    /// 15 to 20, or 61 to 100.
     XL,
 }
 
@@ -39,8 +43,11 @@ impl LengthRange {
 /// A metric of the paper (section 2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MetricName {
+    /// The share of answers that are identical to the truth.
     ExactMatch,
+    /// The share of the truth's digits that are right.
     DigitMatch,
+    /// The difference in digits between answer and truth.
     Dlength,
 }
 
@@ -68,7 +75,9 @@ impl MetricName {
 /// Up to how many digits a model copes (Tables 7 to 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DigitLimit {
+    /// Exact or digit match of at least 0.9, dlength of at most 0.1.
     WellLearned,
+    /// Exact match of at least 0.1, digit match of at least 0.5, dlength of at most 1.
     PerformancePreserving,
 }
 
@@ -104,9 +113,13 @@ pub fn digit_limit(metric: MetricName, limit: DigitLimit, rule: LimitRule, means
 /// One scored item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Record {
+    /// Digits of the question.
     pub length: usize,
+    /// 0 or 1.
     pub exact_match: f64,
+    /// 0 to 1.
     pub digit_match: f64,
+    /// Digits.
     pub dlength: f64,
 }
 
@@ -124,8 +137,10 @@ impl Record {
 /// Where the reference's averages do not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AggregateError {
+    /// The longest length belongs to neither scheme.
     #[error("the longest length is {0}; the reference averages only tasks that reach 20 (or 21) or 100 digits")]
     UnknownScheme(usize),
+    /// A range has no item.
     #[error("no item has a length in range {0}; the reference needs all four ranges")]
     EmptyRange(&'static str),
 }
@@ -133,9 +148,13 @@ pub enum AggregateError {
 /// What the reference reports of one metric of one task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReferenceStatistics {
+    /// Digits, 0 for none.
     pub well_learned_digit: usize,
+    /// Digits of the performance-preserving limit, 0 for none.
     pub has_performance_digit: usize,
+    /// Mean over S and M.
     pub in_domain: f64,
+    /// Mean over L and XL.
     pub out_domain: f64,
     /// S, M, L, XL.
     pub ranges: [f64; 4],

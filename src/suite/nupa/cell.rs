@@ -24,8 +24,11 @@ const PATIENCE: usize = 4000;
 /// A part of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Split {
+    /// For training, and for worked examples.
     Train,
+    /// For choosing checkpoints.
     Valid,
+    /// For evaluation.
     Test,
 }
 
@@ -69,12 +72,15 @@ impl FromStr for Split {
 /// A question in numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
+    /// The task.
     pub task: TaskId,
     /// Digits, as [`question_length`] counts them.
     pub length: usize,
     /// Its place in the cell.
     pub index: usize,
+    /// The first operand.
     pub a: String,
+    /// The second operand, where the task has one.
     pub b: Option<String>,
     /// The exact answer.
     pub answer: String,

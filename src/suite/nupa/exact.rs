@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::number::{
-    Digitwise, Notation, Number, NumberError, Rounding, compare_decimal_digits, compare_integer_digits,
+    Digitwise, Notation, Number, NumberError, Rounding, check_figures, compare_decimal_digits, compare_integer_digits,
     digitwise_left_aligned, digitwise_right_aligned, is_digits, round_digits, trim_leading_zeros, trim_trailing_zeros,
 };
 
@@ -57,7 +57,7 @@ pub fn reference_answer(task: TaskId, a: &str, b: Option<&str>) -> Result<String
     })
 }
 
-/// The truth under a profile: `reference` where asked, exact otherwise.
+/// Writes digits (no leading zeros), the power of ten of the first, with a number of significant figures.
 type SignificantFigures = fn(&str, i64, usize) -> String;
 
 fn significant(digits: &str, exponent: i64, figures: usize, rounding: Rounding) -> String {
@@ -158,11 +158,8 @@ fn indexed(task: TaskId, a: &str, b: u32, sig: SignificantFigures) -> Result<Str
         }
         _ => {
             let (digits, exponent) = leading_digits(integer, decimals);
-            match (digits.as_str(), b) {
-                (_, 0) => Err(NumberError::NoSignificantFigures),
-                ("0", _) => Ok("0.0e0".into()),
-                (digits, figures) => Ok(sig(digits, exponent, figures as usize)),
-            }
+            check_figures(b as usize)?;
+            Ok(if digits == "0" { "0.0e0".into() } else { sig(&digits, exponent, b as usize) })
         }
     }
 }
@@ -277,6 +274,7 @@ mod tests {
             ("count_Integer", "123", Some("10")),
             ("count_Integer", "123", Some("99999999999")),
             ("sig_Integer", "123", Some("0")),
+            ("sig_Integer", "123", Some("4000000000")),
             ("to_float_Fraction", "1/3", None),
             ("digit_max_Float", "", Some("1.0")),
             ("max_ScientificNotation", "1e5", Some("1.0e5")),

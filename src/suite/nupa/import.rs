@@ -23,7 +23,9 @@ struct Line {
 /// A completion with the item that it answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
+    /// The item.
     pub item: Item,
+    /// The completion, as it was.
     pub completion: String,
     /// True if a token budget ended it.
     pub truncated: bool,
@@ -39,11 +41,15 @@ pub enum ImportError {
     #[error(
         "not a line of completions: {0}; expected {{\"id\": ..., \"completion\": ...}} or {{\"task\": ..., \"a\": ..., \"b\": ..., \"completion\": ...}}"
     )]
+    /// Not a JSON object with the known fields.
     Malformed(#[from] serde_json::Error),
+    /// No item, or two ways to name it.
     #[error("a line names its item either by `id` or by `task` and `a` (and `b`), and exactly one way")]
     Ambiguous,
+    /// The id is well-formed, but the options have no such item.
     #[error("there is no item `{0}` under the run's options; import with the options of the run that made it")]
     NoSuchItem(String),
+    /// An unknown task or impossible operands.
     #[error(transparent)]
     Nupa(#[from] NupaError),
 }

@@ -9,6 +9,7 @@ use super::{NupaError, Representation};
 /// Which parts are written backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Reversal {
+    /// Numbers as they are.
     #[default]
     None,
     /// Integers, integer parts, numerators, denominators, exponents.
@@ -68,6 +69,7 @@ impl Default for IndexHints {
 /// A way to write numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct NumberFormat {
+    /// Which parts are written backwards.
     pub reversal: Reversal,
     /// Operands are padded, part by part, to the longer one; answers are not.
     pub zero_padding: bool,

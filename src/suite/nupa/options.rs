@@ -20,9 +20,12 @@ pub enum Lengths {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
+    /// The completion alone, ASCII digits, no negative numbers; exact truths.
     #[default]
     Strict,
+    /// The first match of the published pattern; exact truths.
     Paper,
+    /// As the authors' program does, artefacts included; its truths.
     Ref,
 }
 
@@ -71,18 +74,27 @@ pub enum BudgetRule {
 pub struct NupaOptions {
     /// The tasks, without repetition.
     pub tasks: Vec<TaskId>,
+    /// The lengths.
     pub lengths: Lengths,
     /// Questions per task and length; small cells have fewer.
     pub per_length: usize,
+    /// Seed of the generator.
     pub seed: u64,
+    /// The part of the data; the test part unless a model is developed.
     pub split: Split,
+    /// How raw pairs are drawn.
     pub pairs: PairRules,
+    /// The spelling of the `min` prompt.
     pub wording: Wording,
+    /// The primary profile.
     pub profile: Profile,
+    /// To whom the question is put.
     pub adapter: Adapter,
+    /// What the prompt asks for.
     pub style: PromptStyle,
     /// Worked examples before the question, each of another length, from the training split: 0 to 8.
     pub shots: usize,
+    /// How many tokens a model may generate.
     pub budget: BudgetRule,
     /// Raw completions end at the first line break. The published evaluation went on until its budget ended; an answer after a
     /// leading line break counts only without this.

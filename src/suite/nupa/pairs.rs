@@ -29,7 +29,9 @@ pub enum ShorterOperand {
 /// A raw pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawPair {
+    /// The first number.
     pub a: String,
+    /// The second number.
     pub b: String,
 }
 

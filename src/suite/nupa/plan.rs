@@ -7,7 +7,9 @@ use super::{NupaError, NupaSuite, TaskId};
 /// The size of one task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskPlan {
+    /// The task id.
     pub task: String,
+    /// Questions.
     pub prompts: usize,
     /// Prompt tokens, from one prompt of each length.
     pub prompt_tokens: usize,

@@ -13,7 +13,9 @@ use super::{NupaError, Operation, Representation, TaskId};
 /// A task's operands as they stand in the question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operands {
+    /// The first operand.
     pub a: String,
+    /// The second operand, where the task has one.
     pub b: Option<String>,
 }
 

@@ -47,9 +47,12 @@ struct LengthTable {
 /// A row of Table 2.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct InferenceTime {
+    /// `RF CoT` or `Direct`.
     pub method: String,
+    /// Samples generated together.
     #[serde(rename = "batchsize")]
     pub batch_size: usize,
+    /// Seconds a sample.
     #[serde(rename = "sec_per_sample")]
     pub seconds_per_sample: f64,
 }
@@ -109,6 +112,7 @@ pub fn published_range_accuracy(model: &str, five_shot: bool, task: TaskId, rang
 pub struct PublishedRuleFollowing {
     /// None where the trace exceeds the paper's 2,000 tokens.
     pub exact_match: Option<f64>,
+    /// Over three runs, where the method was trained.
     pub standard_error: Option<f64>,
 }
 
@@ -153,10 +157,13 @@ pub fn published_inference_times() -> &'static [InferenceTime] {
 pub struct Comparison {
     /// The paper's table.
     pub table: usize,
+    /// The task id.
     pub task: String,
     /// What is compared: our column's name.
     pub what: String,
+    /// The paper's number.
     pub published: f64,
+    /// Our estimate with its interval.
     pub ours: Interval,
     /// Ours minus published.
     pub difference: f64,
@@ -198,12 +205,19 @@ pub fn compare_with_paper(model: &str, five_shot: bool, summary: &Summary) -> Ve
 /// A bar of figures 2 and 5 to 8.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FigureRow {
+    /// The task id.
     pub task: String,
+    /// The representation's name.
     pub representation: &'static str,
+    /// `S`, `M`, `L` or `XL`.
     pub range: &'static str,
+    /// Samples.
     pub n: usize,
+    /// Figures 2, 5 and 8.
     pub exact_match: Interval,
+    /// Figure 6.
     pub digit_match: Interval,
+    /// In digits.
     pub dlength: Interval,
     /// log2(dlength + 1), the scale of figure 7.
     pub log2_dlength: Interval,

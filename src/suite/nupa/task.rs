@@ -9,9 +9,13 @@ use super::NupaError;
 /// How the operands are written (section 2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Representation {
+    /// `123`.
     Integer,
+    /// `10.4`.
     Float,
+    /// `7/13`.
     Fraction,
+    /// `1.23e4`.
     Scientific,
 }
 
@@ -34,27 +38,49 @@ impl Representation {
 /// What is asked. Variants with the same question text differ in how operands are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
+    /// Sum.
     Add,
+    /// Sum, the shorter fraction having at most three digits.
     AddEasy,
+    /// Difference, the larger operand first.
     Sub,
+    /// The larger operand.
     Max,
+    /// The larger of two operands that share a prefix.
     MaxHard,
+    /// The smaller operand.
     Min,
+    /// The smaller of two operands that share a prefix.
     MinHard,
+    /// Product.
     MultiplyHard,
+    /// Product, the shorter operand having at most three digits a part.
     MultiplyEasy,
+    /// The larger digit at every position.
     DigitMax,
+    /// The smaller digit at every position.
     DigitMin,
+    /// The sum modulo 10 at every position.
     DigitAdd,
+    /// The digit at a position, 0-based from the left.
     GetDigit,
+    /// The number of digits.
     Length,
+    /// Quotient as a reduced fraction.
     TrueDiv,
+    /// Floor quotient, the larger operand first.
     FloorDiv,
+    /// Remainder, the divisor having at most about 0.7 of the digits.
     Mod,
+    /// Remainder by a divisor of at most three digits.
     ModEasy,
+    /// Conversion to a finite decimal.
     ToFloat,
+    /// Conversion to scientific notation.
     ToScient,
+    /// Occurrences of a digit.
     Count,
+    /// Scientific notation with a number of significant figures.
     Sig,
 }
 
@@ -131,7 +157,9 @@ pub enum Second {
 /// Which raw pairs a task is derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PairSource {
+    /// Independent numbers, trained up to 8 digits and tested up to 20.
     Add,
+    /// Independent numbers, trained up to 20 digits and tested up to 100.
     Compare,
     /// Pairs that share a prefix.
     CompareHarder,
@@ -140,7 +168,9 @@ pub enum PairSource {
 /// A task: an operation on a representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId {
+    /// What is asked.
     pub operation: Operation,
+    /// How the operands are written.
     pub representation: Representation,
 }
 

@@ -19,28 +19,40 @@ pub enum TextStyle {
 /// What to generate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrainingSet {
+    /// The tasks, in the order of the lines.
     pub tasks: Vec<TaskId>,
     /// Lengths, where a task has them.
     pub lengths: Vec<usize>,
     /// Questions per task and length; cells with fewer end early.
     pub per_length: usize,
+    /// The part of the data; parts never share a question.
     pub split: Split,
+    /// Seed of the generator.
     pub seed: u64,
+    /// How raw pairs are drawn.
     pub pairs: PairRules,
+    /// The spelling of the `min` prompt.
     pub wording: Wording,
+    /// How numbers are written.
     pub format: NumberFormat,
+    /// What a line's text looks like.
     pub style: TextStyle,
 }
 
 /// One line of a training set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TrainingLine {
+    /// The task id.
     pub task: String,
+    /// Digits of the question.
     pub length: usize,
+    /// Its place among the questions of that task and length.
     pub index: usize,
+    /// `train`, `valid` or `test`.
     pub split: &'static str,
     /// The operands, plain.
     pub a: String,
+    /// The second operand, where the task has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub b: Option<String>,
     /// What the model sees.

@@ -5,11 +5,15 @@ use super::catalogue::rule;
 /// Tokens of prompt and trace together at one length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenLength {
+    /// Digits of the questions.
     pub length: usize,
     /// Questions measured.
     pub questions: usize,
+    /// Tokens of the shortest.
     pub smallest: usize,
+    /// Tokens on average.
     pub mean: f64,
+    /// Tokens of the longest.
     pub largest: usize,
 }
 
