@@ -6,6 +6,13 @@
 
 pub mod checkpoint;
 pub mod number;
-pub mod answer;
 pub mod suite;
+pub mod prompt;
 pub mod engine;
+pub mod answer;
+pub mod run;
+pub mod stats;
+pub mod report;
+pub mod bench;
+pub mod cli;
+pub mod digest;

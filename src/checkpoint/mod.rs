@@ -1,7 +1,34 @@
 //! What a model folder or GGUF file holds: config, tokenizer, chat template, special tokens, named tensors.
 
+mod open;
 mod config;
+mod parameters;
 mod weights;
+mod json_fields;
+mod hf_config;
+mod hf_family;
+mod hf_rope;
+mod hf_names;
+mod hf_weights;
+mod gguf_file;
+mod gguf_config;
+mod gguf_names;
+mod gguf_weights;
+mod gguf_tokenizer;
+mod gguf_pretokenizer;
+mod sentencepiece_merges;
+mod tokenizer;
+mod token_pieces;
+mod text_stream;
+mod chat_template;
+mod generation;
+mod error;
 
+pub use chat_template::{ChatMessage, ChatTemplate};
 pub use config::{Activation, BlockLayout, DecoderConfig, Experts, LayerConfig, Norm, Rope, RopeScaling};
+pub use error::CheckpointError;
+pub use generation::GenerationDefaults;
+pub use open::{Checkpoint, Format};
+pub use text_stream::TextStream;
+pub use tokenizer::Tokenizer;
 pub use weights::{LayerParameter, Parameter, Tensor, Values};

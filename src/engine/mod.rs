@@ -2,9 +2,9 @@
 
 mod api;
 mod request;
+pub mod native;
 
 pub use api::{Card, Engine, EngineError, Rejected, Statistics};
 pub use request::{
-    Completion, Event, FinishReason, Input, Logprobs, Message, Request, RequestId, Sampling, SamplingKey, Timings,
-    TokenLogprobs,
+    Completion, Event, FinishReason, Input, Logprobs, Request, RequestId, Sampling, SamplingKey, Timings, TokenLogprobs,
 };

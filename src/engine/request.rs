@@ -1,6 +1,8 @@
 //! What an engine is asked and what it answers: requests, completions, events.
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::ChatMessage;
+
 /// A caller's name for a request; unique among the requests in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RequestId(pub u64);
@@ -13,16 +15,7 @@ pub enum Input {
     /// Raw text, for engines that tokenise themselves.
     Text(String),
     /// A conversation, for engines that apply the chat template themselves.
-    Messages(Vec<Message>),
-}
-
-/// A turn of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
-    /// `system`, `user` or `assistant`.
-    pub role: String,
-    /// Its text.
-    pub content: String,
+    Messages(Vec<ChatMessage>),
 }
 
 /// How the next token is chosen. The filters apply in the order of transformers' `generate`: repetition penalty,
@@ -71,6 +64,22 @@ pub struct Request {
     /// Most tokens to generate.
     pub max_tokens: usize,
     pub logprobs: Logprobs,
+}
+
+impl Request {
+    /// A request that takes the most probable token `max_tokens` times, whatever it is.
+    pub fn greedy(id: RequestId, prompt: Vec<u32>, max_tokens: usize) -> Request {
+        Request {
+            id,
+            input: Input::Ids(prompt),
+            sampling: Sampling::GREEDY,
+            sampling_key: SamplingKey::default(),
+            stop_strings: vec![],
+            stop_ids: vec![],
+            max_tokens,
+            logprobs: Logprobs::default(),
+        }
+    }
 }
 
 /// Which log-probabilities to return. They are of the model's own distribution (before sampling filters).

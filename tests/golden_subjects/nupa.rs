@@ -6,76 +6,60 @@ use earnest::suite::nupa::{
     AggregateError, Auxiliary, DigitSet, MetricName, RawPair, Record, TaskId, Wording, exact_answer, half_even_answer,
     measure, prepare, question, question_length, reference_answer, reference_statistics,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::FileReport;
+use super::report::{FileReport, check_json_lines, require_equal as same, text};
 
-type RowCheck = fn(&Value) -> Result<(), String>;
-
-/// Checks the files of this subject under `root`; absent files are not reported.
+/// Checks the subject's files.
 pub fn check(root: &Path) -> Vec<FileReport> {
-    let folder = root.join("nupa");
-    let files: [(&str, RowCheck); 3] =
-        [("tasks.jsonl", task_row), ("metrics.jsonl", metric_row), ("aggregate.jsonl", aggregate_row)];
-    files
-        .into_iter()
-        .filter(|(name, _)| folder.join(name).exists())
-        .map(|(name, check_row)| check_file(&folder.join(name), &format!("nupa/{name}"), check_row))
-        .collect()
+    vec![
+        check_json_lines(root, "nupa/tasks.jsonl", task_row),
+        check_json_lines(root, "nupa/metrics.jsonl", metric_row),
+        check_json_lines(root, "nupa/aggregate.jsonl", aggregate_row),
+    ]
 }
 
-fn check_file(path: &Path, name: &str, check_row: RowCheck) -> FileReport {
-    let mut report = FileReport { file: name.into(), passed: 0, total: 0, failures: Vec::new() };
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) => {
-            report.failures.push(error.to_string());
-            return report;
-        }
-    };
-    for (index, line) in text.lines().enumerate() {
-        report.total += 1;
-        let outcome = serde_json::from_str(line).map_err(|error| error.to_string()).and_then(|row| check_row(&row));
-        match outcome {
-            Ok(()) => report.passed += 1,
-            Err(problem) => report.failures.push(format!("line {}: {problem}", index + 1)),
-        }
+type Row = Map<String, Value>;
+
+/// A field that is a string or null.
+fn optional<'a>(row: &'a Row, field: &str) -> Result<Option<&'a str>, String> {
+    match row.get(field) {
+        Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        _ => Err(format!("field `{field}` is missing or neither a string nor null")),
     }
-    report
 }
 
-fn text<'a>(row: &'a Value, field: &str) -> Result<&'a str, String> {
-    row[field].as_str().ok_or_else(|| format!("field `{field}` is not a string"))
-}
-
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, ours: T, golden: T) -> Result<(), String> {
-    if ours == golden { Ok(()) } else { Err(format!("{what}: {ours:?} instead of {golden:?}")) }
-}
-
-fn task_row(row: &Value) -> Result<(), String> {
+fn task_row(row: &Row) -> Result<(), String> {
     let task: TaskId = text(row, "task")?.parse().map_err(|error| format!("{error}"))?;
     let a = text(row, "a")?;
-    let b = row["b"].as_str();
+    let b = optional(row, "b")?;
     let said = |error: earnest::suite::nupa::NupaError| error.to_string();
     same("answer", exact_answer(task, a, b).map_err(said)?.as_str(), text(row, "answer")?)?;
     let reference = reference_answer(task, a, b).map_err(said)?;
     same("reference answer", reference.as_str(), text(row, "reference_answer")?)?;
-    if let Some(golden) = row["answer_half_even"].as_str() {
+    if let Some(golden) = row.get("answer_half_even").and_then(Value::as_str) {
         same("half-even answer", half_even_answer(task, a, b).map_err(said)?.as_str(), golden)?;
     }
     let golden = text(row, "prompt")?;
     same("reference prompt", question(task, a, b, Wording::Reference).as_str(), golden)?;
     same("prompt", question(task, a, b, Wording::Corrected), golden.replace("mininal", "minimal"))?;
     let length = question_length(task, a, b);
-    same("length", Some(length as u64), row["length"].as_u64())?;
-    same("in reference range", Some(task.in_reference_range(length)), row["in_reference_test_range"].as_bool())?;
-    same("in released set", Some(task.in_released_set()), row["in_reference_config"].as_bool())?;
+    same("length", Some(length as u64), row.get("length").and_then(Value::as_u64))?;
+    same(
+        "in reference range",
+        Some(task.in_reference_range(length)),
+        row.get("in_reference_test_range").and_then(Value::as_bool),
+    )?;
+    same("in released set", Some(task.in_released_set()), row.get("in_reference_config").and_then(Value::as_bool))?;
     same("title", task.operation.title(), text(row, "title")?)?;
     same("representation", task.representation.name(), text(row, "representation")?)?;
     match text(row, "source")? {
         "edge" => Ok(()),
         "reference_generator" => {
-            let raw = |index: usize| row["raw_pair"][index].as_str().map(String::from).ok_or("no raw pair");
+            let raw = |index: usize| {
+                row.get("raw_pair").and_then(|pair| pair[index].as_str()).map(String::from).ok_or("no raw pair")
+            };
             let pair = RawPair { a: raw(0)?, b: raw(1)? };
             let operands = prepare(task, pair, &mut Auxiliary::Reference).map_err(said)?;
             same("prepared operands", (operands.a.as_str(), operands.b.as_deref()), (a, b))
@@ -84,7 +68,7 @@ fn task_row(row: &Value) -> Result<(), String> {
     }
 }
 
-fn metric_row(row: &Value) -> Result<(), String> {
+fn metric_row(row: &Row) -> Result<(), String> {
     let form = match text(row, "output_domain")? {
         "Integer" | "int" => AnswerForm::Integer,
         "Float" => AnswerForm::Float,
@@ -93,7 +77,7 @@ fn metric_row(row: &Value) -> Result<(), String> {
         other => return Err(format!("unknown output domain `{other}`")),
     };
     let truth = text(row, "truth")?;
-    let prediction = row["prediction_text"].as_str();
+    let prediction = optional(row, "prediction_text")?;
     let marked = |marker| prediction.map(|text| extract_reference(form, marker, text));
     let extracted = match text(row, "mode")? {
         "direct" => prediction.map(String::from),
@@ -105,30 +89,32 @@ fn metric_row(row: &Value) -> Result<(), String> {
         "rfft" => marked(ReferenceMarker::SoTheAnswerIs),
         other => return Err(format!("unknown mode `{other}`")),
     };
-    same("extracted", extracted.as_deref(), row["extracted"].as_str())?;
+    same("extracted", extracted.as_deref(), optional(row, "extracted")?)?;
     let ours = extracted.and_then(|text| measure(form, DigitSet::Python, truth, &text));
-    same("reference stops", Some(ours.is_none()), row["reference_crashes"].as_bool())?;
+    same("reference stops", Some(ours.is_none()), row.get("reference_crashes").and_then(Value::as_bool))?;
     if let Some(ours) = ours {
         numbers(row, ours.exact, ours.digit_match, ours.dlength_total)?;
     }
     let paper = prediction.and_then(|text| extract_paper(form, text)).unwrap_or_default();
     same("paper extraction", paper, text(row, "paper_extracted")?)?;
-    match (measure(form, DigitSet::Python, truth, paper), &row["paper"]) {
+    let golden = row.get("paper").ok_or("field `paper` is missing")?;
+    match (measure(form, DigitSet::Python, truth, paper), golden) {
         (None, Value::Null) => Ok(()),
-        (Some(ours), golden @ Value::Object(_)) => numbers(golden, ours.exact, ours.digit_match, ours.dlength),
+        (Some(ours), Value::Object(golden)) => numbers(golden, ours.exact, ours.digit_match, ours.dlength),
         (ours, golden) => Err(format!("paper metrics: {ours:?} instead of {golden}")),
     }
 }
 
-fn numbers(golden: &Value, exact: bool, digit_match: f64, dlength: usize) -> Result<(), String> {
-    same("exact match", Some(u64::from(exact)), golden["exact_match"].as_u64())?;
-    same("digit match", Some(digit_match), golden["digit_match"].as_f64())?;
-    same("dlength", Some(dlength as u64), golden["dlength"].as_u64())
+fn numbers(golden: &Row, exact: bool, digit_match: f64, dlength: usize) -> Result<(), String> {
+    same("exact match", Some(u64::from(exact)), golden.get("exact_match").and_then(Value::as_u64))?;
+    same("digit match", Some(digit_match), golden.get("digit_match").and_then(Value::as_f64))?;
+    same("dlength", Some(dlength as u64), golden.get("dlength").and_then(Value::as_u64))
 }
 
-fn aggregate_row(row: &Value) -> Result<(), String> {
-    let records: Vec<Record> = row["records"]
-        .as_array()
+fn aggregate_row(row: &Row) -> Result<(), String> {
+    let records: Vec<Record> = row
+        .get("records")
+        .and_then(Value::as_array)
         .ok_or("no records")?
         .iter()
         .map(|record| {
@@ -143,10 +129,10 @@ fn aggregate_row(row: &Value) -> Result<(), String> {
         .collect::<Result<_, &str>>()?;
     let task = text(row, "task")?;
     for metric in MetricName::ALL {
-        let golden = &row["statistics"][metric.name()][task];
+        let golden = &row.get("statistics").ok_or("field `statistics` is missing")?[metric.name()][task];
         match (reference_statistics(metric, &records), golden) {
             (Err(AggregateError::UnknownScheme(_) | AggregateError::EmptyRange(_)), Value::Null) => {
-                if row["reference_error"].is_null() {
+                if row.get("reference_error").is_none_or(Value::is_null) {
                     return Err("an error that the reference does not have".into());
                 }
             }

@@ -1,0 +1,126 @@
+//! A whole workload through an engine, end to end.
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::memory::peak_memory;
+use super::workload::{Workload, WorkloadKind, distinct_prefix_tokens};
+use crate::engine::native::Native;
+use crate::engine::{Engine, EngineError, Event, Rejected, Request, RequestId};
+
+/// What a workload took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measurement {
+    /// What the prompts look like.
+    pub workload: WorkloadKind,
+    /// Number of prompts.
+    pub prompts: usize,
+    /// Tokens of all prompts.
+    pub prompt_tokens: usize,
+    /// Tokens that a perfect prefix cache computes.
+    pub distinct_prefix_tokens: usize,
+    /// Tokens generated for each prompt.
+    pub new_tokens: usize,
+    /// Each repetition, in order; the cache is empty at the start of each.
+    pub repetitions: Vec<Repetition>,
+    /// Median of the repetitions' samples a second.
+    pub samples_per_s: f64,
+    /// Prompt tokens computed in the median repetition, as a multiple of the distinct ones.
+    pub prefill_ratio: f64,
+    /// Most memory held by the process so far, in bytes.
+    pub peak_memory: Option<u64>,
+}
+
+/// One pass.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Repetition {
+    /// Seconds from the first submission to the last token.
+    pub seconds: f64,
+    /// Seconds of steps that computed prompt tokens (and perhaps others), and of those that only decoded.
+    pub prefill_s: f64,
+    pub decode_s: f64,
+    /// Tokens computed in each.
+    pub prefilled_tokens: u64,
+    pub decoded_tokens: u64,
+    pub cached_tokens: u64,
+    pub steps: u64,
+}
+
+/// Why a workload could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A prompt was refused.
+    #[error("prompt {prompt} of the workload was refused: {why}")]
+    Rejected {
+        /// Its number.
+        prompt: usize,
+        /// The engine's words.
+        #[source]
+        why: Rejected,
+    },
+    /// A request failed.
+    #[error("prompt {0} of the workload failed: {1}")]
+    Failed(u64, String),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Runs a workload `repetitions` times (at least once).
+pub fn measure(engine: &mut Native, workload: &Workload, repetitions: usize) -> Result<Measurement, BenchError> {
+    let passes: Vec<Repetition> = (0..repetitions.max(1)).map(|_| pass(engine, workload)).collect::<Result<_, _>>()?;
+    let mut order: Vec<&Repetition> = passes.iter().collect();
+    order.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let median = order[order.len() / 2];
+    let distinct = distinct_prefix_tokens(&workload.ids);
+    Ok(Measurement {
+        workload: workload.kind,
+        prompts: workload.ids.len(),
+        prompt_tokens: workload.ids.iter().map(Vec::len).sum(),
+        distinct_prefix_tokens: distinct,
+        new_tokens: workload.new_tokens,
+        samples_per_s: workload.ids.len() as f64 / median.seconds,
+        prefill_ratio: median.prefilled_tokens as f64 / distinct.max(1) as f64,
+        repetitions: passes,
+        peak_memory: peak_memory(),
+    })
+}
+
+fn pass(engine: &mut Native, workload: &Workload) -> Result<Repetition, BenchError> {
+    engine.forget_prompts();
+    let before = engine.statistics();
+    let start = Instant::now();
+    for (i, ids) in workload.ids.iter().enumerate() {
+        let request = Request::greedy(RequestId(i as u64), ids.clone(), workload.new_tokens);
+        engine.submit(request).map_err(|why| BenchError::Rejected { prompt: i, why })?;
+    }
+    let (mut prefill_s, mut decode_s) = (0.0, 0.0);
+    loop {
+        let step = Instant::now();
+        let events = engine.poll()?;
+        if events.is_empty() {
+            break;
+        }
+        for event in events {
+            match event {
+                Event::Progress { prefilled, .. } => {
+                    let spent = if prefilled > 0 { &mut prefill_s } else { &mut decode_s };
+                    *spent += step.elapsed().as_secs_f64();
+                }
+                Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
+                Event::Finished(_) | Event::CapacityChanged { .. } => {}
+            }
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let after = engine.statistics();
+    Ok(Repetition {
+        seconds,
+        prefill_s,
+        decode_s,
+        prefilled_tokens: after.prefilled_tokens - before.prefilled_tokens,
+        decoded_tokens: after.decoded_tokens - before.decoded_tokens,
+        cached_tokens: after.cached_tokens - before.cached_tokens,
+        steps: after.steps - before.steps,
+    })
+}

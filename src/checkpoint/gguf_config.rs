@@ -1,0 +1,327 @@
+//! The metadata of a GGUF file becomes a [`DecoderConfig`].
+//!
+//! llama.cpp is the reference for what the keys mean, what an absent one stands for, and what its architectures compute.
+//! Every key of the architecture's section is translated or refused by name; a bias exists if its tensor does.
+use super::gguf_file::GgufFile;
+use super::json_fields::Fields;
+use super::{Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Rope, RopeScaling};
+
+/// The architectures (`general.architecture`) that are supported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GgufArchitecture {
+    /// Llama, SmolLM2, Mistral, Mixtral.
+    Llama,
+    Qwen2,
+    Qwen3,
+    Gemma,
+    Gemma2,
+    Gemma3,
+    Phi2,
+    Phi3,
+}
+
+const SUPPORTED: &str = "llama, qwen2, qwen3, gemma, gemma2, gemma3, phi2, phi3";
+/// More layers than any decoder has; keeps a hostile count from allocating.
+const MOST_LAYERS: usize = 4096;
+/// Where the model is from and how it was trained; `finetuned` says that scaling was trained, `tensor_data_layout` which
+/// tool wrote a layout that all of them share.
+const IRRELEVANT: [&str; 3] = ["rope.scaling.finetuned", "tensor_data_layout", "rope.scaling.original_context_length"];
+
+impl GgufArchitecture {
+    pub(super) fn of(file: &GgufFile) -> Result<GgufArchitecture, CheckpointError> {
+        let found = file.text("general.architecture").unwrap_or("(none named)");
+        Ok(match found {
+            "llama" => GgufArchitecture::Llama,
+            "qwen2" => GgufArchitecture::Qwen2,
+            "qwen3" => GgufArchitecture::Qwen3,
+            "gemma" => GgufArchitecture::Gemma,
+            "gemma2" => GgufArchitecture::Gemma2,
+            "gemma3" => GgufArchitecture::Gemma3,
+            "phi2" => GgufArchitecture::Phi2,
+            "phi3" => GgufArchitecture::Phi3,
+            _ => {
+                return Err(CheckpointError::UnknownArchitecture {
+                    path: file.path.clone(),
+                    found: found.to_string(),
+                    supported: SUPPORTED.to_string(),
+                });
+            }
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            GgufArchitecture::Llama => "llama",
+            GgufArchitecture::Qwen2 => "qwen2",
+            GgufArchitecture::Qwen3 => "qwen3",
+            GgufArchitecture::Gemma => "gemma",
+            GgufArchitecture::Gemma2 => "gemma2",
+            GgufArchitecture::Gemma3 => "gemma3",
+            GgufArchitecture::Phi2 => "phi2",
+            GgufArchitecture::Phi3 => "phi3",
+        }
+    }
+
+    fn is_gemma(self) -> bool {
+        matches!(self, GgufArchitecture::Gemma | GgufArchitecture::Gemma2 | GgufArchitecture::Gemma3)
+    }
+}
+
+/// Small tensors that belong to the configuration: the factors of rotary embeddings.
+pub(super) struct RopeTensors {
+    /// `rope_freqs.weight`
+    pub(super) divisors: Option<Vec<f64>>,
+    /// `rope_factors_short.weight` and `rope_factors_long.weight`
+    pub(super) short_long: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+/// Translates the metadata.
+pub(super) fn read(
+    file: &GgufFile,
+    arch: GgufArchitecture,
+    rope_tensors: RopeTensors,
+) -> Result<DecoderConfig, CheckpointError> {
+    refuse_parts(file)?;
+    let section = file.section(&format!("{}.", arch.name()));
+    let f = Fields::new(&file.path, &format!("{}.", arch.name()), &section);
+    let hidden_size = f.positive("embedding_length", None)?;
+    let num_heads = f.positive("attention.head_count", None)?;
+    let num_kv_heads = f.positive("attention.head_count_kv", Some(num_heads))?;
+    if !num_heads.is_multiple_of(num_kv_heads) {
+        return Err(f.error("attention.head_count_kv", format!("it has to divide the {num_heads} attention heads")));
+    }
+    let head_dim = match f.size("attention.key_length")? {
+        Some(n) if n > 0 => n,
+        None if hidden_size.is_multiple_of(num_heads) => hidden_size / num_heads,
+        _ => return Err(f.error("attention.key_length", format!("{num_heads} heads do not fit width {hidden_size}"))),
+    };
+    if f.size("attention.value_length")?.is_some_and(|n| n != head_dim) {
+        return Err(f.error(
+            "attention.value_length",
+            format!("values of another width than keys ({head_dim}) are not supported"),
+        ));
+    }
+    let num_layers = f.positive("block_count", None)?;
+    if num_layers > MOST_LAYERS {
+        return Err(f.error("block_count", format!("at most {MOST_LAYERS} are accepted")));
+    }
+    let max_positions = f.positive("context_length", None)?;
+    let vocab_size = vocabulary(file, &f)?;
+    let phi2 = arch == GgufArchitecture::Phi2;
+    let eps_key = if phi2 { "attention.layer_norm_epsilon" } else { "attention.layer_norm_rms_epsilon" };
+    let eps = f.number(eps_key)?.ok_or_else(|| f.error(eps_key, "a number is needed"))? as f32;
+    let experts = match f.size("expert_count")? {
+        None | Some(0) => {
+            f.ignore(&["expert_used_count"]);
+            None
+        }
+        Some(count) if arch == GgufArchitecture::Llama && count <= MOST_LAYERS => {
+            let per_token = f.positive("expert_used_count", None)?;
+            if per_token > count {
+                return Err(f.error("expert_used_count", format!("there are {count} experts")));
+            }
+            Some(Experts { count, per_token })
+        }
+        Some(_) => return Err(f.error("expert_count", "a mixture of experts is supported for architecture llama only")),
+    };
+    let caps = match arch {
+        GgufArchitecture::Gemma2 => {
+            let cap = |key: &str, default: f64| f.number(key).map(|c| c.unwrap_or(default) as f32);
+            (Some(cap("attn_logit_softcapping", 50.0)?), Some(cap("final_logit_softcapping", 30.0)?))
+        }
+        _ => (None, None),
+    };
+    if f.flag("attention.causal")? == Some(false) {
+        return Err(f.error("attention.causal", "only causal decoders are supported"));
+    }
+    let windows = windows(&f, arch, num_layers, max_positions)?;
+    let (ropes, local) = ropes(&f, arch, head_dim, max_positions, rope_tensors)?;
+    let has = |name: &str| file.tensors.contains_key(name);
+    let config = DecoderConfig {
+        architecture: format!("gguf:{}", arch.name()),
+        vocab_size,
+        hidden_size,
+        intermediate_size: f.positive("feed_forward_length", None)?,
+        num_heads,
+        num_kv_heads,
+        head_dim,
+        max_positions,
+        norm: if phi2 { Norm::Layer { eps } } else { Norm::Rms { eps } },
+        block: match arch {
+            GgufArchitecture::Gemma2 | GgufArchitecture::Gemma3 => BlockLayout::Sandwich,
+            GgufArchitecture::Phi2 => BlockLayout::Parallel,
+            _ => BlockLayout::PreNorm,
+        },
+        activation: if phi2 || arch.is_gemma() { Activation::GeluTanh } else { Activation::Silu },
+        gated: !phi2,
+        experts,
+        embedding_scale: if arch.is_gemma() { (hidden_size as f64).sqrt() as f32 } else { 1.0 },
+        tied_embeddings: !has("output.weight"),
+        head_bias: has("output.bias"),
+        qkv_bias: has("blk.0.attn_q.bias") || has("blk.0.attn_qkv.bias"),
+        output_bias: has("blk.0.attn_output.bias"),
+        mlp_bias: has("blk.0.ffn_down.bias"),
+        qk_norm: matches!(arch, GgufArchitecture::Qwen3 | GgufArchitecture::Gemma3),
+        attention_scale: attention_scale(arch, num_layers, hidden_size, num_heads, head_dim),
+        attention_softcap: caps.0,
+        final_softcap: caps.1,
+        layers: windows
+            .into_iter()
+            .map(|window| LayerConfig { window, rope: if window.is_some() { local } else { 0 } })
+            .collect(),
+        ropes,
+    };
+    f.ignore(&IRRELEVANT);
+    f.finish()?;
+    Ok(config)
+}
+
+/// Adapters and parts of a split file are not whole models.
+fn refuse_parts(file: &GgufFile) -> Result<(), CheckpointError> {
+    let refuse = |field: &str, value: String, reason: &str| {
+        Err(CheckpointError::Field { path: file.path.clone(), field: field.into(), value, reason: reason.into() })
+    };
+    if let Some(kind) = file.text("general.type").filter(|t| *t != "model") {
+        return refuse("general.type", kind.to_string(), "only whole models are supported");
+    }
+    match file.number("split.count") {
+        Some(n) if n > 1.0 => {
+            refuse("split.count", n.to_string(), "merge the parts with `llama-gguf-split --merge` first")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rows of the embedding table; the token list can not be longer.
+fn vocabulary(file: &GgufFile, f: &Fields) -> Result<usize, CheckpointError> {
+    let declared = f.size("vocab_size")?;
+    let rows = file.tensors.get("token_embd.weight").and_then(|t| t.shape.first().copied());
+    match (rows, declared) {
+        (Some(rows), Some(n)) if rows != n => Err(f.error("vocab_size", format!("token_embd.weight has {rows} rows"))),
+        (Some(rows), _) if rows > 0 => Ok(rows),
+        _ => Err(CheckpointError::TensorMissing {
+            tensor: "token_embd.weight".into(),
+            parameter: "Embedding".into(),
+            path: file.path.clone(),
+        }),
+    }
+}
+
+fn attention_scale(arch: GgufArchitecture, layers: usize, hidden: usize, heads: usize, head_dim: usize) -> f32 {
+    // The 27B models, which llama.cpp knows by their number of layers, scale by the width of a head of the residual stream.
+    let is_27b = matches!((arch, layers), (GgufArchitecture::Gemma2, 46) | (GgufArchitecture::Gemma3, 62));
+    let width = if is_27b { hidden / heads } else { head_dim };
+    (width as f64).powf(-0.5) as f32
+}
+
+fn windows(
+    f: &Fields,
+    arch: GgufArchitecture,
+    layers: usize,
+    context: usize,
+) -> Result<Vec<Option<usize>>, CheckpointError> {
+    let period = match arch {
+        GgufArchitecture::Gemma2 => 2,
+        GgufArchitecture::Gemma3 => f.positive("attention.sliding_window_pattern", Some(6))?,
+        GgufArchitecture::Phi3 => {
+            // Files from before the key existed are the 4k model, which has a window, or models whose window exceeds their
+            // context.
+            let default = if context == 4096 && (layers == 32 || layers == 40) { 2047 } else { 0 };
+            let window = f.size("attention.sliding_window")?.unwrap_or(default);
+            return Ok(vec![(window > 0).then_some(window); layers]);
+        }
+        _ => {
+            if f.size("attention.sliding_window")?.is_some_and(|n| n > 0) {
+                return Err(f.error("attention.sliding_window", "a window is not defined for this architecture"));
+            }
+            return Ok(vec![None; layers]);
+        }
+    };
+    let window = match f.size("attention.sliding_window")? {
+        Some(0) => None,
+        None if arch == GgufArchitecture::Gemma2 => Some(4096),
+        window => window,
+    };
+    Ok((0..layers).map(|i| window.filter(|_| i % period + 1 < period)).collect())
+}
+
+/// The embeddings and the index of the one for layers with a window.
+fn ropes(
+    f: &Fields,
+    arch: GgufArchitecture,
+    head_dim: usize,
+    max_positions: usize,
+    tensors: RopeTensors,
+) -> Result<(Vec<Rope>, usize), CheckpointError> {
+    let theta = f.number("rope.freq_base")?.unwrap_or(1e4);
+    if theta <= 0.0 {
+        return Err(f.error("rope.freq_base", "it has to be positive"));
+    }
+    let dims = f.positive("rope.dimension_count", Some(head_dim))?;
+    let partial = matches!(arch, GgufArchitecture::Phi2 | GgufArchitecture::Phi3);
+    if dims > head_dim || !dims.is_multiple_of(2) || (dims != head_dim && !partial) {
+        return Err(f.error("rope.dimension_count", format!("{dims} of {head_dim} dimensions can not be rotated")));
+    }
+    let scaling = scaling(f, arch, dims, max_positions, tensors)?;
+    let rope = Rope { theta, dims, scaling };
+    if arch != GgufArchitecture::Gemma3 {
+        return Ok((vec![rope], 0));
+    }
+    let theta = f.number("rope.freq_base_swa")?.unwrap_or(1e4);
+    Ok((vec![rope, Rope { theta, dims, scaling: RopeScaling::None }], 1))
+}
+
+fn scaling(
+    f: &Fields,
+    arch: GgufArchitecture,
+    dims: usize,
+    max_positions: usize,
+    tensors: RopeTensors,
+) -> Result<RopeScaling, CheckpointError> {
+    let kind = f.text("rope.scaling.type")?;
+    let factor = match f.number("rope.scaling.factor")? {
+        Some(factor) => Some(factor),
+        // What the key was called at first.
+        None => f.number("rope.scale_linear")?,
+    };
+    let attention = f.number("rope.scaling.attn_factor")?;
+    let check = |list: &[f64], name: &str| {
+        if list.len() != dims / 2 || list.iter().any(|v| !(*v > 0.0 && v.is_finite())) {
+            return Err(f.error("rope.dimension_count", format!("{name} should hold {} positive numbers", dims / 2)));
+        }
+        Ok(())
+    };
+    if let Some((short, long)) = tensors.short_long {
+        check(&short, "rope_factors_short.weight")?;
+        check(&long, "rope_factors_long.weight")?;
+        if arch != GgufArchitecture::Phi3 {
+            return Err(f.error("rope.scaling.type", "short and long factors are supported for architecture phi3 only"));
+        }
+        let original = f.positive("rope.scaling.original_context_length", Some(max_positions))?;
+        let stretch = max_positions as f64 / original as f64;
+        let default = if stretch <= 1.0 { 1.0 } else { (1.0 + stretch.ln() / (original as f64).ln()).sqrt() };
+        let attention_factor = attention.unwrap_or(default);
+        return Ok(RopeScaling::LongRope { short, long, original_max_positions: original, attention_factor });
+    }
+    if attention.is_some_and(|a| a != 1.0) {
+        return Err(f.error("rope.scaling.attn_factor", "it is supported for architecture phi3 only"));
+    }
+    let linear = match (kind, factor) {
+        (None | Some("linear"), Some(factor)) if factor > 0.0 && factor != 1.0 => Some(factor),
+        (None | Some("none" | "linear"), _) => None,
+        _ => {
+            return Err(
+                f.error("rope.scaling.type", "supported are none and linear, and the factors of Llama 3.1 and Phi-3")
+            );
+        }
+    };
+    match (tensors.divisors, linear) {
+        (Some(_), Some(_)) => Err(f.error("rope.scaling.factor", "it is given beside the tensor rope_freqs.weight")),
+        (Some(divisors), None) => {
+            check(&divisors, "rope_freqs.weight")?;
+            Ok(RopeScaling::Divisors(divisors))
+        }
+        (None, Some(factor)) => Ok(RopeScaling::Linear { factor }),
+        (None, None) => Ok(RopeScaling::None),
+    }
+}

@@ -1,0 +1,100 @@
+//! How byte-level vocabularies of GGUF files split a text before merging (`tokenizer.ggml.pre`).
+//!
+//! Names and grouping are llama.cpp's; the expressions are those of the original tokenizers, which llama.cpp rewrites for
+//! its own matcher.
+use tokenizers::PreTokenizerWrapper;
+use tokenizers::SplitDelimiterBehavior;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::digits::Digits;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+
+const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN2: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+/// What llama.cpp does with a file that names no scheme: four splits after each other.
+const UNNAMED: [&str; 4] = [
+    r"[\p{P}\$\+<=>\^~\|]+",
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)",
+    r"\p{N}+",
+    r"[0-9][0-9][0-9]",
+];
+
+const SUPPORTED: &str = "default, gpt-2, phi-2, olmo, mpt, smollm, starcoder, refact, command-r, codeshell, llama-bpe, llama3, qwen2, \
+     deepseek-r1-qwen, stablelm2, tekken and gpt-4o";
+
+/// A way to split a text.
+pub(super) struct Scheme {
+    pub(super) pre_tokenizer: PreTokenizerWrapper,
+    /// A word that is in the vocabulary is one token, whatever the merges say.
+    pub(super) whole_words_first: bool,
+    /// Texts begin with BOS unless the file says otherwise.
+    pub(super) adds_bos: bool,
+}
+
+/// The scheme of a name.
+pub(super) fn scheme(name: &str) -> Result<Scheme, String> {
+    let plain = |pre_tokenizer| Scheme { pre_tokenizer, whole_words_first: false, adds_bos: false };
+    Ok(match name {
+        "default" => plain(splits(&UNNAMED)?),
+        "gpt-2" | "phi-2" | "olmo" | "mpt" => plain(ByteLevel::new(false, false, true).into()),
+        "smollm" | "starcoder" | "refact" | "command-r" | "codeshell" => {
+            let digits = Digits::new(true).into();
+            plain(Sequence::new(vec![digits, ByteLevel::new(false, false, true).into()]).into())
+        }
+        "llama-bpe" | "llama3" | "llama-v3" => {
+            Scheme { pre_tokenizer: splits(&[LLAMA3])?, whole_words_first: true, adds_bos: true }
+        }
+        "qwen2" | "deepseek-r1-qwen" | "stablelm2" => plain(splits(&[QWEN2])?),
+        "tekken" => Scheme { pre_tokenizer: splits(&[TEKKEN])?, whole_words_first: true, adds_bos: true },
+        "gpt-4o" => plain(splits(&[GPT4O])?),
+        other => return Err(format!("tokenizer.ggml.pre is {other}; supported are {SUPPORTED}")),
+    })
+}
+
+fn splits(expressions: &[&str]) -> Result<PreTokenizerWrapper, String> {
+    let mut steps: Vec<PreTokenizerWrapper> = Vec::new();
+    for expression in expressions {
+        let pattern = SplitPattern::Regex(expression.to_string());
+        let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false).map_err(|e| e.to_string())?;
+        steps.push(split.into());
+    }
+    steps.push(ByteLevel::new(false, false, false).into());
+    Ok(Sequence::new(steps).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokenizers::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
+
+    fn split(name: &str, text: &str) -> Vec<String> {
+        let mut pieces = PreTokenizedString::from(text);
+        scheme(name).unwrap().pre_tokenizer.pre_tokenize(&mut pieces).unwrap();
+        let all = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
+        all.into_iter().map(|(piece, ..)| piece.replace('Ġ', " ").replace('Ċ', "\n")).collect()
+    }
+
+    #[test]
+    fn numbers_are_split_as_each_family_does() {
+        assert_eq!(split("llama-bpe", "is 12345.6"), ["is", " ", "123", "45", ".", "6"]);
+        assert_eq!(split("qwen2", "is 123"), ["is", " ", "1", "2", "3"]);
+        assert_eq!(split("smollm", "is 12 "), ["is", " ", "1", "2", " "]);
+        assert_eq!(split("gpt-2", "is 12345"), ["is", " 12345"]);
+        assert_eq!(split("default", "is 12345"), ["is", " ", "123", "45"]);
+    }
+
+    #[test]
+    fn white_space_is_split_as_the_originals_do() {
+        assert_eq!(split("llama-bpe", "a  b\n\n c"), ["a", " ", " b", "\n\n", " c"]);
+        assert_eq!(split("gpt-2", "a  b\n\nc"), ["a", " ", " b", "\n", "\n", "c"]);
+    }
+
+    #[test]
+    fn an_unknown_scheme_is_refused_by_name() {
+        let error = scheme("mystery").err().unwrap();
+        assert!(error.contains("mystery") && error.contains("llama-bpe"), "{error}");
+    }
+}

@@ -1,0 +1,160 @@
+//! The tokenizer inside a GGUF file becomes one of the `tokenizers` crate.
+use super::gguf_file::{GgufFile, GgufValue};
+use super::gguf_pretokenizer;
+use super::sentencepiece_merges::merges_from_scores;
+use super::token_pieces::byte_token;
+use super::tokenizer::{SpecialToken, TokenizerSettings};
+use super::{CheckpointError, Tokenizer};
+use tokenizers::decoders::byte_fallback::ByteFallback;
+use tokenizers::decoders::byte_level::ByteLevel;
+use tokenizers::decoders::fuse::Fuse;
+use tokenizers::decoders::sequence::Sequence as DecoderSequence;
+use tokenizers::decoders::strip::Strip;
+use tokenizers::models::bpe::{BPE, Vocab};
+use tokenizers::normalizers::{NormalizerWrapper, Prepend, Replace, Sequence as NormalizerSequence};
+use tokenizers::{AddedToken, DecoderWrapper};
+
+/// What kind of token each is (`tokenizer.ggml.token_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    Normal,
+    Unknown,
+    Control,
+    UserDefined,
+    Unused,
+    Byte,
+}
+
+/// The vocabulary of a file.
+struct Vocabulary<'a> {
+    file: &'a GgufFile,
+    tokens: &'a [String],
+    kinds: Vec<TokenKind>,
+}
+
+/// Builds the tokenizer; `usable` is the number of rows of the embedding table.
+pub(super) fn build(file: &GgufFile, usable: usize) -> Result<Tokenizer, CheckpointError> {
+    let vocabulary = Vocabulary::read(file)?;
+    let model = file.text("tokenizer.ggml.model").unwrap_or("(none named)");
+    let (mut tokenizer, adds_bos) = match model {
+        "gpt2" => vocabulary.byte_level()?,
+        "llama" => (vocabulary.sentencepiece()?, true),
+        other => return Err(vocabulary.fail(format!("tokenizer.ggml.model is {other}; gpt2 and llama are supported"))),
+    };
+    tokenizer
+        .add_special_tokens(vocabulary.added(&[TokenKind::Control, TokenKind::Unknown], true))
+        .and_then(|_| tokenizer.add_tokens(vocabulary.added(&[TokenKind::UserDefined], false)))
+        .map_err(|e| vocabulary.fail(e.to_string()))?;
+    let id = |name: &str| file.token_id(&format!("tokenizer.ggml.{name}_token_id"));
+    let bos = id("bos").map(SpecialToken::Id);
+    let settings = TokenizerSettings {
+        // Without the key, the vocabulary's kind decides, as in llama.cpp.
+        add_bos: Some(file.flag("tokenizer.ggml.add_bos_token").unwrap_or(adds_bos && bos.is_some())),
+        add_eos: Some(file.flag("tokenizer.ggml.add_eos_token").unwrap_or(false)),
+        bos,
+        eos: id("eos").map(SpecialToken::Id),
+    };
+    Tokenizer::new(file.path.clone(), tokenizer, settings, usable)
+}
+
+impl<'a> Vocabulary<'a> {
+    fn read(file: &'a GgufFile) -> Result<Vocabulary<'a>, CheckpointError> {
+        let fail = |what: String| CheckpointError::Tokenizer { path: file.path.clone(), what };
+        let Some(GgufValue::Texts(tokens)) = file.metadata.get("tokenizer.ggml.tokens") else {
+            return Err(fail("tokenizer.ggml.tokens is missing or no list of strings".into()));
+        };
+        let kinds = match file.metadata.get("tokenizer.ggml.token_type") {
+            None => vec![TokenKind::Normal; tokens.len()],
+            Some(GgufValue::Integers(list)) if list.len() == tokens.len() => {
+                let kind = |(code, token): (&i64, &String)| match code {
+                    0 | 1 => Ok(TokenKind::Normal),
+                    2 => Ok(TokenKind::Unknown),
+                    3 => Ok(TokenKind::Control),
+                    4 => Ok(TokenKind::UserDefined),
+                    5 => Ok(TokenKind::Unused),
+                    6 => Ok(TokenKind::Byte),
+                    _ => Err(fail(format!("token {token:?} has the unknown type {code}"))),
+                };
+                list.iter().zip(tokens).map(kind).collect::<Result<_, _>>()?
+            }
+            Some(_) => return Err(fail(format!("tokenizer.ggml.token_type does not fit the {} tokens", tokens.len()))),
+        };
+        Ok(Vocabulary { file, tokens, kinds })
+    }
+
+    fn fail(&self, what: String) -> CheckpointError {
+        CheckpointError::Tokenizer { path: self.file.path.clone(), what }
+    }
+
+    /// Ids by text; of equal texts the first id counts.
+    fn ids(&self) -> Vocab {
+        self.tokens.iter().enumerate().rev().map(|(id, token)| (token.clone(), id as u32)).collect()
+    }
+
+    /// Tokens of these kinds that are found in a text before it is split further.
+    fn added(&self, kinds: &[TokenKind], special: bool) -> Vec<AddedToken> {
+        let chosen =
+            self.tokens.iter().zip(&self.kinds).filter(|(token, kind)| kinds.contains(kind) && !token.is_empty());
+        chosen.map(|(token, _)| AddedToken::from(token.clone(), special).normalized(false)).collect()
+    }
+
+    /// GPT-2's scheme: bytes as characters, merges by rank. Also says whether such vocabularies begin with BOS.
+    fn byte_level(&self) -> Result<(tokenizers::Tokenizer, bool), CheckpointError> {
+        let Some(GgufValue::Texts(list)) = self.file.metadata.get("tokenizer.ggml.merges") else {
+            return Err(self.fail("tokenizer.ggml.merges is missing or no list of strings".into()));
+        };
+        let merges = list
+            .iter()
+            .map(|merge| merge.split_once(' ').map(|(l, r)| (l.to_string(), r.to_string())))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| self.fail("a merge does not have two parts".into()))?;
+        // Files from before the key existed leave it out.
+        let name = self.file.text("tokenizer.ggml.pre").unwrap_or("default");
+        let scheme = gguf_pretokenizer::scheme(name).map_err(|e| self.fail(e))?;
+        let model = BPE::builder()
+            .vocab_and_merges(self.ids(), merges)
+            .ignore_merges(scheme.whole_words_first)
+            .build()
+            .map_err(|e| self.fail(e.to_string()))?;
+        let mut tokenizer = tokenizers::Tokenizer::new(model);
+        tokenizer.with_pre_tokenizer(Some(scheme.pre_tokenizer));
+        tokenizer.with_decoder(Some(ByteLevel::new(false, false, false)));
+        Ok((tokenizer, scheme.adds_bos))
+    }
+
+    /// SentencePiece BPE: spaces as `▁`, merges by the score of what they form, unknown characters as bytes.
+    fn sentencepiece(&self) -> Result<tokenizers::Tokenizer, CheckpointError> {
+        let scores = match self.file.metadata.get("tokenizer.ggml.scores") {
+            Some(GgufValue::Floats(list)) if list.len() == self.tokens.len() => list,
+            _ => return Err(self.fail(format!("tokenizer.ggml.scores does not fit the {} tokens", self.tokens.len()))),
+        };
+        let merges = merges_from_scores(self.tokens, scores, |id| {
+            matches!(self.kinds.get(id), Some(TokenKind::Normal | TokenKind::Unused))
+        });
+        let fallback = self.tokens.iter().filter(|token| byte_token(token).is_some()).count() == 256;
+        let mut builder = BPE::builder().vocab_and_merges(self.ids(), merges).fuse_unk(true).byte_fallback(fallback);
+        if let Some(unknown) = self.file.token_id("tokenizer.ggml.unknown_token_id") {
+            let token = self.tokens.get(unknown as usize);
+            let token =
+                token.ok_or_else(|| self.fail(format!("unknown_token_id {unknown} is not in the vocabulary")))?;
+            builder = builder.unk_token(token.clone());
+        }
+        let model = builder.build().map_err(|e| self.fail(e.to_string()))?;
+        let prefix = self.file.flag("tokenizer.ggml.add_space_prefix").unwrap_or(true);
+        let fail = |e: tokenizers::Error| self.fail(e.to_string());
+        let mut steps: Vec<NormalizerWrapper> = Vec::new();
+        if prefix {
+            steps.push(Prepend::new("▁".into()).into());
+        }
+        steps.push(Replace::new(" ", "▁").map_err(fail)?.into());
+        let mut decoders: Vec<DecoderWrapper> =
+            vec![Replace::new("▁", " ").map_err(fail)?.into(), ByteFallback::new().into(), Fuse::new().into()];
+        if prefix {
+            decoders.push(Strip::new(' ', 1, 0).into());
+        }
+        let mut tokenizer = tokenizers::Tokenizer::new(model);
+        tokenizer.with_normalizer(Some(NormalizerSequence::new(steps))).map_err(fail)?;
+        tokenizer.with_decoder(Some(DecoderSequence::new(decoders)));
+        Ok(tokenizer)
+    }
+}

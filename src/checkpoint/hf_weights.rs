@@ -1,0 +1,272 @@
+//! Tensors of `model.safetensors`, whole or in shards, read one at a time.
+//!
+//! Files are read, not mapped: pages of a mapped file count as this process's memory, and a run has to fit beside its
+//! weights.
+use super::hf_family::Family;
+use super::hf_names::{self, Place};
+use super::json_fields;
+use super::{CheckpointError, DecoderConfig, LayerParameter, Parameter, Tensor, Values};
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Bytes converted at a time, so that a tensor is never in memory twice.
+const CHUNK: usize = 1 << 20;
+/// The format's own limit on the header.
+const LONGEST_HEADER: u64 = 100_000_000;
+
+/// A tensor as its file declares it; the bytes are known to lie inside the file.
+#[derive(Debug, Clone)]
+struct Stored {
+    file: usize,
+    offset: u64,
+    dtype: Dtype,
+    shape: Vec<usize>,
+}
+
+/// The tensors of a folder.
+#[derive(Debug)]
+pub(super) struct HfWeights {
+    family: Family,
+    files: Vec<PathBuf>,
+    index: Option<PathBuf>,
+    tensors: HashMap<String, Stored>,
+}
+
+impl HfWeights {
+    /// Reads the headers of all shards and checks that every parameter of `config` is there in its shape.
+    pub(super) fn open(folder: &Path, family: Family, config: &DecoderConfig) -> Result<HfWeights, CheckpointError> {
+        let single = folder.join("model.safetensors");
+        let index = folder.join("model.safetensors.index.json");
+        let mut weights = HfWeights { family, files: Vec::new(), index: None, tensors: HashMap::new() };
+        if single.is_file() {
+            weights.add_file(&single)?;
+        } else if index.is_file() {
+            weights.add_shards(folder, &index)?;
+            weights.index = Some(index);
+        } else {
+            return Err(CheckpointError::FileMissing { path: single, advice: missing_weights_advice(folder) });
+        }
+        for (parameter, shape) in config.parameters() {
+            weights.place(config, parameter, &shape)?;
+        }
+        Ok(weights)
+    }
+
+    fn add_shards(&mut self, folder: &Path, index: &Path) -> Result<(), CheckpointError> {
+        let map = json_fields::read_object(index, "")?;
+        let malformed = |what: String| CheckpointError::Malformed { path: index.to_path_buf(), what };
+        let weight_map = map
+            .get("weight_map")
+            .and_then(|v| v.as_object())
+            .ok_or_else(|| malformed("it has no object `weight_map`".into()))?;
+        let mut shards: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (tensor, file) in weight_map {
+            let file = file.as_str().ok_or_else(|| malformed(format!("the file of tensor {tensor} is not a name")))?;
+            // A name that leads out of the folder could make a checkpoint read any file of the user.
+            if file.contains(['/', '\\']) || file == ".." {
+                return Err(malformed(format!("tensor {tensor} lies in {file:?}, which is not a file of this folder")));
+            }
+            shards.entry(file).or_default().insert(tensor);
+        }
+        for (file, tensors) in shards {
+            let path = folder.join(file);
+            if !path.is_file() {
+                let advice = format!("{} names it as a shard; fetch the checkpoint again", index.display());
+                return Err(CheckpointError::FileMissing { path, advice });
+            }
+            self.add_file(&path)?;
+            for tensor in tensors {
+                if !self.tensors.contains_key(tensor) {
+                    let parameter = format!("listed in {}", index.display());
+                    return Err(CheckpointError::TensorMissing { tensor: tensor.to_string(), parameter, path });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), CheckpointError> {
+        let io = |e| CheckpointError::io(path, "fetch the checkpoint again", e);
+        let truncated = |what: String| CheckpointError::Truncated { path: path.to_path_buf(), what };
+        let malformed = |what: String| CheckpointError::Malformed { path: path.to_path_buf(), what };
+        let mut file = File::open(path).map_err(io)?;
+        let size = file.metadata().map_err(io)?.len();
+        let mut prefix = [0u8; 8];
+        if size < 8 {
+            return Err(truncated(format!("{size} bytes do not hold a safetensors header")));
+        }
+        file.read_exact(&mut prefix).map_err(io)?;
+        let header = u64::from_le_bytes(prefix);
+        if header > LONGEST_HEADER {
+            return Err(malformed(format!("a header of {header} bytes is longer than the format allows")));
+        }
+        if header > size - 8 {
+            return Err(truncated(format!(
+                "the header needs {header} bytes, the file has {} after its length",
+                size - 8
+            )));
+        }
+        let mut text = vec![0u8; header as usize];
+        file.read_exact(&mut text).map_err(io)?;
+        let metadata: Metadata =
+            serde_json::from_slice(&text).map_err(|e| malformed(format!("its safetensors header is invalid: {e}")))?;
+        let data = size - 8 - header;
+        let file = self.files.len();
+        for (name, info) in metadata.tensors() {
+            let (begin, end) = (info.data_offsets.0 as u64, info.data_offsets.1 as u64);
+            let bits = info.shape.iter().try_fold(info.dtype.bitsize() as u64, |n, &d| n.checked_mul(d as u64));
+            if end < begin || bits != (end - begin).checked_mul(8) {
+                let what =
+                    format!("tensor {name} declares shape {:?} and bytes {begin}..{end}, which disagree", info.shape);
+                return Err(malformed(what));
+            }
+            if end > data {
+                return Err(truncated(format!(
+                    "tensor {name} ends at byte {end} of the data, of which there are {data}"
+                )));
+            }
+            let stored = Stored { file, offset: 8 + header + begin, dtype: info.dtype, shape: info.shape.clone() };
+            if let Some(first) = self.tensors.insert(name.clone(), stored)
+                && let Some(other) = self.files.get(first.file)
+            {
+                return Err(malformed(format!("tensor {name} is also in {}", other.display())));
+            }
+        }
+        self.files.push(path.to_path_buf());
+        Ok(())
+    }
+
+    /// Where a parameter lies, checked against the shape that the configuration implies.
+    fn place(
+        &self,
+        config: &DecoderConfig,
+        parameter: Parameter,
+        shape: &[usize],
+    ) -> Result<(Place, &Stored), CheckpointError> {
+        let places = hf_names::places(self.family, config, parameter, shape);
+        let usual = places.first().map(|p| p.tensor.clone()).unwrap_or_default();
+        for place in places {
+            let Some(stored) = self.tensors.get(&place.tensor) else { continue };
+            if stored.shape != place.whole {
+                return Err(CheckpointError::WrongShape {
+                    tensor: place.tensor,
+                    path: self.file(stored).to_path_buf(),
+                    found: stored.shape.clone(),
+                    expected: place.whole,
+                });
+            }
+            return Ok((place, stored));
+        }
+        Err(CheckpointError::TensorMissing {
+            tensor: usual,
+            parameter: parameter.to_string(),
+            path: self.index.clone().or(self.files.first().cloned()).unwrap_or_default(),
+        })
+    }
+
+    fn file(&self, stored: &Stored) -> &Path {
+        self.files.get(stored.file).map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.index.iter().chain(&self.files)
+    }
+
+    pub(super) fn tensor(
+        &self,
+        config: &DecoderConfig,
+        parameter: Parameter,
+        shape: &[usize],
+    ) -> Result<Tensor, CheckpointError> {
+        let (place, stored) = self.place(config, parameter, shape)?;
+        let path = self.file(stored);
+        let width = match stored.dtype {
+            Dtype::F32 => 4,
+            Dtype::BF16 | Dtype::F16 => 2,
+            other => {
+                return Err(CheckpointError::ElementType {
+                    tensor: place.tensor,
+                    path: path.to_path_buf(),
+                    dtype: format!("{other:?}"),
+                    advice: "F32, BF16 and F16 can be read; convert the checkpoint".into(),
+                });
+            }
+        };
+        let count: usize = place.part.iter().product();
+        let offset = stored.offset + (place.start * width) as u64;
+        let values = match stored.dtype {
+            Dtype::F32 => Values::F32(read_values(path, offset, count, f32::from_le_bytes)?),
+            Dtype::BF16 => Values::Bf16(read_values(path, offset, count, u16::from_le_bytes)?),
+            _ => Values::F16(read_values(path, offset, count, u16::from_le_bytes)?),
+        };
+        let values = if self.family.norms_are_offsets() && is_norm(parameter) { add_one(values) } else { values };
+        Ok(Tensor { shape: place.part, values })
+    }
+}
+
+fn missing_weights_advice(folder: &Path) -> String {
+    let other = |ending: &str| {
+        std::fs::read_dir(folder)
+            .ok()
+            .and_then(|mut d| d.find_map(|e| e.ok().filter(|e| e.file_name().to_string_lossy().ends_with(ending))))
+    };
+    if let Some(gguf) = other(".gguf") {
+        return format!("the folder holds {}; name that file instead", gguf.path().display());
+    }
+    if other(".bin").is_some() || other(".pt").is_some() || other(".pth").is_some() {
+        return "only safetensors and GGUF weights can be read; fetch the checkpoint's safetensors revision".into();
+    }
+    "neither it nor model.safetensors.index.json is in the folder; fetch the checkpoint".into()
+}
+
+/// Reads `count` values from `offset` of a file, a chunk at a time.
+pub(super) fn read_values<T, const N: usize>(
+    path: &Path,
+    offset: u64,
+    count: usize,
+    convert: fn([u8; N]) -> T,
+) -> Result<Vec<T>, CheckpointError> {
+    let io = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => CheckpointError::Truncated {
+            path: path.to_path_buf(),
+            what: format!("{count} values from byte {offset} are not all there any more"),
+        },
+        _ => CheckpointError::io(path, "it was there when the checkpoint was opened", e),
+    };
+    let mut file = File::open(path).map_err(io)?;
+    file.seek(SeekFrom::Start(offset)).map_err(io)?;
+    let mut values = Vec::with_capacity(count);
+    let mut buffer = vec![0u8; CHUNK.min(count * N)];
+    let mut left = count * N;
+    while left > 0 {
+        let take = left.min(CHUNK);
+        let Some(bytes) = buffer.get_mut(..take) else { break };
+        file.read_exact(bytes).map_err(io)?;
+        let (whole, _) = bytes.as_chunks::<N>();
+        values.extend(whole.iter().map(|b| convert(*b)));
+        left -= take;
+    }
+    Ok(values)
+}
+
+fn is_norm(parameter: Parameter) -> bool {
+    use LayerParameter::*;
+    matches!(
+        parameter,
+        Parameter::FinalNorm
+            | Parameter::Layer(_, AttentionNorm | QueryNorm | KeyNorm | PostAttentionNorm | MlpNorm | PostMlpNorm)
+    )
+}
+
+/// `1 + w` in f32, as Gemma's own code computes it.
+fn add_one(values: Values) -> Values {
+    Values::F32(match values {
+        Values::F32(v) => v.into_iter().map(|w| 1.0 + w).collect(),
+        Values::Bf16(v) => v.into_iter().map(|w| 1.0 + half::bf16::from_bits(w).to_f32()).collect(),
+        Values::F16(v) => v.into_iter().map(|w| 1.0 + half::f16::from_bits(w).to_f32()).collect(),
+    })
+}

@@ -1,0 +1,152 @@
+//! A JSON object whose every key has to be accounted for.
+use super::CheckpointError;
+use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Largest count accepted for any size in a configuration; keeps products of two of them inside 64 bits.
+const LARGEST_SIZE: u64 = 1 << 31;
+
+/// Reads a JSON file whose top level is an object.
+pub(super) fn read_object(path: &Path, advice: &str) -> Result<Map<String, Value>, CheckpointError> {
+    let bytes = std::fs::read(path).map_err(|e| CheckpointError::io(path, advice, e))?;
+    parse_object(path, &bytes)
+}
+
+/// Reads an optional JSON file: `None` if it is not there.
+pub(super) fn read_optional_object(path: &Path) -> Result<Option<Map<String, Value>>, CheckpointError> {
+    match std::fs::read(path) {
+        Ok(bytes) => parse_object(path, &bytes).map(Some),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(CheckpointError::io(path, "", e)),
+    }
+}
+
+fn parse_object(path: &Path, bytes: &[u8]) -> Result<Map<String, Value>, CheckpointError> {
+    serde_json::from_slice(bytes).map_err(|e| CheckpointError::Json {
+        path: path.to_path_buf(),
+        line: e.line(),
+        column: e.column(),
+        message: e.to_string(),
+    })
+}
+
+/// A view of an object that remembers which keys were read, so that the others can be refused by name.
+pub(super) struct Fields<'a> {
+    path: PathBuf,
+    prefix: String,
+    map: &'a Map<String, Value>,
+    known: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(path: &Path, prefix: &str, map: &'a Map<String, Value>) -> Fields<'a> {
+        Fields { path: path.to_path_buf(), prefix: prefix.to_string(), map, known: RefCell::default() }
+    }
+
+    /// An error about one field, with its value as the file has it.
+    pub(super) fn error(&self, key: &str, reason: impl Into<String>) -> CheckpointError {
+        let value = self.map.get(key).map_or("absent".to_string(), shorten);
+        CheckpointError::Field {
+            path: self.path.clone(),
+            field: format!("{}{key}", self.prefix),
+            value,
+            reason: reason.into(),
+        }
+    }
+
+    /// Marks keys as known without reading them.
+    pub(super) fn ignore(&self, keys: &[&str]) {
+        self.known.borrow_mut().extend(keys.iter().map(|k| k.to_string()));
+    }
+
+    /// The raw value; null counts as absent.
+    pub(super) fn value(&self, key: &str) -> Option<&'a Value> {
+        self.known.borrow_mut().insert(key.to_string());
+        self.map.get(key).filter(|v| !v.is_null())
+    }
+
+    /// True if the key is there, even with null.
+    pub(super) fn contains(&self, key: &str) -> bool {
+        self.map.contains_key(key)
+    }
+
+    pub(super) fn size(&self, key: &str) -> Result<Option<usize>, CheckpointError> {
+        let Some(v) = self.value(key) else { return Ok(None) };
+        // Some writers store whole numbers as floats (`1024.0`).
+        let n = v.as_u64().or_else(|| v.as_f64().filter(|f| f.fract() == 0.0 && *f >= 0.0).map(|f| f as u64));
+        match n {
+            Some(n) if n <= LARGEST_SIZE => Ok(Some(n as usize)),
+            _ => Err(self.error(key, format!("a whole number from 0 to {LARGEST_SIZE} is needed"))),
+        }
+    }
+
+    pub(super) fn positive(&self, key: &str, default: Option<usize>) -> Result<usize, CheckpointError> {
+        match self.size(key)?.or(default) {
+            Some(n) if n > 0 => Ok(n),
+            _ => Err(self.error(key, "a positive whole number is needed")),
+        }
+    }
+
+    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, CheckpointError> {
+        let Some(v) = self.value(key) else { return Ok(None) };
+        match v.as_f64() {
+            Some(f) if f.is_finite() => Ok(Some(f)),
+            _ => Err(self.error(key, "a number is needed")),
+        }
+    }
+
+    pub(super) fn numbers(&self, key: &str) -> Result<Option<Vec<f64>>, CheckpointError> {
+        let Some(v) = self.value(key) else { return Ok(None) };
+        let list: Option<Vec<f64>> = v.as_array().and_then(|a| a.iter().map(Value::as_f64).collect());
+        list.map(Some).ok_or_else(|| self.error(key, "a list of numbers is needed"))
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, CheckpointError> {
+        let Some(v) = self.value(key) else { return Ok(None) };
+        v.as_bool().map(Some).ok_or_else(|| self.error(key, "true or false is needed"))
+    }
+
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, CheckpointError> {
+        let Some(v) = self.value(key) else { return Ok(None) };
+        v.as_str().map(Some).ok_or_else(|| self.error(key, "a string is needed"))
+    }
+
+    pub(super) fn object(&self, key: &str) -> Result<Option<Fields<'a>>, CheckpointError> {
+        let Some(v) = self.value(key) else { return Ok(None) };
+        let map = v.as_object().ok_or_else(|| self.error(key, "an object is needed"))?;
+        Ok(Some(Fields::new(&self.path, &format!("{}{key}.", self.prefix), map)))
+    }
+
+    /// One token id or a list of them.
+    pub(super) fn token_ids(&self, key: &str) -> Result<Vec<u32>, CheckpointError> {
+        let Some(v) = self.value(key) else { return Ok(Vec::new()) };
+        let one = |v: &Value| v.as_u64().and_then(|n| u32::try_from(n).ok());
+        let ids = match v {
+            Value::Array(list) => list.iter().map(one).collect(),
+            v => one(v).map(|id| vec![id]),
+        };
+        ids.ok_or_else(|| self.error(key, "a token id or a list of token ids is needed"))
+    }
+
+    /// Refuses every key that was neither read nor ignored and is not null or false.
+    pub(super) fn finish(&self) -> Result<(), CheckpointError> {
+        let known = self.known.borrow();
+        for (key, value) in self.map {
+            // null and false are how configurations spell "this feature is off".
+            if !known.contains(key) && !value.is_null() && *value != Value::Bool(false) {
+                return Err(self.error(key, "this field is not known and could change what the model computes"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shorten(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(120) {
+        Some((cut, _)) => format!("{}...", &text[..cut]),
+        None => text,
+    }
+}

@@ -1,0 +1,239 @@
+//! `earnest doctor`: what this machine offers and what is missing.
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::Exit;
+use super::args::DoctorArgs;
+use super::error::CliError;
+use super::printer::Printer;
+use super::values::human_bytes;
+use crate::run::{Host, available_memory};
+
+#[derive(Debug, Serialize)]
+struct Findings {
+    earnest: &'static str,
+    host: Host,
+    /// Bytes that programs can still take.
+    available_memory: Option<u64>,
+    /// Instruction sets that speed up matrix products: name and whether the CPU has it.
+    cpu_features: Vec<(&'static str, bool)>,
+    cuda: Cuda,
+    folders: Vec<Folder>,
+    environment: Vec<(&'static str, Option<String>)>,
+    /// What the user may want to change.
+    advice: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cuda {
+    /// This program was built with it.
+    compiled: bool,
+    driver: Option<String>,
+    devices: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Folder {
+    purpose: &'static str,
+    path: PathBuf,
+    exists: bool,
+    /// A file can be created in it, or in the nearest folder that exists.
+    writable: bool,
+}
+
+/// Examines the machine. Nothing found is an error: the exit code is 0.
+pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
+    let findings = examine(&args.results);
+    if args.json {
+        printer.json(&findings)?;
+    } else {
+        printer.result(&screen(&findings))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn examine(results: &Path) -> Findings {
+    let host = Host::probe();
+    let available_memory = available_memory();
+    let cpu_features = cpu_features();
+    let cuda = cuda();
+    let mut folders = vec![folder("results", results.to_owned())];
+    folders.extend(hub_cache().map(|path| folder("Hugging Face cache", path)));
+    let names = ["EARNEST_MODEL", "EARNEST_RESULTS", "HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HF_HUB_OFFLINE"];
+    let environment = names.map(|name| (name, std::env::var(name).ok())).to_vec();
+    let mut advice = Vec::new();
+    for unwritable in folders.iter().filter(|folder| folder.purpose == "results" && !folder.writable) {
+        advice.push(format!("{} is not writable: choose another folder with --results", unwritable.path.display()));
+    }
+    if cfg!(target_arch = "x86_64") && cpu_features.iter().any(|&(name, has)| name == "avx2" && !has) {
+        advice.push("the CPU has no AVX2: matrix products will be slow".to_owned());
+    }
+    if !cuda.devices.is_empty() && !cuda.compiled {
+        advice.push("there is a GPU, but this build computes on the CPU only".to_owned());
+    }
+    if available_memory.is_some_and(|bytes| bytes < 2 << 30) {
+        advice
+            .push("less than 2 GiB of memory is free: a model of 135 million parameters takes about 1 GiB".to_owned());
+    }
+    Findings {
+        earnest: env!("CARGO_PKG_VERSION"),
+        host,
+        available_memory,
+        cpu_features,
+        cuda,
+        folders,
+        environment,
+        advice,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn cpu_features() -> Vec<(&'static str, bool)> {
+    let mut features = vec![
+        ("avx2", std::arch::is_x86_feature_detected!("avx2")),
+        ("fma", std::arch::is_x86_feature_detected!("fma")),
+        ("f16c", std::arch::is_x86_feature_detected!("f16c")),
+        ("avx512f", std::arch::is_x86_feature_detected!("avx512f")),
+        ("avx512_vnni", std::arch::is_x86_feature_detected!("avx512vnni")),
+        ("avx512_bf16", std::arch::is_x86_feature_detected!("avx512bf16")),
+        ("avx_vnni", std::arch::is_x86_feature_detected!("avxvnni")),
+    ];
+    // The standard library can not detect AMX yet; the kernel's list can.
+    if let Ok(info) = std::fs::read_to_string("/proc/cpuinfo") {
+        let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+        let has = |name: &str| flags.split_whitespace().any(|flag| flag == name);
+        features.extend(["amx_tile", "amx_bf16", "amx_int8"].map(|name| (name, has(name))));
+    }
+    features
+}
+
+#[cfg(target_arch = "aarch64")]
+fn cpu_features() -> Vec<(&'static str, bool)> {
+    vec![
+        ("neon", std::arch::is_aarch64_feature_detected!("neon")),
+        ("fp16", std::arch::is_aarch64_feature_detected!("fp16")),
+        ("dotprod", std::arch::is_aarch64_feature_detected!("dotprod")),
+        ("i8mm", std::arch::is_aarch64_feature_detected!("i8mm")),
+        ("bf16", std::arch::is_aarch64_feature_detected!("bf16")),
+        ("sve", std::arch::is_aarch64_feature_detected!("sve")),
+    ]
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn cpu_features() -> Vec<(&'static str, bool)> {
+    Vec::new()
+}
+
+/// Reads what the driver's own files say; no driver library is loaded.
+fn cuda() -> Cuda {
+    let driver = std::fs::read_to_string("/proc/driver/nvidia/version")
+        .ok()
+        .and_then(|text| text.lines().next().map(|line| line.trim_start_matches("NVRM version:").trim().to_owned()));
+    let mut devices = Vec::new();
+    for entry in std::fs::read_dir("/proc/driver/nvidia/gpus").into_iter().flatten().flatten() {
+        let text = std::fs::read_to_string(entry.path().join("information")).unwrap_or_default();
+        let model = text.lines().find_map(|line| line.strip_prefix("Model:"));
+        devices.push(model.unwrap_or("a GPU without a name").trim().to_owned());
+    }
+    Cuda { compiled: candle_core::utils::cuda_is_available(), driver, devices }
+}
+
+/// The Hugging Face cache by the hub's own rules: `HF_HUB_CACHE`, `HF_HOME/hub`, `XDG_CACHE_HOME/huggingface/hub`,
+/// `~/.cache/huggingface/hub`.
+fn hub_cache() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("HF_HUB_CACHE")
+        .or_else(|| variable("HF_HOME").map(|home| home.join("hub")))
+        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("huggingface/hub")))
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cache/huggingface/hub")))
+}
+
+fn folder(purpose: &'static str, path: PathBuf) -> Folder {
+    let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    let exists = absolute.is_dir();
+    let nearest = absolute.ancestors().find(|folder| folder.exists());
+    Folder { purpose, exists, writable: nearest.is_some_and(can_write), path }
+}
+
+/// Tries it, because permissions alone do not tell about read-only or full file systems.
+fn can_write(folder: &Path) -> bool {
+    let probe = folder.join(format!(".earnest-doctor-{}", std::process::id()));
+    let created = std::fs::write(&probe, b"1").is_ok();
+    // Removed in any case: a full disk creates the file before it fails to fill it.
+    std::fs::remove_file(&probe).ok();
+    created
+}
+
+fn screen(findings: &Findings) -> String {
+    let host = &findings.host;
+    let unknown = || "unknown".to_owned();
+    let mut lines: Vec<(String, String)> = vec![
+        ("earnest".into(), format!("{} on {} {}", findings.earnest, host.os, host.arch)),
+        ("cpu".into(), host.cpu.clone().unwrap_or_else(unknown)),
+        ("threads".into(), host.threads.to_string()),
+    ];
+    let list = |wanted: bool| {
+        let names: Vec<&str> =
+            findings.cpu_features.iter().filter(|(_, has)| *has == wanted).map(|(name, _)| *name).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+    };
+    lines.push(("cpu features".into(), list(true)));
+    lines.push(("  not there".into(), list(false)));
+    let total = host.memory.map_or_else(unknown, human_bytes);
+    let free = findings.available_memory.map_or_else(unknown, human_bytes);
+    lines.push(("memory".into(), format!("{total}, {free} free")));
+    let cuda = &findings.cuda;
+    lines.push(("cuda".into(), if cuda.compiled { "built in" } else { "not built in" }.into()));
+    lines.push(("  driver".into(), cuda.driver.clone().unwrap_or_else(|| "none".into())));
+    let devices = if cuda.devices.is_empty() { "none".to_owned() } else { cuda.devices.join(", ") };
+    lines.push(("  devices".into(), devices));
+    for folder in &findings.folders {
+        let state = match (folder.exists, folder.writable) {
+            (true, true) => "writable",
+            (true, false) => "not writable",
+            (false, true) => "not there yet, can be created",
+            (false, false) => "not there, can not be created",
+        };
+        lines.push((folder.purpose.to_owned(), format!("{} ({state})", folder.path.display())));
+    }
+    for (name, value) in &findings.environment {
+        if let Some(value) = value {
+            lines.push(((*name).to_owned(), value.clone()));
+        }
+    }
+    let widest = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, value) in &lines {
+        writeln!(text, "{name:widest$}  {value}").expect("writing to a String cannot fail");
+    }
+    for advice in &findings.advice {
+        writeln!(text, "\n* {advice}").expect("writing to a String cannot fail");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unwritable_results_folder_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let fine = examine(&folder.path().join("a/b"));
+        assert!(fine.folders[0].writable && !fine.folders[0].exists);
+        assert!(!folder.path().join("a").exists());
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        let blocked = examine(&folder.path().join("file/below"));
+        assert!(!blocked.folders[0].writable);
+        assert!(blocked.advice.iter().any(|advice| advice.contains("--results")));
+    }
+
+    #[test]
+    fn the_probe_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(can_write(folder.path()));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

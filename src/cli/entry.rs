@@ -1,0 +1,28 @@
+//! From the process's arguments to its exit code.
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use super::args::{Cli, Command};
+use super::printer::Printer;
+use super::{doctor, run, show, suites};
+
+/// Parses the arguments, runs the command, prints an error if there is one.
+pub fn main() -> ExitCode {
+    let printer = Printer::new();
+    // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
+    let cli = Cli::parse();
+    let outcome = match &cli.command {
+        Command::Run(args) => run::execute(args, cli.quiet, printer),
+        Command::Suites(args) => suites::execute(args, printer),
+        Command::Show(args) => show::execute(args, printer),
+        Command::Doctor(args) => doctor::execute(args, printer),
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            printer.error(&error);
+            error.exit.into()
+        }
+    }
+}

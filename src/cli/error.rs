@@ -1,0 +1,53 @@
+//! Errors as the user sees them: what happened, where, and the next step.
+use super::Exit;
+use crate::prompt::PromptError;
+use crate::run::RunError;
+
+/// An error with its exit code and, where there is one, the next step.
+#[derive(Debug)]
+pub struct CliError {
+    pub exit: Exit,
+    /// One sentence that names the thing and the place; causes follow after colons.
+    pub message: String,
+    pub help: Option<String>,
+}
+
+impl CliError {
+    /// An error without a next step.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        CliError { exit, message: message.into(), help: None }
+    }
+
+    /// A wrong command line.
+    pub fn usage(message: impl Into<String>) -> Self {
+        CliError::new(Exit::Usage, message)
+    }
+
+    /// Adds the next step.
+    pub fn help(self, help: impl Into<String>) -> Self {
+        CliError { help: Some(help.into()), ..self }
+    }
+}
+
+impl From<RunError> for CliError {
+    fn from(error: RunError) -> Self {
+        let exit = match &error {
+            RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => Exit::Engine,
+            RunError::RepeatedItem { .. } => Exit::Usage,
+            _ => Exit::Results,
+        };
+        CliError { exit, message: error.to_string(), help: error.help() }
+    }
+}
+
+impl From<PromptError> for CliError {
+    fn from(error: PromptError) -> Self {
+        let help = match &error {
+            PromptError::NoTemplate => "use --prompt raw for a base model",
+            PromptError::Template(_) | PromptError::Tokenizer(_) | PromptError::RepeatedBos { .. } => {
+                "--prompt raw leaves the chat template out"
+            }
+        };
+        CliError::new(Exit::Model, error.to_string()).help(help)
+    }
+}

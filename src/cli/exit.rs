@@ -1,0 +1,58 @@
+//! Exit codes. They are documented in `earnest --help` and README.md; a script may rely on them.
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Everything asked for was done.
+    Success = 0,
+    /// The run is finished, but some samples have no answer: a prompt beyond the context, a refused request.
+    FailedSamples = 1,
+    /// The command line is wrong: an unknown option, suite, task or item.
+    Usage = 2,
+    /// The checkpoint can not be used: missing, damaged, of an unknown architecture.
+    Model = 3,
+    /// Results can not be read or written: a full disk, missing permission, a locked or damaged run.
+    Results = 4,
+    /// The engine failed in the middle of a run.
+    Engine = 5,
+    /// The user stopped the run; the same command continues it.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The table in `--help`.
+    pub const HELP: &str = "\
+Exit codes:
+  0    done
+  1    the run is finished, but some samples have no answer (see `failure` in samples.jsonl)
+  2    the command line is wrong
+  3    the checkpoint cannot be used
+  4    results cannot be read or written (disk full, permissions, locked or damaged run)
+  5    the engine failed in the middle of a run
+  130  interrupted; the same command continues the run";
+
+    /// The number.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_names_every_code() {
+        use Exit::{Engine, FailedSamples, Interrupted, Model, Results, Success, Usage};
+        for exit in [Success, FailedSamples, Usage, Model, Results, Engine, Interrupted] {
+            assert!(Exit::HELP.lines().any(|line| line.trim_start().starts_with(&format!("{} ", exit.code()))));
+        }
+    }
+}

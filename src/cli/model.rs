@@ -1,0 +1,146 @@
+//! A checkpoint as the commands use it.
+use std::path::{Path, PathBuf};
+
+use super::Exit;
+use super::args::EngineArgs;
+use super::error::CliError;
+use super::settings::CheckpointSays;
+use crate::checkpoint::{Checkpoint, Format};
+use crate::engine::Sampling;
+use crate::engine::native::{Native, Options};
+use crate::run::{FileRecord, ModelRecord};
+
+/// Opens a checkpoint: headers, tokenizer and template, no weights.
+pub fn open(path: &Path) -> Result<Checkpoint, CliError> {
+    Checkpoint::open(path).map_err(|error| {
+        let failed = CliError::new(Exit::Model, format!("cannot use the checkpoint: {error}"));
+        if path.exists() {
+            failed
+        } else {
+            failed.help(
+                "give --model a Hugging Face folder or a GGUF file; scripts/fetch-models.sh brings two small ones",
+            )
+        }
+    })
+}
+
+/// The checkpoint for the manifest.
+pub fn record(path: &Path, checkpoint: &Checkpoint) -> ModelRecord {
+    ModelRecord {
+        name: name(path),
+        path: path.display().to_string(),
+        format: match &checkpoint.format {
+            Format::Safetensors => "safetensors".to_owned(),
+            Format::Gguf { quantisation } => format!("gguf {quantisation}"),
+        },
+        architecture: checkpoint.config.architecture.clone(),
+        context: checkpoint.config.max_positions,
+        chat_template_sha256: checkpoint.chat_template.as_ref().map(|template| template.sha256()),
+    }
+}
+
+/// A name for people: the folder or the file without `.gguf`. Snapshots of a Hugging Face cache
+/// (`models--org--name/snapshots/<commit>`) are called by their name, not by their commit.
+fn name(path: &Path) -> String {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let part = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let repository = path.ancestors().map(part).find_map(|folder| {
+        let name = folder.strip_prefix("models--")?;
+        Some(name.rsplit("--").next().unwrap_or(name).to_owned())
+    });
+    let own = part(&path);
+    let own = own.strip_suffix(".gguf").map(str::to_owned).unwrap_or(own);
+    repository.unwrap_or(own)
+}
+
+/// Size and SHA-256 of every file of the checkpoint, by name. `progress` hears the bytes done and the bytes in all.
+pub fn hash_files(checkpoint: &Checkpoint, mut progress: impl FnMut(u64, u64)) -> Result<Vec<FileRecord>, CliError> {
+    let failed = |path: &Path, error: std::io::Error| {
+        CliError::new(Exit::Model, format!("cannot read {}: {error}", path.display()))
+    };
+    let mut files: Vec<(PathBuf, u64)> = Vec::new();
+    for path in checkpoint.files() {
+        let size = std::fs::metadata(&path).map_err(|error| failed(&path, error))?.len();
+        files.push((path, size));
+    }
+    files.sort();
+    let total = files.iter().map(|(_, size)| size).sum();
+    let mut done = 0;
+    let mut records = Vec::with_capacity(files.len());
+    for (path, size) in files {
+        let sha256 = crate::digest::sha256_file(&path, |bytes| {
+            done += bytes;
+            progress(done, total);
+        })
+        .map_err(|error| failed(&path, error))?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        records.push(FileRecord { name, size, sha256 });
+    }
+    Ok(records)
+}
+
+/// What the checkpoint says about generation. A checkpoint that does not ask for sampling recommends greedy.
+pub fn says(checkpoint: &Checkpoint) -> CheckpointSays {
+    let defaults = &checkpoint.generation;
+    let penalty = defaults.repetition_penalty.unwrap_or(1.0);
+    // Fields that are missing have the values of transformers' GenerationConfig (temperature 1, top-k 50, top-p 1).
+    let recommended = if defaults.do_sample == Some(true) {
+        Sampling {
+            temperature: defaults.temperature.unwrap_or(1.0),
+            top_k: defaults.top_k.unwrap_or(50),
+            top_p: defaults.top_p.unwrap_or(1.0),
+            min_p: defaults.min_p.unwrap_or(0.0),
+            repetition_penalty: penalty,
+        }
+    } else {
+        Sampling { repetition_penalty: penalty, ..Sampling::GREEDY }
+    };
+    CheckpointSays {
+        recommended,
+        stop_ids: defaults.eos_ids.clone(),
+        thinks: checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks()),
+    }
+}
+
+/// The engine's options.
+pub fn engine_options(args: &EngineArgs) -> Options {
+    let defaults = Options::default();
+    Options {
+        threads: args.threads.or(defaults.threads),
+        kv_memory: args.kv_memory.map(|size| size.0).or(defaults.kv_memory),
+        max_batch: args.max_batch.unwrap_or(defaults.max_batch),
+        prefix_cache: !args.no_prefix_cache,
+        ..defaults
+    }
+}
+
+/// The same for the manifest.
+pub fn describe_options(options: &Options) -> serde_json::Value {
+    serde_json::json!({
+        "threads": options.threads,
+        "kv_memory": options.kv_memory,
+        "max_batch": options.max_batch,
+        "token_budget": options.token_budget,
+        "prefix_cache": options.prefix_cache,
+    })
+}
+
+/// Loads the weights.
+pub fn load(checkpoint: &Checkpoint, options: Options) -> Result<Native, CliError> {
+    Native::load(checkpoint, options)
+        .map_err(|error| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_for_people() {
+        assert_eq!(name(Path::new("/m/SmolLM2-135M.Q4_1.gguf")), "SmolLM2-135M.Q4_1");
+        assert_eq!(name(Path::new("/m/Qwen2.5-1.5B/")), "Qwen2.5-1.5B");
+        let commit = "0123456789abcdef0123456789abcdef01234567";
+        let snapshot = format!("/hub/models--HuggingFaceTB--SmolLM2-135M/snapshots/{commit}");
+        assert_eq!(name(Path::new(&snapshot)), "SmolLM2-135M");
+    }
+}

@@ -1,0 +1,71 @@
+//! The one place that prints: results on stdout, messages on stderr.
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use super::Exit;
+use super::error::CliError;
+
+/// Prints.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    /// ANSI styles on stderr.
+    style: bool,
+}
+
+impl Printer {
+    /// Styles are used on a terminal unless `NO_COLOR` is set to something.
+    pub fn new() -> Self {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Printer { style: wanted && io::stderr().is_terminal() }
+    }
+
+    /// Columns for results: those of the terminal, 100 elsewhere.
+    pub fn width(&self) -> usize {
+        match terminal_size::terminal_size_of(io::stdout()) {
+            Some((terminal_size::Width(columns), _)) if columns >= 40 => columns.into(),
+            _ => 100,
+        }
+    }
+
+    /// Prints a result. A reader that went away (`| head`) is no error.
+    pub fn result(&self, text: &str) -> Result<(), CliError> {
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(CliError::new(Exit::Results, format!("cannot write to standard output: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints one JSON document.
+    pub fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| CliError::new(Exit::Results, format!("cannot write the JSON document: {error}")))?;
+        self.result(&(text + "\n"))
+    }
+
+    /// Prints a message for the user.
+    pub fn message(&self, text: &str) {
+        // A closed stderr leaves nowhere to report to.
+        writeln!(io::stderr().lock(), "{text}").ok();
+    }
+
+    /// Prints an error and its next step.
+    pub fn error(&self, error: &CliError) {
+        self.message(&format!("{}: {}", self.styled("error", "1;31"), error.message));
+        if let Some(help) = &error.help {
+            self.message(&format!("{}: {help}", self.styled("help", "1;36")));
+        }
+    }
+
+    /// Prints a warning.
+    pub fn warning(&self, text: &str) {
+        self.message(&format!("{}: {text}", self.styled("warning", "1;33")));
+    }
+
+    fn styled(&self, text: &str, code: &str) -> String {
+        if self.style { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}

@@ -1,0 +1,275 @@
+//! Progress of a run on stderr: a bar on a terminal, a plain line now and then elsewhere.
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::printer::Printer;
+use crate::engine::Statistics;
+use crate::run::{Reporter, RunEvent, Sample, Stage};
+
+/// Time between plain lines.
+const PLAIN_PERIOD: Duration = Duration::from_secs(10);
+/// Time between redraws of the figures beside the bar.
+const DRAW_PERIOD: Duration = Duration::from_millis(100);
+
+/// Shows events.
+pub struct Progress {
+    printer: Printer,
+    show: Show,
+    tally: Tally,
+    last_shown: Instant,
+    failure_shown: bool,
+}
+
+enum Show {
+    Bar(ProgressBar),
+    Plain,
+    Nothing,
+}
+
+/// What the figures are made of.
+struct Tally {
+    planned: usize,
+    recorded: usize,
+    started: Instant,
+    finished: usize,
+    judged: usize,
+    correct: usize,
+    truncated: usize,
+    failed: usize,
+    statistics: Statistics,
+}
+
+impl Progress {
+    /// A bar if stderr is a terminal, plain lines otherwise; nothing with `quiet`.
+    pub fn new(printer: Printer, quiet: bool) -> Self {
+        let show = if quiet {
+            Show::Nothing
+        } else if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+            bar.set_style(spinner());
+            bar.enable_steady_tick(DRAW_PERIOD);
+            Show::Bar(bar)
+        } else {
+            Show::Plain
+        };
+        let now = Instant::now();
+        Progress { printer, show, tally: Tally::new(0, 0, now), last_shown: now, failure_shown: false }
+    }
+
+    /// A line that stays.
+    fn line(&self, text: &str) {
+        match &self.show {
+            Show::Bar(bar) => bar.suspend(|| self.printer.message(text)),
+            Show::Plain => self.printer.message(text),
+            Show::Nothing => {}
+        }
+    }
+
+    fn warning(&self, text: &str) {
+        match &self.show {
+            Show::Bar(bar) => bar.suspend(|| self.printer.warning(text)),
+            Show::Plain | Show::Nothing => self.printer.warning(text),
+        }
+    }
+
+    fn preparing(&mut self, stage: Stage) {
+        let text = match stage {
+            Stage::OpeningCheckpoint => "opening the checkpoint".to_owned(),
+            Stage::HashingFiles { done, total } => {
+                let percent = 100.0 * done as f64 / total.max(1) as f64;
+                format!("checking the model's files: {percent:.0} %")
+            }
+            Stage::LoadingWeights => "loading the weights".to_owned(),
+        };
+        match &self.show {
+            Show::Bar(bar) => bar.set_message(text),
+            // Of a long hash only the beginning is worth a line.
+            Show::Plain if !matches!(stage, Stage::HashingFiles { done, .. } if done > 0) => {
+                self.printer.message(&text);
+            }
+            Show::Plain | Show::Nothing => {}
+        }
+    }
+
+    fn started(&mut self, run: &str, planned: usize, recorded: usize) {
+        self.tally = Tally::new(planned, recorded, Instant::now());
+        if let Show::Plain = self.show {
+            self.printer.message(&format!("{run}: {planned} samples, a line every 10 s"));
+        }
+        if recorded > 0 {
+            self.line(&format!("continuing: {recorded} of {planned} samples are there already"));
+        }
+        if let Show::Bar(bar) = &self.show {
+            bar.set_style(bar_style());
+            bar.set_length(planned as u64);
+            bar.set_position(recorded as u64);
+            bar.set_message("first tokens on the way");
+        } else {
+            self.last_shown = Instant::now();
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.tally.add(sample);
+        if let (Some(failure), false) = (&sample.failure, self.failure_shown) {
+            self.failure_shown = true;
+            self.warning(&format!("sample {} of {} failed: {}", sample.sample, sample.item, failure.message));
+        }
+        if let Show::Bar(bar) = &self.show {
+            bar.set_position(self.tally.done() as u64);
+        }
+    }
+
+    fn refresh(&mut self) {
+        let period = if matches!(self.show, Show::Bar(_)) { DRAW_PERIOD } else { PLAIN_PERIOD };
+        if self.last_shown.elapsed() < period {
+            return;
+        }
+        self.last_shown = Instant::now();
+        match &self.show {
+            Show::Bar(bar) => bar.set_message(self.tally.figures()),
+            Show::Plain => {
+                let Tally { planned, .. } = self.tally;
+                self.printer.message(&format!("{}/{planned}  {}", self.tally.done(), self.tally.figures()));
+            }
+            Show::Nothing => {}
+        }
+    }
+}
+
+impl Reporter for Progress {
+    fn event(&mut self, event: &RunEvent<'_>) {
+        match event {
+            RunEvent::Preparing(stage) => self.preparing(*stage),
+            RunEvent::Started { run, planned, recorded, .. } => self.started(run, *planned, *recorded),
+            RunEvent::Progress { statistics, .. } => {
+                self.tally.statistics = *statistics;
+                self.refresh();
+            }
+            RunEvent::Sample(sample) => {
+                self.sample(sample);
+                self.refresh();
+            }
+            RunEvent::Notice(text) => self.warning(text),
+            RunEvent::Stopping => self.line("stopping: finished samples are being written"),
+            RunEvent::Ended => {
+                if let Show::Bar(bar) = &self.show {
+                    bar.finish_and_clear();
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        // An error before the end must not leave half a bar before its message.
+        if let Show::Bar(bar) = &self.show {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Tally {
+    fn new(planned: usize, recorded: usize, started: Instant) -> Self {
+        Tally {
+            planned,
+            recorded,
+            started,
+            finished: 0,
+            judged: 0,
+            correct: 0,
+            truncated: 0,
+            failed: 0,
+            statistics: Statistics::default(),
+        }
+    }
+
+    fn add(&mut self, sample: &Sample) {
+        self.finished += 1;
+        self.truncated += usize::from(sample.truncated());
+        match &sample.verdict {
+            Some(verdict) => {
+                self.judged += 1;
+                self.correct += usize::from(verdict.correct);
+            }
+            None => self.failed += 1,
+        }
+    }
+
+    fn done(&self) -> usize {
+        self.recorded + self.finished
+    }
+
+    /// Tokens and samples a second, time left, cache hits, accuracy, truncations.
+    fn figures(&self) -> String {
+        let seconds = self.started.elapsed().as_secs_f64().max(1e-3);
+        let statistics = &self.statistics;
+        let computed = statistics.prefilled_tokens as f64 / seconds;
+        let generated = statistics.decoded_tokens as f64 / seconds;
+        let rate = self.finished as f64 / seconds;
+        let left = self.planned.saturating_sub(self.done()) as f64;
+        // What matters most comes first: a narrow terminal cuts the end.
+        let mut parts = vec![if rate > 0.0 { format!("ETA {}", clock(left / rate)) } else { "ETA -".to_owned() }];
+        parts.push(format!("{rate:.2} samples/s"));
+        parts.push(format!("{generated:.0} tok/s out, {computed:.0} in"));
+        let prompt = statistics.cached_tokens + statistics.prefilled_tokens;
+        if prompt > 0 {
+            parts.push(format!("cache {:.0} %", 100.0 * statistics.cached_tokens as f64 / prompt as f64));
+        }
+        if self.judged > 0 {
+            parts.push(format!("right {:.1} %", 100.0 * self.correct as f64 / self.judged as f64));
+        }
+        parts.extend((self.truncated > 0).then(|| format!("cut {}", self.truncated)));
+        parts.extend((self.failed > 0).then(|| format!("failed {}", self.failed)));
+        parts.join(" | ")
+    }
+}
+
+/// `m:ss` or `h:mm:ss`.
+fn clock(seconds: f64) -> String {
+    let seconds = seconds.clamp(0.0, 1e9).round() as u64;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+fn spinner() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {msg}").expect("the template is constant and valid")
+}
+
+fn bar_style() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {elapsed} [{bar:16}] {pos}/{len}  {wide_msg}")
+        .expect("the template is constant and valid")
+        .progress_chars("=> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_say_what_is_known() {
+        let started = Instant::now() - Duration::from_secs(10);
+        let mut tally = Tally::new(100, 40, started);
+        assert!(tally.figures().contains("ETA -"));
+        tally.finished = 20;
+        tally.judged = 18;
+        tally.correct = 9;
+        tally.failed = 2;
+        tally.statistics = Statistics { prefilled_tokens: 500, cached_tokens: 1500, ..Statistics::default() };
+        let figures = tally.figures();
+        for part in ["2.00 samples/s", "ETA 0:20", "cache 75 %", "right 50.0 %", "failed 2"] {
+            assert!(figures.contains(part), "{figures}");
+        }
+        assert!(!figures.contains("cut"));
+    }
+
+    #[test]
+    fn clocks() {
+        assert_eq!(clock(59.6), "1:00");
+        assert_eq!(clock(3661.0), "1:01:01");
+        assert_eq!(clock(f64::INFINITY), "277777:46:40");
+    }
+}

@@ -1,0 +1,269 @@
+//! The forward pass of one step.
+
+use super::experts::{Routed, mixture};
+use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights};
+use crate::checkpoint::{BlockLayout as Join, DecoderConfig, Norm};
+use crate::engine::native::kernels::{
+    Angles, Attention, BlockPointer, Into, MatmulScratch, QueryToken, SharedMut, activate, attend, gate, layer_norm,
+    matmul, rms_norm, rms_norm_row, rotate, scale_and_cap,
+};
+use crate::engine::native::kv::{BLOCK, BlockLayout, KvStore};
+use crate::engine::native::team::Team;
+
+/// Tokens whose rotary embedding and cache writes one piece of work does.
+const TOKENS_PER_PIECE: usize = 8;
+
+/// The tokens of a step: any mix of prompt chunks and single decode tokens.
+#[derive(Default)]
+pub(crate) struct StepTokens {
+    /// Token ids.
+    pub(crate) ids: Vec<u32>,
+    /// Position and sequence of each.
+    pub(crate) places: Vec<QueryToken>,
+    /// For each sequence, the blocks that hold positions 0, 32, 64, ...
+    pub(crate) tables: Vec<Vec<usize>>,
+    /// For each sequence, whether it may grow beyond a long-rope model's original context.
+    pub(crate) long: Vec<bool>,
+    /// Rows whose logits are wanted, ascending.
+    pub(crate) outputs: Vec<usize>,
+}
+
+/// Buffers of the forward pass.
+#[derive(Default)]
+pub(crate) struct Forward {
+    scratch: MatmulScratch,
+    angles: Vec<Angles>,
+    x: Vec<f32>,
+    h: Vec<f32>,
+    branch: Vec<f32>,
+    qkv: Vec<f32>,
+    attended: Vec<f32>,
+    mlp: MlpBuffers,
+    routed: Routed,
+    hidden: Vec<f32>,
+    logits: Vec<f32>,
+}
+
+/// Buffers of a feed-forward block.
+#[derive(Default)]
+pub(crate) struct MlpBuffers {
+    up: Vec<f32>,
+    inner: Vec<f32>,
+}
+
+impl Forward {
+    /// Runs all layers over the step's tokens: writes their keys and values to the cache and keeps the normed hidden
+    /// states of the rows in `step.outputs` for [`logits`](Self::logits).
+    pub(crate) fn run(&mut self, team: &Team, c: &DecoderConfig, w: &Weights, kv: &mut KvStore, step: &StepTokens) {
+        let m = step.ids.len();
+        let hidden = c.hidden_size;
+        self.x.resize(m * hidden, 0.0);
+        self.h.resize(m * hidden, 0.0);
+        let x = SharedMut::new(&mut self.x);
+        team.run(m.div_ceil(TOKENS_PER_PIECE), &|piece| {
+            for row in piece * TOKENS_PER_PIECE..((piece + 1) * TOKENS_PER_PIECE).min(m) {
+                // SAFETY: rows are disjoint.
+                let target = unsafe { x.slice(row * hidden, hidden) };
+                w.embedding.row(step.ids[row] as usize, c.embedding_scale, target);
+            }
+        });
+        self.angles.resize_with(c.ropes.len(), Angles::default);
+        for (angles, rope) in self.angles.iter_mut().zip(&c.ropes) {
+            angles.compute(rope, step.places.iter().map(|t| (t.position, step.long[t.sequence as usize])));
+        }
+        let tables: Vec<Vec<BlockPointer>> =
+            step.tables.iter().map(|t| t.iter().map(|&b| BlockPointer(kv.pointer(b))).collect()).collect();
+        for (i, layer) in w.layers.iter().enumerate() {
+            self.layer(team, c, i, layer, kv.layout(), step, &tables);
+        }
+        self.hidden.resize(step.outputs.len() * hidden, 0.0);
+        for (target, &row) in self.hidden.chunks_exact_mut(hidden).zip(&step.outputs) {
+            target.copy_from_slice(&self.x[row * hidden..(row + 1) * hidden]);
+        }
+        self.h.resize(self.hidden.len(), 0.0);
+        norm(team, c, &w.final_norm, &self.hidden, &mut self.h);
+        std::mem::swap(&mut self.h, &mut self.hidden);
+    }
+
+    /// Logits `[rows, vocab]` of outputs `rows` (indices into `step.outputs` of the last [`run`](Self::run)).
+    pub(crate) fn logits(
+        &mut self,
+        team: &Team,
+        c: &DecoderConfig,
+        w: &Weights,
+        rows: std::ops::Range<usize>,
+    ) -> &mut [f32] {
+        self.logits.resize(rows.len() * c.vocab_size, 0.0);
+        let hidden = &self.hidden[rows.start * c.hidden_size..rows.end * c.hidden_size];
+        matmul(team, &mut self.scratch, hidden, w.head(), w.head_bias.as_deref(), Into::Overwrite, &mut self.logits);
+        scale_and_cap(team, &mut self.logits, c.final_softcap);
+        &mut self.logits
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a step, all needed")]
+    fn layer(
+        &mut self,
+        team: &Team,
+        c: &DecoderConfig,
+        index: usize,
+        w: &LayerWeights,
+        layout: BlockLayout,
+        step: &StepTokens,
+        tables: &[Vec<BlockPointer>],
+    ) {
+        let m = step.ids.len();
+        let spec = c.layers[index];
+        let (q_width, kv_width) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
+        let row = q_width + 2 * kv_width;
+        norm(team, c, &w.attention_norm, &self.x, &mut self.h);
+        self.qkv.resize(m * row, 0.0);
+        matmul(team, &mut self.scratch, &self.h, &w.qkv, w.qkv_bias.as_deref(), Into::Overwrite, &mut self.qkv);
+        place(team, c, w, &self.angles[spec.rope], layout, index, step, tables, &mut self.qkv);
+        self.attended.resize(m * q_width, 0.0);
+        let attention = Attention {
+            layout,
+            layer: index,
+            heads: c.num_heads,
+            scale: c.attention_scale,
+            softcap: c.attention_softcap,
+            window: spec.window,
+            tokens: &step.places,
+            tables,
+            queries: &self.qkv,
+            query_row: row,
+        };
+        attend(team, &attention, &mut self.attended);
+
+        let output_bias = w.output_bias.as_deref();
+        match c.block {
+            Join::PreNorm | Join::Parallel => {
+                matmul(team, &mut self.scratch, &self.attended, &w.output, output_bias, Into::Add, &mut self.x);
+                if let Some(n) = &w.mlp_norm {
+                    norm(team, c, n, &self.x, &mut self.h);
+                }
+                // Without a norm of its own (parallel layout) the block reads what attention read.
+                self.feed_forward(team, c, w, Into::Add);
+            }
+            Join::Sandwich => {
+                self.branch.resize(self.x.len(), 0.0);
+                let s = &mut self.scratch;
+                matmul(team, s, &self.attended, &w.output, output_bias, Into::Overwrite, &mut self.branch);
+                self.add_branch(team, c, w.post_attention_norm.as_ref());
+                if let Some(n) = &w.mlp_norm {
+                    norm(team, c, n, &self.x, &mut self.h);
+                }
+                self.feed_forward(team, c, w, Into::Overwrite);
+                self.add_branch(team, c, w.post_mlp_norm.as_ref());
+            }
+        }
+    }
+
+    /// `x += norm(branch)`
+    fn add_branch(&mut self, team: &Team, c: &DecoderConfig, w: Option<&NormWeights>) {
+        if let Some(w) = w {
+            norm(team, c, w, &self.branch, &mut self.h);
+            for (x, &h) in self.x.iter_mut().zip(&self.h) {
+                *x += h;
+            }
+        }
+    }
+
+    /// Feed-forward of `h`, added to `x` or written to `branch`.
+    fn feed_forward(&mut self, team: &Team, c: &DecoderConfig, w: &LayerWeights, into: Into) {
+        let target = match into {
+            Into::Add => &mut self.x,
+            Into::Overwrite => &mut self.branch,
+        };
+        match &w.feed_forward {
+            FeedForward::Dense(w) => self.mlp.run(team, c, &mut self.scratch, w, &self.h, into, target),
+            FeedForward::Experts { router, experts } => {
+                let e = c.experts.expect("a mixture's config names its experts");
+                mixture(team, c, e, router, experts, &mut self.scratch, &mut self.mlp, &mut self.routed, &self.h);
+                match into {
+                    Into::Add => target.iter_mut().zip(&self.routed.out).for_each(|(x, y)| *x += y),
+                    Into::Overwrite => target.copy_from_slice(&self.routed.out),
+                }
+            }
+        }
+    }
+}
+
+impl MlpBuffers {
+    /// `out (+)= down(act(gate(h)) * up(h))`, or without a gate.
+    #[expect(clippy::too_many_arguments, reason = "operands, weights and buffers of a block")]
+    pub(crate) fn run(
+        &mut self,
+        team: &Team,
+        c: &DecoderConfig,
+        scratch: &mut MatmulScratch,
+        w: &MlpWeights,
+        h: &[f32],
+        into: Into,
+        out: &mut [f32],
+    ) {
+        let m = h.len() / c.hidden_size;
+        self.up.resize(m * w.gate_up.n(), 0.0);
+        self.inner.resize(m * w.down.k(), 0.0);
+        matmul(team, scratch, h, &w.gate_up, w.gate_up_bias.as_deref(), Into::Overwrite, &mut self.up);
+        if c.gated {
+            gate(team, c.activation, &self.up, c.intermediate_size, &mut self.inner);
+        } else {
+            activate(team, c.activation, &self.up, &mut self.inner);
+        }
+        matmul(team, scratch, &self.inner, &w.down, w.down_bias.as_deref(), into, out);
+    }
+}
+
+fn norm(team: &Team, c: &DecoderConfig, w: &NormWeights, x: &[f32], y: &mut [f32]) {
+    match c.norm {
+        Norm::Rms { eps } => rms_norm(team, x, &w.scale, eps, y),
+        Norm::Layer { eps } => layer_norm(team, x, &w.scale, &w.offset, eps, y),
+    }
+}
+
+/// Norms and rotates queries and keys in place, and writes keys and values to the cache.
+#[expect(clippy::too_many_arguments, reason = "the parts of a step, all needed")]
+fn place(
+    team: &Team,
+    c: &DecoderConfig,
+    w: &LayerWeights,
+    angles: &Angles,
+    layout: BlockLayout,
+    layer: usize,
+    step: &StepTokens,
+    tables: &[Vec<BlockPointer>],
+    qkv: &mut [f32],
+) {
+    let d = c.head_dim;
+    let (q_width, kv_width) = (c.num_heads * d, c.num_kv_heads * d);
+    let row = q_width + 2 * kv_width;
+    let m = step.ids.len();
+    let eps = match c.norm {
+        Norm::Rms { eps } | Norm::Layer { eps } => eps,
+    };
+    let all = SharedMut::new(qkv);
+    team.run(m.div_ceil(TOKENS_PER_PIECE), &|piece| {
+        for t in piece * TOKENS_PER_PIECE..((piece + 1) * TOKENS_PER_PIECE).min(m) {
+            let token = step.places[t];
+            let (cosines, sines) = angles.of(t);
+            // SAFETY: rows are disjoint.
+            let (qk, values) = unsafe { all.slice(t * row, row) }.split_at_mut(q_width + kv_width);
+            for (head, x) in qk.chunks_exact_mut(d).enumerate() {
+                let scale = if head < c.num_heads { &w.query_norm } else { &w.key_norm };
+                if let Some(scale) = scale {
+                    rms_norm_row(team, x, scale, eps);
+                }
+                rotate(team, x, cosines, sines);
+            }
+            let position = token.position as usize;
+            let block = tables[token.sequence as usize][position / BLOCK].0.cast_mut();
+            for head in 0..c.num_kv_heads {
+                let key = &qk[q_width + head * d..q_width + (head + 1) * d];
+                let value = &values[head * d..(head + 1) * d];
+                // SAFETY: the KV store handed the pointer out for this step; every (block, position) is written by the
+                // one token that lives there, and nothing reads the block until all pieces are done.
+                unsafe { layout.write(block, layer, head, position % BLOCK, key, value) };
+            }
+        }
+    });
+}

@@ -1,0 +1,100 @@
+//! A request in flight, apart from its place in the schedule.
+
+use std::time::Instant;
+
+use super::stop::StopWatch;
+use crate::checkpoint::TextStream;
+use crate::engine::{Completion, FinishReason, Request, Timings, TokenLogprobs};
+
+/// What the engine keeps of a request until it ends.
+pub(crate) struct Flight {
+    pub(crate) request: Request,
+    pub(crate) prompt: Vec<u32>,
+    pub(crate) ids: Vec<u32>,
+    stream: TextStream,
+    watch: StopWatch,
+    logprobs: Vec<TokenLogprobs>,
+    pub(crate) prompt_logprobs: Vec<f32>,
+    hashes: Vec<u64>,
+    submitted: Instant,
+    scheduled: Option<Instant>,
+    first_token: Option<Instant>,
+    last_token: Option<Instant>,
+}
+
+impl Flight {
+    pub(crate) fn new(request: Request, prompt: Vec<u32>, stream: TextStream) -> Flight {
+        Flight {
+            watch: StopWatch::new(request.stop_strings.clone()),
+            prompt,
+            ids: vec![],
+            stream,
+            logprobs: vec![],
+            prompt_logprobs: vec![],
+            hashes: vec![],
+            submitted: Instant::now(),
+            scheduled: None,
+            first_token: None,
+            last_token: None,
+            request,
+        }
+    }
+
+    /// Notes that tokens of it are computed from `now` on.
+    pub(crate) fn schedule(&mut self, now: Instant) {
+        self.scheduled.get_or_insert(now);
+    }
+
+    /// Takes a generated token; an answer ends the request.
+    pub(crate) fn push(
+        &mut self,
+        token: u32,
+        logprobs: Option<TokenLogprobs>,
+        hash: Option<u64>,
+        now: Instant,
+    ) -> Option<FinishReason> {
+        self.first_token.get_or_insert(now);
+        self.last_token = Some(now);
+        self.ids.push(token);
+        self.logprobs.extend(logprobs);
+        self.hashes.extend(hash);
+        if self.request.stop_ids.contains(&token) {
+            // The stop id is no text, whatever the tokenizer would print for it.
+            Some(FinishReason::Eos)
+        } else if self.watch.push(self.stream.push(token)) {
+            Some(FinishReason::StopString)
+        } else if self.ids.len() >= self.request.max_tokens {
+            Some(FinishReason::Length)
+        } else {
+            None
+        }
+    }
+
+    /// Ends it.
+    pub(crate) fn finish(mut self, finish: FinishReason, cached_tokens: usize) -> Completion {
+        let mut finish = finish;
+        if finish != FinishReason::StopString && self.watch.push(self.stream.finish()) {
+            finish = FinishReason::StopString;
+        }
+        let scheduled = self.scheduled.unwrap_or(self.submitted);
+        let first = self.first_token.unwrap_or(scheduled);
+        let timings = Timings {
+            queued_s: (scheduled - self.submitted).as_secs_f64(),
+            prefill_s: (first - scheduled).as_secs_f64(),
+            decode_s: self.last_token.map_or(0.0, |t| (t - first).as_secs_f64()),
+        };
+        let wants = self.request.logprobs;
+        Completion {
+            id: self.request.id,
+            ids: self.ids,
+            text: self.watch.into_text(),
+            finish,
+            prompt_tokens: self.prompt.len(),
+            cached_tokens,
+            logprobs: (wants.top > 0).then_some(self.logprobs),
+            prompt_logprobs: wants.prompt.then_some(self.prompt_logprobs),
+            logits_hashes: (!self.hashes.is_empty()).then_some(self.hashes),
+            timings,
+        }
+    }
+}

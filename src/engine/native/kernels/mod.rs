@@ -1,0 +1,25 @@
+//! The arithmetic of a step: matrix products, attention, norms, activations, rotary embedding.
+//!
+//! Every output is computed by one fixed chain of operations that depends on its own row only, so a row's bits are the
+//! same in any batch, on any number of threads and on every instruction set.
+
+mod attention;
+mod elementwise;
+mod lanes;
+mod math;
+mod matmul;
+mod norm;
+mod rotary;
+mod shared;
+mod tile;
+
+#[cfg(test)]
+mod testing;
+
+pub(crate) use attention::{Attention, BlockPointer, MAX_HEAD_DIM, QueryToken, attend};
+pub(crate) use elementwise::{activate, gate, scale_and_cap};
+pub(crate) use lanes::Isa;
+pub(crate) use matmul::{Into, MatmulScratch, PackedMatrix, matmul};
+pub(crate) use norm::{layer_norm, rms_norm, rms_norm_row};
+pub(crate) use rotary::{Angles, rotate};
+pub(crate) use shared::SharedMut;

@@ -1,0 +1,116 @@
+//! Rotary position embedding.
+
+use super::lanes::{Lanes, for_each_isa};
+use crate::checkpoint::{Rope, RopeScaling};
+use crate::engine::native::team::Team;
+
+/// Cosines and sines of one rotary embedding for the tokens of a step.
+#[derive(Default)]
+pub(crate) struct Angles {
+    half: usize,
+    cosines: Vec<f32>,
+    sines: Vec<f32>,
+}
+
+impl Angles {
+    /// Computes the angles for tokens given as (position, whether the request may exceed the original context).
+    ///
+    /// Like the reference implementation, frequency and angle are rounded to f32 before the cosine is taken: models
+    /// were trained with those.
+    pub(crate) fn compute(&mut self, rope: &Rope, tokens: impl Iterator<Item = (u32, bool)>) {
+        self.half = rope.dims / 2;
+        self.cosines.clear();
+        self.sines.clear();
+        let (short, long) = (frequencies(rope, false), frequencies(rope, true));
+        let factor = match &rope.scaling {
+            RopeScaling::LongRope { attention_factor, .. } => *attention_factor as f32,
+            _ => 1.0,
+        };
+        for (position, is_long) in tokens {
+            for &f in if is_long { &long } else { &short } {
+                let angle = f64::from(f * position as f32);
+                self.cosines.push(libm::cos(angle) as f32 * factor);
+                self.sines.push(libm::sin(angle) as f32 * factor);
+            }
+        }
+    }
+
+    /// Cosines and sines of token `row`.
+    pub(crate) fn of(&self, row: usize) -> (&[f32], &[f32]) {
+        let range = row * self.half..(row + 1) * self.half;
+        (&self.cosines[range.clone()], &self.sines[range])
+    }
+}
+
+/// The embedding's frequencies in radians a position, scaling applied.
+fn frequencies(rope: &Rope, is_long: bool) -> Vec<f32> {
+    let base = |i: usize| (1.0 / libm::pow(rope.theta, 2.0 * i as f64 / rope.dims as f64)) as f32;
+    (0..rope.dims / 2)
+        .map(|i| match &rope.scaling {
+            RopeScaling::None => base(i),
+            RopeScaling::Linear { factor } => base(i) / *factor as f32,
+            RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_max_positions } => {
+                let f = f64::from(base(i));
+                let wavelength = 2.0 * std::f64::consts::PI / f;
+                let original = *original_max_positions as f64;
+                if wavelength < original / high_freq_factor {
+                    f as f32
+                } else if wavelength > original / low_freq_factor {
+                    (f / factor) as f32
+                } else {
+                    let smooth = (original / wavelength - low_freq_factor) / (high_freq_factor - low_freq_factor);
+                    ((1.0 - smooth) * f / factor + smooth * f) as f32
+                }
+            }
+            RopeScaling::LongRope { short, long, .. } => {
+                let divisor = if is_long { long[i] } else { short[i] };
+                (1.0 / (divisor * libm::pow(rope.theta, 2.0 * i as f64 / rope.dims as f64))) as f32
+            }
+            RopeScaling::Divisors(divisors) => base(i) / divisors[i] as f32,
+        })
+        .collect()
+}
+
+/// Rotates the leading `2 * cosines.len()` dimensions of one head in place; dimension i is paired with i + half.
+pub(crate) fn rotate(team: &Team, head: &mut [f32], cosines: &[f32], sines: &[f32]) {
+    assert!(head.len() >= 2 * cosines.len() && sines.len() == cosines.len(), "angles wider than the head");
+    // SAFETY: the team's instruction set was detected; the lengths were checked.
+    unsafe { rotate_on(team.isa(), head, cosines, sines) }
+}
+
+#[inline(always)]
+unsafe fn rotate_body<L: Lanes>(head: &mut [f32], cosines: &[f32], sines: &[f32]) {
+    let (left, right) = head.split_at_mut(cosines.len());
+    for (((a, b), &c), &s) in left.iter_mut().zip(right).zip(cosines).zip(sines) {
+        let (x, y) = (*a, *b);
+        *a = x * c - y * s;
+        *b = y * c + x * s;
+    }
+}
+
+for_each_isa! { fn rotate_on(head: &mut [f32], cosines: &[f32], sines: &[f32]) => rotate_body }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rotation_keeps_the_length_and_leaves_other_dimensions_alone() {
+        let rope = Rope { theta: 10_000.0, dims: 4, scaling: RopeScaling::None };
+        let mut angles = Angles::default();
+        angles.compute(&rope, [(0, false), (3, false)].into_iter());
+        let team = Team::new(1);
+        let start = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let mut head = start;
+        let (c, s) = angles.of(0);
+        rotate(&team, &mut head, c, s);
+        assert_eq!(head, start);
+        let (c, s) = angles.of(1);
+        rotate(&team, &mut head, c, s);
+        assert_eq!(head[4..], start[4..]);
+        let expected = 3f32.cos() - 3.0 * 3f32.sin();
+        assert!((head[0] - expected).abs() < 1e-6, "{head:?}");
+        let norm = |v: &[f32]| v[..4].iter().map(|x| x * x).sum::<f32>();
+        assert!((norm(&head) - norm(&start)).abs() < 1e-4);
+    }
+}

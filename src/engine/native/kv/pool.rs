@@ -1,0 +1,53 @@
+//! Which blocks are free, and how many users the others have.
+
+/// Reference counts of the blocks `0..total`.
+#[derive(Debug)]
+pub(crate) struct BlockPool {
+    references: Vec<u32>,
+    free: Vec<usize>,
+}
+
+impl BlockPool {
+    /// A pool with all blocks free; low numbers are handed out first.
+    pub(crate) fn new(total: usize) -> BlockPool {
+        BlockPool { references: vec![0; total], free: (0..total).rev().collect() }
+    }
+
+    /// Blocks in all.
+    pub(crate) fn total(&self) -> usize {
+        self.references.len()
+    }
+
+    /// Blocks without a user.
+    pub(crate) fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Users of a block.
+    pub(crate) fn references(&self, block: usize) -> u32 {
+        self.references[block]
+    }
+
+    /// Takes a free block, with one user.
+    pub(crate) fn take(&mut self) -> Option<usize> {
+        let block = self.free.pop()?;
+        debug_assert_eq!(self.references[block], 0, "block {block} is free and in use");
+        self.references[block] = 1;
+        Some(block)
+    }
+
+    /// Adds a user to a block in use.
+    pub(crate) fn share(&mut self, block: usize) {
+        assert!(self.references[block] > 0, "block {block} is shared but free");
+        self.references[block] += 1;
+    }
+
+    /// Takes a user away; the block is free without one.
+    pub(crate) fn release(&mut self, block: usize) {
+        assert!(self.references[block] > 0, "block {block} is released twice");
+        self.references[block] -= 1;
+        if self.references[block] == 0 {
+            self.free.push(block);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The engine of this project: continuous batching over a paged KV cache with shared prefixes.
+//!
+//! `scheduler` decides which tokens a step computes, `decoder` computes them with `kernels`, `kv` holds keys and
+//! values, `sampler` and `stop` turn logits into text, and `engine` ties them together behind the trait.
+
+mod decoder;
+mod engine;
+mod flight;
+mod kernels;
+mod kv;
+mod options;
+mod prefix_wait;
+mod sampler;
+mod scheduler;
+mod stop;
+mod team;
+
+pub use decoder::LoadError;
+pub use engine::Native;
+pub use options::Options;

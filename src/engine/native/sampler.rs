@@ -1,0 +1,226 @@
+//! Choosing the next token from logits.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::engine::{Sampling, SamplingKey, TokenLogprobs};
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Choice {
+    pub(crate) token: u32,
+    pub(crate) logprobs: Option<TokenLogprobs>,
+}
+
+/// Chooses token number `step` of a request, or None if a logit is not a number.
+///
+/// The random number depends on the key and the step only, so a text never depends on what else was in flight.
+/// `seen` are prompt and generated tokens, for the repetition penalty; `top` asks for log-probabilities.
+pub(crate) fn choose(
+    logits: &[f32],
+    seen: &[u32],
+    sampling: &Sampling,
+    key: SamplingKey,
+    step: u64,
+    top: usize,
+) -> Option<Choice> {
+    let best = argmax(logits)?;
+    let token = if sampling.repetition_penalty == 1.0 {
+        pick(logits, best, sampling, key, step)
+    } else {
+        let mut penalised = logits.to_vec();
+        let mut seen = seen.to_vec();
+        seen.sort_unstable();
+        seen.dedup();
+        for id in seen {
+            let l = &mut penalised[id as usize];
+            *l = if *l < 0.0 { *l * sampling.repetition_penalty } else { *l / sampling.repetition_penalty };
+        }
+        let best = argmax(&penalised)?;
+        pick(&penalised, best, sampling, key, step)
+    };
+    let logprobs = (top > 0).then(|| {
+        let normaliser = log_sum_exp(logits, logits[best as usize]);
+        let of = |id: u32| (f64::from(logits[id as usize]) - normaliser) as f32;
+        TokenLogprobs { chosen: of(token), top: largest(logits, top).into_iter().map(|id| (id, of(id))).collect() }
+    });
+    Some(Choice { token, logprobs })
+}
+
+/// Log-probability of `token`, or None if a logit is not a number.
+pub(crate) fn logprob(logits: &[f32], token: u32) -> Option<f32> {
+    let best = argmax(logits)?;
+    Some((f64::from(logits[token as usize]) - log_sum_exp(logits, logits[best as usize])) as f32)
+}
+
+/// The largest logit's id, the smallest one on ties; None if a logit is not a number or infinite upwards.
+fn argmax(logits: &[f32]) -> Option<u32> {
+    let mut top = f32::NEG_INFINITY;
+    let mut sound = true;
+    for &l in logits {
+        // Not `l < INFINITY`, so that NaN counts as unsound.
+        sound &= l < f32::INFINITY;
+        top = if l > top { l } else { top };
+    }
+    if !sound {
+        return None;
+    }
+    logits.iter().position(|&l| l == top).map(|i| i as u32)
+}
+
+fn log_sum_exp(logits: &[f32], top: f32) -> f64 {
+    let top = f64::from(top);
+    top + libm::log(logits.iter().map(|&l| libm::exp(f64::from(l) - top)).sum())
+}
+
+/// Ids of the `n` largest logits, best first, smaller ids first on ties.
+fn largest(logits: &[f32], n: usize) -> Vec<u32> {
+    let better = |a: &u32, b: &u32| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b));
+    let mut ids: Vec<u32> = (0..logits.len() as u32).collect();
+    let n = n.min(ids.len());
+    if n < ids.len() && n > 0 {
+        ids.select_nth_unstable_by(n - 1, better);
+    }
+    ids.truncate(n);
+    ids.sort_unstable_by(better);
+    ids
+}
+
+fn pick(logits: &[f32], best: u32, sampling: &Sampling, key: SamplingKey, step: u64) -> u32 {
+    if sampling.is_greedy() || sampling.top_k == 1 {
+        return best;
+    }
+    let candidates = filter(logits, best, sampling);
+    let total: f64 = candidates.iter().map(|c| c.1).sum();
+    let mut target = uniform(key, step) * total;
+    for &(id, weight) in &candidates {
+        target -= weight;
+        if target < 0.0 {
+            return id;
+        }
+    }
+    // Rounding can leave a sliver beyond the last candidate.
+    candidates.last().map_or(best, |c| c.0)
+}
+
+/// Tokens that may be drawn with their unnormalised probabilities. The order is fixed: ascending ids, or descending
+/// probability once a filter had to sort.
+fn filter(logits: &[f32], best: u32, sampling: &Sampling) -> Vec<(u32, f64)> {
+    let temperature = f64::from(sampling.temperature);
+    let top = f64::from(logits[best as usize]);
+    let weigh = |id: u32| (id, libm::exp((f64::from(logits[id as usize]) - top) / temperature));
+    let mut candidates: Vec<(u32, f64)> = if sampling.top_k > 0 && sampling.top_k < logits.len() {
+        // Like the reference implementation: everything at least as large as the k-th largest stays.
+        let kept = largest(logits, sampling.top_k);
+        let bound = kept.last().map_or(f32::NEG_INFINITY, |&id| logits[id as usize]);
+        (0..logits.len() as u32).filter(|&id| logits[id as usize] >= bound).map(weigh).collect()
+    } else {
+        (0..logits.len() as u32).map(weigh).collect()
+    };
+    if sampling.top_p < 1.0 {
+        candidates.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let goal = f64::from(sampling.top_p) * candidates.iter().map(|c| c.1).sum::<f64>();
+        let mut sum = 0.0;
+        let needed = candidates.iter().position(|c| {
+            sum += c.1;
+            sum >= goal
+        });
+        candidates.truncate(needed.map_or(candidates.len(), |i| i + 1));
+    }
+    if sampling.min_p > 0.0 {
+        // The most probable candidate weighs 1.
+        candidates.retain(|c| c.1 >= f64::from(sampling.min_p));
+    }
+    candidates
+}
+
+/// Number `step` of a key's sequence, in 0..1.
+fn uniform(key: SamplingKey, step: u64) -> f64 {
+    let mut rng = ChaCha8Rng::from_seed(key.0);
+    rng.set_word_pos(2 * u128::from(step));
+    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: SamplingKey = SamplingKey([7; 32]);
+
+    fn sampled(temperature: f32) -> Sampling {
+        Sampling { temperature, ..Sampling::GREEDY }
+    }
+
+    fn token(logits: &[f32], s: &Sampling, step: u64) -> u32 {
+        choose(logits, &[], s, KEY, step, 0).unwrap().token
+    }
+
+    #[test]
+    fn greedy_takes_the_first_of_the_largest() {
+        assert_eq!(token(&[1.0, 3.0, 3.0, f32::NEG_INFINITY], &Sampling::GREEDY, 0), 1);
+    }
+
+    #[test]
+    fn logits_that_are_not_numbers_are_refused() {
+        for bad in [f32::NAN, f32::INFINITY] {
+            assert_eq!(choose(&[0.0, bad, 1.0], &[], &Sampling::GREEDY, KEY, 0, 0), None);
+        }
+        assert_eq!(choose(&[f32::NAN; 3], &[], &sampled(1.0), KEY, 0, 3), None);
+    }
+
+    #[test]
+    fn draws_follow_the_distribution_and_repeat_exactly() {
+        let logits = [0.0f32, 1.0, 2.0, -1.0];
+        let weights: Vec<f64> = logits.iter().map(|&l| f64::from(l / 0.8).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        let mut counts = [0f64; 4];
+        for step in 0..20_000 {
+            let t = token(&logits, &sampled(0.8), step);
+            assert_eq!(t, token(&logits, &sampled(0.8), step));
+            counts[t as usize] += 1.0;
+        }
+        let chi2: f64 = (0..4)
+            .map(|i| {
+                let e = 20_000.0 * weights[i] / total;
+                (counts[i] - e).powi(2) / e
+            })
+            .sum();
+        assert!(chi2 < 16.3, "chi-squared {chi2} with 3 degrees of freedom, {counts:?}");
+    }
+
+    #[test]
+    fn filters_keep_what_the_reference_implementation_keeps() {
+        let logits: Vec<f32> = [0.5f64, 0.25, 0.15, 0.1].iter().map(|p| p.ln() as f32).collect();
+        let kept = |s: Sampling| {
+            let mut ids: Vec<u32> = filter(&logits, 0, &s).iter().map(|c| c.0).collect();
+            ids.sort_unstable();
+            ids
+        };
+        let one = sampled(1.0);
+        assert_eq!(kept(one.clone()), [0, 1, 2, 3]);
+        assert_eq!(kept(Sampling { top_k: 2, ..one.clone() }), [0, 1]);
+        assert_eq!(kept(Sampling { top_p: 0.7, ..one.clone() }), [0, 1]);
+        assert_eq!(kept(Sampling { top_p: 0.8, ..one.clone() }), [0, 1, 2]);
+        assert_eq!(kept(Sampling { top_p: 0.01, ..one.clone() }), [0]);
+        assert_eq!(kept(Sampling { min_p: 0.4, ..one.clone() }), [0, 1]);
+        assert_eq!(kept(Sampling { min_p: 0.25, top_k: 3, ..one }), [0, 1, 2]);
+        let tied = [1.0f32, 2.0, 2.0, 2.0];
+        assert_eq!(filter(&tied, 1, &Sampling { top_k: 2, ..sampled(1.0) }).len(), 3);
+    }
+
+    #[test]
+    fn a_penalty_divides_positive_and_multiplies_negative_logits_once() {
+        let s = Sampling { repetition_penalty: 2.0, ..Sampling::GREEDY };
+        assert_eq!(choose(&[3.0, 2.0, 1.0], &[0, 0, 0], &s, KEY, 0, 0).unwrap().token, 1);
+        assert_eq!(choose(&[-1.0, -1.5, -4.0], &[0], &s, KEY, 0, 0).unwrap().token, 1);
+    }
+
+    #[test]
+    fn log_probabilities_are_of_the_whole_distribution() {
+        let logits: Vec<f32> = [0.7f64, 0.1, 0.2].iter().map(|p| p.ln() as f32 + 3.0).collect();
+        let c = choose(&logits, &[], &sampled(0.1), KEY, 0, 2).unwrap().logprobs.unwrap();
+        assert!((c.top[0].1 - 0.7f32.ln()).abs() < 1e-6 && (c.top[1].1 - 0.2f32.ln()).abs() < 1e-6);
+        assert_eq!((c.top[0].0, c.top[1].0), (0, 2));
+        assert!((logprob(&logits, 1).unwrap() - 0.1f32.ln()).abs() < 1e-6);
+    }
+}

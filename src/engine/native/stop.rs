@@ -1,0 +1,66 @@
+//! Stop strings, found exactly, also across token borders.
+
+/// The text of a completion as it grows, watched for stop strings.
+#[derive(Debug, Default)]
+pub(crate) struct StopWatch {
+    stops: Vec<String>,
+    longest: usize,
+    text: String,
+}
+
+impl StopWatch {
+    /// Watches for the first occurrence of any of `stops` (empty ones are ignored).
+    pub(crate) fn new(stops: Vec<String>) -> StopWatch {
+        let stops: Vec<String> = stops.into_iter().filter(|s| !s.is_empty()).collect();
+        let longest = stops.iter().map(String::len).max().unwrap_or(0);
+        StopWatch { stops, longest, text: String::new() }
+    }
+
+    /// Appends text; true if a stop string is now complete. The text then ends before it.
+    pub(crate) fn push(&mut self, piece: &str) -> bool {
+        if piece.is_empty() {
+            return false;
+        }
+        // A stop string that ends in the new piece begins at most its length before it.
+        let mut from = self.text.len().saturating_sub(self.longest);
+        while !self.text.is_char_boundary(from) {
+            from -= 1;
+        }
+        self.text.push_str(piece);
+        let first = self.stops.iter().filter_map(|s| self.text[from..].find(s.as_str())).min();
+        if let Some(at) = first {
+            self.text.truncate(from + at);
+        }
+        first.is_some()
+    }
+
+    /// The text.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(stops: &[&str], pieces: &[&str]) -> (usize, String) {
+        let mut watch = StopWatch::new(stops.iter().map(|s| s.to_string()).collect());
+        for (i, piece) in pieces.iter().enumerate() {
+            if watch.push(piece) {
+                return (i, watch.into_text());
+            }
+        }
+        (pieces.len(), watch.into_text())
+    }
+
+    #[test]
+    fn stops_are_found_within_and_across_pieces() {
+        assert_eq!(run(&["\n\n"], &["12", "\n", "\nQ"]), (2, "12".into()));
+        assert_eq!(run(&["Q:", "\n\n"], &["a\n\nQ:", "b"]), (0, "a".into()));
+        assert_eq!(run(&["</s>"], &["<", "/", "s", "x", "</s", ">"]), (5, "</sx".into()));
+        assert_eq!(run(&["é!"], &["é", "é", "!"]), (2, "é".into()));
+        assert_eq!(run(&[""], &["a", ""]), (2, "a".into()));
+        assert_eq!(run(&["aa"], &["ba", "b", "a", "a"]), (3, "bab".into()));
+    }
+}

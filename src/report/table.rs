@@ -1,0 +1,133 @@
+//! Tables of aligned text.
+
+/// Side to which a column is aligned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    Left,
+    Right,
+}
+
+/// A table.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Clone)]
+enum Row {
+    Cells(Vec<String>),
+    Rule,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new(columns: impl IntoIterator<Item = (String, Align)>) -> Self {
+        Table { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row; missing cells are empty.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(Row::Cells(cells));
+    }
+
+    /// Adds a line across.
+    pub fn rule(&mut self) {
+        self.rows.push(Row::Rule);
+    }
+
+    /// The text, every line with its end. Columns are separated by two spaces; lines have no trailing space.
+    pub fn render(&self) -> String {
+        let mut widths: Vec<usize> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(place, (name, _))| {
+                let cells = self.rows.iter().filter_map(|row| match row {
+                    Row::Cells(cells) => cells.get(place),
+                    Row::Rule => None,
+                });
+                name.split_whitespace().map(width).chain(cells.map(|cell| width(cell))).max().unwrap_or(0)
+            })
+            .collect();
+        // The first column names the row; its heading never wraps.
+        if let (Some(first), Some((name, _))) = (widths.first_mut(), self.columns.first()) {
+            *first = (*first).max(width(name));
+        }
+        let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
+        let headings: Vec<Vec<String>> =
+            self.columns.iter().zip(&widths).map(|((name, _), &widest)| wrap(name, widest)).collect();
+        let height = headings.iter().map(Vec::len).max().unwrap_or(0);
+        let mut text = String::new();
+        for level in 0..height {
+            // Headings of fewer lines stand at the bottom, next to their cells.
+            let part = |lines: &Vec<String>| (level + lines.len()).checked_sub(height).map(|at| lines[at].clone());
+            let cells: Vec<String> = headings.iter().map(|lines| part(lines).unwrap_or_default()).collect();
+            text.push_str(&self.line(&cells, &widths));
+        }
+        text.push_str(&rule);
+        text.push('\n');
+        for row in &self.rows {
+            match row {
+                Row::Cells(cells) => text.push_str(&self.line(cells, &widths)),
+                Row::Rule => {
+                    text.push_str(&rule);
+                    text.push('\n');
+                }
+            }
+        }
+        text
+    }
+
+    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+        let mut line = String::new();
+        for ((cell, &widest), (_, align)) in cells.iter().zip(widths).zip(&self.columns) {
+            let blank = " ".repeat(widest.saturating_sub(width(cell)));
+            match align {
+                Align::Left => line.extend([cell, blank.as_str(), "  "]),
+                Align::Right => line.extend([blank.as_str(), cell, "  "]),
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        line
+    }
+}
+
+/// Lines of at most `widest` columns, broken between words.
+fn wrap(text: &str, widest: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= widest => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Columns a text takes, for the characters these tables contain.
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_lines_end_clean() {
+        let mut table =
+            Table::new([("task".into(), Align::Left), ("n".into(), Align::Right), ("x".into(), Align::Left)]);
+        table.row(vec!["add".into(), "5".into(), "a – b".into()]);
+        table.rule();
+        table.row(vec!["all".into(), "1000".into()]);
+        assert_eq!(
+            table.render(),
+            "task     n  x\n-----------------\nadd      5  a – b\n-----------------\nall   1000\n"
+        );
+    }
+}

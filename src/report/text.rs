@@ -1,0 +1,320 @@
+//! A run's results as text for a terminal.
+use std::fmt::Write;
+
+use super::{Align, Document, Table};
+use crate::engine::Sampling;
+use crate::run::Status;
+use crate::suite::{Interval, SummaryRow};
+
+/// The final screen of a run. Lines of prose are wrapped at `width` columns; tables are as wide as they must be.
+pub fn render(document: &Document, width: usize) -> String {
+    let mut text = heading(document);
+    text.push('\n');
+    let (table, about) = results(&document.summary.rows, width);
+    text.push_str(&table);
+    let mut remarks: Vec<String> = Vec::new();
+    if document.summary.rows.iter().any(|row| !row.values.is_empty()) {
+        remarks.push("Accuracies are in per cent, with 95 % intervals in brackets.".to_owned());
+    }
+    remarks.extend(about);
+    remarks.extend(document.summary.notes.iter().cloned());
+    remarks.extend(warnings(document));
+    text.push('\n');
+    for remark in &remarks {
+        text.push_str(&wrap(remark, width, "* "));
+    }
+    text.push('\n');
+    text.push_str(&wrap(&speed(document), width, ""));
+    writeln!(text, "Results: {}", document.folder).expect("writing to a String cannot fail");
+    text
+}
+
+/// What was run: two lines.
+fn heading(document: &Document) -> String {
+    let manifest = &document.manifest;
+    let settings = &manifest.settings;
+    let generation = &settings.generation;
+    let dtype = manifest.engine.as_ref().map_or_else(String::new, |engine| format!(", {}", engine.card.weights_dtype));
+    let status = match manifest.status {
+        Status::Finished => String::new(),
+        Status::Running | Status::Interrupted => {
+            format!(" (unfinished: {} of {})", document.totals.recorded, document.totals.planned)
+        }
+    };
+    format!(
+        "{} {} on {} ({}{dtype}){status}\n{} prompts, {}, {} item{} x {} sample{}\n",
+        settings.suite,
+        settings.suite_version,
+        manifest.model.name,
+        manifest.model.architecture,
+        settings.prompt_mode,
+        sampling(&generation.sampling),
+        document.totals.planned / (settings.samples.max(1) as usize),
+        plural(document.totals.planned / (settings.samples.max(1) as usize)),
+        settings.samples,
+        plural(settings.samples as usize),
+    )
+}
+
+/// Sampling settings in words; those that change nothing are left out.
+pub(crate) fn sampling(sampling: &Sampling) -> String {
+    let mut words = if sampling.is_greedy() {
+        vec!["greedy".to_owned()]
+    } else {
+        let mut words = vec![format!("temperature {}", sampling.temperature)];
+        words.extend((sampling.top_k > 0).then(|| format!("top-k {}", sampling.top_k)));
+        words.extend((sampling.top_p < 1.0).then(|| format!("top-p {}", sampling.top_p)));
+        words.extend((sampling.min_p > 0.0).then(|| format!("min-p {}", sampling.min_p)));
+        words
+    };
+    let penalty = sampling.repetition_penalty;
+    words.extend((penalty != 1.0).then(|| format!("repetition penalty {penalty}")));
+    words.join(" ")
+}
+
+/// The table: a row a task, the last one (all) below a line. Columns that say nothing (all zero, or equal to an earlier
+/// one) are left out, and of the rest as many are shown as fit; the remarks beside it say what is not shown.
+fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
+    let mut columns = vec![
+        Column {
+            name: "task".to_owned(),
+            align: Align::Left,
+            accuracy: false,
+            cells: rows.iter().map(|row| row.name.clone()).collect(),
+        },
+        Column {
+            name: "n".to_owned(),
+            align: Align::Right,
+            accuracy: false,
+            cells: rows.iter().map(|row| row.n.to_string()).collect(),
+        },
+    ];
+    let always = columns.len() + 1;
+    for name in names(rows.iter().map(|row| row.values.iter().map(|(name, _)| name))) {
+        let value =
+            |row: &SummaryRow| row.values.iter().find(|(other, _)| *other == name).map(|(_, value)| percent(value));
+        let cells = rows.iter().map(|row| value(row).unwrap_or_default()).collect();
+        columns.push(Column { name, align: Align::Right, accuracy: true, cells });
+    }
+    for name in names(rows.iter().map(|row| row.numbers.iter().map(|(name, _)| name))) {
+        let number = |row: &SummaryRow| row.numbers.iter().find(|(other, _)| *other == name).map(|&(_, number)| number);
+        if rows.iter().all(|row| number(row).is_none_or(|number| number == 0.0)) {
+            continue;
+        }
+        let cells = rows.iter().map(|row| number(row).map_or_else(String::new, plain)).collect();
+        columns.push(Column { name, align: Align::Right, accuracy: false, cells });
+    }
+    let mut shown: Vec<Column> = Vec::new();
+    let mut left_out = Vec::new();
+    let mut repeats: Vec<String> = Vec::new();
+    let mut taken = 0;
+    for column in columns {
+        if let Some(earlier) = shown.iter().find(|earlier| earlier.cells == column.cells) {
+            // An accuracy that equals another one is a finding; of the numbers it is a coincidence.
+            if column.accuracy {
+                repeats.push(format!("{} = {}", column.name, earlier.name));
+            }
+            continue;
+        }
+        let needed = column.width() + if shown.is_empty() { 0 } else { 2 };
+        if left_out.is_empty() && (shown.len() < always || taken + needed <= width) {
+            taken += needed;
+            shown.push(column);
+        } else {
+            left_out.push(column.name);
+        }
+    }
+    let mut table = Table::new(shown.iter().map(|column| (column.name.clone(), column.align)));
+    for place in 0..rows.len() {
+        if place > 0 && place + 1 == rows.len() {
+            table.rule();
+        }
+        table.row(shown.iter().map(|column| column.cells[place].clone()).collect());
+    }
+    let mut remarks = Vec::new();
+    if !repeats.is_empty() {
+        remarks.push(format!("Equal in every row: {}.", repeats.join("; ")));
+    }
+    if !left_out.is_empty() {
+        remarks.push(format!("summary.json also has: {}.", left_out.join("; ")));
+    }
+    (table.render(), remarks)
+}
+
+/// A column with a cell a row.
+struct Column {
+    name: String,
+    align: Align,
+    /// It holds estimates with intervals.
+    accuracy: bool,
+    cells: Vec<String>,
+}
+
+impl Column {
+    /// Headings wrap between words, cells do not.
+    fn width(&self) -> usize {
+        let words = self.name.split_whitespace().map(|word| word.chars().count());
+        words.chain(self.cells.iter().map(|cell| cell.chars().count())).max().unwrap_or(0)
+    }
+}
+
+/// Names in order of first appearance.
+fn names<'a>(rows: impl Iterator<Item = impl Iterator<Item = &'a String>>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in rows.flatten() {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// `83.3 [43.6,  97.0]`, in per cent, every part of one width so that columns line up.
+fn percent(interval: &Interval) -> String {
+    if interval.estimate.is_nan() {
+        return "-".to_owned();
+    }
+    let [estimate, low, high] = [interval.estimate, interval.low, interval.high].map(|value| 100.0 * value);
+    format!("{estimate:.1} [{low:>4.1}, {high:>5.1}]")
+}
+
+fn plain(number: f64) -> String {
+    if !number.is_finite() {
+        "-".to_owned()
+    } else if number.fract() == 0.0 && number.abs() < 1e15 {
+        format!("{number:.0}")
+    } else if number.abs() >= 10.0 {
+        format!("{number:.1}")
+    } else {
+        format!("{number:.3}")
+    }
+}
+
+/// What makes the numbers less than they seem.
+fn warnings(document: &Document) -> Vec<String> {
+    let totals = &document.totals;
+    let answered = totals.recorded - totals.failed;
+    let mut warnings = Vec::new();
+    if totals.truncated > 0 {
+        warnings.push(format!(
+            "{} of {answered} completions ({:.1} %) were cut by the token budget; --max-tokens raises it.",
+            totals.truncated,
+            100.0 * totals.truncated as f64 / answered.max(1) as f64,
+        ));
+    }
+    if totals.clipped > 0 {
+        warnings.push(format!(
+            "{} of {answered} samples had less room than the suite's token budget, because the model's context is {} \
+             tokens (`max_tokens` below `budget` in samples.jsonl).",
+            totals.clipped, document.manifest.model.context,
+        ));
+    }
+    for group in &document.failures {
+        warnings.push(format!(
+            "{} sample{} failed and {} in no accuracy. The first, {}: {}.",
+            group.count,
+            plural(group.count),
+            if group.count == 1 { "is" } else { "are" },
+            group.item,
+            group.message,
+        ));
+    }
+    warnings
+}
+
+/// What it took.
+fn speed(document: &Document) -> String {
+    let totals = &document.totals;
+    let seconds = document.manifest.generation_s;
+    let answered = totals.recorded - totals.failed;
+    let mut text = format!("{answered} completion{} of {} tokens", plural(answered), totals.completion_tokens);
+    if seconds > 0.0 {
+        let rate = |count: f64| count / seconds;
+        let (samples, tokens) = (rate(answered as f64), rate(totals.completion_tokens as f64));
+        write!(text, " in {} s ({samples:.2} samples/s, {tokens:.0} tokens/s)", plain(seconds))
+            .expect("writing to a String cannot fail");
+    }
+    if totals.prompt_tokens > 0 {
+        let share = 100.0 * totals.cached_tokens as f64 / totals.prompt_tokens as f64;
+        write!(text, "; {share:.0} % of {} prompt tokens came from the prefix cache", totals.prompt_tokens)
+            .expect("writing to a String cannot fail");
+    }
+    text + "."
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// Wraps prose between words; the first line begins with `mark`, the others are indented by its width.
+fn wrap(text: &str, width: usize, mark: &str) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column == 0 {
+            lines.push_str(mark);
+            column = mark.chars().count();
+        } else if column + 1 + length > width {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(mark.chars().count()));
+            column = mark.chars().count();
+        } else {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_line_up() {
+        let interval = |estimate, low, high| Interval { estimate, low, high };
+        let row = |name: &str, n, value| SummaryRow {
+            name: name.into(),
+            n,
+            values: vec![("boundary, all lengths".into(), value), ("the same".into(), value)],
+            numbers: vec![("zero".into(), 0.0), ("items".into(), n as f64), ("mean tokens".into(), n as f64 + 0.5)],
+        };
+        let rows = [
+            row("add", 6, interval(5.0 / 6.0, 0.436, 0.97)),
+            row("mul", 6, interval(0.0, 0.0, 0.39)),
+            row("all", 12, interval(f64::NAN, 0.0, 1.0)),
+        ];
+        let (table, remarks) = results(&rows, 80);
+        assert_eq!(
+            table,
+            "               boundary, all    mean\n\
+             task   n             lengths  tokens\n\
+             ------------------------------------\n\
+             add    6  83.3 [43.6,  97.0]   6.500\n\
+             mul    6   0.0 [ 0.0,  39.0]   6.500\n\
+             ------------------------------------\n\
+             all   12                   -    12.5\n"
+        );
+        assert_eq!(remarks, ["Equal in every row: the same = boundary, all lengths."]);
+        let (narrow, remarks) = results(&rows, 30);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
+        assert_eq!(remarks[1], "summary.json also has: mean tokens.");
+    }
+
+    #[test]
+    fn prose_wraps_between_words() {
+        assert_eq!(wrap("one two three four", 10, "* "), "* one two\n  three\n  four\n");
+        assert_eq!(wrap("unbreakablelongword", 5, ""), "unbreakablelongword\n");
+    }
+
+    #[test]
+    fn sampling_in_words() {
+        assert_eq!(sampling(&Sampling::GREEDY), "greedy");
+        let sampled = Sampling { temperature: 0.7, top_k: 20, top_p: 0.8, min_p: 0.0, repetition_penalty: 1.1 };
+        assert_eq!(super::sampling(&sampled), "temperature 0.7 top-k 20 top-p 0.8 repetition penalty 1.1");
+    }
+}

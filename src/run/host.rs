@@ -1,0 +1,62 @@
+//! The machine a run works on.
+use super::Host;
+
+impl Host {
+    /// Asks the system. What it does not say is none.
+    pub fn probe() -> Self {
+        Host {
+            os: std::env::consts::OS.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            cpu: cpu_name(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: total_memory(),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn cpu_name() -> Option<String> {
+    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = info.lines().find(|line| line.starts_with("model name"))?;
+    line.split_once(':').map(|(_, name)| name.trim().to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cpu_name() -> Option<String> {
+    sysctl("machdep.cpu.brand_string")
+}
+
+/// Bytes: what the machine has, or what this process's control group may use if that is less.
+#[cfg(target_os = "linux")]
+fn total_memory() -> Option<u64> {
+    let machine = meminfo("MemTotal")?;
+    let granted = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    Some(granted.map_or(machine, |granted: u64| granted.min(machine)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn total_memory() -> Option<u64> {
+    sysctl("hw.memsize")?.parse().ok()
+}
+
+/// Bytes of memory that programs can still take, if the system says.
+pub fn available_memory() -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    return meminfo("MemAvailable");
+    #[cfg(not(target_os = "linux"))]
+    return None;
+}
+
+/// A line of `/proc/meminfo`, in bytes.
+#[cfg(target_os = "linux")]
+fn meminfo(name: &str) -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sysctl(name: &str) -> Option<String> {
+    let output = std::process::Command::new("sysctl").args(["-n", name]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,184 @@
+//! Everything needed to repeat a run and to trust its rows.
+use serde::{Deserialize, Serialize};
+
+use super::Generation;
+use crate::engine::{Card, Statistics};
+use crate::prompt::{Mode, Rendered};
+
+/// Version of [`Manifest`]'s form. A reader refuses later ones.
+pub const MANIFEST_FORMAT: u32 = 1;
+
+/// What determines the rows of a run. Two runs with equal settings have equal rows, so the run's id is a hash of them.
+/// Threads, batch sizes, memory limits and caches are not here, because the engine's answers do not depend on them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSettings {
+    pub suite: String,
+    pub suite_version: String,
+    /// The options that determine the items.
+    pub suite_options: serde_json::Value,
+    /// Most items; none is all.
+    pub limit: Option<usize>,
+    /// Times each item is asked.
+    pub samples: u32,
+    /// The checkpoint's files: name and content, wherever they lie.
+    pub model_files: Vec<FileRecord>,
+    pub prompt_mode: Mode,
+    pub generation: Generation,
+    /// The engine's name.
+    pub engine: String,
+    /// Version of earnest.
+    pub earnest: String,
+}
+
+impl RunSettings {
+    /// SHA-256 over the settings as JSON.
+    pub fn sha256(&self) -> String {
+        let json = serde_json::to_vec(self).expect("settings have string keys only, so they serialise");
+        crate::digest::hex(&crate::digest::sha256(&json))
+    }
+
+    /// `<suite>-<model>-<first 8 digits of the hash>`, fit for a folder name on any system.
+    pub fn run_id(&self, model_name: &str) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
+        let model: String = model_name.chars().map(plain).take(80).collect();
+        format!("{}-{model}-{}", self.suite, &self.sha256()[..8])
+    }
+}
+
+/// A file by content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRecord {
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    pub sha256: String,
+}
+
+/// `manifest.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`MANIFEST_FORMAT`] of the writer.
+    pub format: u32,
+    /// The run's id, also the name of its folder.
+    pub run: String,
+    pub status: Status,
+    pub settings: RunSettings,
+    /// [`RunSettings::sha256`].
+    pub settings_sha256: String,
+    pub model: ModelRecord,
+    /// The run's first prompt to the token, so that BOS and template can be checked afterwards.
+    pub first_prompt: Option<FirstPrompt>,
+    /// The engine of the last session.
+    pub engine: Option<EngineRecord>,
+    /// The machine of the last session.
+    pub host: Host,
+    /// Start of the first session and end of the last one, RFC 3339 in UTC.
+    pub started: String,
+    pub ended: Option<String>,
+    /// Times the run was started or continued.
+    pub sessions: u32,
+    /// Seconds of generation of all sessions, loading excluded.
+    pub generation_s: f64,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// A session is at work, or was killed.
+    Running,
+    /// A session was stopped by the user or by an error.
+    Interrupted,
+    /// Every sample of the plan has its row.
+    Finished,
+}
+
+/// The checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelRecord {
+    pub name: String,
+    /// As given on the command line.
+    pub path: String,
+    /// `safetensors`, `gguf`, ...
+    pub format: String,
+    pub architecture: String,
+    /// Longest sequence the checkpoint declares, in tokens.
+    pub context: usize,
+    pub chat_template_sha256: Option<String>,
+}
+
+/// The first prompt of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstPrompt {
+    pub item: String,
+    pub text: String,
+    pub ids: Vec<u32>,
+    /// BOS ids at its beginning.
+    pub bos: usize,
+}
+
+impl FirstPrompt {
+    /// Keeps a rendered prompt.
+    pub fn new(item: &str, rendered: Rendered) -> Self {
+        FirstPrompt { item: item.to_owned(), text: rendered.text, ids: rendered.ids, bos: rendered.bos }
+    }
+}
+
+/// The engine of a session and what it did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EngineRecord {
+    pub card: Card,
+    /// The engine's own settings (threads, batch, memory, caches).
+    pub options: serde_json::Value,
+    /// Seconds to load the weights.
+    pub load_s: f64,
+    /// Counters of the session.
+    pub statistics: Statistics,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    pub os: String,
+    pub arch: String,
+    pub cpu: Option<String>,
+    /// Hardware threads this process may use.
+    pub threads: usize,
+    /// Bytes.
+    pub memory: Option<u64>,
+}
+
+/// Sums over the rows of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Totals {
+    /// Samples that the plan asks for, and those with a row.
+    pub planned: usize,
+    pub recorded: usize,
+    /// Rows without a completion.
+    pub failed: usize,
+    /// Completions that the token budget ended.
+    pub truncated: usize,
+    /// Samples whose budget the context had no room for.
+    pub clipped: usize,
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+    /// Prompt tokens read from the prefix cache.
+    pub cached_tokens: u64,
+}
+
+impl Totals {
+    /// Adds a row.
+    pub fn add(&mut self, sample: &super::Sample) {
+        self.recorded += 1;
+        self.truncated += usize::from(sample.truncated());
+        self.clipped += usize::from(sample.clipped() && sample.completion.is_some());
+        self.prompt_tokens += sample.prompt_tokens as u64;
+        match &sample.completion {
+            Some(completion) => {
+                self.completion_tokens += completion.ids.len() as u64;
+                self.cached_tokens += completion.cached_tokens as u64;
+            }
+            None => self.failed += 1,
+        }
+    }
+}

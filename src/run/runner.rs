@@ -1,0 +1,248 @@
+//! Feeds the engine from the plan, judges what comes back and writes it down.
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::log::Cut;
+use super::{
+    FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent, SAMPLE_FORMAT, Sample,
+    SampleFailure, SampleLog, Standing,
+};
+use crate::engine::{Completion, Engine, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId};
+use crate::prompt::Prompter;
+use crate::suite::{Answered, Item, Suite};
+
+/// Requests given to the engine beyond what it can run at once, as a factor: so much that it never waits for a prompt
+/// to be rendered, so little that memory does not grow with the plan.
+const LOOK_AHEAD: usize = 2;
+
+/// What a session needs to know.
+pub struct Runner<'a> {
+    /// The run's id, for its rows.
+    pub run: &'a str,
+    pub suite: &'a dyn Suite,
+    pub plan: Plan,
+    pub prompter: &'a Prompter<'a>,
+    pub generation: &'a Generation,
+    /// Set by the user's wish to stop.
+    pub stop: &'a AtomicBool,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Every sample of the plan has its row.
+    Finished,
+    /// The user stopped it; requests in flight were dropped and will be asked again.
+    Stopped,
+}
+
+/// A request in the engine.
+struct InFlight {
+    planned: PlannedSample,
+    prompt_sha256: String,
+    prompt_tokens: usize,
+    room: Room,
+    request: Request,
+    retried: bool,
+}
+
+impl Runner<'_> {
+    /// Asks every sample of the plan that has no row yet. Rows written before an error are valid, so a later session
+    /// continues after them.
+    pub fn run<F: Cut>(
+        &self,
+        engine: &mut dyn Engine,
+        log: &mut SampleLog<F>,
+        standing: &Standing,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Ended, RunError> {
+        let outcome = self.session(engine, log, standing, reporter);
+        // Also after an error, rows that are waiting are results. The first error is the one to report.
+        let written = log.finish();
+        reporter.event(&RunEvent::Ended);
+        let ended = outcome?;
+        written.map(|()| ended)
+    }
+
+    fn session<F: Cut>(
+        &self,
+        engine: &mut dyn Engine,
+        log: &mut SampleLog<F>,
+        standing: &Standing,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Ended, RunError> {
+        let card = engine.card();
+        let planned = self.plan.len(self.suite);
+        reporter.event(&RunEvent::Started { run: self.run, planned, recorded: standing.settled(), card: &card });
+        let mut capacity = card.in_flight;
+        let mut seen = HashSet::new();
+        let mut waiting = self.plan.walk(self.suite);
+        let mut in_flight: HashMap<RequestId, InFlight> = HashMap::new();
+        let mut exhausted = false;
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                reporter.event(&RunEvent::Stopping);
+                return Ok(Ended::Stopped);
+            }
+            while !exhausted && in_flight.len() < capacity.max(1).saturating_mul(LOOK_AHEAD) {
+                let Some(next) = waiting.next() else {
+                    exhausted = true;
+                    break;
+                };
+                if next.sample == 0 && !seen.insert(next.item.id.clone()) {
+                    return Err(RunError::RepeatedItem { item: next.item.id });
+                }
+                if standing.settles(&(next.item.id.clone(), next.sample)) {
+                    continue;
+                }
+                match self.submit(engine, next, card.context) {
+                    Ok(flying) => {
+                        in_flight.insert(flying.request.id, flying);
+                    }
+                    Err(failed) => self.record(&failed, log, reporter)?,
+                }
+            }
+            if in_flight.is_empty() && exhausted {
+                return Ok(Ended::Finished);
+            }
+            let events = engine.poll()?;
+            if events.is_empty() && !in_flight.is_empty() {
+                return Err(RunError::LostRequests(in_flight.len()));
+            }
+            for event in events {
+                match event {
+                    Event::Progress { prefilled, decoded } => {
+                        let statistics = engine.statistics();
+                        reporter.event(&RunEvent::Progress { prefilled, decoded, statistics });
+                    }
+                    Event::CapacityChanged { in_flight } => capacity = in_flight,
+                    Event::Finished(completion) => {
+                        let flying = in_flight.remove(&completion.id);
+                        let flying = flying.ok_or(RunError::UnknownRequest(completion.id.0))?;
+                        self.record(&self.judge(flying, *completion), log, reporter)?;
+                    }
+                    Event::Failed { id, error, retryable } => {
+                        let mut flying = in_flight.remove(&id).ok_or(RunError::UnknownRequest(id.0))?;
+                        if retryable && !flying.retried {
+                            flying.retried = true;
+                            let item = &flying.planned.item.id;
+                            reporter.event(&RunEvent::Notice(format!("{item} failed ({error}); asking once more")));
+                            match engine.submit(flying.request.clone()) {
+                                Ok(()) => {
+                                    in_flight.insert(id, flying);
+                                }
+                                Err(refusal) => self.record(&self.refused(&flying, &refusal), log, reporter)?,
+                            }
+                        } else {
+                            let failure = SampleFailure { kind: FailureKind::Engine, message: error, retryable };
+                            self.record(&self.failed(&flying, failure), log, reporter)?;
+                        }
+                    }
+                }
+            }
+            log.write_if_due()?;
+        }
+    }
+
+    /// Renders and submits one sample; a sample that can not be asked comes back as its row.
+    fn submit(&self, engine: &mut dyn Engine, planned: PlannedSample, context: usize) -> Result<InFlight, Box<Sample>> {
+        let granted = self.generation.room(planned.item.budget, 0, usize::MAX);
+        let fail = |prompt: Option<(&str, usize)>, room: Room, kind, message| {
+            let failure = SampleFailure { kind, message, retryable: false };
+            let (sha256, tokens) = prompt.unwrap_or_default();
+            let row = self.row(&planned.item, planned.sample, sha256, tokens, room);
+            Box::new(Sample { failure: Some(failure), ..row })
+        };
+        let rendered = self
+            .prompter
+            .render(&planned.item.segments)
+            .map_err(|error| fail(None, granted, FailureKind::Prompt, error.to_string()))?;
+        let tokens = rendered.ids.len();
+        let room = self.generation.room(planned.item.budget, tokens, context);
+        if room.max_tokens == 0 && room.budget > 0 {
+            let message = format!("{tokens} prompt tokens leave no room in the context of {context} tokens");
+            return Err(fail(Some((&rendered.sha256, tokens)), room, FailureKind::BeyondContext, message));
+        }
+        let request = Request {
+            id: RequestId(planned.index as u64),
+            input: Input::Ids(rendered.ids),
+            sampling: self.generation.sampling.clone(),
+            sampling_key: self.generation.sampling_key(&planned.item.id, planned.sample),
+            stop_strings: planned.item.stop_strings.clone(),
+            stop_ids: self.generation.stop_ids.clone(),
+            max_tokens: room.max_tokens,
+            logprobs: Logprobs::default(),
+        };
+        let submitted = engine.submit(request.clone());
+        let flying =
+            InFlight { planned, prompt_sha256: rendered.sha256, prompt_tokens: tokens, room, request, retried: false };
+        match submitted {
+            Ok(()) => Ok(flying),
+            Err(refusal) => Err(self.refused(&flying, &refusal)),
+        }
+    }
+
+    /// The row of a completion.
+    fn judge(&self, flying: InFlight, completion: Completion) -> Box<Sample> {
+        let truncated = completion.finish == FinishReason::Length;
+        let answered = Answered { completion: &completion.text, truncated };
+        let mut verdict = self.suite.score(&flying.planned.item, &answered);
+        // JSON has no infinities and no NaN: they would come back as unreadable rows.
+        verdict.metrics.retain(|_, value| value.is_finite());
+        let generated = Generated {
+            text: completion.text,
+            ids: completion.ids,
+            finish: completion.finish,
+            cached_tokens: completion.cached_tokens,
+            timings: completion.timings,
+        };
+        Box::new(Sample { completion: Some(generated), verdict: Some(verdict), ..self.row_of(&flying) })
+    }
+
+    /// The row of a refused request. A larger cache would take it, so it is asked again when the run is continued.
+    fn refused(&self, flying: &InFlight, refusal: &Rejected) -> Box<Sample> {
+        let retryable = matches!(refusal, Rejected::LargerThanCache { .. });
+        self.failed(flying, SampleFailure { kind: FailureKind::Refused, message: refusal.to_string(), retryable })
+    }
+
+    fn failed(&self, flying: &InFlight, failure: SampleFailure) -> Box<Sample> {
+        Box::new(Sample { failure: Some(failure), ..self.row_of(flying) })
+    }
+
+    fn row_of(&self, flying: &InFlight) -> Sample {
+        let InFlight { planned, prompt_sha256, prompt_tokens, room, .. } = flying;
+        self.row(&planned.item, planned.sample, prompt_sha256, *prompt_tokens, *room)
+    }
+
+    fn row(&self, item: &Item, sample: u32, prompt_sha256: &str, prompt_tokens: usize, room: Room) -> Sample {
+        Sample {
+            format: SAMPLE_FORMAT,
+            run: self.run.to_owned(),
+            suite: self.suite.name().to_owned(),
+            item: item.id.clone(),
+            sample,
+            task: item.task.clone(),
+            cluster: item.cluster.clone(),
+            covariates: item.covariates.clone(),
+            gold: item.gold.clone(),
+            prompt_sha256: prompt_sha256.to_owned(),
+            prompt_tokens,
+            budget: room.budget,
+            max_tokens: room.max_tokens,
+            completion: None,
+            verdict: None,
+            failure: None,
+        }
+    }
+
+    fn record<F: Cut>(
+        &self,
+        sample: &Sample,
+        log: &mut SampleLog<F>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), RunError> {
+        log.push(sample)?;
+        reporter.event(&RunEvent::Sample(sample));
+        Ok(())
+    }
+}

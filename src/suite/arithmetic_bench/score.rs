@@ -1,0 +1,261 @@
+//! From a completion to a verdict.
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::answer::{Candidates, Expected, Matches, Normalised, Shape, contains_number, distinct, split_thinking};
+use crate::suite::{Answered, Item, Verdict};
+
+/// Names of the three rules; with thinking, each has a second entry with the suffix [`WITH_THINKING`].
+pub(super) const COMPAT: &str = "compat";
+pub(super) const BOUNDARY: &str = "boundary";
+pub(super) const FINAL: &str = "final";
+pub(super) const WITH_THINKING: &str = "_with_thinking";
+
+/// Openings of refusals, in the models' own words.
+static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\b(?:i\s+(?:can(?:no|['’])?t|am\s+(?:unable|not\s+able)|(?:do\s+not|don['’]t)\s+have\s+the\s+ability)|i['’]m\s+(?:unable|not\s+able|sorry)|as\s+an\s+ai\b|(?:unable|not\s+able)\s+to\s+(?:help|assist|compute|calculate|perform|process))",
+    )
+    .expect("the pattern is a constant and the tests use it")
+});
+
+/// Judges the visible answer by the three rules of `crate::answer`; `boundary` decides.
+///
+/// * `matchers`: `compat`, `boundary`, `final`; where the completion has thinking, also each `..._with_thinking`, on the
+///   whole completion (the paper does not say which it scored).
+/// * `extracted`: the expected answer where `boundary` found it, otherwise the last number of its shape.
+/// * `metrics`, on the visible answer: `digit_match` (share of the expected digits that `extracted` has at the same place
+///   from the right; surplus digits are free), `length_error` (digits too many or too few; all of them without an
+///   answer), `distinct_candidates` (different numbers of the answer's shape that are not operands), `echo` (1 if every
+///   operand is repeated), `thinking` (1 if the completion has thinking).
+/// * `failure`, the first that applies: `truncated` (the budget ended it), `empty`, `format` (the right digits, written
+///   in another form), `sign`, `refusal`, `echo` (no numbers but the operands), `no_number`, `wrong`; `malformed_gold`
+///   if the item's expected answer is none, which a stored item cannot have unless it was damaged.
+pub(super) fn score(item: &Item, answered: &Answered<'_>) -> Verdict {
+    let mut verdict = Verdict {
+        correct: false,
+        extracted: None,
+        matchers: BTreeMap::new(),
+        metrics: BTreeMap::new(),
+        failure: Some("malformed_gold".to_owned()),
+    };
+    let Ok(expected) = Expected::parse(&item.gold) else { return verdict };
+    let parts = split_thinking(answered.completion);
+    let text = Normalised::new(&parts.visible);
+
+    let matches = Matches::of(&expected, &parts.visible, &text);
+    record(&mut verdict, matches, "");
+    if parts.has_thinking {
+        let whole = Normalised::new(answered.completion);
+        record(&mut verdict, Matches::of(&expected, answered.completion, &whole), WITH_THINKING);
+    }
+
+    let operands: Vec<&str> = ["a", "b"].iter().filter_map(|name| item.covariates.get(*name)?.as_str()).collect();
+    let last = Candidates::new(&text, expected.shape()).last();
+    let extracted = if matches.boundary { Some(expected.text()) } else { last };
+    let (digit_match, length_error) = digit_metrics(&expected, extracted);
+    let mut metric = |name: &str, value: f64| verdict.metrics.insert(name.to_owned(), value);
+    metric("digit_match", digit_match);
+    metric("length_error", length_error);
+    // In a repeated `a-b` the second operand reads as a negative number. An operand that is the answer is a candidate.
+    let negated: Vec<String> = operands.iter().map(|operand| format!("-{operand}")).collect();
+    let known = operands.iter().copied().chain(negated.iter().map(String::as_str));
+    let known: Vec<&str> = known.filter(|number| *number != expected.text()).collect();
+    metric("distinct_candidates", distinct(&text, expected.shape(), &known) as f64);
+    metric("thinking", f64::from(parts.has_thinking));
+    // An item without recorded operands has no echo, neither present nor absent.
+    if !operands.is_empty() {
+        let echo = operands.iter().all(|operand| contains_number(&text, operand));
+        metric("echo", f64::from(echo));
+    }
+
+    verdict.correct = matches.boundary;
+    verdict.extracted = extracted.map(str::to_owned);
+    verdict.failure = (!matches.boundary).then(|| failure(&expected, answered, &text, &operands).to_owned());
+    verdict
+}
+
+fn record(verdict: &mut Verdict, matches: Matches, suffix: &str) {
+    for (name, value) in [(COMPAT, matches.compat), (BOUNDARY, matches.boundary), (FINAL, matches.final_number)] {
+        verdict.matchers.insert(format!("{name}{suffix}"), value);
+    }
+}
+
+/// Share of expected digits matched from the right, and the difference of the numbers of digits.
+fn digit_metrics(expected: &Expected<'_>, extracted: Option<&str>) -> (f64, f64) {
+    let truth = expected.digits();
+    // Of a decimal number the digits before the point count.
+    let given = extracted.and_then(|text| text.split('.').next()).unwrap_or_default();
+    let given: Vec<u8> = given.bytes().filter(u8::is_ascii_digit).collect();
+    let equal = truth.bytes().rev().zip(given.iter().rev()).filter(|(t, g)| t == *g).count();
+    (equal as f64 / truth.len() as f64, truth.len().abs_diff(given.len()) as f64)
+}
+
+fn failure(expected: &Expected<'_>, answered: &Answered<'_>, text: &Normalised, operands: &[&str]) -> &'static str {
+    if answered.truncated {
+        return "truncated";
+    }
+    if text.as_str().trim().is_empty() {
+        return "empty";
+    }
+    let truth = expected.digits();
+    let last = Candidates::new(text, Shape::Integer).last();
+    if let Some(last) = last {
+        let magnitude = |digits: &str| digits.trim_start_matches('0').to_owned();
+        let same = magnitude(last.trim_start_matches('-')) == magnitude(&truth);
+        let negative = expected.text().starts_with('-');
+        if same && last.starts_with('-') != negative {
+            return "sign";
+        }
+        let all_digits = text.as_str().bytes().filter(u8::is_ascii_digit);
+        if same || (!negative && all_digits.eq(truth.bytes())) {
+            return "format";
+        }
+    }
+    let only_operands = Candidates::new(text, Shape::Integer).all(|n| operands.contains(&n.trim_start_matches('-')));
+    match (only_operands, last) {
+        (true, _) if REFUSAL.is_match(text.as_str()) => "refusal",
+        (true, Some(_)) => "echo",
+        (_, None) => "no_number",
+        _ => "wrong",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ArithmeticBench, Options, Question, Task};
+    use super::*;
+    use crate::suite::Suite;
+
+    fn item(task: Task, a: &str, b: Option<&str>) -> Item {
+        let question = Question::new(task, a, b).unwrap();
+        let bench = ArithmeticBench::new(Options::default()).unwrap();
+        let mut item = bench.item(task, question.length(), 0);
+        item.gold = question.answer();
+        item.covariates.insert("a".into(), a.into());
+        if let Some(b) = b {
+            item.covariates.insert("b".into(), b.into());
+        }
+        item
+    }
+
+    fn verdict(item: &Item, completion: &str) -> Verdict {
+        let bench = ArithmeticBench::new(Options::default()).unwrap();
+        bench.score(item, &Answered { completion, truncated: false })
+    }
+
+    fn failures(task: Task, a: &str, b: Option<&str>, cases: &[(&str, Option<&str>)]) {
+        let item = item(task, a, b);
+        for (completion, failure) in cases {
+            let verdict = verdict(&item, completion);
+            assert_eq!(verdict.failure.as_deref(), *failure, "{completion:?}");
+            assert_eq!(verdict.correct, failure.is_none());
+        }
+    }
+
+    #[test]
+    fn failures_are_told_apart() {
+        failures(
+            Task::Sub,
+            "47",
+            Some("95"),
+            &[
+                ("-48", None),
+                ("\\boxed{\u{2212}48}", None),
+                ("47-95 = -48.", None),
+                ("48", Some("sign")),
+                ("", Some("empty")),
+                (" \n", Some("empty")),
+                ("47-95=?", Some("echo")),
+                ("-49", Some("wrong")),
+                ("minus forty-eight", Some("no_number")),
+                ("I cannot compute 47-95.", Some("refusal")),
+                ("I'm sorry, I can't.", Some("refusal")),
+                ("I can't be sure, but 12", Some("wrong")),
+            ],
+        );
+        failures(
+            Task::Count,
+            "100",
+            None,
+            &[
+                ("(2)", None),
+                ("2", Some("format")),
+                ("(**2**)", Some("format")),
+                ("(1)", Some("wrong")),
+                ("100", Some("echo")),
+            ],
+        );
+        failures(
+            Task::Space,
+            "123",
+            None,
+            &[("1 2 3", None), ("1, 2, 3", Some("format")), ("1  2  3", Some("format")), ("1 2", Some("wrong"))],
+        );
+        failures(Task::Rev, "2100", None, &[("0012", None), ("12", Some("format")), ("2100", Some("echo"))]);
+        failures(Task::D2b, "18", None, &[("0b10010", None), ("1001 0", Some("format"))]);
+    }
+
+    #[test]
+    fn truncation_counts_unless_the_answer_was_there() {
+        let item = item(Task::Add, "12", Some("30"));
+        let bench = ArithmeticBench::new(Options::default()).unwrap();
+        let score = |completion| bench.score(&item, &Answered { completion, truncated: true });
+        assert_eq!(score("12+30 = 4").failure.as_deref(), Some("truncated"));
+        assert_eq!(score("").failure.as_deref(), Some("truncated"));
+        assert!(score("12+30 = 42. Check").correct);
+    }
+
+    #[test]
+    fn thinking_is_judged_apart() {
+        let item = item(Task::Add, "12", Some("30"));
+        let wrong = verdict(&item, "<think>12+30 = 42</think>It is 43.");
+        assert!(!wrong.correct && !wrong.matchers["compat"] && wrong.matchers["boundary_with_thinking"]);
+        assert!(!wrong.matchers["final_with_thinking"]);
+        assert_eq!((wrong.matchers.len(), wrong.extracted.as_deref()), (6, Some("43")));
+        assert_eq!(wrong.metrics["thinking"], 1.0);
+        let unclosed = verdict(&item, "<think>it must be 42");
+        assert_eq!(unclosed.failure.as_deref(), Some("empty"));
+        let plain = verdict(&item, "42");
+        assert_eq!((plain.matchers.len(), plain.metrics["thinking"]), (3, 0.0));
+    }
+
+    #[test]
+    fn metrics() {
+        let item = item(Task::Add, "99", Some("33"));
+        for (completion, digit_match, length_error, candidates, echo) in [
+            ("132", 1.0, 0.0, 1.0, 0.0),
+            ("99+33 = 132", 1.0, 0.0, 1.0, 1.0),
+            ("133 or 142", 2.0 / 3.0, 0.0, 2.0, 0.0),
+            ("32", 2.0 / 3.0, 1.0, 1.0, 0.0),
+            ("99+33", 1.0 / 3.0, 1.0, 0.0, 1.0),
+            ("131.5", 2.0 / 3.0, 0.0, 1.0, 0.0),
+            ("none", 0.0, 3.0, 0.0, 0.0),
+            ("990132", 1.0, 3.0, 1.0, 0.0),
+        ] {
+            let metrics = verdict(&item, completion).metrics;
+            let got = ["digit_match", "length_error", "distinct_candidates", "echo"].map(|name| metrics[name]);
+            assert_eq!(got, [digit_match, length_error, candidates, echo], "{completion}");
+        }
+    }
+
+    #[test]
+    fn operands_are_candidates_only_where_they_are_the_answer() {
+        let candidates = |item: &Item, completion| verdict(item, completion).metrics["distinct_candidates"];
+        assert_eq!(candidates(&item(Task::Sub, "47", Some("95")), "47-95=-48"), 1.0);
+        assert_eq!(candidates(&item(Task::Copy, "47", None), "47"), 1.0);
+        assert_eq!(candidates(&item(Task::Mul1, "47", Some("1")), "47*1 = 47"), 1.0);
+    }
+
+    #[test]
+    fn damaged_items_are_named() {
+        let mut item = item(Task::Add, "1", Some("1"));
+        item.gold = String::new();
+        assert_eq!(verdict(&item, "2").failure.as_deref(), Some("malformed_gold"));
+        item.gold = "2".into();
+        item.covariates.clear();
+        assert!(!verdict(&item, "2").metrics.contains_key("echo"));
+    }
+}

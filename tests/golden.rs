@@ -1,0 +1,37 @@
+//! Compares the program with golden vectors: `EARNEST_GOLDEN` names their folder (default: `tests/golden`).
+//!
+//! Every subject reports each of its files as `golden <file>: <passed>/<total>` or, where it is missing, as
+//! `golden <file>: absent`, which is no failure. A row that disagrees, cannot be read or is of an unknown kind fails, and so
+//! does a file without rows: nothing is skipped. The program takes the usual arguments of `cargo test`; a test is a subject.
+//!
+//! To add a subject, write `tests/golden_subjects/<subject>.rs` with `pub fn check(root: &Path) -> Vec<FileReport>` (see
+//! `report.rs` for what a report needs) and name it here, once as a module and once in [`SUBJECTS`].
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[path = "golden_subjects/report.rs"]
+mod report;
+#[path = "golden_subjects/runner.rs"]
+mod runner;
+
+#[path = "golden_subjects/arithmetic_bench.rs"]
+mod arithmetic_bench;
+#[path = "golden_subjects/engine.rs"]
+mod engine;
+#[path = "golden_subjects/nupa.rs"]
+mod nupa;
+
+use runner::Subject;
+
+const SUBJECTS: &[Subject] = &[
+    Subject { name: "arithmetic_bench", check: arithmetic_bench::check },
+    Subject { name: "engine", check: engine::check },
+    Subject { name: "nupa", check: nupa::check },
+];
+
+fn main() -> ExitCode {
+    let root = std::env::var_os("EARNEST_GOLDEN")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), PathBuf::from);
+    runner::run(SUBJECTS, &root, std::env::args().skip(1))
+}

@@ -1,0 +1,106 @@
+//! What a subject says about a file.
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+/// The result for one golden file.
+pub struct FileReport {
+    /// Path relative to the golden folder, with `/`.
+    pub file: String,
+    pub outcome: Outcome,
+}
+
+/// What became of a file.
+pub enum Outcome {
+    /// It does not exist.
+    Absent,
+    /// It was read; `failures` has one line for each row that did not pass.
+    Checked { total: usize, failures: Vec<String> },
+    /// It exists, and not a row of it could be read.
+    Unreadable(String),
+}
+
+impl FileReport {
+    /// A file that does not exist.
+    pub fn absent(file: impl Into<String>) -> Self {
+        FileReport { file: file.into(), outcome: Outcome::Absent }
+    }
+
+    /// A file whose rows were checked, each with its result.
+    pub fn checked(file: impl Into<String>, rows: impl IntoIterator<Item = Result<(), String>>) -> Self {
+        let mut total = 0;
+        let mut failures = Vec::new();
+        for row in rows {
+            total += 1;
+            if let Err(failure) = row {
+                failures.push(format!("row {total}: {failure}"));
+            }
+        }
+        FileReport { file: file.into(), outcome: Outcome::Checked { total, failures } }
+    }
+
+    /// A file that exists but cannot be read.
+    pub fn unreadable(file: impl Into<String>, why: impl std::fmt::Display) -> Self {
+        FileReport { file: file.into(), outcome: Outcome::Unreadable(why.to_string()) }
+    }
+
+    /// True unless a row failed, the file has no rows, or it cannot be read.
+    pub fn passes(&self) -> bool {
+        match &self.outcome {
+            Outcome::Absent => true,
+            Outcome::Checked { total, failures } => *total > 0 && failures.is_empty(),
+            Outcome::Unreadable(_) => false,
+        }
+    }
+}
+
+/// Checks a file of JSON objects, one a line. An empty line is a failing row.
+pub fn check_json_lines(
+    root: &Path,
+    file: &str,
+    check: impl Fn(&Map<String, Value>) -> Result<(), String>,
+) -> FileReport {
+    let path = root.join(file);
+    // A dangling link is a damaged file, not an absent one.
+    if path.symlink_metadata().is_err() {
+        return FileReport::absent(file);
+    }
+    match fs::read_to_string(&path) {
+        Err(error) => FileReport::unreadable(file, error),
+        Ok(text) => {
+            let row = |line: &str| match serde_json::from_str::<Value>(line) {
+                Ok(Value::Object(object)) => check(&object),
+                Ok(_) => Err("not a JSON object".to_owned()),
+                Err(error) => Err(format!("not JSON: {error}")),
+            };
+            FileReport::checked(file, text.lines().map(row))
+        }
+    }
+}
+
+/// Fails unless an object has exactly these fields.
+pub fn require_fields(row: &Map<String, Value>, fields: &[&str]) -> Result<(), String> {
+    if let Some(missing) = fields.iter().find(|field| !row.contains_key(**field)) {
+        return Err(format!("field `{missing}` is missing"));
+    }
+    match row.keys().find(|key| !fields.contains(&key.as_str())) {
+        Some(unknown) => Err(format!("field `{unknown}` is unknown")),
+        None => Ok(()),
+    }
+}
+
+/// A string field.
+pub fn text<'a>(row: &'a Map<String, Value>, field: &str) -> Result<&'a str, String> {
+    row.get(field).and_then(Value::as_str).ok_or_else(|| format!("field `{field}` is missing or no string"))
+}
+
+/// A boolean field.
+pub fn flag(row: &Map<String, Value>, field: &str) -> Result<bool, String> {
+    row.get(field).and_then(Value::as_bool).ok_or_else(|| format!("field `{field}` is missing or no boolean"))
+}
+
+/// Fails unless what was computed is what the row says.
+pub fn require_equal<T: PartialEq + std::fmt::Debug>(what: &str, computed: T, golden: T) -> Result<(), String> {
+    if computed == golden { Ok(()) } else { Err(format!("{what}: computed {computed:?}, golden {golden:?}")) }
+}
