@@ -5,6 +5,7 @@
 //! The modules, in the order a sample walks through them (`docs/architecture.md` has the picture):
 
 pub mod checkpoint;
+pub mod number;
 pub mod suite;
 pub mod prompt;
 pub mod engine;

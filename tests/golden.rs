@@ -21,6 +21,8 @@ mod arithmetic_bench;
 mod engine;
 #[path = "golden_subjects/glmm.rs"]
 mod glmm;
+#[path = "golden_subjects/nupa.rs"]
+mod nupa;
 
 use runner::Subject;
 
@@ -28,6 +30,7 @@ const SUBJECTS: &[Subject] = &[
     Subject { name: "arithmetic_bench", check: arithmetic_bench::check },
     Subject { name: "engine", check: engine::check },
     Subject { name: "glmm", check: glmm::check },
+    Subject { name: "nupa", check: nupa::check },
 ];
 
 fn main() -> ExitCode {

@@ -1,6 +1,8 @@
 //! From completion text to an answer: what is visible and what was thought, which numbers a text offers, and the rules
 //! that decide whether one of them is the expected answer. Pure functions; every one of them is linear in the text.
 
+pub mod nupa;
+
 mod candidates;
 mod matcher;
 mod normalise;

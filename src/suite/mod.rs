@@ -1,6 +1,8 @@
 //! Suites: what is asked and what counts as right. One folder a paper; no I/O.
 
 pub mod arithmetic_bench;
+pub mod nupa;
+
 mod item;
 mod verdict;
 

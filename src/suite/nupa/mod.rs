@@ -1,0 +1,55 @@
+//! The NUPA Test of the Number Cookbook (Yang et al., ICLR 2025): 41 tasks on integers, floats, fractions and
+//! scientific notation, in 53 variants, at lengths up to 20 or 100 digits.
+
+mod aggregate;
+mod cell;
+mod draw;
+mod error;
+mod exact;
+mod import;
+mod interval;
+mod metrics;
+mod number_format;
+mod options;
+mod order;
+mod pairs;
+mod plan;
+mod prepare;
+mod prompt;
+mod published;
+mod python_random;
+mod rules;
+mod scoring;
+mod suite;
+mod summary;
+mod task;
+mod training;
+
+pub use aggregate::{
+    AggregateError, DigitLimit, LengthRange, LimitRule, MetricName, Record, ReferenceStatistics, digit_limit,
+    reference_statistics,
+};
+pub use cell::{Cell, GENERATOR_VERSION, Question, Split};
+pub use draw::DigitSource;
+pub use error::NupaError;
+pub use exact::{exact_answer, half_even_answer, reference_answer};
+pub use import::{ImportError, Imported};
+pub use metrics::{DigitSet, Metrics, measure};
+pub use number_format::{IndexHints, NumberFormat, Reversal};
+pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, Profile, PromptStyle};
+pub use pairs::{PairRules, RawPair, ShorterOperand, draw_number, draw_pair};
+pub use plan::TaskPlan;
+pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};
+pub use prompt::{Wording, question, rule_following_instruction, system_message};
+pub use published::{
+    Comparison, FigureRow, InferenceTime, PublishedRuleFollowing, compare_with_paper, figure_rows,
+    published_digit_limit, published_inference_times, published_models, published_range_accuracy,
+    published_rule_following, published_rule_length,
+};
+pub use rules::{Rule, RuleError, RuleTrace, TokenLength, longest_within, rule, ruled_tasks, token_lengths};
+pub use suite::NupaSuite;
+pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
+pub use training::{TextStyle, TrainingLine, TrainingSet};
+
+/// Version of the suite: items, scoring or summaries that move a result change it.
+pub const SUITE_VERSION: &str = "1";

@@ -1,0 +1,289 @@
+//! Result tables: task by length range for every metric (figure 2), digit limits (Tables 7 to 9), curves by length
+//! (figures 5 to 7). Range averages and the published digit limits use the lengths that the reference tests, so that
+//! they compare with the paper; curves and the contiguous limits use every length.
+use std::collections::BTreeMap;
+
+use crate::suite::{Interval, Scored, Series, Summary, SummaryRow};
+
+use super::aggregate::{DigitLimit, LengthRange, LimitRule, MetricName, Record, digit_limit};
+use super::interval::{mean_of, wilson};
+use super::{NupaOptions, Profile, TaskId};
+
+/// One task's judged samples under the primary profile.
+struct TaskRecords {
+    task: TaskId,
+    records: Vec<Record>,
+    exact: BTreeMap<&'static str, usize>,
+    truncated: usize,
+    empty: usize,
+    tokens: usize,
+}
+
+pub(super) fn summarise(options: &NupaOptions, samples: &[Scored<'_>]) -> Summary {
+    let tasks = collect(options, samples);
+    let mut rows: Vec<SummaryRow> = tasks.iter().map(task_row).collect();
+    rows.push(all_row(&tasks));
+    let series = tasks.iter().flat_map(curves).collect();
+    Summary { rows, series, notes: notes(options, &tasks) }
+}
+
+fn collect(options: &NupaOptions, samples: &[Scored<'_>]) -> Vec<TaskRecords> {
+    let primary = options.profile.name();
+    let mut tasks: BTreeMap<usize, TaskRecords> = BTreeMap::new();
+    for sample in samples {
+        let Ok(task) = sample.item.task.parse::<TaskId>() else { continue };
+        let Some(length) = sample.item.covariates.get("length").and_then(serde_json::Value::as_u64) else { continue };
+        // Tasks appear in the order of the options; a task that was imported without being selected comes last.
+        let place = options.tasks.iter().position(|&selected| selected == task).unwrap_or(usize::MAX);
+        let entry = tasks.entry(place).or_insert_with(|| TaskRecords {
+            task,
+            records: Vec::new(),
+            exact: BTreeMap::new(),
+            truncated: 0,
+            empty: 0,
+            tokens: 0,
+        });
+        let metric = |name: &str| sample.verdict.metrics.get(name).copied();
+        entry.records.push(Record {
+            length: length as usize,
+            exact_match: f64::from(u8::from(sample.verdict.correct)),
+            digit_match: metric(&format!("{primary}_digit_match")).unwrap_or(0.0),
+            dlength: metric(&format!("{primary}_dlength")).unwrap_or(0.0),
+        });
+        for profile in [Profile::Strict, Profile::Paper, Profile::Ref] {
+            let exact = sample.verdict.matchers.get(profile.name()).copied().unwrap_or(false);
+            *entry.exact.entry(profile.name()).or_default() += usize::from(exact);
+        }
+        entry.truncated += usize::from(sample.truncated);
+        entry.empty += usize::from(metric("empty") == Some(1.0));
+        entry.tokens += sample.tokens;
+    }
+    tasks.into_values().collect()
+}
+
+/// Mean and interval of a metric.
+fn estimate(metric: MetricName, records: &[Record]) -> Interval {
+    let values: Vec<f64> = records.iter().map(|record| record.value(metric)).collect();
+    match metric {
+        MetricName::Dlength => mean_of(&values),
+        _ => wilson(values.iter().sum::<f64>() / values.len() as f64, values.len()),
+    }
+}
+
+fn by_length(records: &[Record]) -> BTreeMap<usize, Vec<Record>> {
+    let mut lengths: BTreeMap<usize, Vec<Record>> = BTreeMap::new();
+    for record in records {
+        lengths.entry(record.length).or_default().push(*record);
+    }
+    lengths
+}
+
+fn task_row(task: &TaskRecords) -> SummaryRow {
+    let longest = task.task.longest();
+    let compared: Vec<Record> =
+        task.records.iter().copied().filter(|record| task.task.in_reference_range(record.length)).collect();
+    let lengths = by_length(&task.records);
+    let mut values = Vec::new();
+    let mut numbers = Vec::new();
+    for metric in MetricName::ALL {
+        values.push((metric.name().to_string(), estimate(metric, &task.records)));
+        for range in LengthRange::ALL {
+            let inside: Vec<Record> = compared
+                .iter()
+                .copied()
+                .filter(|record| LengthRange::of(record.length, longest) == Some(range))
+                .collect();
+            if inside.is_empty() {
+                continue;
+            }
+            values.push((format!("{} {}", metric.name(), range.name()), estimate(metric, &inside)));
+            if metric == MetricName::ExactMatch {
+                numbers.push((format!("n {}", range.name()), inside.len() as f64));
+            }
+            let means = by_length(&inside);
+            let total: f64 = means.values().map(|records| estimate(metric, records).estimate).sum();
+            numbers.push((format!("{} {} macro", metric.name(), range.name()), total / means.len() as f64));
+        }
+        for (domain, in_domain) in [("in-domain", true), ("out-of-domain", false)] {
+            let inside: Vec<Record> = compared
+                .iter()
+                .copied()
+                .filter(|record| {
+                    LengthRange::of(record.length, longest).is_some_and(|range| range.is_in_domain() == in_domain)
+                })
+                .collect();
+            if !inside.is_empty() {
+                values.push((format!("{} {domain}", metric.name()), estimate(metric, &inside)));
+            }
+        }
+        for limit in DigitLimit::ALL {
+            for (rule, label) in [(LimitRule::Published, "published"), (LimitRule::Contiguous, "contiguous")] {
+                let used: Vec<(usize, Interval)> = lengths
+                    .iter()
+                    .filter(|(length, _)| rule == LimitRule::Contiguous || task.task.in_reference_range(**length))
+                    .map(|(&length, records)| (length, estimate(metric, records)))
+                    .collect();
+                let name = format!("{} {} {label}", metric.name(), limit.name());
+                values.push((name, limit_interval(metric, limit, rule, &used)));
+            }
+        }
+    }
+    for (profile, exact) in &task.exact {
+        values.push((
+            format!("exact_match {profile}"),
+            wilson(*exact as f64 / task.records.len() as f64, task.records.len()),
+        ));
+    }
+    let n = task.records.len() as f64;
+    numbers.push(("empty".into(), task.empty as f64 / n));
+    numbers.push(("truncated".into(), task.truncated as f64 / n));
+    numbers.push(("tokens".into(), task.tokens as f64 / n));
+    SummaryRow { name: task.task.to_string(), n: task.records.len(), values, numbers }
+}
+
+/// A digit limit, and the limits if every length's mean were at the unfavourable or the favourable end of its interval.
+fn limit_interval(metric: MetricName, limit: DigitLimit, rule: LimitRule, lengths: &[(usize, Interval)]) -> Interval {
+    let at = |mean: fn(&Interval) -> f64| {
+        let means: Vec<(usize, f64)> = lengths.iter().map(|(length, interval)| (*length, mean(interval))).collect();
+        digit_limit(metric, limit, rule, &means) as f64
+    };
+    let (one, other) = (at(|interval| interval.low), at(|interval| interval.high));
+    Interval { estimate: at(|interval| interval.estimate), low: one.min(other), high: one.max(other) }
+}
+
+fn all_row(tasks: &[TaskRecords]) -> SummaryRow {
+    let records: Vec<Record> = tasks.iter().flat_map(|task| task.records.iter().copied()).collect();
+    let n = records.len();
+    let values = if n == 0 {
+        Vec::new()
+    } else {
+        MetricName::ALL.map(|metric| (metric.name().to_string(), estimate(metric, &records))).to_vec()
+    };
+    let macro_mean = tasks.iter().map(|task| estimate(MetricName::ExactMatch, &task.records).estimate).sum::<f64>()
+        / tasks.len() as f64;
+    let share = |count: usize| count as f64 / n as f64;
+    let numbers = if n == 0 {
+        Vec::new()
+    } else {
+        vec![
+            ("exact_match macro".to_string(), macro_mean),
+            ("empty".to_string(), share(tasks.iter().map(|task| task.empty).sum())),
+            ("truncated".to_string(), share(tasks.iter().map(|task| task.truncated).sum())),
+        ]
+    };
+    SummaryRow { name: "all".into(), n, values, numbers }
+}
+
+fn curves(task: &TaskRecords) -> Vec<Series> {
+    let lengths = by_length(&task.records);
+    MetricName::ALL
+        .into_iter()
+        .map(|metric| Series {
+            name: format!("{} by length", metric.name()),
+            task: task.task.to_string(),
+            points: lengths
+                .iter()
+                .map(|(&length, records)| (length as f64, records.len(), estimate(metric, records)))
+                .collect(),
+        })
+        .collect()
+}
+
+fn notes(options: &NupaOptions, tasks: &[TaskRecords]) -> Vec<String> {
+    let mut notes = vec![format!(
+        "Profile `{}`: its columns carry the metric's name; exact match under strict, paper and ref stands beside it.",
+        options.profile.name()
+    )];
+    notes.push(
+        "Range averages and published digit limits use the lengths that the reference tests; contiguous limits and curves use all."
+            .into(),
+    );
+    notes.push(
+        "A digit limit's interval is the limit at the lower and at the upper ends of the 95 % intervals of all lengths.".into(),
+    );
+    let guessed = |name: &str| tasks.iter().any(|task| task.task.operation.title().starts_with(name));
+    if guessed("max") || guessed("min") {
+        notes.push("Chance baseline: repeating one operand is right in half of max and min questions.".into());
+    }
+    if guessed("get_digit") {
+        notes.push("Chance baseline: any digit is right in a tenth of get_digit questions.".into());
+    }
+    let truncated: usize = tasks.iter().map(|task| task.truncated).sum();
+    let n: usize = tasks.iter().map(|task| task.records.len()).sum();
+    if truncated > 0 {
+        notes.push(format!(
+            "{truncated} of {n} completions were cut by the token budget and count as wrong unless the answer was complete."
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Lengths, NupaSuite};
+    use super::*;
+    use crate::suite::{Answered, Item, Suite, Verdict};
+
+    fn summary_of(answer: impl Fn(&Item) -> String) -> Summary {
+        let suite = NupaSuite::new(NupaOptions {
+            tasks: vec!["add_Integer".parse().unwrap(), "max_Float".parse().unwrap()],
+            lengths: Lengths::Chosen(vec![1, 2, 3, 6, 12, 20]),
+            per_length: 20,
+            ..NupaOptions::default()
+        })
+        .unwrap();
+        let items: Vec<Item> = suite.items().collect();
+        let verdicts: Vec<Verdict> = items
+            .iter()
+            .map(|item| suite.score(item, &Answered { completion: &answer(item), truncated: false }))
+            .collect();
+        let scored: Vec<Scored<'_>> = items
+            .iter()
+            .zip(&verdicts)
+            .map(|(item, verdict)| Scored { item, verdict, tokens: 5, truncated: false })
+            .collect();
+        suite.summarise(&scored)
+    }
+
+    fn value(row: &SummaryRow, name: &str) -> Interval {
+        row.values.iter().find(|(column, _)| column == name).unwrap_or_else(|| panic!("no {name}")).1
+    }
+
+    #[test]
+    fn a_perfect_responder() {
+        let summary = summary_of(|item| format!(" {}", item.gold));
+        assert_eq!(summary.rows.len(), 3);
+        let add = &summary.rows[0];
+        for column in ["exact_match", "exact_match S", "exact_match XL", "digit_match M", "exact_match ref"] {
+            assert_eq!(value(add, column).estimate, 1.0, "{column}");
+        }
+        assert_eq!(value(add, "exact_match well_learned published").estimate, 20.0);
+        assert_eq!(value(add, "dlength well_learned contiguous").estimate, 20.0);
+        assert_eq!(value(add, "exact_match well_learned contiguous").low, 0.0);
+        assert_eq!(summary.series.len(), 6);
+        assert_eq!(summary.series[0].points.len(), 6);
+    }
+
+    #[test]
+    fn short_lengths_stay_out_of_published_columns() {
+        let summary =
+            summary_of(
+                |item| {
+                    if item.covariates["length"].as_u64() < Some(3) { item.gold.clone() } else { String::new() }
+                },
+            );
+        let add = &summary.rows[0];
+        assert_eq!(value(add, "exact_match S").estimate, 0.0);
+        assert_eq!(value(add, "exact_match well_learned published").estimate, 0.0);
+        assert_eq!(value(add, "exact_match well_learned contiguous").estimate, 2.0);
+        assert!(value(add, "exact_match").estimate > 0.0);
+    }
+
+    #[test]
+    fn nothing_at_all() {
+        let suite = NupaSuite::new(NupaOptions::default()).unwrap();
+        let summary = suite.summarise(&[]);
+        assert_eq!((summary.rows.len(), summary.rows[0].n), (1, 0));
+        assert!(summary.rows[0].values.is_empty());
+    }
+}

@@ -1,0 +1,222 @@
+//! Items and training sets as JSON lines, streamed cell by cell: only the questions of one task and length are remembered.
+use serde::Serialize;
+
+use super::cell::{Cell, Question, Split};
+use super::draw::DigitSource;
+use super::number_format::NumberFormat;
+use super::{NupaError, PairRules, TaskId, Wording, prompt, rules};
+
+/// What a line's text looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum TextStyle {
+    /// The suite's question and its answer.
+    #[default]
+    Question,
+    /// Rule following: instruction, rule and question, and the trace as the completion.
+    RuleFollowing,
+}
+
+/// What to generate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrainingSet {
+    /// The tasks, in the order of the lines.
+    pub tasks: Vec<TaskId>,
+    /// Lengths, where a task has them.
+    pub lengths: Vec<usize>,
+    /// Questions per task and length; cells with fewer end early.
+    pub per_length: usize,
+    /// The part of the data; parts never share a question.
+    pub split: Split,
+    /// Seed of the generator.
+    pub seed: u64,
+    /// How raw pairs are drawn.
+    pub pairs: PairRules,
+    /// The spelling of the `min` prompt.
+    pub wording: Wording,
+    /// How numbers are written.
+    pub format: NumberFormat,
+    /// What a line's text looks like.
+    pub style: TextStyle,
+}
+
+/// One line of a training set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TrainingLine {
+    /// The task id.
+    pub task: String,
+    /// Digits of the question.
+    pub length: usize,
+    /// Its place among the questions of that task and length.
+    pub index: usize,
+    /// `train`, `valid` or `test`.
+    pub split: &'static str,
+    /// The operands, plain.
+    pub a: String,
+    /// The second operand, where the task has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub b: Option<String>,
+    /// What the model sees.
+    pub prompt: String,
+    /// What it should write (after a space, where the prompt ends with `=`).
+    pub completion: String,
+    /// The exact answer, plain.
+    pub answer: String,
+}
+
+impl TrainingSet {
+    /// The lines, in order of task, length, index.
+    ///
+    /// # Errors
+    /// [`NupaError`] for an impossible or contradictory choice, found before the first line.
+    pub fn lines(&self) -> Result<impl Iterator<Item = TrainingLine> + '_, NupaError> {
+        if self.tasks.is_empty() {
+            return Err(NupaError::NoTasks);
+        }
+        if self.per_length == 0 {
+            let problem = "at least one question per length is needed".to_string();
+            return Err(NupaError::Contradiction { option: "per-length", problem });
+        }
+        if self.style == TextStyle::RuleFollowing && !self.format.is_plain() {
+            let problem = "rules work on plainly written numbers".to_string();
+            return Err(NupaError::Contradiction { option: "format", problem });
+        }
+        let mut cells = Vec::new();
+        for &task in &self.tasks {
+            if self.style == TextStyle::RuleFollowing {
+                rules::rule(task)?;
+            }
+            let lengths: Vec<usize> =
+                self.lengths.iter().copied().filter(|length| (1..=task.longest()).contains(length)).collect();
+            if lengths.is_empty() {
+                return Err(NupaError::NoLengths { task, longest: task.longest() });
+            }
+            for length in lengths {
+                if let Some(hints) = self.format.index_hints
+                    && length.max(2) > hints.alphabet
+                {
+                    let problem =
+                        format!("length {length} needs more than the {} hints of the alphabet", hints.alphabet);
+                    return Err(NupaError::Contradiction { option: "index-hints", problem });
+                }
+                cells.push((task, length));
+            }
+        }
+        Ok(cells.into_iter().flat_map(move |(task, length)| {
+            let name = task.to_string();
+            Cell::new(task, length, self.split, self.pairs, self.seed)
+                .into_iter()
+                .flatten()
+                .take(self.per_length)
+                .filter_map(move |question| self.line(&name, question))
+        }))
+    }
+
+    fn line(&self, name: &str, question: Question) -> Option<TrainingLine> {
+        let Question { task, length, index, a, b, answer } = question;
+        let (prompt, completion) = if self.format.is_plain() {
+            let text = prompt::question(task, &a, b.as_deref(), self.wording);
+            match self.style {
+                TextStyle::Question => (text, answer.clone()),
+                TextStyle::RuleFollowing => {
+                    let rule = rules::rule(task).ok()?;
+                    (rule.prompt(&text), rule.execute_traced(&a, b.as_deref()).ok()?.text)
+                }
+            }
+        } else {
+            let key = format!("nupa hints {} {} {name} {length} {index}", self.seed, self.split);
+            let mut random = DigitSource::named(&key);
+            let numbers = task.operation.second() == super::Second::SameRepresentation;
+            let number_b = b.as_deref().filter(|_| numbers);
+            let (shown_a, shown_b) = self.format.operands(task.representation, &a, number_b, &mut random).ok()?;
+            // A position, digit or count is not one of the numbers that the format is about.
+            let shown_b = shown_b.or_else(|| b.clone());
+            let text = prompt::question(task, &shown_a, shown_b.as_deref(), self.wording);
+            (text, self.format.answer(&answer))
+        };
+        Some(TrainingLine {
+            task: name.to_string(),
+            length,
+            index,
+            split: self.split.name(),
+            a,
+            b,
+            prompt,
+            completion,
+            answer,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{IndexHints, Reversal};
+    use super::*;
+
+    fn set(tasks: &[&str], lengths: &[usize]) -> TrainingSet {
+        TrainingSet {
+            tasks: tasks.iter().map(|task| task.parse().unwrap()).collect(),
+            lengths: lengths.to_vec(),
+            per_length: 50,
+            split: Split::Train,
+            seed: 1,
+            pairs: PairRules::default(),
+            wording: Wording::Corrected,
+            format: NumberFormat::default(),
+            style: TextStyle::Question,
+        }
+    }
+
+    #[test]
+    fn lines_stream_in_order_and_repeat() {
+        let set = set(&["add_Integer", "max_Float"], &[3, 8]);
+        let lines: Vec<TrainingLine> = set.lines().unwrap().collect();
+        assert_eq!(lines.len(), 200);
+        assert_eq!(lines, set.lines().unwrap().collect::<Vec<_>>());
+        let json = serde_json::to_string(&lines[0]).unwrap();
+        assert!(
+            json.starts_with(r#"{"task":"add_Integer_Integer_Integer","length":3,"index":0,"split":"train","a":""#)
+        );
+        assert!(lines.iter().all(|line| line.prompt.ends_with(" =") && line.completion == line.answer));
+    }
+
+    #[test]
+    fn formats_change_what_is_shown_only() {
+        let plain: Vec<_> = set(&["add_Float"], &[6]).lines().unwrap().collect();
+        let mut formatted = set(&["add_Float"], &[6]);
+        formatted.format = NumberFormat {
+            reversal: Reversal::Each,
+            zero_padding: true,
+            index_hints: Some(IndexHints { alphabet: 9, ..IndexHints::default() }),
+        };
+        for (line, plain) in formatted.lines().unwrap().zip(&plain) {
+            assert_eq!((&line.a, &line.b, &line.answer), (&plain.a, &plain.b, &plain.answer));
+            assert!(line.prompt.contains("<d") && !line.completion.contains('<'));
+            assert_eq!(formatted.format.restore_answer(&line.completion), line.answer);
+        }
+        assert_eq!(formatted.lines().unwrap().count(), plain.len());
+    }
+
+    #[test]
+    fn rule_following_texts_end_with_the_answer() {
+        let mut set = set(&["mod_Integer"], &[5]);
+        set.style = TextStyle::RuleFollowing;
+        for line in set.lines().unwrap() {
+            assert!(line.prompt.contains("def mod(a, b):"));
+            assert!(line.completion.ends_with(&format!("So the answer is {}", line.answer)));
+        }
+        set.format.zero_padding = true;
+        assert!(set.lines().is_err());
+    }
+
+    #[test]
+    fn impossible_choices_are_errors_before_the_first_line() {
+        assert!(set(&[], &[3]).lines().is_err());
+        assert!(set(&["add_Integer"], &[50]).lines().is_err());
+        let mut hinted = set(&["max_Integer"], &[50]);
+        hinted.format.index_hints = Some(IndexHints::default());
+        assert!(hinted.lines().is_err());
+        let mut ruled = set(&["count_Integer"], &[5]);
+        ruled.style = TextStyle::RuleFollowing;
+        assert!(ruled.lines().is_err());
+    }
+}
