@@ -14,6 +14,7 @@ const IDENTITY: &[&str] = &[
     "architectures",
     "model_type",
     "_name_or_path",
+    "_model_name_or_path",
     "name_or_path",
     "_commit_hash",
     "transformers_version",
