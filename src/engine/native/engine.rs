@@ -220,7 +220,7 @@ impl Native {
                     let row = &mut unsafe { shared.slice(i, 1) }[0];
                     let logits = &logits[i * config.vocab_size..(i + 1) * config.vocab_size];
                     let tokens = &scheduler.running()[row.running].tokens;
-                    row.outcome = outcome(row, &flights[&row.id], tokens, logits, trace);
+                    row.outcome = outcome(team.isa(), row, &flights[&row.id], tokens, logits, trace);
                 });
             }
         });
@@ -285,7 +285,7 @@ impl Flight {
     }
 }
 
-fn outcome(row: &Row, flight: &Flight, tokens: &[u32], logits: &[f32], trace: bool) -> Outcome {
+fn outcome(isa: Isa, row: &Row, flight: &Flight, tokens: &[u32], logits: &[f32], trace: bool) -> Outcome {
     let mut o = Outcome::default();
     let r = &flight.request;
     if r.logprobs.prompt && row.position + 1 < flight.prompt.len() {
@@ -294,7 +294,7 @@ fn outcome(row: &Row, flight: &Flight, tokens: &[u32], logits: &[f32], trace: bo
     }
     if row.sampled {
         let step = flight.ids.len() as u64;
-        o.choice = choose(logits, tokens, &r.sampling, r.sampling_key, step, r.logprobs.top);
+        o.choice = choose(isa, logits, tokens, &r.sampling, r.sampling_key, step, r.logprobs.top);
         o.not_finite |= o.choice.is_none();
         o.hash = trace.then(|| fnv1a(logits));
     }

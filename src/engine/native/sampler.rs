@@ -3,6 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use super::kernels::{Isa, exponentials};
 use crate::engine::{Sampling, SamplingKey, TokenLogprobs};
 
 /// What was chosen.
@@ -17,6 +18,7 @@ pub(crate) struct Choice {
 /// The random number depends on the key and the step only, so a text never depends on what else was in flight.
 /// `seen` are prompt and generated tokens, for the repetition penalty; `top` asks for log-probabilities.
 pub(crate) fn choose(
+    isa: Isa,
     logits: &[f32],
     seen: &[u32],
     sampling: &Sampling,
@@ -26,7 +28,7 @@ pub(crate) fn choose(
 ) -> Option<Choice> {
     let best = argmax(logits)?;
     let token = if sampling.repetition_penalty == 1.0 {
-        pick(logits, best, sampling, key, step)
+        pick(isa, logits, best, sampling, key, step)
     } else {
         let mut penalised = logits.to_vec();
         let mut seen = seen.to_vec();
@@ -37,7 +39,7 @@ pub(crate) fn choose(
             *l = if *l < 0.0 { *l * sampling.repetition_penalty } else { *l / sampling.repetition_penalty };
         }
         let best = argmax(&penalised)?;
-        pick(&penalised, best, sampling, key, step)
+        pick(isa, &penalised, best, sampling, key, step)
     };
     let logprobs = (top > 0).then(|| {
         let normaliser = log_sum_exp(logits, logits[best as usize]);
@@ -86,15 +88,15 @@ fn largest(logits: &[f32], n: usize) -> Vec<u32> {
     ids
 }
 
-fn pick(logits: &[f32], best: u32, sampling: &Sampling, key: SamplingKey, step: u64) -> u32 {
+fn pick(isa: Isa, logits: &[f32], best: u32, sampling: &Sampling, key: SamplingKey, step: u64) -> u32 {
     if sampling.is_greedy() || sampling.top_k == 1 {
         return best;
     }
-    let candidates = filter(logits, best, sampling);
-    let total: f64 = candidates.iter().map(|c| c.1).sum();
+    let candidates = filter(isa, logits, best, sampling);
+    let total = mass(&candidates);
     let mut target = uniform(key, step) * total;
     for &(id, weight) in &candidates {
-        target -= weight;
+        target -= f64::from(weight);
         if target < 0.0 {
             return id;
         }
@@ -103,35 +105,58 @@ fn pick(logits: &[f32], best: u32, sampling: &Sampling, key: SamplingKey, step: 
     candidates.last().map_or(best, |c| c.0)
 }
 
-/// Tokens that may be drawn with their unnormalised probabilities. The order is fixed: ascending ids, or descending
-/// probability once a filter had to sort.
-fn filter(logits: &[f32], best: u32, sampling: &Sampling) -> Vec<(u32, f64)> {
-    let temperature = f64::from(sampling.temperature);
-    let top = f64::from(logits[best as usize]);
-    let weigh = |id: u32| (id, libm::exp((f64::from(logits[id as usize]) - top) / temperature));
-    let mut candidates: Vec<(u32, f64)> = if sampling.top_k > 0 && sampling.top_k < logits.len() {
+fn mass(candidates: &[(u32, f32)]) -> f64 {
+    candidates.iter().map(|c| f64::from(c.1)).sum()
+}
+
+/// Tokens that may be drawn with their unnormalised probabilities (the most probable one's is 1). The order is fixed:
+/// ascending ids, or descending probability once a filter had to sort.
+fn filter(isa: Isa, logits: &[f32], best: u32, sampling: &Sampling) -> Vec<(u32, f32)> {
+    let mut weights = vec![0f32; logits.len()];
+    exponentials(isa, logits, logits[best as usize], sampling.temperature, &mut weights);
+    let all = (0u32..).zip(weights);
+    let mut candidates: Vec<(u32, f32)> = if sampling.top_k > 0 && sampling.top_k < logits.len() {
         // Like the reference implementation: everything at least as large as the k-th largest stays.
         let kept = largest(logits, sampling.top_k);
         let bound = kept.last().map_or(f32::NEG_INFINITY, |&id| logits[id as usize]);
-        (0..logits.len() as u32).filter(|&id| logits[id as usize] >= bound).map(weigh).collect()
+        all.filter(|&(id, _)| logits[id as usize] >= bound).collect()
     } else {
-        (0..logits.len() as u32).map(weigh).collect()
+        all.collect()
     };
     if sampling.top_p < 1.0 {
-        candidates.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let goal = f64::from(sampling.top_p) * candidates.iter().map(|c| c.1).sum::<f64>();
-        let mut sum = 0.0;
-        let needed = candidates.iter().position(|c| {
-            sum += c.1;
-            sum >= goal
-        });
-        candidates.truncate(needed.map_or(candidates.len(), |i| i + 1));
+        keep_most_probable(&mut candidates, f64::from(sampling.top_p));
     }
     if sampling.min_p > 0.0 {
-        // The most probable candidate weighs 1.
-        candidates.retain(|c| c.1 >= f64::from(sampling.min_p));
+        candidates.retain(|c| c.1 >= sampling.min_p);
     }
     candidates
+}
+
+/// Keeps the smallest set of candidates with at least the share `top_p` of the mass, most probable first.
+fn keep_most_probable(candidates: &mut Vec<(u32, f32)>, top_p: f64) {
+    let better = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    let goal = top_p * mass(candidates);
+    // The set is small as a rule: sorting the whole vocabulary for it would cost more than the model's step.
+    let mut sorted = 64;
+    loop {
+        sorted = (sorted * 4).min(candidates.len());
+        if sorted < candidates.len() {
+            candidates.select_nth_unstable_by(sorted - 1, better);
+        }
+        candidates[..sorted].sort_unstable_by(better);
+        let mut sum = 0.0;
+        let reached = candidates[..sorted].iter().position(|c| {
+            sum += f64::from(c.1);
+            sum >= goal
+        });
+        if let Some(last) = reached {
+            candidates.truncate(last + 1);
+            return;
+        }
+        if sorted == candidates.len() {
+            return;
+        }
+    }
 }
 
 /// Number `step` of a key's sequence, in 0..1.
@@ -152,7 +177,7 @@ mod tests {
     }
 
     fn token(logits: &[f32], s: &Sampling, step: u64) -> u32 {
-        choose(logits, &[], s, KEY, step, 0).unwrap().token
+        choose(Isa::detect(), logits, &[], s, KEY, step, 0).unwrap().token
     }
 
     #[test]
@@ -163,9 +188,9 @@ mod tests {
     #[test]
     fn logits_that_are_not_numbers_are_refused() {
         for bad in [f32::NAN, f32::INFINITY] {
-            assert_eq!(choose(&[0.0, bad, 1.0], &[], &Sampling::GREEDY, KEY, 0, 0), None);
+            assert_eq!(choose(Isa::detect(), &[0.0, bad, 1.0], &[], &Sampling::GREEDY, KEY, 0, 0), None);
         }
-        assert_eq!(choose(&[f32::NAN; 3], &[], &sampled(1.0), KEY, 0, 3), None);
+        assert_eq!(choose(Isa::detect(), &[f32::NAN; 3], &[], &sampled(1.0), KEY, 0, 3), None);
     }
 
     #[test]
@@ -192,7 +217,7 @@ mod tests {
     fn filters_keep_what_the_reference_implementation_keeps() {
         let logits: Vec<f32> = [0.5f64, 0.25, 0.15, 0.1].iter().map(|p| p.ln() as f32).collect();
         let kept = |s: Sampling| {
-            let mut ids: Vec<u32> = filter(&logits, 0, &s).iter().map(|c| c.0).collect();
+            let mut ids: Vec<u32> = filter(Isa::detect(), &logits, 0, &s).iter().map(|c| c.0).collect();
             ids.sort_unstable();
             ids
         };
@@ -205,20 +230,43 @@ mod tests {
         assert_eq!(kept(Sampling { min_p: 0.4, ..one.clone() }), [0, 1]);
         assert_eq!(kept(Sampling { min_p: 0.25, top_k: 3, ..one }), [0, 1, 2]);
         let tied = [1.0f32, 2.0, 2.0, 2.0];
-        assert_eq!(filter(&tied, 1, &Sampling { top_k: 2, ..sampled(1.0) }).len(), 3);
+        assert_eq!(filter(Isa::detect(), &tied, 1, &Sampling { top_k: 2, ..sampled(1.0) }).len(), 3);
+    }
+
+    #[test]
+    fn the_most_probable_set_is_the_same_however_much_is_sorted() {
+        let logits: Vec<f32> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 20) as f32 / 900.0).collect();
+        for top_p in [0.1, 0.5, 0.9, 0.999, 0.999_999] {
+            let s = Sampling { top_p, ..sampled(1.0) };
+            let best = argmax(&logits).unwrap();
+            let got = filter(Isa::detect(), &logits, best, &s);
+            let mut expected = filter(Isa::detect(), &logits, best, &sampled(1.0));
+            let goal = f64::from(top_p) * mass(&expected);
+            expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            let mut sum = 0.0;
+            let n = expected
+                .iter()
+                .take_while(|c| {
+                    let more = sum < goal;
+                    sum += f64::from(c.1);
+                    more
+                })
+                .count();
+            assert_eq!(got, expected[..n], "{top_p}");
+        }
     }
 
     #[test]
     fn a_penalty_divides_positive_and_multiplies_negative_logits_once() {
         let s = Sampling { repetition_penalty: 2.0, ..Sampling::GREEDY };
-        assert_eq!(choose(&[3.0, 2.0, 1.0], &[0, 0, 0], &s, KEY, 0, 0).unwrap().token, 1);
-        assert_eq!(choose(&[-1.0, -1.5, -4.0], &[0], &s, KEY, 0, 0).unwrap().token, 1);
+        assert_eq!(choose(Isa::detect(), &[3.0, 2.0, 1.0], &[0, 0, 0], &s, KEY, 0, 0).unwrap().token, 1);
+        assert_eq!(choose(Isa::detect(), &[-1.0, -1.5, -4.0], &[0], &s, KEY, 0, 0).unwrap().token, 1);
     }
 
     #[test]
     fn log_probabilities_are_of_the_whole_distribution() {
         let logits: Vec<f32> = [0.7f64, 0.1, 0.2].iter().map(|p| p.ln() as f32 + 3.0).collect();
-        let c = choose(&logits, &[], &sampled(0.1), KEY, 0, 2).unwrap().logprobs.unwrap();
+        let c = choose(Isa::detect(), &logits, &[], &sampled(0.1), KEY, 0, 2).unwrap().logprobs.unwrap();
         assert!((c.top[0].1 - 0.7f32.ln()).abs() < 1e-6 && (c.top[1].1 - 0.2f32.ln()).abs() < 1e-6);
         assert_eq!((c.top[0].0, c.top[1].0), (0, 2));
         assert!((logprob(&logits, 1).unwrap() - 0.1f32.ln()).abs() < 1e-6);

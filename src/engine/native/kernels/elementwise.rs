@@ -1,6 +1,6 @@
 //! Activations and other elementwise work.
 
-use super::lanes::{LANES, Lanes, for_each_isa};
+use super::lanes::{Isa, LANES, Lanes, for_each_isa};
 use super::math;
 use super::shared::SharedMut;
 use crate::checkpoint::Activation;
@@ -64,6 +64,13 @@ pub(crate) fn scale_and_cap(team: &Team, x: &mut [f32], cap: Option<f32>) {
         // SAFETY: pieces are disjoint; the team's instruction set was detected.
         unsafe { cap_on(team.isa(), all.slice(start, PIECE.min(length - start)), cap) }
     });
+}
+
+/// `out = e^((x - shift) / divisor)`; `out` is as long as `x`.
+pub(crate) fn exponentials(isa: Isa, x: &[f32], shift: f32, divisor: f32, out: &mut [f32]) {
+    assert_eq!(x.len(), out.len(), "operands of an exponential do not fit");
+    // SAFETY: callers pass a detected instruction set; the lengths agree.
+    unsafe { exponentials_on(isa, x, shift, divisor, out) }
 }
 
 /// A function of sixteen elements. A trait and no closure: closures do not inherit the instruction set of the function
@@ -130,6 +137,22 @@ unsafe fn cap_body<L: Lanes>(x: &mut [f32], cap: f32) {
     }
 }
 
+#[inline(always)]
+unsafe fn exponentials_body<L: Lanes>(x: &[f32], shift: f32, divisor: f32, out: &mut [f32]) {
+    unsafe {
+        let (shift, divisor) = (L::splat(shift), L::splat(divisor));
+        let whole = x.len() / LANES * LANES;
+        for i in (0..whole).step_by(LANES) {
+            math::exp(L::load(x.as_ptr().add(i)).sub(shift).div(divisor)).store(out.as_mut_ptr().add(i));
+        }
+        let (mut rest, n) = ([0f32; LANES], x.len() - whole);
+        rest[..n].copy_from_slice(&x[whole..]);
+        math::exp(L::load(rest.as_ptr()).sub(shift).div(divisor)).store(rest.as_mut_ptr());
+        out[whole..].copy_from_slice(&rest[..n]);
+    }
+}
+
+for_each_isa! { fn exponentials_on(x: &[f32], shift: f32, divisor: f32, out: &mut [f32]) => exponentials_body }
 for_each_isa! { fn silu_times(x: &[f32], by: &[f32], out: &mut [f32]) => each, Silu }
 for_each_isa! { fn gelu_times(x: &[f32], by: &[f32], out: &mut [f32]) => each, GeluTanh }
 for_each_isa! { fn cap_on(x: &mut [f32], cap: f32) => cap_body }

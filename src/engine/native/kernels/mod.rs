@@ -17,7 +17,7 @@ mod tile;
 mod testing;
 
 pub(crate) use attention::{Attention, BlockPointer, MAX_HEAD_DIM, QueryToken, attend};
-pub(crate) use elementwise::{activate, gate, scale_and_cap};
+pub(crate) use elementwise::{activate, exponentials, gate, scale_and_cap};
 pub use lanes::Isa;
 pub use matmul::{MatmulScratch, PackedMatrix, Target, matmul};
 pub(crate) use norm::{layer_norm, rms_norm, rms_norm_row};
