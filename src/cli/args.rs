@@ -172,7 +172,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "SIZE")]
     pub kv_memory: Option<ByteSize>,
 
-    /// CPU threads [default: all]
+    /// CPU threads; more than there are cores are not used [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 

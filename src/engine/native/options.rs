@@ -3,7 +3,7 @@
 /// Settings of the native engine. None of them changes a generated token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Threads that compute; by default one for each core.
+    /// Threads that compute; by default one for each core, and never more than that: they would only wait for each other.
     pub threads: Option<usize>,
     /// Bytes for keys and values; by default a quarter of the free memory, at most 4 GiB.
     pub kv_memory: Option<u64>,
@@ -26,7 +26,8 @@ impl Default for Options {
 impl Options {
     /// The number of threads to start.
     pub(crate) fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or(cores).clamp(1, cores)
     }
 
     /// Bytes for keys and values.
