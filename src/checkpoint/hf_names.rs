@@ -103,6 +103,17 @@ fn candidates(
     }
 }
 
+/// Tensors that a file may hold without taking part: precomputed rotary angles and causal masks, a copy of a tied head, and
+/// what belongs to the vision part of a multimodal checkpoint.
+pub(super) fn is_redundant(name: &str, config: &DecoderConfig) -> bool {
+    let vision = ["vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector."];
+    name.ends_with(".rotary_emb.inv_freq")
+        || name.ends_with(".attn.bias")
+        || name.ends_with(".attn.masked_bias")
+        || (config.tied_embeddings && name.ends_with("lm_head.weight"))
+        || vision.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// Phi-3 stacks q, k and v in one matrix and gate and up in another: name, rows of the whole, first row of the part.
 fn phi3_fused(c: &DecoderConfig, p: LayerParameter) -> Option<(&'static str, usize, usize)> {
     let (queries, keys) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);

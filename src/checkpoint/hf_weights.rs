@@ -50,8 +50,22 @@ impl HfWeights {
         } else {
             return Err(CheckpointError::FileMissing { path: single, advice: missing_weights_advice(folder) });
         }
+        let mut used = BTreeSet::new();
         for (parameter, shape) in config.parameters() {
-            weights.place(config, parameter, &shape)?;
+            used.insert(weights.place(config, parameter, &shape)?.0.tensor);
+        }
+        // The smallest name, so that the message is the same every time.
+        let extra =
+            weights.tensors.keys().filter(|name| !used.contains(*name) && !hf_names::is_redundant(name, config));
+        if let Some(name) = extra.min() {
+            let what = format!(
+                "tensor {name} has no place in architecture {} as config.json describes it ({} layers), so the checkpoint \
+                 computes something else",
+                config.architecture,
+                config.layers.len()
+            );
+            let path = weights.tensors.get(name).map_or(folder, |stored| weights.file(stored)).to_path_buf();
+            return Err(CheckpointError::Malformed { path, what });
         }
         Ok(weights)
     }

@@ -230,6 +230,11 @@ impl Scheduler {
     /// taken, if they can not be had.
     fn reserve(&mut self, index: usize, found: &Match, plan: &mut Plan) -> Option<(Vec<usize>, usize)> {
         let needed = self.waiting[index].tokens.len().div_ceil(BLOCK);
+        let missing = needed.saturating_sub(found.blocks.len() + self.pool.free());
+        if missing > 0 && missing > self.evictable(found) {
+            // Evicting what does not suffice would only empty the prefix cache, step after step.
+            return None;
+        }
         let mut blocks = found.blocks.clone();
         blocks.iter().for_each(|&b| self.pool.share(b));
         // Holding the block to be copied keeps it from being evicted and reused before the copy is done.
@@ -254,6 +259,13 @@ impl Scheduler {
             plan.ops.push(BlockOp::Copy { from, to: blocks[found.blocks.len()], positions });
         }
         Some((blocks, found.tokens()))
+    }
+
+    /// At most how many blocks eviction can free while those of `found` are kept.
+    fn evictable(&self, found: &Match) -> usize {
+        let unused = |b: &usize| self.pool.references(*b) == 1;
+        let kept = found.blocks.iter().chain(found.partial.iter().map(|p| &p.0)).filter(|b| unused(b)).count();
+        self.tree.blocks().filter(unused).count() - kept
     }
 
     /// Records that a plan was computed: its prompts become available to others.

@@ -42,10 +42,22 @@ impl ArithmeticBench {
     /// questions if and only if this is equal.
     pub fn item_set_sha256(&self) -> String {
         let mut hash = Sha256::new();
-        for item in self.items() {
+        for item in self.in_order(self.options.lengths.as_slice()) {
             hash.update(format!("{}\t{}\t{}\n", item.id, item.segments.question, item.gold));
         }
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// All items: repetitions outermost, then lengths in the order given, then tasks.
+    fn in_order(&self, lengths: &[usize]) -> impl Iterator<Item = Item> + Send + use<'_> {
+        let Options { tasks, per_length, .. } = &self.options;
+        let cells = lengths.iter().flat_map(|length| tasks.iter().map(|task| self.cell(*task, *length)));
+        let mut cells: Vec<Cell> = cells.collect();
+        let count = cells.len();
+        (0..per_length * count).map(move |i| {
+            let (index, cell) = (i / count, i % count);
+            self.dress(&cells[cell].nth(index as u64), index)
+        })
     }
 
     fn cell(&self, task: Task, length: usize) -> Cell {
@@ -88,6 +100,14 @@ fn budget(task: Task, length: usize) -> Budget {
     Budget { answer: if task.longest_answer(length) > 128 { 4_096 } else { 2_048 }, thinking: 16_384 }
 }
 
+/// The lengths in an order of which any beginning covers the whole range evenly (positions with their bits reversed), so
+/// that a limited run is not a test of short numbers.
+fn spread(lengths: &[usize]) -> Vec<usize> {
+    let bits = lengths.len().next_power_of_two().trailing_zeros();
+    let reversed = |i: usize| if bits == 0 { 0 } else { i.reverse_bits() >> (usize::BITS - bits) };
+    (0..1usize << bits).filter_map(|i| lengths.get(reversed(i)).copied()).collect()
+}
+
 impl Suite for ArithmeticBench {
     fn name(&self) -> &'static str {
         "arithmetic-bench"
@@ -103,15 +123,7 @@ impl Suite for ArithmeticBench {
     }
 
     fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        let Options { tasks, lengths, per_length, .. } = &self.options;
-        let cells =
-            lengths.as_slice().iter().flat_map(move |length| tasks.iter().map(|task| self.cell(*task, *length)));
-        let mut cells: Vec<Cell> = cells.collect();
-        let count = cells.len();
-        Box::new((0..per_length * count).map(move |i| {
-            let (index, cell) = (i / count, i % count);
-            self.dress(&cells[cell].nth(index as u64), index)
-        }))
+        Box::new(self.in_order(&spread(self.options.lengths.as_slice())))
     }
 
     fn len(&self) -> usize {
@@ -170,6 +182,21 @@ mod tests {
         assert_eq!(ids[..4], expected.map(|id| format!("arithmetic-bench/1/{id}")));
         assert_eq!(ids[4], "arithmetic-bench/1/mul/002/001");
         assert_eq!(ids.len(), 8);
+    }
+
+    #[test]
+    fn any_beginning_covers_the_range_of_lengths() {
+        let all: Vec<usize> = (1..=100).collect();
+        let order = spread(&all);
+        assert_eq!(order[..6], [1, 65, 33, 97, 17, 81]);
+        for n in 4..100 {
+            let mean = order[..n].iter().sum::<usize>() as f64 / n as f64;
+            assert!((35.0..=65.0).contains(&mean), "the first {n} lengths have mean {mean}");
+        }
+        let mut sorted = order;
+        sorted.sort_unstable();
+        assert_eq!(sorted, all);
+        assert_eq!((spread(&[7]), spread(&[]), spread(&[1, 2, 3])), (vec![7], vec![], vec![1, 3, 2]));
     }
 
     #[test]

@@ -44,11 +44,11 @@ fn row(name: &str, group: &Group<'_, '_>, thinking: bool) -> SummaryRow {
     let long = group.filter(|item| item.length > 3);
     let mut values = vec![
         (BOUNDARY.to_owned(), group.accuracy(BOUNDARY)),
+        (COMPAT.to_owned(), group.accuracy(COMPAT)),
+        (FINAL.to_owned(), group.accuracy(FINAL)),
         (format!("{BOUNDARY}, mean over lengths"), group.mean_over_cells(BOUNDARY)),
         (format!("{BOUNDARY}, lengths 1-3"), short.accuracy(BOUNDARY)),
         (format!("{BOUNDARY}, lengths 4+"), long.accuracy(BOUNDARY)),
-        (COMPAT.to_owned(), group.accuracy(COMPAT)),
-        (FINAL.to_owned(), group.accuracy(FINAL)),
     ];
     if thinking {
         let column = |name: &str| (format!("{name}{WITH_THINKING}"), group.accuracy(&format!("{name}{WITH_THINKING}")));

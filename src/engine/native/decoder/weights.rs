@@ -3,7 +3,7 @@
 use crate::checkpoint::{
     Checkpoint, CheckpointError, DecoderConfig, LayerParameter as P, Norm, Parameter, Tensor, Values,
 };
-use crate::engine::native::kernels::{MAX_HEAD_DIM, PackedMatrix};
+use crate::engine::native::kernels::{MAX_GROUP, MAX_HEAD_DIM, PackedMatrix};
 
 /// Why a checkpoint can not be run.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,14 @@ pub enum LoadError {
     /// A head is wider than the attention kernel supports.
     #[error("heads of {0} dimensions are not supported (at most {MAX_HEAD_DIM})")]
     HeadTooWide(usize),
+    /// More query heads share a key than the attention kernel supports.
+    #[error("{heads} query heads share {kv_heads} key heads: at most {MAX_GROUP} heads may share one")]
+    TooManySharers {
+        /// Query heads.
+        heads: usize,
+        /// Key/value heads.
+        kv_heads: usize,
+    },
     /// A value in a weight is not a number.
     #[error(
         "{parameter} of the checkpoint holds {count} values that are not finite: the file is damaged or the training diverged"
@@ -91,6 +99,9 @@ impl Weights {
         let c = &checkpoint.config;
         if c.head_dim > MAX_HEAD_DIM {
             return Err(LoadError::HeadTooWide(c.head_dim));
+        }
+        if c.num_heads / c.num_kv_heads > MAX_GROUP {
+            return Err(LoadError::TooManySharers { heads: c.num_heads, kv_heads: c.num_kv_heads });
         }
         let r = Reader { checkpoint, c };
         let (vocab, hidden) = (c.vocab_size, c.hidden_size);

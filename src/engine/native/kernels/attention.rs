@@ -21,6 +21,9 @@ const ROWS: usize = 48;
 /// compete for the same cache sets.
 const QUERY_STRIDE: usize = MAX_HEAD_DIM + LANES;
 
+/// Most query heads that may share a key head.
+pub(crate) const MAX_GROUP: usize = ROWS;
+
 /// Widest supported head.
 pub(crate) const MAX_HEAD_DIM: usize = 256;
 

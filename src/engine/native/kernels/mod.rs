@@ -16,7 +16,7 @@ mod tile;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use attention::{Attention, BlockPointer, MAX_HEAD_DIM, QueryToken, attend};
+pub(crate) use attention::{Attention, BlockPointer, MAX_GROUP, MAX_HEAD_DIM, QueryToken, attend};
 pub(crate) use elementwise::{activate, exponentials, gate, scale_and_cap};
 pub use lanes::Isa;
 pub use matmul::{MatmulScratch, PackedMatrix, Target, matmul};
