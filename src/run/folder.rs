@@ -88,7 +88,7 @@ impl RunFolder {
                 self.lock = Some(file);
                 Ok(())
             }
-            Err(TryLockError::WouldBlock) => Err(RunError::Locked { path: self.path.clone() }),
+            Err(TryLockError::WouldBlock) => Err(RunError::Locked { run: self.id() }),
             Err(TryLockError::Error(source)) => Err(RunError::io("lock", path, source)),
         }
     }
@@ -110,7 +110,11 @@ impl RunFolder {
         struct Head {
             format: u32,
         }
-        let broken = |error: serde_json::Error| RunError::Manifest { path: path.clone(), reason: error.to_string() };
+        let broken = |error: serde_json::Error| RunError::Manifest {
+            path: path.clone(),
+            run: self.id(),
+            reason: error.to_string(),
+        };
         let head: Head = serde_json::from_slice(&text).map_err(broken)?;
         if head.format > MANIFEST_FORMAT {
             return Err(RunError::LaterFormat { path, found: head.format, known: MANIFEST_FORMAT });

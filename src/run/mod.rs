@@ -11,6 +11,7 @@ mod manifest;
 mod plan;
 mod runner;
 mod sample;
+pub mod store;
 
 pub use clock::timestamp;
 pub use error::RunError;
