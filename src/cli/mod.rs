@@ -2,15 +2,26 @@
 
 mod args;
 mod catalogue;
+mod compare;
 mod doctor;
 mod entry;
 mod error;
+mod events;
 mod exit;
+mod import;
+mod merge;
 mod model;
 mod printer;
 mod progress;
+mod result_args;
+mod results;
 mod run;
+mod runs;
+mod samples;
+mod score;
+mod session;
 mod settings;
+mod shell;
 mod show;
 mod suites;
 mod values;
