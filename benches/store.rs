@@ -97,7 +97,7 @@ fn text(number: usize) -> String {
 }
 
 fn sample(number: usize) -> Sample {
-    let correct = number % 3 != 0;
+    let correct = !number.is_multiple_of(3);
     Sample {
         format: SAMPLE_FORMAT,
         run: "bench".into(),

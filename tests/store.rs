@@ -36,14 +36,14 @@ fn sample(number: usize) -> Sample {
         completion: answered.then(|| Generated {
             text: format!("the \0 answer\r\n is \"{number}\" \u{1f600}"),
             ids: vec![0, u32::MAX, number as u32],
-            finish: if number % 5 == 0 { FinishReason::Length } else { FinishReason::Eos },
+            finish: if number.is_multiple_of(5) { FinishReason::Length } else { FinishReason::Eos },
             cached_tokens: number,
             timings: Timings { queued_s: 0.1, prefill_s: 1.0 / 3.0, decode_s: 2e-9 },
         }),
         verdict: answered.then(|| Verdict {
-            correct: number % 2 == 0,
-            extracted: (number % 3 == 0).then(|| number.to_string()),
-            matchers: BTreeMap::from([("final".into(), number % 2 == 0)]),
+            correct: number.is_multiple_of(2),
+            extracted: number.is_multiple_of(3).then(|| number.to_string()),
+            matchers: BTreeMap::from([("final".into(), number.is_multiple_of(2))]),
             metrics: BTreeMap::from([("share".into(), 0.1 + number as f64)]),
             failure: (number % 2 == 1).then(|| "wrong".into()),
         }),
@@ -198,7 +198,7 @@ fn first_version(results: &Path) {
         .execute_batch(
             "INSERT INTO samples VALUES (4294967298, 1, 'sums/small/2', 0, 'small', 'c0', 12, 8, 8, 'eos', 2, 1, 0.5, 0.25, \
              0.125, 1, NULL, NULL, NULL);
-             INSERT INTO texts VALUES (4294967298, 1, '{\"length\":2}', '3', 'ab', '3', x'0100000002000000', '3', \
+             INSERT INTO texts VALUES (4294967298, 1, '{\"length\":2}', '3', 'ab', '3', x'0102', '3', \
              '{\"final\":true}', '{\"share\":0.1}', NULL);",
         )
         .unwrap();

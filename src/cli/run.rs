@@ -16,7 +16,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         let store = results::open(&args.session.results, printer)?;
         let run = store.run(name)?;
         let job = repeat(&run, args.model.clone())?;
-        return session::execute(job, Which::Repeat(run.manifest), &args.session, quiet, printer);
+        return session::execute(job, Which::Repeat(Box::new(run.manifest)), &args.session, quiet, printer);
     }
     if args.limit == Some(0) || args.samples == 0 {
         return Err(CliError::usage("--limit 0 and --samples 0 leave nothing to ask"));

@@ -48,7 +48,7 @@ pub enum Which {
     /// A new one.
     New,
     /// A new one with the settings of this one.
-    Repeat(Manifest),
+    Repeat(Box<Manifest>),
     /// This one, whose settings must be the same.
     Resume(Box<RunRecord>),
 }

@@ -1,7 +1,7 @@
 //! Sums over a run's samples, without their texts.
 use std::collections::HashMap;
 
-use super::store::{RunRecord, Store, key};
+use super::database::{RunRecord, Store, key};
 use crate::run::{RunError, Totals};
 use crate::stats::{Estimate, Z95, wilson};
 

@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::store::Store;
+use super::database::Store;
 use crate::run::{Manifest, RunError, SampleKey, read_jsonl};
 
 /// Folders with such a run below a results folder, by name.

@@ -3,8 +3,8 @@ use std::collections::VecDeque;
 
 use rusqlite::ToSql;
 
+use super::database::{RunRecord, Store, key};
 use super::row;
-use super::store::{RunRecord, Store, key};
 use crate::run::{RunError, Sample};
 
 /// Rows read at a time: few enough to keep memory flat, many enough that the query costs nothing.

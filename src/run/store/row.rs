@@ -1,6 +1,6 @@
 //! A [`Sample`] as columns.
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, Value, ValueRef};
-use rusqlite::{CachedStatement, Row, ToSql, named_params};
+use rusqlite::{CachedStatement, Row, ToSql, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -11,14 +11,14 @@ use crate::suite::Verdict;
 /// Inserts into `samples`.
 pub(super) const INSERT_SAMPLE: &str = "INSERT INTO samples (key, run, item, sample, task, cluster, prompt_tokens, \
     budget, max_tokens, finish, completion_tokens, cached_tokens, queued_s, prefill_s, decode_s, correct, \
-    verdict_failure, failure_kind, retryable) VALUES (:key, :run, :item, :sample, :task, :cluster, :prompt_tokens, \
-    :budget, :max_tokens, :finish, :completion_tokens, :cached_tokens, :queued_s, :prefill_s, :decode_s, :correct, \
-    :verdict_failure, :failure_kind, :retryable)";
+    verdict_failure, failure_kind, retryable) VALUES (?, ?, ?, ?, ?, ?, ?, \
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, \
+    ?, ?, ?)";
 
 /// Inserts into `texts`.
 pub(super) const INSERT_TEXT: &str = "INSERT INTO texts (key, format, covariates, gold, prompt_sha256, completion, ids, \
-    extracted, matchers, metrics, failure_message) VALUES (:key, :format, :covariates, :gold, :prompt_sha256, \
-    :completion, :ids, :extracted, :matchers, :metrics, :failure_message)";
+    extracted, matchers, metrics, failure_message) VALUES (?, ?, ?, ?, ?, \
+    ?, ?, ?, ?, ?, ?)";
 
 /// The columns that [`from_row`] reads, in its order.
 pub(super) const COLUMNS: &str = "s.key, s.item, s.sample, s.task, s.cluster, s.prompt_tokens, s.budget, s.max_tokens, \
@@ -64,31 +64,48 @@ impl<T: DeserializeOwned> FromSql for Word<T> {
     }
 }
 
-/// Token ids, each as four little-endian bytes.
+/// Token ids as LEB128: seven bits a byte, the lowest first, the top bit set in all bytes of an id but the last. Two or
+/// three bytes an id instead of four make a file that is a tenth smaller.
 fn ids_to_bytes(ids: &[u32]) -> Vec<u8> {
-    ids.iter().flat_map(|id| id.to_le_bytes()).collect()
+    let mut bytes = Vec::with_capacity(3 * ids.len());
+    for &id in ids {
+        let mut rest = id;
+        while rest >= 0x80 {
+            bytes.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+    }
+    bytes
 }
 
 fn ids_from_bytes(bytes: &[u8]) -> FromSqlResult<Vec<u32>> {
-    let (words, rest) = bytes.as_chunks::<4>();
-    if rest.is_empty() {
-        Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
-    } else {
-        Err(FromSqlError::other(IdsCut(bytes.len())))
+    let mut ids = Vec::with_capacity(bytes.len() / 2);
+    let (mut id, mut shift) = (0_u64, 0);
+    for &byte in bytes {
+        id |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            ids.push(u32::try_from(id).map_err(|_| FromSqlError::other(NotIds))?);
+            (id, shift) = (0, 0);
+        } else if shift > 28 {
+            return Err(FromSqlError::other(NotIds));
+        }
     }
+    if shift == 0 { Ok(ids) } else { Err(FromSqlError::other(NotIds)) }
 }
 
-/// Ids end in the middle of one.
+/// Bytes that are no LEB128 numbers of 32 bits.
 #[derive(Debug, thiserror::Error)]
-#[error("token ids take {0} bytes, which is no multiple of four")]
-struct IdsCut(usize);
+#[error("the token ids of a sample are damaged")]
+struct NotIds;
 
 /// Counts beyond `i64` do not occur; the clamp keeps the conversion free of panics.
 fn integer(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Writes a sample's two rows.
+/// Writes a sample's two rows. Parameters go by position: looking thirty names up would cost as much as the insertion.
 pub(super) fn insert(
     samples: &mut CachedStatement<'_>,
     texts: &mut CachedStatement<'_>,
@@ -99,40 +116,40 @@ pub(super) fn insert(
     let completion = sample.completion.as_ref();
     let verdict = sample.verdict.as_ref();
     let failure = sample.failure.as_ref();
-    samples.execute(named_params! {
-        ":key": key,
-        ":run": run,
-        ":item": sample.item,
-        ":sample": sample.sample,
-        ":task": sample.task,
-        ":cluster": sample.cluster,
-        ":prompt_tokens": integer(sample.prompt_tokens),
-        ":budget": integer(sample.budget),
-        ":max_tokens": integer(sample.max_tokens),
-        ":finish": completion.map(|completion| Word(completion.finish)),
-        ":completion_tokens": completion.map(|completion| integer(completion.ids.len())),
-        ":cached_tokens": completion.map(|completion| integer(completion.cached_tokens)),
-        ":queued_s": completion.map(|completion| completion.timings.queued_s),
-        ":prefill_s": completion.map(|completion| completion.timings.prefill_s),
-        ":decode_s": completion.map(|completion| completion.timings.decode_s),
-        ":correct": verdict.map(|verdict| verdict.correct),
-        ":verdict_failure": verdict.and_then(|verdict| verdict.failure.as_deref()),
-        ":failure_kind": failure.map(|failure| Word(failure.kind)),
-        ":retryable": failure.map(|failure| failure.retryable),
-    })?;
-    texts.execute(named_params! {
-        ":key": key,
-        ":format": sample.format,
-        ":covariates": Json(&sample.covariates),
-        ":gold": sample.gold,
-        ":prompt_sha256": sample.prompt_sha256,
-        ":completion": completion.map(|completion| completion.text.as_str()),
-        ":ids": completion.map(|completion| ids_to_bytes(&completion.ids)),
-        ":extracted": verdict.and_then(|verdict| verdict.extracted.as_deref()),
-        ":matchers": verdict.map(|verdict| Json(&verdict.matchers)),
-        ":metrics": verdict.map(|verdict| Json(&verdict.metrics)),
-        ":failure_message": failure.map(|failure| failure.message.as_str()),
-    })?;
+    samples.execute(params![
+        key,
+        run,
+        sample.item,
+        sample.sample,
+        sample.task,
+        sample.cluster,
+        integer(sample.prompt_tokens),
+        integer(sample.budget),
+        integer(sample.max_tokens),
+        completion.map(|completion| Word(completion.finish)),
+        completion.map(|completion| integer(completion.ids.len())),
+        completion.map(|completion| integer(completion.cached_tokens)),
+        completion.map(|completion| completion.timings.queued_s),
+        completion.map(|completion| completion.timings.prefill_s),
+        completion.map(|completion| completion.timings.decode_s),
+        verdict.map(|verdict| verdict.correct),
+        verdict.and_then(|verdict| verdict.failure.as_deref()),
+        failure.map(|failure| Word(failure.kind)),
+        failure.map(|failure| failure.retryable),
+    ])?;
+    texts.execute(params![
+        key,
+        sample.format,
+        Json(&sample.covariates),
+        sample.gold,
+        sample.prompt_sha256,
+        completion.map(|completion| completion.text.as_str()),
+        completion.map(|completion| ids_to_bytes(&completion.ids)),
+        verdict.and_then(|verdict| verdict.extracted.as_deref()),
+        verdict.map(|verdict| Json(&verdict.matchers)),
+        verdict.map(|verdict| Json(&verdict.metrics)),
+        failure.map(|failure| failure.message.as_str()),
+    ])?;
     Ok(())
 }
 
@@ -189,4 +206,21 @@ pub(super) fn from_row(row: &Row<'_>, run: &str, suite: &str) -> rusqlite::Resul
         failure,
     };
     Ok((row.get(0)?, sample))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_back_and_damage_is_noticed() {
+        let ids = [0, 1, 127, 128, 16_383, 16_384, 49_151, 262_143, u32::MAX];
+        let bytes = ids_to_bytes(&ids);
+        assert_eq!(bytes.len(), 3 + 2 * 2 + 3 * 3 + 5);
+        assert_eq!(ids_from_bytes(&bytes).unwrap(), ids);
+        assert!(ids_from_bytes(&bytes[..bytes.len() - 1]).is_err(), "cut in the middle of an id");
+        assert!(ids_from_bytes(&[0xff, 0xff, 0xff, 0xff, 0x1f]).is_err(), "beyond 32 bits");
+        assert!(ids_from_bytes(&[0xff; 40]).is_err());
+        assert_eq!(ids_from_bytes(&[]).unwrap(), Vec::<u32>::new());
+    }
 }

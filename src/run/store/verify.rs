@@ -1,6 +1,6 @@
 //! Examining the file and the rows of a run.
+use super::database::{RunRecord, Store, key};
 use super::read::Filter;
-use super::store::{RunRecord, Store, key};
 use crate::run::{RunError, Status};
 use crate::suite::Suite;
 

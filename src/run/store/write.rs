@@ -3,8 +3,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{ErrorCode, Transaction, TransactionBehavior};
 
+use super::database::{Store, key};
 use super::row;
-use super::store::{Store, key};
 use crate::run::{RunError, Sample};
 
 /// Rows are written at the latest after so many ...

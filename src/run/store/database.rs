@@ -151,10 +151,12 @@ impl Store {
     }
 
     fn select<P: rusqlite::Params>(&self, rest: &str, parameters: P) -> Result<Vec<RunRecord>, RunError> {
-        let read = || -> rusqlite::Result<Vec<(i64, String, String, Option<i64>)>> {
+        let read = || -> rusqlite::Result<Vec<_>> {
             let sql = format!("SELECT id, name, manifest, planned FROM runs {rest}");
             let mut statement = self.connection.prepare_cached(&sql)?;
-            let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            let columns = |row: &Row<'_>| -> rusqlite::Result<(i64, String, String, Option<i64>)> {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            };
             statement.query_map(parameters, columns)?.collect()
         };
         let rows = read().map_err(|source| self.error("read", source))?;
