@@ -2,8 +2,10 @@
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
+use super::Exit;
 use super::args::SuiteArgs;
 use super::error::CliError;
+use crate::run::RunSettings;
 use crate::suite::Suite;
 use crate::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
 
@@ -49,6 +51,24 @@ pub fn build(name: &str, args: &SuiteArgs) -> Result<Box<dyn Suite>, CliError> {
     match name {
         ARITHMETIC_BENCH => Ok(Box::new(arithmetic_bench(arithmetic_options(args)?)?)),
         _ => Err(CliError::usage(format!("there is no suite {name}")).help("`earnest suites` lists them")),
+    }
+}
+
+/// The suite of a stored run: the items it asked, scored by today's rules.
+pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, CliError> {
+    let failed = |reason: String| {
+        let message = format!("the options of a run of {} cannot be read: {reason}", settings.suite);
+        CliError::new(Exit::Results, message).help("it was written by another version of earnest")
+    };
+    match settings.suite.as_str() {
+        ARITHMETIC_BENCH => {
+            let options: Options =
+                serde_json::from_value(settings.suite_options.clone()).map_err(|error| failed(error.to_string()))?;
+            let suite = ArithmeticBench::new(options).map_err(|error| failed(error.to_string()))?;
+            Ok(Box::new(suite))
+        }
+        other => Err(CliError::new(Exit::Results, format!("this earnest has no suite {other}"))
+            .help("`earnest suites` lists those it has")),
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Parser;
 use super::args::{Cli, Command};
 use super::error::CliError;
 use super::printer::Printer;
-use super::{bench, doctor, run, show, stats, suites};
+use super::{bench, compare, doctor, import, merge, run, runs, samples, score, shell, show, stats, suites};
 
 /// Parses the arguments, runs the command, prints an error if there is one.
 pub fn main() -> ExitCode {
@@ -15,11 +15,20 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match &cli.command {
         Command::Run(args) => run::execute(args, cli.quiet, printer),
+        Command::Resume(args) => run::resume(args, cli.quiet, printer),
+        Command::Runs(args) => runs::execute(args, printer),
+        Command::Samples(args) => samples::execute(args, printer),
+        Command::Compare(args) => compare::execute(args, printer),
+        Command::Score(args) => score::execute(args, printer),
+        Command::Import(args) => import::execute(args, printer),
+        Command::Merge(args) => merge::execute(args, printer),
         Command::Suites(args) => suites::execute(args, printer),
         Command::Show(args) => show::execute(args, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
         Command::Stats(args) => statistics(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),
+        Command::Completions(args) => shell::completions(args, printer),
+        Command::Man(args) => shell::man(args, printer),
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -1,9 +1,12 @@
 //! What a run shows, as a document and as text. Reads the stored rows, never the engine.
 
+mod compare;
 mod document;
 mod table;
 mod text;
 
+pub use compare::{Comparison, Difference, Flip, Scores, compare, p_text};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use table::{Align, Table};
 pub use text::render;
+pub(crate) use text::wrap;

@@ -1,6 +1,8 @@
 //! What can end a run.
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
 
 use crate::engine::EngineError;
 
@@ -14,14 +16,29 @@ pub enum RunError {
     #[error("no room left to write {}: {source}", path.display())]
     DiskFull { path: PathBuf, source: io::Error },
     /// Another process is at work on the same run.
-    #[error("another earnest process is working on the run {}", path.display())]
-    Locked { path: PathBuf },
+    #[error("another earnest process is writing the run {run}")]
+    Locked { run: String },
     /// A line before the last one is not a sample.
     #[error("{} is damaged at line {line}: {reason}", path.display())]
     Damaged { path: PathBuf, line: usize, reason: String },
-    /// The manifest is not one.
-    #[error("{} is not a manifest: {reason}", path.display())]
-    Manifest { path: PathBuf, reason: String },
+    /// A run's manifest is not one.
+    #[error("the manifest of {run} in {} cannot be read: {reason}", path.display())]
+    Manifest { path: PathBuf, run: String, reason: String },
+    /// There are no results.
+    #[error("there are no results: {} does not exist", path.display())]
+    NoStore { path: PathBuf },
+    /// The file of results is something else.
+    #[error("{} is not a file of earnest's results", path.display())]
+    NotAStore { path: PathBuf },
+    /// The file of results could not be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Store { action: &'static str, path: PathBuf, source: rusqlite::Error },
+    /// No run has this name.
+    #[error("there is no run {name}")]
+    NoRun { name: String, runs: Vec<String> },
+    /// Several runs have a name with this part.
+    #[error("{name} can be any of {} runs", runs.len())]
+    AmbiguousRun { name: String, runs: Vec<String> },
     /// The file was written by a later version.
     #[error("{} has format {found}; this earnest reads formats up to {known}", path.display())]
     LaterFormat { path: PathBuf, found: u32, known: u32 },
@@ -54,6 +71,33 @@ impl RunError {
         }
     }
 
+    /// Names an error of the file of results.
+    pub(crate) fn store(action: &'static str, path: &Path, source: rusqlite::Error) -> Self {
+        if source.sqlite_error_code() == Some(ErrorCode::DiskFull) {
+            return RunError::DiskFull { path: path.to_owned(), source: io::ErrorKind::StorageFull.into() };
+        }
+        RunError::Store { action, path: path.to_owned(), source }
+    }
+
+    /// The same, where the connection can still be asked which error of the system is behind it: SQLite itself tells
+    /// only one of the ways in which a disk is full from other errors.
+    pub(crate) fn store_on(
+        action: &'static str,
+        path: &Path,
+        source: rusqlite::Error,
+        connection: &rusqlite::Connection,
+    ) -> Self {
+        if source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
+            // SAFETY: the handle is that of an open connection, which the reference keeps alive and on this thread.
+            let errno = unsafe { rusqlite::ffi::sqlite3_system_errno(connection.handle()) };
+            let system = io::Error::from_raw_os_error(errno);
+            if let full @ RunError::DiskFull { .. } = RunError::io(action, path, system) {
+                return full;
+            }
+        }
+        RunError::store(action, path, source)
+    }
+
     /// The next step, for the user.
     pub fn help(&self) -> Option<String> {
         match self {
@@ -68,9 +112,16 @@ impl RunError {
                 "delete line {line} of {} and repeat the command to ask that sample again, or start over with --new",
                 path.display()
             )),
-            RunError::Manifest { .. } | RunError::OtherSettings { .. } => {
-                Some("start over with --new, or move the folder away".to_owned())
+            RunError::Manifest { .. } | RunError::OtherSettings { .. } | RunError::NotAStore { .. } => {
+                Some("start over with --new, or choose another folder with --results".to_owned())
             }
+            RunError::NoStore { .. } => Some("name the folder with --results; `earnest run` creates one".to_owned()),
+            RunError::Store { .. } => {
+                Some("check the path and its permissions; `earnest runs verify` examines the file".to_owned())
+            }
+            RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
+            RunError::NoRun { .. } => Some("`earnest runs list` names them; a part of a name is enough".to_owned()),
+            RunError::AmbiguousRun { runs, .. } => Some(format!("give more of the name: {}", runs.join(", "))),
             RunError::LaterFormat { .. } => Some("update earnest, or start over with --new".to_owned()),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
                 Some("repeat the command: it continues after the samples that are written".to_owned())

@@ -1,0 +1,74 @@
+//! One process writes a run at a time.
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::run::RunError;
+
+/// The right to write a run, held while this value lives. It is an advisory lock on `locks/<run>.lock`, which the system
+/// frees when the process dies, however it dies.
+#[derive(Debug)]
+pub struct RunLock {
+    _file: File,
+}
+
+impl RunLock {
+    /// Takes the lock, or says that another process has it.
+    pub fn take(results: &Path, run: &str) -> Result<Self, RunError> {
+        // A process that only looks whether the run is being written holds the lock for an instant.
+        for _ in 0..10 {
+            if let Some(lock) = Self::attempt(results, run)? {
+                return Ok(lock);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err(RunError::Locked { run: run.to_owned() })
+    }
+
+    /// True if a process is writing the run.
+    pub fn is_taken(results: &Path, run: &str) -> Result<bool, RunError> {
+        if !path(results, run).exists() {
+            return Ok(false);
+        }
+        Ok(Self::attempt(results, run)?.is_none())
+    }
+
+    fn attempt(results: &Path, run: &str) -> Result<Option<Self>, RunError> {
+        let path = path(results, run);
+        let folder = path.parent().unwrap_or(results);
+        std::fs::create_dir_all(folder).map_err(|source| RunError::io("create", folder, source))?;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(|source| RunError::io("open", path.as_path(), source))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(RunLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(RunError::io("lock", path, source)),
+        }
+    }
+}
+
+fn path(results: &Path, run: &str) -> PathBuf {
+    results.join("locks").join(format!("{run}.lock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_writers_never_share_a_run() {
+        let results = tempfile::tempdir().unwrap();
+        assert!(!RunLock::is_taken(results.path(), "a").unwrap());
+        let one = RunLock::take(results.path(), "a").unwrap();
+        assert!(matches!(RunLock::take(results.path(), "a"), Err(RunError::Locked { run }) if run == "a"));
+        assert!(RunLock::is_taken(results.path(), "a").unwrap());
+        RunLock::take(results.path(), "b").unwrap();
+        drop(one);
+        assert!(!RunLock::is_taken(results.path(), "a").unwrap());
+        RunLock::take(results.path(), "a").unwrap();
+    }
+}

@@ -1,0 +1,132 @@
+//! Reading samples one by one.
+use std::collections::VecDeque;
+
+use rusqlite::ToSql;
+
+use super::database::{RunRecord, Store, key};
+use super::row;
+use crate::run::{RunError, Sample};
+
+/// Rows read at a time: few enough to keep memory flat, many enough that the query costs nothing.
+const PAGE: i64 = 256;
+
+/// Which samples of a run. The default is all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only this task.
+    pub task: Option<String>,
+    /// Only this item.
+    pub item: Option<String>,
+    /// Only samples that are judged (in)correct; samples without a verdict are neither.
+    pub correct: Option<bool>,
+    /// Only samples that are not judged correct: wrong answers and failures.
+    pub failed: bool,
+    /// Only samples whose verdict gives this reason (`wrong`, `empty`, ...).
+    pub reason: Option<String>,
+    /// Only samples whose completion the token budget ended.
+    pub truncated: bool,
+    /// Only samples whose completion contains this text; upper and lower case differ.
+    pub contains: Option<String>,
+}
+
+impl Filter {
+    /// The conditions and their parameters.
+    fn sql(&self) -> (String, Vec<&dyn ToSql>) {
+        let mut sql = String::new();
+        let mut values: Vec<&dyn ToSql> = Vec::new();
+        for (condition, value) in [
+            (" AND s.task = ?", &self.task),
+            (" AND s.item = ?", &self.item),
+            (" AND s.verdict_failure = ?", &self.reason),
+            (" AND instr(t.completion, ?) > 0", &self.contains),
+        ] {
+            if let Some(value) = value {
+                sql += condition;
+                values.push(value);
+            }
+        }
+        match self.correct {
+            Some(true) => sql += " AND s.correct = 1",
+            Some(false) => sql += " AND s.correct = 0",
+            None => {}
+        }
+        if self.failed {
+            sql += " AND s.correct IS NOT 1";
+        }
+        if self.truncated {
+            sql += " AND s.finish = 'length'";
+        }
+        (sql, values)
+    }
+}
+
+/// Samples of a run in the order of its plan, read a page at a time.
+pub struct Samples<'a> {
+    store: &'a Store,
+    run: RunRecord,
+    filter: Filter,
+    page: VecDeque<(usize, Sample)>,
+    /// Keys up to this one were read.
+    after: i64,
+    exhausted: bool,
+}
+
+impl<'a> Samples<'a> {
+    pub(super) fn new(store: &'a Store, run: &RunRecord, filter: Filter) -> Self {
+        let after = key(run.id, 0) - 1;
+        Samples { store, run: run.clone(), filter, page: VecDeque::new(), after, exhausted: false }
+    }
+
+    /// The samples with their places in the plan.
+    pub fn placed(self) -> impl Iterator<Item = Result<(usize, Sample), RunError>> + use<'a> {
+        let mut samples = self;
+        std::iter::from_fn(move || samples.advance())
+    }
+
+    fn advance(&mut self) -> Option<Result<(usize, Sample), RunError>> {
+        if self.page.is_empty()
+            && !self.exhausted
+            && let Err(source) = self.turn()
+        {
+            self.exhausted = true;
+            return Some(Err(self.store.error("read", source)));
+        }
+        self.page.pop_front().map(Ok)
+    }
+
+    fn turn(&mut self) -> rusqlite::Result<()> {
+        let (conditions, values) = self.filter.sql();
+        let sql = format!(
+            "SELECT {} FROM samples s JOIN texts t ON t.key = s.key WHERE s.key > ? AND s.key < ?{conditions} \
+             ORDER BY s.key LIMIT {PAGE}",
+            row::COLUMNS
+        );
+        let connection = self.store.connection();
+        let mut statement = connection.prepare_cached(&sql)?;
+        let end = key(self.run.id + 1, 0);
+        let mut parameters: Vec<&dyn ToSql> = vec![&self.after, &end];
+        parameters.extend(values);
+        let (name, suite) = (&self.run.manifest.run, &self.run.manifest.settings.suite);
+        let mut rows = statement.query(parameters.as_slice())?;
+        let mut last = self.after;
+        while let Some(row) = rows.next()? {
+            let (found, sample) = row::from_row(row, name, suite)?;
+            last = found;
+            let place = usize::try_from(found - key(self.run.id, 0)).unwrap_or(0);
+            self.page.push_back((place, sample));
+        }
+        drop(rows);
+        drop(statement);
+        self.after = last;
+        self.exhausted = self.page.len() < PAGE as usize;
+        Ok(())
+    }
+}
+
+impl Iterator for Samples<'_> {
+    type Item = Result<Sample, RunError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.advance().map(|found| found.map(|(_, sample)| sample))
+    }
+}
