@@ -2,8 +2,10 @@
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
+use super::Exit;
 use super::args::SuiteArgs;
 use super::error::CliError;
+use crate::run::RunSettings;
 use crate::suite::Suite;
 use crate::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
 
@@ -49,6 +51,23 @@ pub fn build(name: &str, args: &SuiteArgs) -> Result<Box<dyn Suite>, CliError> {
     match name {
         ARITHMETIC_BENCH => Ok(Box::new(arithmetic_bench(arithmetic_options(args)?)?)),
         _ => Err(CliError::usage(format!("there is no suite {name}")).help("`earnest suites` lists them")),
+    }
+}
+
+/// The suite of a stored run, with the run's own options.
+pub fn of_run(settings: &RunSettings) -> Result<Box<dyn Suite>, CliError> {
+    let refused = |reason: String| {
+        CliError::new(Exit::Results, format!("the options of {} in the run's manifest: {reason}", settings.suite))
+            .help("the run was made by another version of earnest; that version can still read it")
+    };
+    match settings.suite.as_str() {
+        ARITHMETIC_BENCH => {
+            let options = serde_json::from_value(settings.suite_options.clone());
+            let options: Options = options.map_err(|error| refused(error.to_string()))?;
+            Ok(Box::new(ArithmeticBench::new(options).map_err(|error| refused(error.to_string()))?))
+        }
+        other => Err(CliError::new(Exit::Results, format!("this earnest has no suite {other}"))
+            .help("`earnest suites` lists those it has; the run was made by another version")),
     }
 }
 

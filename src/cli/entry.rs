@@ -5,7 +5,7 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::printer::Printer;
-use super::{doctor, run, show, suites};
+use super::{doctor, export, report, reproduce, run, show, suites};
 
 /// Parses the arguments, runs the command, prints an error if there is one.
 pub fn main() -> ExitCode {
@@ -17,6 +17,9 @@ pub fn main() -> ExitCode {
         Command::Suites(args) => suites::execute(args, printer),
         Command::Show(args) => show::execute(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),
+        Command::Report(args) => report::execute(args, printer),
+        Command::Export(args) => export::execute(args, printer),
+        Command::Reproduce(args) => reproduce::execute(args, printer),
     };
     match outcome {
         Ok(exit) => exit.into(),

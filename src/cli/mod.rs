@@ -6,12 +6,16 @@ mod doctor;
 mod entry;
 mod error;
 mod exit;
+mod export;
 mod model;
 mod printer;
 mod progress;
+mod report;
+mod reproduce;
 mod run;
 mod settings;
 mod show;
+mod stored;
 mod suites;
 mod values;
 

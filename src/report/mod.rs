@@ -1,9 +1,17 @@
 //! What a run shows, as a document and as text. Reads the stored rows, never the engine.
 
 mod document;
+mod error;
+pub mod export;
+pub mod page;
+pub mod plot;
+mod rows;
 mod table;
 mod text;
 
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
+pub use error::ReportError;
+pub use rows::{Rows, StoredRows};
 pub use table::{Align, Table};
 pub use text::render;
+pub(crate) use text::wrap;

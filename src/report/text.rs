@@ -191,7 +191,7 @@ fn plain(number: f64) -> String {
 }
 
 /// What makes the numbers less than they seem.
-fn warnings(document: &Document) -> Vec<String> {
+pub(crate) fn warnings(document: &Document) -> Vec<String> {
     let totals = &document.totals;
     let answered = totals.recorded - totals.failed;
     let mut warnings = Vec::new();
@@ -247,7 +247,7 @@ fn plural(count: usize) -> &'static str {
 }
 
 /// Wraps prose between words; the first line begins with `mark`, the others are indented by its width.
-fn wrap(text: &str, width: usize, mark: &str) -> String {
+pub(crate) fn wrap(text: &str, width: usize, mark: &str) -> String {
     let mut lines = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {

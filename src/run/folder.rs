@@ -49,6 +49,11 @@ impl RunFolder {
         RunFolder { path: results.join(name(number)), lock: None }
     }
 
+    /// The run in this folder, whatever it is called.
+    pub fn locate_exactly(path: &Path) -> Self {
+        RunFolder { path: path.to_owned(), lock: None }
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
