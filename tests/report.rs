@@ -91,12 +91,16 @@ fn a_report_of_two_runs_reads_in_a_browser() {
 
 #[test]
 fn fifty_thousand_samples_fit_into_eight_megabytes() {
-    let suite = synthetic::suite(&Task::ALL, 1..=100, 32);
-    let samples = synthetic::samples("big", &suite, 20.0, 1);
+    // As large as ten samples of each GSM-Symbolic question (5,000 variants and 100 originals), in size of texts too.
+    let suite = synthetic::suite(&Task::ALL, 1..=4, 80);
+    let samples = synthetic::repeated("big", &suite, 3.0, 1, 10);
     assert!(samples.len() > 50_000);
     let characters: usize = samples.iter().filter_map(|sample| Some(sample.completion.as_ref()?.text.len())).sum();
     let begin = Instant::now();
-    let run = ReportRun::new("big", synthetic::manifest("big", "Model-Big", &suite), &suite, samples);
+    let mut manifest = synthetic::manifest("big", "Model-Big", &suite);
+    manifest.settings.samples = 10;
+    let mut run = ReportRun::new("big", manifest, &suite, samples);
+    run.questions = synthetic::stories(&suite, 7);
     let html = page(std::slice::from_ref(&run));
     let megabytes = html.len() as f64 / 1e6;
     eprintln!(

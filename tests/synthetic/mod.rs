@@ -1,6 +1,7 @@
 //! Synthetic runs for tests of reports and exports: real items, made-up answers of the size and repetitiveness of worked
 //! solutions. Deterministic.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use earnest::engine::{FinishReason, Sampling, Timings};
@@ -82,8 +83,29 @@ pub fn manifest(name: &str, model: &str, suite: &ArithmeticBench) -> Manifest {
 /// The rows of a model that is right with a probability falling by length; `skill` is the length at which it is 1/2.
 /// Every 997th has no answer. One completion tries to be markup.
 pub fn samples(run: &str, suite: &ArithmeticBench, skill: f64, seed: u64) -> Vec<Sample> {
+    repeated(run, suite, skill, seed, 1)
+}
+
+/// The same with several samples an item.
+pub fn repeated(run: &str, suite: &ArithmeticBench, skill: f64, seed: u64, times: u32) -> Vec<Sample> {
     let mut dice = Dice(seed);
-    suite.items().enumerate().map(|(place, item)| sample(run, suite, &item, place, skill, &mut dice)).collect()
+    let mut samples = Vec::new();
+    for item in suite.items() {
+        for number in 0..times {
+            let one = sample(run, suite, &item, samples.len(), skill, &mut dice);
+            samples.push(Sample { sample: number, ..one });
+        }
+    }
+    samples
+}
+
+/// A question of the size of a word problem for every item: about 250 characters.
+pub fn stories(suite: &ArithmeticBench, seed: u64) -> HashMap<String, String> {
+    let mut dice = Dice(seed);
+    suite
+        .items()
+        .map(|item| (item.id.clone(), solution(&item, false, &mut dice).replace("####", "How many?")))
+        .collect()
 }
 
 fn sample(run: &str, suite: &ArithmeticBench, item: &Item, place: usize, skill: f64, dice: &mut Dice) -> Sample {

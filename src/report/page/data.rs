@@ -42,27 +42,26 @@ struct Rows {
     sample: Vec<u32>,
     outcome: Vec<usize>,
     tokens: Vec<usize>,
-    /// Milliseconds of prefill and decoding; -1 without a completion.
+    /// Milliseconds of prefill and decoding; -1 without a completion, whose text is then the reason.
     ms: Vec<i64>,
     truncated: Vec<u8>,
     /// Bits: bit i is the result of matcher i.
     matched: Vec<u64>,
 }
 
-/// What reading a single sample needs besides.
-#[derive(Debug, Default, Serialize)]
-struct Texts {
-    /// Question and expected answer an item, in the order of `items`.
-    question: Vec<String>,
-    gold: Vec<String>,
-    completion: Vec<String>,
-    extracted: Vec<Option<String>>,
-    /// Messages of samples that failed.
-    error: Vec<Option<String>>,
+/// A text, or what stands for one.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Text {
+    Words(String),
+    /// An extracted answer that equals the expected one.
+    Gold(u8),
+    Nothing,
 }
 
-/// The two packed parts: columns, texts. Samples are ordered by cluster, item and run, so that similar texts are neighbours
-/// and pack well.
+/// The two packed parts: columns, texts. Samples are ordered by cluster, item and run, and the texts are one list in that
+/// order (question and expected answer where an item appears first, then each sample's answer or message and what was
+/// extracted), so that similar texts are neighbours and pack well: deflate looks back 32 KiB.
 pub fn data(runs: &[ReportRun]) -> (String, String) {
     let mut order: Vec<(usize, usize)> = Vec::new();
     for (run, one) in runs.iter().enumerate() {
@@ -74,7 +73,8 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
         (&one.cluster, &one.item, run, place).cmp(&(&other.cluster, &other.item, other_run, other_place))
     });
     let mut rows = Rows { runs: runs.iter().map(|run| run.label.clone()).collect(), ..Rows::default() };
-    let mut texts = Texts::default();
+    let mut texts: Vec<Text> = Vec::new();
+    let mut items = 0;
     // Tasks and the outcome `correct` come first, in the order in which they are shown.
     for task in runs.iter().flat_map(ReportRun::tasks) {
         rows.tasks.place(task);
@@ -85,9 +85,10 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
         let suite = &runs[run].document.manifest.settings.suite;
         // Two suites may use an id; within one, the expected answer is the item's.
         let item = rows.items.place(&format!("{suite}\n{}\n{}", sample.item, sample.gold));
-        if item == texts.question.len() {
-            texts.question.push(runs[run].questions.get(&sample.item).cloned().unwrap_or_default());
-            texts.gold.push(sample.gold.clone());
+        if item == items {
+            items += 1;
+            texts.push(Text::Words(runs[run].questions.get(&sample.item).cloned().unwrap_or_default()));
+            texts.push(Text::Words(sample.gold.clone()));
         }
         rows.run.push(run);
         rows.task.push(rows.tasks.place(&sample.task));
@@ -107,9 +108,17 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
             }
         }
         rows.matched.push(bits);
-        texts.completion.push(sample.completion.as_ref().map_or_else(String::new, |completion| cut(&completion.text)));
-        texts.extracted.push(sample.verdict.as_ref().and_then(|verdict| verdict.extracted.clone()));
-        texts.error.push(sample.failure.as_ref().map(|failure| failure.message.clone()));
+        let answer = match (&sample.completion, &sample.failure) {
+            (Some(completion), _) => cut(&completion.text),
+            (None, Some(failure)) => failure.message.clone(),
+            (None, None) => String::new(),
+        };
+        texts.push(Text::Words(answer));
+        texts.push(match sample.verdict.as_ref().and_then(|verdict| verdict.extracted.as_ref()) {
+            Some(extracted) if *extracted == sample.gold => Text::Gold(1),
+            Some(extracted) => Text::Words(extracted.clone()),
+            None => Text::Nothing,
+        });
     }
     for name in &mut rows.items.words {
         // Only the id is shown.

@@ -107,7 +107,7 @@
       if (outcome !== "" && outcome !== "wrong" && rows.outcome[i] !== Number(outcome)) return false;
       if (!words) return true;
       const item = rows.item[i];
-      return [rows.items.words[item], texts.question[item], texts.gold[item], texts.completion[i], texts.error[i] ?? ""].some((text) => text.toLowerCase().includes(words));
+      return [rows.items.words[item], texts.question[item], texts.gold[item], texts.completion[i]].some((text) => text.toLowerCase().includes(words));
     };
     found = rows.run.map((_, i) => i).filter(wanted);
     const by = at("by").value;
@@ -121,7 +121,7 @@
     return [
       ...block(rows.items.words[item], texts.question[item] || "(the question can not be had without the suite's data)", words),
       ...block("expected", texts.gold[item], words),
-      ...(texts.error[i] !== null ? block("no answer", texts.error[i], words) : block("answered", texts.completion[i], words)),
+      ...block(rows.ms[i] < 0 ? "no answer" : "answered", texts.completion[i], words),
       element("p", { className: "dim" }, `extracted: ${texts.extracted[i] ?? "nothing"} · passed: ${passed.join(", ") || "no rule"} · missed: ${missed.join(", ") || "no rule"} · ${rows.tokens[i]} tokens${time}${rows.truncated[i] ? " · cut by the budget" : ""}`),
     ];
   };
@@ -160,7 +160,19 @@
       at("count").textContent = "this browser can not unpack the samples (DecompressionStream is missing); everything else works";
       return;
     }
-    [rows, texts] = [await unpack("rows"), await unpack("texts")];
+    const [columns, stream] = [await unpack("rows"), await unpack("texts")];
+    const lists = { question: [], gold: [], completion: [], extracted: [] };
+    let next = 0;
+    for (const item of columns.item) {
+      if (item === lists.question.length) {
+        lists.question.push(stream[next++]);
+        lists.gold.push(stream[next++]);
+      }
+      lists.completion.push(stream[next++]);
+      const extracted = stream[next++];
+      lists.extracted.push(extracted === 1 ? lists.gold[item] : extracted);
+    }
+    [rows, texts] = [columns, lists];
     const counts = rows.outcomes.words.map(() => 0);
     for (const outcome of rows.outcome) counts[outcome] += 1;
     const option = (value, text) => element("option", { value }, text);
