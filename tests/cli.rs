@@ -83,7 +83,7 @@ fn help_documents_examples_variables_and_exit_codes() {
     for part in ["Examples:", "EARNEST_RESULTS", "NO_COLOR", "Exit codes:", "130", "run ", "suites", "show", "doctor"] {
         assert!(stdout(&help).contains(part), "{part} is not in\n{}", stdout(&help));
     }
-    for command in ["run", "show", "suites", "doctor"] {
+    for command in ["run", "show", "suites", "doctor", "report", "export", "reproduce"] {
         let help = run_in(folder.path(), &[command, "--help"]);
         assert_eq!(code(&help), 0);
         assert!(stdout(&help).lines().all(|line| line.chars().count() <= 100), "{}", stdout(&help));

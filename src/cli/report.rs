@@ -40,7 +40,12 @@ pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
     let mib = html.len() as f64 / f64::from(1 << 20);
-    printer.message(&format!("{}: {samples} samples of {} runs, {mib:.1} MiB", args.output.display(), runs.len()));
+    printer.message(&format!(
+        "{}: {samples} samples of {} run{}, {mib:.1} MiB",
+        args.output.display(),
+        runs.len(),
+        if runs.len() == 1 { "" } else { "s" }
+    ));
     if let Some(folder) = &args.svg {
         printer.message(&format!("{}: {drawn} figures", folder.display()));
     }

@@ -20,9 +20,18 @@ const RULE: &str = "compat";
 /// Last length of Figure 1.
 const FIGURE_1_LENGTHS: usize = 30;
 
-/// What a run found, cell by cell: each item's share of samples that each rule accepts.
+/// Samples that a rule accepts and samples, by item.
+type Shares = BTreeMap<String, (f64, f64)>;
+
+/// By rule.
+type Rules = BTreeMap<String, Shares>;
+
+/// What a run found, by task and length.
 #[derive(Debug, Clone, Default)]
-struct Cells(BTreeMap<(Task, usize), BTreeMap<String, BTreeMap<String, (f64, f64)>>>);
+struct Cells(BTreeMap<(Task, usize), Rules>);
+
+/// Counts the prompt tokens of an item; none where it can not be rendered.
+pub type CountTokens<'a> = dyn Fn(&crate::suite::Item) -> Option<usize> + 'a;
 
 /// A run to hold against the paper.
 #[derive(Debug, Clone)]
@@ -100,7 +109,7 @@ impl Ours {
     }
 
     fn curve(&self, task: Task, last: usize) -> Vec<CurvePoint> {
-        let point = |((_, length), rules): (&(Task, usize), &BTreeMap<String, BTreeMap<String, (f64, f64)>>)| {
+        let point = |((_, length), rules): (&(Task, usize), &Rules)| {
             let ours = rules.iter().filter_map(|(rule, shares)| {
                 let successes = shares.values().map(|(sum, n)| sum / n).sum();
                 Some((rule.clone(), interval(wilson(successes, shares.len() as f64, Z95)?)))
@@ -242,7 +251,7 @@ fn caveats() -> Vec<String> {
 
 /// What must be run for the open models of Tables 4 to 6. `count` gives the tokens of a question as the model sees it, where
 /// a checkpoint is at hand.
-pub fn plan(count: Option<&dyn Fn(&crate::suite::Item) -> Option<usize>>) -> Plan {
+pub fn plan(count: Option<&CountTokens<'_>>) -> Plan {
     let mut rows = Vec::new();
     for per_length in [10, 1] {
         let options = Options { per_length, ..Options::default() };

@@ -121,6 +121,7 @@ try:
     assert "tokens" in longest, longest
     Select(one("#by")).select_by_value("place")
     click(all_of("#list summary")[0])
+    wait(lambda: len(all_of("#list details[open] pre")) >= 3, "the first sample's texts")
     gold = all_of("#list details[open] pre")[1].text
     box = one("#search")
     box.send_keys(gold[:12])

@@ -9,9 +9,12 @@ pub struct Heat {
     pub title: String,
     pub x_label: String,
     pub columns: Vec<String>,
-    /// (name, a cell a column: fraction and samples; none where there is no data)
-    pub rows: Vec<(String, Vec<Option<(f64, usize)>>)>,
+    /// (name, a cell a column)
+    pub rows: Vec<(String, Vec<HeatCell>)>,
 }
+
+/// Fraction and samples; none where there is no data.
+pub type HeatCell = Option<(f64, usize)>;
 
 const CELL: f64 = 30.0;
 const HIGH: f64 = 22.0;

@@ -15,7 +15,7 @@ pub use bars::{Bar, BarGroup, Bars, bars};
 pub use curves::{Curve, CurvePlot, curves};
 pub use figure::{DARK, Figure, LIGHT, RULES};
 pub use forest::{Forest, ForestRow, forest};
-pub use heat::{Heat, heat};
+pub use heat::{Heat, HeatCell, heat};
 pub use histogram::{Distribution, Histogram, histogram};
 pub use scale::Scale;
 pub use stacked::{Stacked, stacked};
