@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use earnest::engine::Timings;
+use earnest::run::store::{Filter, RunRecord, Store};
+use earnest::run::write_jsonl;
 use serde_json::Value;
 
 fn golden() -> PathBuf {
@@ -53,26 +56,36 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stdout(output)))
 }
 
-/// The only run below a results folder.
-fn only_run(folder: &Path) -> PathBuf {
-    let mut runs: Vec<_> =
-        std::fs::read_dir(folder.join("earnest-results")).unwrap().map(|e| e.unwrap().path()).collect();
+/// The results of a folder.
+fn store(folder: &Path) -> Store {
+    Store::open(&folder.join("earnest-results")).unwrap()
+}
+
+/// The only run of a folder.
+fn only_run(folder: &Path) -> RunRecord {
+    let mut runs = store(folder).runs().unwrap();
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs.remove(0)
 }
 
-/// The rows without what depends on time and scheduling.
-fn timeless_rows(run: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(run.join("samples.jsonl")).unwrap();
-    let rows = text.lines().map(|line| {
-        let mut row: Value = serde_json::from_str(line).unwrap();
-        if let Some(completion) = row["completion"].as_object_mut() {
-            completion.remove("timings");
-            completion.remove("cached_tokens");
+/// The rows without what depends on time and scheduling, as the bytes that are exported.
+fn timeless(folder: &Path, run: &RunRecord) -> Vec<String> {
+    let store = store(folder);
+    let rows = store.samples(run, Filter::default()).map(|sample| {
+        let mut sample = sample.unwrap();
+        if let Some(completion) = &mut sample.completion {
+            completion.timings = Timings::default();
+            completion.cached_tokens = 0;
         }
-        row
+        let mut line = Vec::new();
+        write_jsonl(&mut line, &sample).unwrap();
+        String::from_utf8(line).unwrap()
     });
     rows.collect()
+}
+
+fn timeless_rows(folder: &Path) -> Vec<Value> {
+    timeless(folder, &only_run(folder)).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -80,10 +93,36 @@ fn help_documents_examples_variables_and_exit_codes() {
     let folder = tempfile::tempdir().unwrap();
     let help = run_in(folder.path(), &["--help"]);
     assert_eq!(code(&help), 0);
-    for part in ["Examples:", "EARNEST_RESULTS", "NO_COLOR", "Exit codes:", "130", "run ", "suites", "show", "doctor"] {
+    for part in [
+        "Examples:",
+        "EARNEST_RESULTS",
+        "NO_COLOR",
+        "Exit codes:",
+        "130",
+        "run ",
+        "suites",
+        "show",
+        "doctor",
+        "compare",
+    ] {
         assert!(stdout(&help).contains(part), "{part} is not in\n{}", stdout(&help));
     }
-    for command in ["run", "show", "suites", "doctor", "report", "export", "reproduce"] {
+    for command in [
+        "run",
+        "show",
+        "suites",
+        "doctor",
+        "resume",
+        "samples",
+        "compare",
+        "score",
+        "import",
+        "merge",
+        "man",
+        "report",
+        "export",
+        "reproduce",
+    ] {
         let help = run_in(folder.path(), &[command, "--help"]);
         assert_eq!(code(&help), 0);
         assert!(stdout(&help).lines().all(|line| line.chars().count() <= 100), "{}", stdout(&help));
@@ -114,6 +153,11 @@ fn wrong_command_lines_exit_with_2_and_name_the_mistake() {
         (&["run", "arithmetic-bench", "--model", model, "--top-k", "5"], "temperature 0"),
         (&["run", "arithmetic-bench", "--model", model, "--max-tokens", "0"], "--max-tokens"),
         (&["run", "arithmetic-bench", "--model", model, "--threads", "0"], "--threads"),
+        (&["run", "arithmetic-bench", "--model", model, "--shard", "5/4"], "part 5"),
+        (&["run", "arithmetic-bench", "--model", model, "--fail-on-error", "2"], "--fail-on-error"),
+        (&["run", "arithmetic-bench", "--from", "x"], "--from"),
+        (&["compare", "x"], "RUN"),
+        (&["samples", "x", "--failed", "--correct"], "--correct"),
         (&["show", "arithmetic-bench", "--model", model, "--task", "plus"], "plus"),
         (&["show", "arithmetic-bench", "--model", model, "--item", "nothing"], "nothing"),
     ];
@@ -197,14 +241,13 @@ fn a_run_is_kept_reported_and_repeated() {
     assert_eq!(code(&first), 0, "{}", stderr(&first));
     assert!(stdout(&first).contains("arithmetic-bench") && stdout(&first).contains("Results: earnest-results"));
     assert!(stderr(&first).contains("loading the weights"));
-    let run = only_run(folder.path());
-    let rows = std::fs::read(run.join("samples.jsonl")).unwrap();
-    assert_eq!(timeless_rows(&run).len(), 20);
+    let rows = timeless_rows(folder.path());
+    assert_eq!(rows.len(), 20);
 
     let again = tiny_run(folder.path(), &words);
     assert_eq!((code(&again), stdout(&again)), (0, stdout(&first)), "reported from the disk");
     assert!(!stderr(&again).contains("loading"), "{}", stderr(&again));
-    assert_eq!(std::fs::read(run.join("samples.jsonl")).unwrap(), rows);
+    assert_eq!(timeless_rows(folder.path()), rows);
 
     // Options that change no answer find the same run.
     let faster = tiny_run(folder.path(), &[&words[..], &["--max-batch", "4", "--no-prefix-cache"]].concat());
@@ -216,17 +259,23 @@ fn a_run_is_kept_reported_and_repeated() {
     assert_eq!(found["totals"]["recorded"], 20);
     assert_eq!(found["manifest"]["status"], "finished");
     assert_eq!(found["manifest"]["first_prompt"]["bos"], 1);
-    let summary: Value = serde_json::from_slice(&std::fs::read(run.join("summary.json")).unwrap()).unwrap();
-    assert_eq!(summary, found, "summary.json is what --json prints");
 
+    let run = only_run(folder.path());
+    let name = run.manifest.run.clone();
+    let before = timeless(folder.path(), &run);
     let repeated = tiny_run(folder.path(), &[&words[..], &["--new", "--max-batch", "3", "--no-prefix-cache"]].concat());
     assert_eq!(code(&repeated), 0, "{}", stderr(&repeated));
-    let name = run.file_name().unwrap().to_str().unwrap();
-    let mut second = timeless_rows(&run.with_file_name(format!("{name}.2")));
-    for row in &mut second {
-        row["run"] = name.into();
+    let from = run_in(folder.path(), &["run", "--from", &name, "--threads", "1", "--quiet"]);
+    assert_eq!((code(&from), stderr(&from)), (0, String::new()));
+    for number in [2, 3] {
+        let again = store(folder.path()).run(&format!("{name}.{number}")).unwrap();
+        assert_eq!(again.manifest.settings, run.manifest.settings);
+        let rows: Vec<String> = timeless(folder.path(), &again)
+            .iter()
+            .map(|line| line.replace(&format!("{name}.{number}"), &name))
+            .collect();
+        assert_eq!(rows, before, "a repeat gives the same answers");
     }
-    assert_eq!(second, timeless_rows(&run), "a repeat gives the same answers");
 }
 
 #[test]
@@ -235,7 +284,7 @@ fn limit_is_balanced_and_samples_repeat_items() {
     let words = ["--tasks", "add,rev", "--lengths", "1..2", "--limit", "4", "--samples", "2", "--max-tokens", "4"];
     let output = tiny_run(folder.path(), &[&words[..], &["--temperature", "1", "--quiet"]].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    let rows = timeless_rows(&only_run(folder.path()));
+    let rows = timeless_rows(folder.path());
     let of = |task: &str| rows.iter().filter(|row| row["task"] == task).count();
     assert_eq!((rows.len(), of("add"), of("rev")), (8, 4, 4));
     let different = rows.chunks(2).filter(|pair| pair[0]["completion"]["ids"] != pair[1]["completion"]["ids"]);
@@ -266,7 +315,7 @@ fn a_prompt_beyond_the_context_is_recorded_and_exits_with_1() {
         "{}",
         stdout(&output)
     );
-    let rows = timeless_rows(&only_run(folder.path()));
+    let rows = timeless_rows(folder.path());
     let failed: Vec<_> = rows.iter().filter(|row| !row["failure"].is_null()).collect();
     assert_eq!((rows.len(), failed.len()), (4, 2));
     assert_eq!(failed[0]["failure"]["kind"], "beyond_context");
@@ -279,81 +328,115 @@ fn a_prompt_beyond_the_context_is_recorded_and_exits_with_1() {
 fn a_full_disk_exits_with_4_and_the_same_command_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let unbroken = tempfile::tempdir().unwrap();
-    let words = ["--lengths", "1..10", "--per-length", "1", "--max-tokens", "8", "--quiet"];
+    let words = ["--lengths", "1..30", "--per-length", "1", "--max-tokens", "8", "--quiet"];
     assert_eq!(code(&tiny_run(unbroken.path(), &words)), 0);
     // A limit on the size of files fails a write like a full disk, in the middle of a row.
     let model = tiny();
     let script = format!(
-        "trap '' XFSZ; ulimit -f 60; exec {} run arithmetic-bench --threads 1 --model {} {}",
+        "trap '' XFSZ; ulimit -f 300; exec {} run arithmetic-bench --threads 1 --model {} {}",
         env!("CARGO_BIN_EXE_earnest"),
         model.display(),
         words.join(" ")
     );
     let full = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
     assert_eq!(code(&full), 4, "{}", stderr(&full));
-    assert!(stderr(&full).contains("samples.jsonl") && stderr(&full).contains("help: free"), "{}", stderr(&full));
-    let run = only_run(folder.path());
-    let kept = timeless_rows(&run).len();
-    assert!((1..160).contains(&kept), "{kept}");
+    assert!(stderr(&full).contains("earnest.sqlite") && stderr(&full).contains("help: free"), "{}", stderr(&full));
+    let kept = timeless_rows(folder.path()).len();
+    assert!((1..480).contains(&kept), "{kept}");
     assert_eq!(code(&tiny_run(folder.path(), &words)), 0);
-    assert_eq!(timeless_rows(&run), timeless_rows(&only_run(unbroken.path())));
+    assert_eq!(timeless_rows(folder.path()), timeless_rows(unbroken.path()));
+}
+
+/// Starts the run `words`, sends the signal once the run has a row and `after` more has passed, and waits. None if the
+/// run was faster.
+#[cfg(unix)]
+fn signalled(folder: &Path, words: &[&str], signal: &str, after: Duration) -> Option<Output> {
+    let model = tiny();
+    let fixed = ["run", "arithmetic-bench", "--threads", "1", "--model", model.to_str().unwrap()];
+    let mut command = earnest(folder);
+    let mut child = command.args(fixed).args(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let results = folder.join("earnest-results");
+    let has_rows = || {
+        let store = Store::open(&results).ok()?;
+        let run = store.runs().ok()?.pop()?;
+        store.count(&run).ok().filter(|&rows| rows > 0)
+    };
+    while has_rows().is_none() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(after);
+    let ended = child.try_wait().unwrap().is_some();
+    if !ended {
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    }
+    let output = child.wait_with_output().unwrap();
+    (!ended).then_some(output)
 }
 
 #[cfg(unix)]
 #[test]
-fn killed_and_stopped_runs_go_on_and_end_with_the_same_rows() {
+fn a_run_killed_at_20_random_moments_ends_with_the_same_rows() {
     let unbroken = tempfile::tempdir().unwrap();
-    let words = ["--lengths", "1..20", "--per-length", "4", "--max-tokens", "24", "--max-batch", "8"];
+    let words = ["--lengths", "1..12", "--per-length", "2", "--max-tokens", "16", "--max-batch", "8", "--quiet"];
     assert_eq!(code(&tiny_run(unbroken.path(), &words)), 0);
-    let expected = timeless_rows(&only_run(unbroken.path()));
-    assert_eq!(expected.len(), 1280);
-    for (signal, polls) in [("-KILL", 1), ("-INT", 2), ("-KILL", 6)] {
-        let folder = tempfile::tempdir().unwrap();
-        let model = tiny();
-        let fixed = ["run", "arithmetic-bench", "--threads", "1", "--model", model.to_str().unwrap()];
-        let mut child = earnest(folder.path())
-            .args(fixed)
-            .args(words)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // Rows appear in batches; the signal comes when there are some.
-        let mut seen = 0;
-        while seen < polls && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_millis(2));
-            let results = folder.path().join("earnest-results");
-            let run = std::fs::read_dir(results).ok().and_then(|mut runs| runs.next()).map(|run| run.unwrap().path());
-            let size =
-                run.and_then(|run| std::fs::metadata(run.join("samples.jsonl")).ok()).map_or(0, |file| file.len());
-            seen += u64::from(size > 0);
+    let expected = timeless(unbroken.path(), &only_run(unbroken.path()));
+    assert_eq!(expected.len(), 384);
+    // A linear congruential generator with a fixed seed: the moments are random, but the same every time.
+    let mut seed = 20_u64;
+    let mut random = move |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let mut folder = tempfile::tempdir().unwrap();
+    let (mut kills, mut in_the_middle) = (0, 0);
+    while kills < 20 {
+        let killed = signalled(folder.path(), &words, "-KILL", Duration::from_millis(random(60)));
+        kills += 1;
+        let kept = timeless(folder.path(), &only_run(folder.path()));
+        in_the_middle += usize::from(killed.is_some() && kept.len() < 384);
+        assert!(kept.iter().all(|row| expected.contains(row)), "a kill leaves whole rows only");
+        if kept.len() == 384 {
+            assert_eq!(code(&tiny_run(folder.path(), &words)), 0);
+            assert_eq!(timeless(folder.path(), &only_run(folder.path())), expected);
+            folder = tempfile::tempdir().unwrap();
         }
-        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-        let output = child.wait_with_output().unwrap();
-        let kept = std::fs::read_to_string(only_run(folder.path()).join("samples.jsonl")).unwrap().lines().count();
-        assert!(sent.success() && !output.status.success() && kept < 1280, "the run ended before the signal: {kept}");
-        if signal == "-INT" {
-            assert_eq!(code(&output), 130);
-            assert!(stderr(&output).contains("the same command continues the run"), "{}", stderr(&output));
-        }
-        let resumed = tiny_run(folder.path(), &words);
+    }
+    assert!(in_the_middle >= 5, "only {in_the_middle} of 20 kills met a working run");
+    if folder.path().join("earnest-results").exists() {
+        let resumed = run_in(folder.path(), &["resume", "--threads", "1", "--quiet"]);
         assert_eq!(code(&resumed), 0, "{}", stderr(&resumed));
-        assert!(stderr(&resumed).contains("continuing:"), "{}", stderr(&resumed));
-        assert_eq!(timeless_rows(&only_run(folder.path())), expected, "after {signal} with {kept} rows");
+        assert_eq!(timeless(folder.path(), &only_run(folder.path())), expected);
     }
 }
 
+#[cfg(unix)]
 #[test]
-fn a_damaged_run_is_named() {
+fn ctrl_c_keeps_what_is_there_and_says_how_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--lengths", "1..20", "--per-length", "4", "--max-tokens", "24", "--max-batch", "8"];
+    let output = signalled(folder.path(), &words, "-INT", Duration::from_millis(5)).expect("the run was too fast");
+    assert_eq!(code(&output), 130);
+    assert!(stderr(&output).contains("the same command continues the run"), "{}", stderr(&output));
+    let kept = timeless_rows(folder.path()).len();
+    assert!((1..1280).contains(&kept), "{kept}");
+    let list = document(&run_in(folder.path(), &["runs", "list", "--json"]));
+    assert_eq!((list[0]["status"].as_str(), list[0]["recorded"].as_u64()), (Some("interrupted"), Some(kept as u64)));
+    let resumed = run_in(folder.path(), &["resume", "--threads", "1"]);
+    assert_eq!(code(&resumed), 0, "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains(&format!("continuing: {kept} of 1280")), "{}", stderr(&resumed));
+    assert_eq!(timeless_rows(folder.path()).len(), 1280);
+}
+
+#[test]
+fn a_damaged_file_of_results_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let words = ["--lengths", "1", "--per-length", "1", "--max-tokens", "4", "--quiet"];
     assert_eq!(code(&tiny_run(folder.path(), &words)), 0);
-    let samples = only_run(folder.path()).join("samples.jsonl");
-    let text = std::fs::read_to_string(&samples).unwrap();
-    std::fs::write(&samples, text.replacen('{', "?", 1)).unwrap();
+    std::fs::write(folder.path().join("earnest-results/earnest.sqlite"), "this is no SQLite file, but long enough")
+        .unwrap();
     let output = tiny_run(folder.path(), &words);
     assert_eq!(code(&output), 4);
-    assert!(stderr(&output).contains("line 1") && stderr(&output).contains("--new"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("earnest.sqlite is not a file of earnest's results"), "{}", stderr(&output));
 }
 
 #[cfg(unix)]
@@ -381,6 +464,6 @@ fn a_real_model_gets_short_sums_right() {
     let found = document(&output);
     assert_eq!(found["manifest"]["settings"]["prompt_mode"], "chat");
     assert_eq!(found["totals"]["recorded"], 8);
-    let right = timeless_rows(&only_run(folder.path())).iter().filter(|row| row["verdict"]["correct"] == true).count();
+    let right = timeless_rows(folder.path()).iter().filter(|row| row["verdict"]["correct"] == true).count();
     assert!(right >= 4, "only {right} of 8 are right");
 }

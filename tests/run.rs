@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use earnest::engine::{FinishReason, Sampling};
 use earnest::prompt::{ModeRequest, Prompter};
+use earnest::run::store::{Filter, Store};
 use earnest::run::{
-    Ended, FailureKind, Generation, Plan, Reporter, RunError, RunEvent, RunFolder, Runner, Sample, SampleLog,
+    Ended, FailureKind, Generation, Plan, Reporter, RunError, RunEvent, Runner, Sample, Shard, write_jsonl,
 };
 use earnest::suite::Suite;
-use support::{Fate, Letters, Scripted, Sums};
+use support::{Fate, Letters, Scripted, Sums, manifest};
 
-const PLAN: Plan = Plan { limit: None, samples: 1 };
+const PLAN: Plan = Plan { limit: None, samples: 1, shard: None };
 
-/// One session in the folder `run` below `results`, rows arranged if it finished, as the command does it.
+/// One session of the run `run` of a results folder.
 fn session(
     results: &Path,
     suite: &dyn Suite,
@@ -23,30 +24,50 @@ fn session(
     stop: &AtomicBool,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, RunError> {
+    bounded(results, suite, plan, engine, stop, reporter, None)
+}
+
+fn bounded(
+    results: &Path,
+    suite: &dyn Suite,
+    plan: Plan,
+    engine: &mut Scripted<'_>,
+    stop: &AtomicBool,
+    reporter: &mut dyn Reporter,
+    fail_on_error: Option<f64>,
+) -> Result<Ended, RunError> {
     let generation =
         Generation { sampling: Sampling::GREEDY, seed: 1, stop_ids: vec![0], max_tokens: None, thinking: false };
-    let mut folder = RunFolder::locate(results, "run", false);
-    folder.lock()?;
-    let standing = folder.standing()?;
-    let mut log = SampleLog::append(&folder.samples_path(), standing.end)?;
+    let store = Store::create(results)?;
+    let _lock = store.lock("run")?;
+    let run = match store.exactly("run")? {
+        Some(run) => run,
+        None => store.begin(&manifest("run", suite, plan), plan.len(suite))?,
+    };
+    let standing = store.standing(&run)?;
     let prompter = Prompter::new(&Letters, ModeRequest::Auto).unwrap();
-    let runner = Runner { run: "run", suite, plan, prompter: &prompter, generation: &generation, stop };
-    let ended = runner.run(engine, &mut log, &standing, reporter)?;
-    if ended == Ended::Finished {
-        let places = plan.walk(suite).map(|planned| ((planned.item.id, planned.sample), planned.index)).collect();
-        SampleLog::arrange(&folder.samples_path(), "run", &places)?;
-    }
-    Ok(ended)
+    let runner = Runner { run: "run", suite, plan, prompter: &prompter, generation: &generation, fail_on_error, stop };
+    runner.run(engine, &mut store.writer(&run), &standing, reporter)
 }
 
 fn whole(results: &Path, suite: &dyn Suite, plan: Plan, engine: &mut Scripted<'_>) -> Vec<Sample> {
     let ended = session(results, suite, plan, engine, &AtomicBool::new(false), &mut ()).unwrap();
     assert_eq!(ended, Ended::Finished);
-    RunFolder::locate(results, "run", false).samples().unwrap()
+    samples(results)
+}
+
+fn samples(results: &Path) -> Vec<Sample> {
+    let store = Store::open(results).unwrap();
+    let run = store.run("run").unwrap();
+    store.samples(&run, Filter::default()).collect::<Result<_, _>>().unwrap()
 }
 
 fn rows(results: &Path) -> Vec<u8> {
-    std::fs::read(results.join("run/samples.jsonl")).unwrap()
+    let mut bytes = Vec::new();
+    for sample in samples(results) {
+        write_jsonl(&mut bytes, &sample).unwrap();
+    }
+    bytes
 }
 
 #[test]
@@ -74,7 +95,7 @@ fn a_run_stopped_after_any_number_of_samples_ends_with_the_same_rows() {
         let stop = AtomicBool::new(after == 0);
         let mut first = Scripted { stop_after: Some((after, &stop)), ..Scripted::new() };
         let ended = session(results.path(), &suite, plan, &mut first, &stop, &mut ()).unwrap();
-        let kept = RunFolder::locate(results.path(), "run", false).samples().unwrap().len();
+        let kept = samples(results.path()).len();
         assert!((after..=after + 1).contains(&kept), "{kept} rows after {after}");
         assert_eq!(ended, Ended::Stopped);
         let mut second = Scripted::new();
@@ -93,35 +114,61 @@ fn an_engine_that_breaks_loses_nothing_that_was_answered() {
     let mut broken = Scripted { break_after: Some(5), ..Scripted::new() };
     let error = session(results.path(), &suite, PLAN, &mut broken, &AtomicBool::new(false), &mut ()).unwrap_err();
     assert!(matches!(error, RunError::Engine(_)) && error.help().is_some(), "{error}");
-    let kept = RunFolder::locate(results.path(), "run", false).samples().unwrap().len();
+    let kept = samples(results.path()).len();
     assert!((5..=6).contains(&kept));
     whole(results.path(), &suite, PLAN, &mut Scripted::new());
     assert_eq!(rows(results.path()), rows(unbroken.path()));
 }
 
 #[test]
-fn a_file_cut_at_any_byte_ends_with_the_same_rows() {
-    let suite = Sums { items: 4, long: None };
-    let unbroken = tempfile::tempdir().unwrap();
-    whole(unbroken.path(), &suite, PLAN, &mut Scripted::new());
-    let bytes = rows(unbroken.path());
-    // A stride that is prime to the rows' length meets every part of a row.
-    for cut in (0..bytes.len()).step_by(7) {
+fn parts_have_every_item_once_and_stay_balanced() {
+    let suite = Sums { items: 11, long: None };
+    let all = tempfile::tempdir().unwrap();
+    let unbroken = whole(all.path(), &suite, Plan { samples: 2, ..PLAN }, &mut Scripted::new());
+    let mut joined: Vec<(usize, Sample)> = Vec::new();
+    for part in 1..=3 {
         let results = tempfile::tempdir().unwrap();
-        std::fs::create_dir(results.path().join("run")).unwrap();
-        std::fs::write(results.path().join("run/samples.jsonl"), &bytes[..cut]).unwrap();
-        let mut engine = Scripted::new();
-        whole(results.path(), &suite, PLAN, &mut engine);
-        assert_eq!(rows(results.path()), bytes, "cut at {cut}");
-        let complete = bytes[..cut].iter().filter(|&&byte| byte == b'\n').count();
-        assert_eq!(engine.asked.len(), 4 - complete);
+        let plan = Plan { samples: 2, shard: Some(Shard { part, of: 3 }), ..PLAN };
+        let found = whole(results.path(), &suite, plan, &mut Scripted::new());
+        assert_eq!(found.len(), plan.len(&suite));
+        assert!((6..=8).contains(&found.len()));
+        let store = Store::open(results.path()).unwrap();
+        let run = store.run("run").unwrap();
+        joined.extend(store.samples(&run, Filter::default()).placed().map(Result::unwrap));
     }
+    joined.sort_by_key(|(place, _)| *place);
+    assert!(joined.iter().map(|(place, _)| *place).eq(0..22));
+    assert_eq!(joined.into_iter().map(|(_, sample)| sample).collect::<Vec<_>>(), unbroken);
+    assert_eq!("2/3".parse(), Ok(Shard { part: 2, of: 3 }));
+    for wrong in ["0/3", "4/3", "1", "1/0", "a/b", ""] {
+        assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_run_stops_when_more_samples_fail_than_may() {
+    let suite = Sums { items: 20, long: None };
+    let fate = |prompt: &str| {
+        let odd = prompt.split('+').next().and_then(|n| n.parse::<usize>().ok()).is_some_and(|n| n % 2 == 1);
+        if odd { Fate::Fail { times: 9, retryable: false } } else { Fate::Answer }
+    };
+    let run = |fraction| {
+        let results = tempfile::tempdir().unwrap();
+        let mut engine = Scripted { fate: Box::new(fate), ..Scripted::new() };
+        let never = AtomicBool::new(false);
+        let ended = bounded(results.path(), &suite, PLAN, &mut engine, &never, &mut (), fraction).unwrap();
+        (ended, samples(results.path()).len())
+    };
+    assert!(matches!(run(Some(0.0)), (Ended::TooManyFailures { failed: 1 }, rows) if rows < 20));
+    assert!(matches!(run(Some(0.2)), (Ended::TooManyFailures { failed: 5 | 6 }, rows) if rows < 20));
+    assert_eq!(run(Some(0.5)), (Ended::Finished, 20));
+    assert_eq!(run(None), (Ended::Finished, 20));
 }
 
 #[test]
 fn limit_takes_the_first_items_and_samples_repeat_each() {
     let results = tempfile::tempdir().unwrap();
-    let plan = Plan { limit: Some(3), samples: 3 };
+    let plan = Plan { limit: Some(3), samples: 3, shard: None };
     let suite = Sums { items: 10, long: None };
     let samples = whole(results.path(), &suite, plan, &mut Scripted::new());
     let keys: Vec<_> = samples.iter().map(|sample| (sample.task.as_str(), sample.sample)).collect();
@@ -130,7 +177,7 @@ fn limit_takes_the_first_items_and_samples_repeat_each() {
     assert_eq!(keys, expected);
     let texts: Vec<_> = samples[..3].iter().map(|sample| &sample.completion.as_ref().unwrap().text).collect();
     assert!(texts[0] != texts[1] && texts[1] != texts[2], "every sample has a key of its own: {texts:?}");
-    assert_eq!(Plan { limit: Some(99), samples: 1 }.len(&suite), 10);
+    assert_eq!(Plan { limit: Some(99), ..PLAN }.len(&suite), 10);
     assert_eq!(
         whole(tempfile::tempdir().unwrap().path(), &Sums { items: 0, long: None }, PLAN, &mut Scripted::new()),
         []
@@ -220,7 +267,7 @@ fn events_tell_the_whole_story() {
     impl Reporter for Story {
         fn event(&mut self, event: &RunEvent<'_>) {
             self.0.push(match event {
-                RunEvent::Started { planned: 3, recorded: 0, .. } => "started",
+                RunEvent::Started { planned: 3, standing, .. } if standing.settled() == 0 => "started",
                 RunEvent::Progress { .. } => return,
                 RunEvent::Sample(_) => "sample",
                 RunEvent::Ended => "ended",

@@ -4,7 +4,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::Exit;
+use super::result_args::{
+    CompareArgs, CompletionsArgs, ImportArgs, ManArgs, MergeArgs, RunsArgs, SamplesArgs, ScoreArgs,
+};
 use super::values::{ByteSize, Lengths};
+use crate::run::Shard;
 
 /// Evaluates the numerical reasoning of open-weight language models: offline, exactly scored, with error bars.
 #[derive(Debug, Parser)]
@@ -38,6 +42,9 @@ fn long_help() -> String {
   earnest suites
   earnest show arithmetic-bench --model models/SmolLM2-135M-Instruct.Q4_1.gguf --task add
   earnest run arithmetic-bench --model models/SmolLM2-135M-Instruct.Q4_1.gguf --lengths 1..3 --per-length 2
+  earnest runs list
+  earnest samples 1f2e3d4c --failed --limit 3
+  earnest compare 1f2e3d4c 5b6a7988
 
 Environment variables:
   EARNEST_MODEL    the checkpoint, when --model is not given
@@ -57,6 +64,20 @@ Results go to standard output, progress and messages to standard error.",
 pub enum Command {
     /// Ask a model a suite's questions, score the answers, keep every sample
     Run(RunArgs),
+    /// Continue an interrupted run from its manifest
+    Resume(ResumeArgs),
+    /// List, show, delete or verify the runs of a results folder
+    Runs(RunsArgs),
+    /// Read single samples: prompt, completion, what was extracted and why it was judged so
+    Samples(SamplesArgs),
+    /// Compare runs item by item: differences with intervals, p values, flips
+    Compare(CompareArgs),
+    /// Score stored completions again with today's rules and say what changed
+    Score(ScoreArgs),
+    /// Score completions that another engine generated and keep them as a run
+    Import(ImportArgs),
+    /// Join the parts of runs that were worked on with --shard, and results of other folders
+    Merge(MergeArgs),
     /// List the suites, their tasks and options
     Suites(SuitesArgs),
     /// Show the exact prompt of an item: text, token ids, BOS count, budget, expected answer
@@ -69,6 +90,10 @@ pub enum Command {
     Export(ExportArgs),
     /// Hold runs against a paper's published tables and figures
     Reproduce(ReproduceArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    Man(ManArgs),
 }
 
 /// Which items.
@@ -188,16 +213,34 @@ pub struct EngineArgs {
   earnest run arithmetic-bench --model model.gguf --lengths 1..3 --per-length 2
   earnest run arithmetic-bench --model ./Qwen2.5-1.5B-Instruct --tasks add,mul --limit 200 --json
   earnest run arithmetic-bench --model model.gguf --recommended --samples 4 --kv-memory 2GiB
+  earnest run arithmetic-bench --model model.gguf --shard 1/4     one of four parts; `earnest merge` joins them
+  earnest run --from arithmetic-bench-model-1f2e3d4c              repeats a run from its manifest
 
 A run is named after its settings and the content of the model's files. The same command continues an interrupted \
 run and reports a finished one.")]
 pub struct RunArgs {
     /// The suite
-    #[arg(value_name = "SUITE", value_parser = super::catalogue::names())]
-    pub suite: String,
+    #[arg(value_name = "SUITE", value_parser = super::catalogue::names(), required_unless_present = "from")]
+    pub suite: Option<String>,
 
-    #[command(flatten)]
-    pub model: ModelArgs,
+    /// Repeat this run: its suite, options, model and generation settings, from its manifest
+    #[arg(long, value_name = "RUN", conflicts_with_all = FIXED_BY_FROM)]
+    pub from: Option<String>,
+
+    /// The checkpoint: a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "EARNEST_MODEL",
+        hide_env_values = true,
+        required_unless_present = "from",
+        help_heading = "Model"
+    )]
+    pub model: Option<PathBuf>,
+
+    /// How prompts are written: with the checkpoint's chat template, as bare text, or chat if there is a template
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = PromptArg::Auto, help_heading = "Model")]
+    pub prompt: PromptArg,
 
     #[command(flatten)]
     pub items: SuiteArgs,
@@ -210,30 +253,96 @@ pub struct RunArgs {
     #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Items")]
     pub samples: u32,
 
+    /// Work on one of N parts of the items only, e.g. 1/4; `earnest merge` joins the parts
+    #[arg(long, value_name = "I/N", help_heading = "Items")]
+    pub shard: Option<Shard>,
+
     #[command(flatten)]
     pub generation: GenerationArgs,
 
+    /// Repeat the run instead of continuing or reporting it
+    #[arg(long, help_heading = "Results")]
+    pub new: bool,
+
+    #[command(flatten)]
+    pub session: SessionArgs,
+}
+
+/// What `--from` takes from the manifest.
+const FIXED_BY_FROM: [&str; 19] = [
+    "suite",
+    "prompt",
+    "tasks",
+    "lengths",
+    "per_length",
+    "set",
+    "seed",
+    "limit",
+    "samples",
+    "shard",
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "repetition_penalty",
+    "recommended",
+    "max_tokens",
+    "thinking",
+    "new",
+];
+
+/// What `run` and `resume` share.
+#[derive(Debug, Clone, Args)]
+pub struct SessionArgs {
     #[command(flatten)]
     pub engine: EngineArgs,
 
-    /// Folder for results
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// Write events as JSON lines to this file while the run works
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub events: Option<PathBuf>,
+
+    /// Stop once more than this fraction of all samples failed; 0 stops at the first failure
+    #[arg(long, value_name = "FRACTION", help_heading = "Results")]
+    pub fail_on_error: Option<f64>,
+
+    /// Print one JSON document instead of the table
+    #[arg(long, help_heading = "Results")]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest resume                      the only unfinished run, or the newest of them
+  earnest resume 1f2e3d4c             the run with this part in its name")]
+pub struct ResumeArgs {
+    /// The run; a part of its name is enough
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Where the checkpoint lies now, if it was moved
+    #[arg(long, value_name = "PATH", help_heading = "Model")]
+    pub model: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub session: SessionArgs,
+}
+
+/// Where results are.
+#[derive(Debug, Clone, Args)]
+pub struct ResultsArgs {
+    /// Folder of results
     #[arg(
-        long,
+        long = "results",
         value_name = "DIR",
         env = "EARNEST_RESULTS",
         hide_env_values = true,
         default_value = "earnest-results",
         help_heading = "Results"
     )]
-    pub results: PathBuf,
-
-    /// Repeat the run in a folder of its own instead of continuing or reporting it
-    #[arg(long, help_heading = "Results")]
-    pub new: bool,
-
-    /// Print one JSON document instead of the table
-    #[arg(long, help_heading = "Results")]
-    pub json: bool,
+    pub folder: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -260,7 +369,7 @@ pub struct ShowArgs {
     #[arg(long, value_name = "TASK", conflicts_with = "item")]
     pub task: Option<String>,
 
-    /// The item with this id, as in samples.jsonl
+    /// The item with this id, as `earnest samples` shows it
     #[arg(long, value_name = "ID")]
     pub item: Option<String>,
 
@@ -274,15 +383,8 @@ pub struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// The results folder to check
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "EARNEST_RESULTS",
-        hide_env_values = true,
-        default_value = "earnest-results"
-    )]
-    pub results: PathBuf,
+    #[command(flatten)]
+    pub results: ResultsArgs,
 
     /// Print one JSON document
     #[arg(long)]
@@ -294,7 +396,7 @@ pub struct DoctorArgs {
   earnest report arithmetic-bench-SmolLM2 -o report.html
   earnest report RUN1 RUN2 -o report.html --svg figures")]
 pub struct ReportArgs {
-    /// The runs, by name, by a beginning of it that only one run has, or by folder; differences are to the first
+    /// The runs, by name or by a beginning of it that only one run has; differences are to the first
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<String>,
 
@@ -336,7 +438,7 @@ pub enum ExportFormat {
   earnest export RUN --format csv -o - | head
   earnest export RUN --format lm-eval -o lm-eval-results")]
 pub struct ExportArgs {
-    /// The run, by name, by a beginning of it that only one run has, or by folder
+    /// The run, by name or by a beginning of it that only one run has
     #[arg(value_name = "RUN")]
     pub run: String,
 
@@ -369,7 +471,7 @@ pub struct ReproduceArgs {
     #[arg(value_name = "SUITE", value_parser = ["arithmetic-bench"])]
     pub suite: String,
 
-    /// The runs, by name, by a beginning of it that only one run has, or by folder [default: all of the suite]
+    /// The runs, by name or by a beginning of it that only one run has [default: all of the suite]
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
 

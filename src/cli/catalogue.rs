@@ -54,20 +54,21 @@ pub fn build(name: &str, args: &SuiteArgs) -> Result<Box<dyn Suite>, CliError> {
     }
 }
 
-/// The suite of a stored run, with the run's own options.
-pub fn of_run(settings: &RunSettings) -> Result<Box<dyn Suite>, CliError> {
-    let refused = |reason: String| {
-        CliError::new(Exit::Results, format!("the options of {} in the run's manifest: {reason}", settings.suite))
-            .help("the run was made by another version of earnest; that version can still read it")
+/// The suite of a stored run: the items it asked, scored by today's rules.
+pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, CliError> {
+    let failed = |reason: String| {
+        let message = format!("the options of a run of {} cannot be read: {reason}", settings.suite);
+        CliError::new(Exit::Results, message).help("it was written by another version of earnest")
     };
     match settings.suite.as_str() {
         ARITHMETIC_BENCH => {
-            let options = serde_json::from_value(settings.suite_options.clone());
-            let options: Options = options.map_err(|error| refused(error.to_string()))?;
-            Ok(Box::new(ArithmeticBench::new(options).map_err(|error| refused(error.to_string()))?))
+            let options: Options =
+                serde_json::from_value(settings.suite_options.clone()).map_err(|error| failed(error.to_string()))?;
+            let suite = ArithmeticBench::new(options).map_err(|error| failed(error.to_string()))?;
+            Ok(Box::new(suite))
         }
         other => Err(CliError::new(Exit::Results, format!("this earnest has no suite {other}"))
-            .help("`earnest suites` lists those it has; the run was made by another version")),
+            .help("`earnest suites` lists those it has")),
     }
 }
 

@@ -45,7 +45,7 @@ struct Folder {
 
 /// Examines the machine. Nothing found is an error: the exit code is 0.
 pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
-    let findings = examine(&args.results);
+    let findings = examine(&args.results.folder);
     if args.json {
         printer.json(&findings)?;
     } else {

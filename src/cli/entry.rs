@@ -5,7 +5,9 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::printer::Printer;
-use super::{doctor, export, report, reproduce, run, show, suites};
+use super::{
+    compare, doctor, export, import, merge, report, reproduce, run, runs, samples, score, shell, show, suites,
+};
 
 /// Parses the arguments, runs the command, prints an error if there is one.
 pub fn main() -> ExitCode {
@@ -14,12 +16,21 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match &cli.command {
         Command::Run(args) => run::execute(args, cli.quiet, printer),
+        Command::Resume(args) => run::resume(args, cli.quiet, printer),
+        Command::Runs(args) => runs::execute(args, printer),
+        Command::Samples(args) => samples::execute(args, printer),
+        Command::Compare(args) => compare::execute(args, printer),
+        Command::Score(args) => score::execute(args, printer),
+        Command::Import(args) => import::execute(args, printer),
+        Command::Merge(args) => merge::execute(args, printer),
         Command::Suites(args) => suites::execute(args, printer),
         Command::Show(args) => show::execute(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),
         Command::Report(args) => report::execute(args, printer),
         Command::Export(args) => export::execute(args, printer),
         Command::Reproduce(args) => reproduce::execute(args, printer),
+        Command::Completions(args) => shell::completions(args, printer),
+        Command::Man(args) => shell::man(args, printer),
     };
     match outcome {
         Ok(exit) => exit.into(),

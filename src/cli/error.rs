@@ -33,7 +33,7 @@ impl From<RunError> for CliError {
     fn from(error: RunError) -> Self {
         let exit = match &error {
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => Exit::Engine,
-            RunError::RepeatedItem { .. } => Exit::Usage,
+            RunError::RepeatedItem { .. } | RunError::NoRun { .. } | RunError::AmbiguousRun { .. } => Exit::Usage,
             _ => Exit::Results,
         };
         CliError { exit, message: error.to_string(), help: error.help() }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Everything asked for was done.
+    /// Everything that was asked for was done.
     Success = 0,
     /// The run is finished, but some samples have no answer: a prompt beyond the context, a refused request.
     FailedSamples = 1,
@@ -16,6 +16,8 @@ pub enum Exit {
     Results = 4,
     /// The engine failed in the middle of a run.
     Engine = 5,
+    /// More samples failed than `--fail-on-error` allows; the same command continues the run.
+    TooManyFailures = 6,
     /// The user stopped the run; the same command continues it.
     Interrupted = 130,
 }
@@ -25,11 +27,12 @@ impl Exit {
     pub const HELP: &str = "\
 Exit codes:
   0    done
-  1    the run is finished, but some samples have no answer (see `failure` in samples.jsonl)
+  1    the run is finished, but some samples have no answer (`earnest samples RUN --failed`)
   2    the command line is wrong
   3    the checkpoint cannot be used
   4    results cannot be read or written (disk full, permissions, locked or damaged run)
   5    the engine failed in the middle of a run
+  6    more samples failed than --fail-on-error allows; the run was stopped
   130  interrupted; the same command continues the run";
 
     /// The number.
@@ -50,8 +53,8 @@ mod tests {
 
     #[test]
     fn the_help_names_every_code() {
-        use Exit::{Engine, FailedSamples, Interrupted, Model, Results, Success, Usage};
-        for exit in [Success, FailedSamples, Usage, Model, Results, Engine, Interrupted] {
+        use Exit::{Engine, FailedSamples, Interrupted, Model, Results, Success, TooManyFailures, Usage};
+        for exit in [Success, FailedSamples, Usage, Model, Results, Engine, TooManyFailures, Interrupted] {
             assert!(Exit::HELP.lines().any(|line| line.trim_start().starts_with(&format!("{} ", exit.code()))));
         }
     }

@@ -41,7 +41,7 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
 
 fn lm_eval(args: &ExportArgs, run: &StoredRun, printer: Printer) -> Result<Exit, CliError> {
     let settings = &run.manifest.settings;
-    let suite = catalogue::of_run(settings)?;
+    let suite = catalogue::stored(settings)?;
     let mut questions: HashMap<String, String> = HashMap::new();
     let mut planned: BTreeMap<String, usize> = BTreeMap::new();
     let limit = settings.limit.unwrap_or(usize::MAX);

@@ -6,7 +6,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::printer::Printer;
 use crate::engine::Statistics;
+use crate::run::store::Standing;
 use crate::run::{Reporter, RunEvent, Sample, Stage};
+use crate::stats::{Z95, wilson};
 
 /// Time between plain lines.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
@@ -93,8 +95,12 @@ impl Progress {
         }
     }
 
-    fn started(&mut self, run: &str, planned: usize, recorded: usize) {
+    fn started(&mut self, run: &str, planned: usize, standing: &Standing) {
+        let recorded = standing.settled();
         self.tally = Tally::new(planned, recorded, Instant::now());
+        self.tally.judged = standing.judged();
+        self.tally.correct = standing.correct();
+        self.tally.failed = standing.failed();
         if let Show::Plain = self.show {
             self.printer.message(&format!("{run}: {planned} samples, a line every 10 s"));
         }
@@ -143,7 +149,7 @@ impl Reporter for Progress {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Preparing(stage) => self.preparing(*stage),
-            RunEvent::Started { run, planned, recorded, .. } => self.started(run, *planned, *recorded),
+            RunEvent::Started { run, planned, standing, .. } => self.started(run, *planned, standing),
             RunEvent::Progress { statistics, .. } => {
                 self.tally.statistics = *statistics;
                 self.refresh();
@@ -219,8 +225,9 @@ impl Tally {
         if prompt > 0 {
             parts.push(format!("cache {:.0} %", 100.0 * statistics.cached_tokens as f64 / prompt as f64));
         }
-        if self.judged > 0 {
-            parts.push(format!("right {:.1} %", 100.0 * self.correct as f64 / self.judged as f64));
+        if let Some(right) = wilson(self.correct as f64, self.judged as f64, Z95) {
+            let [value, low, high] = [right.value, right.low, right.high].map(|part| 100.0 * part);
+            parts.push(format!("right {value:.1} % [{low:.1}, {high:.1}]"));
         }
         parts.extend((self.truncated > 0).then(|| format!("cut {}", self.truncated)));
         parts.extend((self.failed > 0).then(|| format!("failed {}", self.failed)));
@@ -260,7 +267,7 @@ mod tests {
         tally.failed = 2;
         tally.statistics = Statistics { prefilled_tokens: 500, cached_tokens: 1500, ..Statistics::default() };
         let figures = tally.figures();
-        for part in ["2.00 samples/s", "ETA 0:20", "cache 75 %", "right 50.0 %", "failed 2"] {
+        for part in ["2.00 samples/s", "ETA 0:20", "cache 75 %", "right 50.0 % [29.0, 71.0]", "failed 2"] {
             assert!(figures.contains(part), "{figures}");
         }
         assert!(!figures.contains("cut"));

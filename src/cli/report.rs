@@ -13,7 +13,7 @@ pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut runs = Vec::with_capacity(args.runs.len());
     for name in &args.runs {
         let stored = StoredRun::open(&args.results, name)?;
-        let suite = catalogue::of_run(&stored.manifest.settings)?;
+        let suite = catalogue::stored(&stored.manifest.settings)?;
         let samples = stored.samples()?;
         if samples.is_empty() {
             let message = format!("{} has no samples yet: there is nothing to report", stored.place);

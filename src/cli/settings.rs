@@ -1,5 +1,5 @@
 //! Raw arguments become settings, once.
-use super::args::{EngineArgs, GenerationArgs, PromptArg, ThinkingArg};
+use super::args::{GenerationArgs, PromptArg, SessionArgs, ThinkingArg};
 use super::error::CliError;
 use crate::engine::Sampling;
 use crate::prompt::{Mode, ModeRequest};
@@ -70,8 +70,14 @@ pub fn generation(args: &GenerationArgs, seed: u64, mode: Mode, says: Checkpoint
     Ok(Generation { sampling, seed, stop_ids: says.stop_ids, max_tokens: args.max_tokens, thinking })
 }
 
-/// Checks limits of the engine that no engine can keep.
-pub fn check_engine(args: &EngineArgs) -> Result<(), CliError> {
+/// Checks what no session can keep.
+pub fn check_session(args: &SessionArgs) -> Result<(), CliError> {
+    if let Some(fraction) = args.fail_on_error
+        && !(0.0..=1.0).contains(&fraction)
+    {
+        return Err(CliError::usage(format!("--fail-on-error {fraction} is no fraction: take 0 to 1")));
+    }
+    let args = &args.engine;
     if args.max_batch == Some(0) {
         return Err(CliError::usage("--max-batch 0 would compute nothing"));
     }

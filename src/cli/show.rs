@@ -75,7 +75,7 @@ fn find(suite: &dyn Suite, args: &ShowArgs) -> Result<Item, CliError> {
     };
     suite.items().find(wanted).ok_or_else(|| match (&args.item, &args.task) {
         (Some(id), _) => CliError::usage(format!("{} has no item {id} under these options", suite.name()))
-            .help("ids are in samples.jsonl; --lengths, --per-length, --set and --seed must be those of the run"),
+            .help("`earnest samples` shows ids; --lengths, --per-length, --set and --seed must be those of the run"),
         (None, Some(task)) => CliError::usage(format!("{} has no task {task} under these options", suite.name()))
             .help("`earnest suites` lists the tasks"),
         (None, None) => CliError::usage(format!("{} has no items under these options", suite.name())),

@@ -5,72 +5,33 @@ use super::Exit;
 use super::error::CliError;
 use crate::report::{ReportError, Rows, StoredRows};
 use crate::run::store::{RunRecord, Store};
-use crate::run::{Manifest, RunFolder, Sample};
+use crate::run::{Manifest, Sample};
 
 /// A run and where its rows are.
 pub struct StoredRun {
     pub manifest: Manifest,
-    /// The run for people: its folder, or its name in the results folder.
+    /// The run for people: its name in the results folder.
     pub place: String,
-    rows: Place,
-}
-
-enum Place {
-    /// A folder of its own, as earlier versions wrote it.
-    Folder(PathBuf),
-    Store {
-        results: PathBuf,
-        record: Box<RunRecord>,
-    },
+    results: PathBuf,
+    record: RunRecord,
 }
 
 impl StoredRun {
-    /// The run with this name (or a beginning of it that only one run has) in the results folder, or in a folder of its own.
+    /// The run with this name (or a beginning of it that only one run has) in the results folder.
     pub fn open(results: &Path, name: &str) -> Result<Self, CliError> {
-        let folder =
-            [PathBuf::from(name), results.join(name)].into_iter().find(|path| path.join("manifest.json").is_file());
-        if let Some(path) = folder {
-            return Self::folder(&path);
-        }
-        let store = Store::open(results)?;
-        let record = store.run(name)?;
+        let record = Store::open(results)?.run(name)?;
         Ok(Self::record(results, record))
     }
 
     /// Every run of the results folder.
     pub fn all(results: &Path) -> Result<Vec<Self>, CliError> {
-        let mut runs = Vec::new();
-        if results.join(crate::run::store::FILE_NAME).is_file() {
-            let store = Store::open(results)?;
-            runs.extend(store.runs()?.into_iter().map(|record| Self::record(results, record)));
-        }
-        let entries = std::fs::read_dir(results).map_err(|error| {
-            CliError::new(Exit::Results, format!("cannot read {}: {error}", results.display()))
-                .help("name the results folder with --results")
-        })?;
-        let mut folders: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.join("manifest.json").is_file())
-            .collect();
-        folders.sort();
-        for path in folders {
-            runs.push(Self::folder(&path)?);
-        }
-        Ok(runs)
-    }
-
-    fn folder(path: &Path) -> Result<Self, CliError> {
-        let (parent, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
-        let folder = RunFolder::locate_exactly(&parent.join(name));
-        let missing = || CliError::new(Exit::Results, format!("{} has no manifest", path.display()));
-        let manifest = folder.manifest()?.ok_or_else(missing)?;
-        Ok(StoredRun { manifest, place: path.display().to_string(), rows: Place::Folder(path.to_owned()) })
+        let runs = Store::open(results)?.runs()?;
+        Ok(runs.into_iter().map(|record| Self::record(results, record)).collect())
     }
 
     fn record(results: &Path, record: RunRecord) -> Self {
         let place = format!("{} in {}", record.manifest.run, results.display());
-        let manifest = record.manifest.clone();
-        StoredRun { manifest, place, rows: Place::Store { results: results.to_owned(), record: Box::new(record) } }
+        StoredRun { manifest: record.manifest.clone(), place, results: results.to_owned(), record }
     }
 
     /// All rows in memory.
@@ -86,13 +47,8 @@ impl StoredRun {
 
 impl Rows for StoredRun {
     fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
-        match &self.rows {
-            Place::Folder(path) => RunFolder::locate_exactly(path).samples()?.walk(row),
-            Place::Store { results, record } => {
-                let store = Store::open(results)?;
-                StoredRows { store: &store, run: record }.walk(row)
-            }
-        }
+        let store = Store::open(&self.results)?;
+        StoredRows { store: &store, run: &self.record }.walk(row)
     }
 }
 

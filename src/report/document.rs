@@ -1,4 +1,4 @@
-//! A run's results as one JSON document: `summary.json` and the output of `--json`.
+//! A run's results as one JSON document: the output of `--json`.
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub const REPORT_FORMAT: u32 = 1;
 pub struct Document {
     /// [`REPORT_FORMAT`] of the writer.
     pub format: u32,
-    /// The folder that holds the rows.
+    /// The file that holds the rows.
     pub folder: String,
     pub manifest: Manifest,
     pub totals: Totals,

@@ -1,5 +1,6 @@
 //! What a run shows, as a document and as text. Reads the stored rows, never the engine.
 
+mod compare;
 mod document;
 mod error;
 pub mod export;
@@ -9,6 +10,7 @@ mod rows;
 mod table;
 mod text;
 
+pub use compare::{Comparison, Difference, Flip, Scores, compare, p_text};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use error::ReportError;
 pub use rows::{Rows, StoredRows};

@@ -25,7 +25,8 @@ pub fn render(document: &Document, width: usize) -> String {
     }
     text.push('\n');
     text.push_str(&wrap(&speed(document), width, ""));
-    writeln!(text, "Results: {}", document.folder).expect("writing to a String cannot fail");
+    writeln!(text, "Results: {}, run {}", document.folder, document.manifest.run)
+        .expect("writing to a String cannot fail");
     text
 }
 
@@ -136,7 +137,7 @@ fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
         remarks.push(format!("Equal in every row: {}.", repeats.join("; ")));
     }
     if !left_out.is_empty() {
-        remarks.push(format!("summary.json also has: {}.", left_out.join("; ")));
+        remarks.push(format!("--json also has: {}.", left_out.join("; ")));
     }
     (table.render(), remarks)
 }
@@ -205,7 +206,7 @@ pub(crate) fn warnings(document: &Document) -> Vec<String> {
     if totals.clipped > 0 {
         warnings.push(format!(
             "{} of {answered} samples had less room than the suite's token budget, because the model's context is {} \
-             tokens (`max_tokens` below `budget` in samples.jsonl).",
+             tokens (`max_tokens` below `budget`).",
             totals.clipped, document.manifest.model.context,
         ));
     }
@@ -227,7 +228,10 @@ fn speed(document: &Document) -> String {
     let totals = &document.totals;
     let seconds = document.manifest.generation_s;
     let answered = totals.recorded - totals.failed;
-    let mut text = format!("{answered} completion{} of {} tokens", plural(answered), totals.completion_tokens);
+    let mut text = format!("{answered} completion{}", plural(answered));
+    if totals.completion_tokens > 0 {
+        write!(text, " of {} tokens", totals.completion_tokens).expect("writing to a String cannot fail");
+    }
     if seconds > 0.0 {
         let rate = |count: f64| count / seconds;
         let (samples, tokens) = (rate(answered as f64), rate(totals.completion_tokens as f64));
@@ -302,7 +306,7 @@ mod tests {
         assert_eq!(remarks, ["Equal in every row: the same = boundary, all lengths."]);
         let (narrow, remarks) = results(&rows, 30);
         assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
-        assert_eq!(remarks[1], "summary.json also has: mean tokens.");
+        assert_eq!(remarks[1], "--json also has: mean tokens.");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a run tells the world while it works.
 use super::Sample;
+use super::store::Standing;
 use crate::engine::{Card, Statistics};
 
 /// A consumer of events: a progress bar, a file of events, a test.
@@ -14,7 +15,7 @@ pub enum RunEvent<'a> {
     /// Something that takes time before the first sample.
     Preparing(Stage),
     /// Generation begins: samples in the plan, and those that earlier sessions wrote.
-    Started { run: &'a str, planned: usize, recorded: usize, card: &'a Card },
+    Started { run: &'a str, planned: usize, standing: &'a Standing, card: &'a Card },
     /// The engine did a step.
     Progress { prefilled: usize, decoded: usize, statistics: Statistics },
     /// A sample has its row; it may have failed.

@@ -1,7 +1,7 @@
 //! Everything needed to repeat a run and to trust its rows.
 use serde::{Deserialize, Serialize};
 
-use super::Generation;
+use super::{Generation, Plan, Shard};
 use crate::engine::{Card, Statistics};
 use crate::prompt::{Mode, Rendered};
 
@@ -31,13 +31,29 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
+    /// What differs from other settings, for people: names of fields with both values.
+    pub fn differences(&self, other: &RunSettings) -> Vec<String> {
+        let fields = |settings: &RunSettings| match serde_json::to_value(settings) {
+            Ok(serde_json::Value::Object(fields)) => fields,
+            _ => serde_json::Map::new(),
+        };
+        let (mine, theirs) = (fields(self), fields(other));
+        let differs = mine.iter().filter(|(name, value)| theirs.get(*name) != Some(value));
+        differs
+            .map(|(name, value)| match name.as_str() {
+                "model_files" => "the content of the model's files".to_owned(),
+                _ => format!("{name} ({value} here, {} there)", theirs.get(name).unwrap_or(&serde_json::Value::Null)),
+            })
+            .collect()
+    }
+
     /// SHA-256 over the settings as JSON.
     pub fn sha256(&self) -> String {
         let json = serde_json::to_vec(self).expect("settings have string keys only, so they serialise");
         crate::digest::hex(&crate::digest::sha256(&json))
     }
 
-    /// `<suite>-<model>-<first 8 digits of the hash>`, fit for a folder name on any system.
+    /// `<suite>-<model>-<first 8 digits of the hash>`, fit for a file name on any system.
     pub fn run_id(&self, model_name: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
         let model: String = model_name.chars().map(plain).take(80).collect();
@@ -54,14 +70,17 @@ pub struct FileRecord {
     pub sha256: String,
 }
 
-/// `manifest.json`.
+/// Everything about a run but its samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`MANIFEST_FORMAT`] of the writer.
     pub format: u32,
-    /// The run's id, also the name of its folder.
+    /// The run's name.
     pub run: String,
     pub status: Status,
+    /// The part of the settings' plan that this run works on; none is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     pub settings: RunSettings,
     /// [`RunSettings::sha256`].
     pub settings_sha256: String,
@@ -79,6 +98,19 @@ pub struct Manifest {
     pub sessions: u32,
     /// Seconds of generation of all sessions, loading excluded.
     pub generation_s: f64,
+}
+
+impl Manifest {
+    /// Which samples the run consists of.
+    pub fn plan(&self) -> Plan {
+        Plan { limit: self.settings.limit, samples: self.settings.samples, shard: self.shard }
+    }
+
+    /// The marker with which every prompt of the run opens the model's thinking, if it does. Completions begin inside the
+    /// thinking then, and are judged with the marker before them.
+    pub fn opened_thinking(&self) -> Option<&'static str> {
+        self.first_prompt.as_ref().and_then(|prompt| crate::answer::opened_by(&prompt.text))
+    }
 }
 
 /// Where a run stands.

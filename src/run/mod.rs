@@ -3,10 +3,10 @@
 mod clock;
 mod error;
 mod event;
-mod folder;
 mod generation;
 mod host;
-mod log;
+mod judge;
+mod jsonl;
 mod manifest;
 mod plan;
 mod runner;
@@ -16,13 +16,13 @@ pub mod store;
 pub use clock::timestamp;
 pub use error::RunError;
 pub use event::{Reporter, RunEvent, Stage};
-pub use folder::{RunFolder, Standing};
 pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
-pub use log::{LogEnd, SampleLog};
+pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
+pub use judge::judge;
 pub use manifest::{
     EngineRecord, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, Status, Totals,
 };
-pub use plan::{Plan, PlannedSample};
+pub use plan::{Plan, PlannedSample, Shard};
 pub use runner::{Ended, Runner};
 pub use sample::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure, SampleKey};

@@ -2,14 +2,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::log::Cut;
+use super::store::{SampleWriter, Standing};
 use super::{
     FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent, SAMPLE_FORMAT, Sample,
-    SampleFailure, SampleLog, Standing,
+    SampleFailure, judge,
 };
+use crate::answer::opened_by;
 use crate::engine::{Completion, Engine, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId};
 use crate::prompt::Prompter;
-use crate::suite::{Answered, Item, Suite};
+use crate::suite::{Item, Suite};
 
 /// Requests given to the engine beyond what it can run at once, as a factor: so much that it never waits for a prompt
 /// to be rendered, so little that memory does not grow with the plan.
@@ -23,6 +24,8 @@ pub struct Runner<'a> {
     pub plan: Plan,
     pub prompter: &'a Prompter<'a>,
     pub generation: &'a Generation,
+    /// Stop once more than this fraction of the plan's samples failed.
+    pub fail_on_error: Option<f64>,
     /// Set by the user's wish to stop.
     pub stop: &'a AtomicBool,
 }
@@ -34,6 +37,8 @@ pub enum Ended {
     Finished,
     /// The user stopped it; requests in flight were dropped and will be asked again.
     Stopped,
+    /// More samples failed than [`Runner::fail_on_error`] allows; the rows are written.
+    TooManyFailures { failed: usize },
 }
 
 /// A request in the engine.
@@ -41,6 +46,7 @@ struct InFlight {
     planned: PlannedSample,
     prompt_sha256: String,
     prompt_tokens: usize,
+    opened_thinking: Option<&'static str>,
     room: Room,
     request: Request,
     retried: bool,
@@ -49,31 +55,32 @@ struct InFlight {
 impl Runner<'_> {
     /// Asks every sample of the plan that has no row yet. Rows written before an error are valid, so a later session
     /// continues after them.
-    pub fn run<F: Cut>(
+    pub fn run(
         &self,
         engine: &mut dyn Engine,
-        log: &mut SampleLog<F>,
+        writer: &mut SampleWriter<'_>,
         standing: &Standing,
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
-        let outcome = self.session(engine, log, standing, reporter);
+        let outcome = self.session(engine, writer, standing, reporter);
         // Also after an error, rows that are waiting are results. The first error is the one to report.
-        let written = log.finish();
+        let written = writer.write();
         reporter.event(&RunEvent::Ended);
         let ended = outcome?;
         written.map(|()| ended)
     }
 
-    fn session<F: Cut>(
+    fn session(
         &self,
         engine: &mut dyn Engine,
-        log: &mut SampleLog<F>,
+        writer: &mut SampleWriter<'_>,
         standing: &Standing,
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
         let card = engine.card();
         let planned = self.plan.len(self.suite);
-        reporter.event(&RunEvent::Started { run: self.run, planned, recorded: standing.settled(), card: &card });
+        reporter.event(&RunEvent::Started { run: self.run, planned, standing, card: &card });
+        let mut failures = Failures { count: standing.failed(), most: self.fail_on_error.map(|f| f * planned as f64) };
         let mut capacity = card.in_flight;
         let mut seen = HashSet::new();
         let mut waiting = self.plan.walk(self.suite);
@@ -92,15 +99,18 @@ impl Runner<'_> {
                 if next.sample == 0 && !seen.insert(next.item.id.clone()) {
                     return Err(RunError::RepeatedItem { item: next.item.id });
                 }
-                if standing.settles(&(next.item.id.clone(), next.sample)) {
+                if standing.settles(next.index) {
                     continue;
                 }
                 match self.submit(engine, next, card.context) {
                     Ok(flying) => {
                         in_flight.insert(flying.request.id, flying);
                     }
-                    Err(failed) => self.record(&failed, log, reporter)?,
+                    Err((place, failed)) => self.record(place, *failed, &mut failures, writer, reporter)?,
                 }
+            }
+            if failures.too_many() {
+                return Ok(Ended::TooManyFailures { failed: failures.count });
             }
             if in_flight.is_empty() && exhausted {
                 return Ok(Ended::Finished);
@@ -119,7 +129,9 @@ impl Runner<'_> {
                     Event::Finished(completion) => {
                         let flying = in_flight.remove(&completion.id);
                         let flying = flying.ok_or(RunError::UnknownRequest(completion.id.0))?;
-                        self.record(&self.judge(flying, *completion), log, reporter)?;
+                        let place = flying.planned.index;
+                        let sample = self.judge(flying, *completion);
+                        self.record(place, sample, &mut failures, writer, reporter)?;
                     }
                     Event::Failed { id, error, retryable } => {
                         let mut flying = in_flight.remove(&id).ok_or(RunError::UnknownRequest(id.0))?;
@@ -131,27 +143,36 @@ impl Runner<'_> {
                                 Ok(()) => {
                                     in_flight.insert(id, flying);
                                 }
-                                Err(refusal) => self.record(&self.refused(&flying, &refusal), log, reporter)?,
+                                Err(refusal) => {
+                                    let sample = self.refused(&flying, &refusal);
+                                    self.record(flying.planned.index, sample, &mut failures, writer, reporter)?;
+                                }
                             }
                         } else {
                             let failure = SampleFailure { kind: FailureKind::Engine, message: error, retryable };
-                            self.record(&self.failed(&flying, failure), log, reporter)?;
+                            let sample = self.failed(&flying, failure);
+                            self.record(flying.planned.index, sample, &mut failures, writer, reporter)?;
                         }
                     }
                 }
             }
-            log.write_if_due()?;
+            writer.write_if_due()?;
         }
     }
 
     /// Renders and submits one sample; a sample that can not be asked comes back as its row.
-    fn submit(&self, engine: &mut dyn Engine, planned: PlannedSample, context: usize) -> Result<InFlight, Box<Sample>> {
+    fn submit(
+        &self,
+        engine: &mut dyn Engine,
+        planned: PlannedSample,
+        context: usize,
+    ) -> Result<InFlight, (usize, Box<Sample>)> {
         let granted = self.generation.room(planned.item.budget, 0, usize::MAX);
         let fail = |prompt: Option<(&str, usize)>, room: Room, kind, message| {
             let failure = SampleFailure { kind, message, retryable: false };
             let (sha256, tokens) = prompt.unwrap_or_default();
             let row = self.row(&planned.item, planned.sample, sha256, tokens, room);
-            Box::new(Sample { failure: Some(failure), ..row })
+            (planned.index, Box::new(Sample { failure: Some(failure), ..row }))
         };
         let rendered = self
             .prompter
@@ -174,21 +195,25 @@ impl Runner<'_> {
             logprobs: Logprobs::default(),
         };
         let submitted = engine.submit(request.clone());
-        let flying =
-            InFlight { planned, prompt_sha256: rendered.sha256, prompt_tokens: tokens, room, request, retried: false };
+        let flying = InFlight {
+            planned,
+            prompt_sha256: rendered.sha256,
+            prompt_tokens: tokens,
+            opened_thinking: opened_by(&rendered.text),
+            room,
+            request,
+            retried: false,
+        };
         match submitted {
             Ok(()) => Ok(flying),
-            Err(refusal) => Err(self.refused(&flying, &refusal)),
+            Err(refusal) => Err((flying.planned.index, Box::new(self.refused(&flying, &refusal)))),
         }
     }
 
     /// The row of a completion.
-    fn judge(&self, flying: InFlight, completion: Completion) -> Box<Sample> {
+    fn judge(&self, flying: InFlight, completion: Completion) -> Sample {
         let truncated = completion.finish == FinishReason::Length;
-        let answered = Answered { completion: &completion.text, truncated };
-        let mut verdict = self.suite.score(&flying.planned.item, &answered);
-        // JSON has no infinities and no NaN: they would come back as unreadable rows.
-        verdict.metrics.retain(|_, value| value.is_finite());
+        let verdict = judge(self.suite, &flying.planned.item, flying.opened_thinking, &completion.text, truncated);
         let generated = Generated {
             text: completion.text,
             ids: completion.ids,
@@ -196,17 +221,17 @@ impl Runner<'_> {
             cached_tokens: completion.cached_tokens,
             timings: completion.timings,
         };
-        Box::new(Sample { completion: Some(generated), verdict: Some(verdict), ..self.row_of(&flying) })
+        Sample { completion: Some(generated), verdict: Some(verdict), ..self.row_of(&flying) }
     }
 
     /// The row of a refused request. A larger cache would take it, so it is asked again when the run is continued.
-    fn refused(&self, flying: &InFlight, refusal: &Rejected) -> Box<Sample> {
+    fn refused(&self, flying: &InFlight, refusal: &Rejected) -> Sample {
         let retryable = matches!(refusal, Rejected::LargerThanCache { .. });
         self.failed(flying, SampleFailure { kind: FailureKind::Refused, message: refusal.to_string(), retryable })
     }
 
-    fn failed(&self, flying: &InFlight, failure: SampleFailure) -> Box<Sample> {
-        Box::new(Sample { failure: Some(failure), ..self.row_of(flying) })
+    fn failed(&self, flying: &InFlight, failure: SampleFailure) -> Sample {
+        Sample { failure: Some(failure), ..self.row_of(flying) }
     }
 
     fn row_of(&self, flying: &InFlight) -> Sample {
@@ -235,14 +260,29 @@ impl Runner<'_> {
         }
     }
 
-    fn record<F: Cut>(
+    fn record(
         &self,
-        sample: &Sample,
-        log: &mut SampleLog<F>,
+        place: usize,
+        sample: Sample,
+        failures: &mut Failures,
+        writer: &mut SampleWriter<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<(), RunError> {
-        log.push(sample)?;
-        reporter.event(&RunEvent::Sample(sample));
-        Ok(())
+        failures.count += usize::from(sample.failure.is_some());
+        reporter.event(&RunEvent::Sample(&sample));
+        writer.push(place, sample)
+    }
+}
+
+/// Failed samples, and how many are too many.
+struct Failures {
+    count: usize,
+    most: Option<f64>,
+}
+
+impl Failures {
+    /// True once more samples failed than may: whatever comes, the run ends above the fraction.
+    fn too_many(&self) -> bool {
+        self.most.is_some_and(|most| self.count as f64 > most)
     }
 }

@@ -9,61 +9,9 @@ use earnest::engine::{
     Timings,
 };
 use earnest::prompt::PromptSource;
-use earnest::suite::{Answered, Budget, Item, Scored, Segments, Suite, Summary, SummaryRow, Verdict};
 
-/// Adds numbers; the items of two tasks alternate. Item `long` has a question of that many characters.
-pub struct Sums {
-    pub items: usize,
-    pub long: Option<(usize, usize)>,
-}
-
-impl Suite for Sums {
-    fn name(&self) -> &'static str {
-        "sums"
-    }
-    fn version(&self) -> &'static str {
-        "1"
-    }
-    fn options(&self) -> serde_json::Value {
-        serde_json::json!({ "items": self.items })
-    }
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new((0..self.items).map(|number| {
-            let task = ["small", "large"][number % 2];
-            let question = match self.long {
-                Some((item, characters)) if item == number => "x".repeat(characters),
-                _ => format!("{number}+1="),
-            };
-            Item {
-                id: format!("sums/{task}/{number}"),
-                task: task.into(),
-                cluster: format!("c{number}"),
-                covariates: BTreeMap::from([("length".into(), number.into())]),
-                segments: Segments::question(question),
-                gold: (number + 1).to_string(),
-                budget: Budget { answer: 8, thinking: 64 },
-                stop_strings: vec!["\n".into()],
-            }
-        }))
-    }
-    fn len(&self) -> usize {
-        self.items
-    }
-    fn score(&self, item: &Item, answered: &Answered<'_>) -> Verdict {
-        let correct = answered.completion.starts_with(&item.gold);
-        Verdict {
-            correct,
-            extracted: Some(answered.completion.to_owned()),
-            matchers: BTreeMap::from([("prefix".into(), correct)]),
-            metrics: BTreeMap::from([("undefined".into(), f64::NAN), ("length".into(), 1.5)]),
-            failure: (!correct).then(|| "wrong".into()),
-        }
-    }
-    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
-        let row = SummaryRow { name: "all".into(), n: samples.len(), values: Vec::new(), numbers: Vec::new() };
-        Summary { rows: vec![row], series: Vec::new(), notes: Vec::new() }
-    }
-}
+mod sums;
+pub use sums::{Sums, manifest};
 
 /// One id a character.
 pub struct Letters;

@@ -77,6 +77,7 @@ pub fn manifest(name: &str, model: &str, suite: &ArithmeticBench) -> Manifest {
         ended: Some("2026-11-21T06:04:25Z".into()),
         sessions: 1,
         generation_s: 100.0,
+        shard: None,
     }
 }
 

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::report::Document;
-use crate::run::{Manifest, Plan, Sample};
+use crate::run::{Manifest, Sample};
 use crate::stats::{Z95, cluster_robust_se};
 use crate::suite::{Interval, Suite};
 
@@ -20,9 +20,13 @@ pub struct ReportRun {
 impl ReportRun {
     /// Joins rows with the suite that asked them.
     pub fn new(folder: &str, manifest: Manifest, suite: &dyn Suite, samples: Vec<Sample>) -> Self {
-        let plan = Plan { limit: manifest.settings.limit, samples: manifest.settings.samples };
+        let plan = manifest.plan();
         let label = manifest.model.name.clone();
-        let questions = suite.items().take(plan.items(suite)).map(|item| (item.id, item.segments.question)).collect();
+        let questions = suite
+            .items()
+            .take(plan.limit.unwrap_or(usize::MAX))
+            .map(|item| (item.id, item.segments.question))
+            .collect();
         let document = Document::new(folder, manifest, suite, plan, &samples);
         ReportRun { label, document, samples, questions }
     }

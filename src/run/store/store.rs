@@ -42,6 +42,9 @@ pub struct Standing {
     /// By place in the plan: true if the sample must not be asked (again).
     settled: Vec<bool>,
     count: usize,
+    failed: usize,
+    judged: usize,
+    correct: usize,
 }
 
 impl Standing {
@@ -53,6 +56,21 @@ impl Standing {
     /// Samples that need not be asked.
     pub fn settled(&self) -> usize {
         self.count
+    }
+
+    /// Samples of those that failed for good.
+    pub fn failed(&self) -> usize {
+        self.failed
+    }
+
+    /// Samples with a verdict.
+    pub fn judged(&self) -> usize {
+        self.judged
+    }
+
+    /// Samples judged correct.
+    pub fn correct(&self) -> usize {
+        self.correct
     }
 }
 
@@ -148,7 +166,7 @@ impl Store {
             .collect()
     }
 
-    fn manifest(&self, name: &str, text: &str) -> Result<Manifest, RunError> {
+    pub(super) fn manifest(&self, name: &str, text: &str) -> Result<Manifest, RunError> {
         #[derive(serde::Deserialize)]
         struct Head {
             format: u32,
@@ -214,13 +232,18 @@ impl Store {
         delete().map_err(|source| self.error("delete from", source))
     }
 
+    /// Gives the room of deleted runs back to the system. Other processes wait meanwhile.
+    pub fn compact(&self) -> Result<(), RunError> {
+        self.connection.execute_batch("VACUUM").map_err(|source| self.error("compact", source))
+    }
+
     /// Which samples of a run have rows.
     pub fn standing(&self, run: &RunRecord) -> Result<Standing, RunError> {
         let read = || -> rusqlite::Result<Standing> {
             let mut standing = Standing::default();
             let mut statement = self
                 .connection
-                .prepare_cached("SELECT key FROM samples WHERE key >= ? AND key < ? AND retryable IS NOT 1")?;
+                .prepare_cached("SELECT key, correct FROM samples WHERE key >= ? AND key < ? AND retryable IS NOT 1")?;
             let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)])?;
             while let Some(row) = rows.next()? {
                 let place = usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0);
@@ -229,6 +252,13 @@ impl Store {
                 }
                 standing.settled[place] = true;
                 standing.count += 1;
+                match row.get::<_, Option<bool>>(1)? {
+                    None => standing.failed += 1,
+                    Some(correct) => {
+                        standing.judged += 1;
+                        standing.correct += usize::from(correct);
+                    }
+                }
             }
             Ok(standing)
         };

@@ -1,0 +1,156 @@
+//! `earnest compare`.
+use std::fmt::Write;
+
+use super::error::CliError;
+use super::printer::Printer;
+use super::result_args::CompareArgs;
+use super::{Exit, results};
+use crate::report::{Align, Comparison, Difference, Scores, Table, compare, p_text, wrap};
+use crate::run::store::{Filter, RunRecord};
+
+/// Compares.
+pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
+    let store = results::open(&args.results, printer)?;
+    let runs = args.runs.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
+    check(&runs, printer)?;
+    let mut scores = Vec::with_capacity(runs.len());
+    for run in &runs {
+        let mut of_run = Scores::default();
+        for sample in store.samples(run, Filter::default()) {
+            of_run.add(&sample?);
+        }
+        if of_run.without_verdict > 0 {
+            printer.warning(&format!(
+                "{} samples of {} have no answer and are in no comparison",
+                of_run.without_verdict, run.manifest.run
+            ));
+        }
+        scores.push(of_run);
+    }
+    let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
+    let comparisons = compare(&names, &scores);
+    if args.json {
+        printer.json(&comparisons)?;
+    } else {
+        let screens: Vec<String> =
+            comparisons.iter().map(|found| screen(found, comparisons.len(), args.flips, printer.width())).collect();
+        printer.result(&screens.join("\n"))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Says what makes runs hard to compare.
+fn check(runs: &[RunRecord], printer: Printer) -> Result<(), CliError> {
+    let Some((first, rest)) = runs.split_first() else { return Ok(()) };
+    let (name, mine) = (&first.manifest.run, &first.manifest.settings);
+    for other in rest {
+        let theirs = &other.manifest.settings;
+        if first.id == other.id {
+            return Err(CliError::usage(format!("{name} is named twice: compare two runs")));
+        }
+        if theirs.suite != mine.suite {
+            let message = format!(
+                "{name} is of {} and {} of {}: they have no items in common",
+                mine.suite, other.manifest.run, theirs.suite
+            );
+            return Err(CliError::usage(message));
+        }
+        if theirs.suite_version != mine.suite_version {
+            printer.warning(&format!(
+                "{name} was scored with version {} of the suite, {} with {}; `earnest score --save` scores them alike",
+                mine.suite_version, other.manifest.run, theirs.suite_version
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> String {
+    let mut text = format!("{} (A)\n{} (B)\n\n", found.baseline, found.run);
+    let head = [
+        ("task", Align::Left),
+        ("items", Align::Right),
+        ("A %", Align::Right),
+        ("B %", Align::Right),
+        ("B - A", Align::Right),
+        ("95 % interval", Align::Right),
+        ("p", Align::Right),
+        ("p Holm", Align::Right),
+        ("McNemar p", Align::Right),
+        ("detectable", Align::Right),
+    ];
+    let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
+    for task in &found.tasks {
+        table.row(cells(task));
+    }
+    if !found.tasks.is_empty() {
+        table.rule();
+    }
+    table.row(cells(&found.overall));
+    text.push_str(&table.render());
+    text.push('\n');
+    let mut remarks = vec![found.verdict()];
+    remarks.push(format!(
+        "Accuracies in per cent, differences in points, paired by item. Intervals and p values allow for {} clusters of items \
+         that are alike; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is \
+         found 4 times of 5.",
+        found.overall.clusters
+    ));
+    let tasks = !found.tasks.is_empty();
+    if family > 1 || tasks {
+        remarks.push(match (family > 1, tasks) {
+            (true, true) => {
+                format!("Holm's method adjusts for the {family} comparisons, and apart from that for all their tasks.")
+            }
+            (true, false) => format!("Holm's method adjusts for the {family} comparisons."),
+            (false, _) => "Holm's method adjusts for the tasks; the last row is a family of its own.".to_owned(),
+        });
+    }
+    if found.only_baseline + found.only_run > 0 {
+        remarks.push(format!(
+            "{} items are only in A and {} only in B; they are not compared.",
+            found.only_baseline, found.only_run
+        ));
+    }
+    if found.different_question > 0 {
+        remarks.push(format!(
+            "{} items have one id but different answers (another seed?); they are not compared.",
+            found.different_question
+        ));
+    }
+    for remark in &remarks {
+        text.push_str(&wrap(remark, width, "* "));
+    }
+    writeln!(text, "\nItems that only B has right: {}. Items that only A has right: {}.", found.gained, found.lost)
+        .expect("writing to a String cannot fail");
+    // Both directions are shown, however one-sided the list is.
+    let half = flips.div_ceil(2);
+    let gains = half.max(flips.saturating_sub(found.lost)).min(found.gained);
+    let losses = (flips - gains.min(flips)).min(found.lost);
+    let shown = found.flips.iter().take(gains).chain(found.flips.iter().skip(found.flips.len() - losses));
+    for flip in shown {
+        let mark = if flip.run > flip.baseline { '+' } else { '-' };
+        writeln!(text, "  {mark} {}", flip.item).expect("writing to a String cannot fail");
+    }
+    if gains + losses < found.flips.len() && flips > 0 {
+        writeln!(text, "  and {} more; --flips shows more", found.flips.len() - gains - losses)
+            .expect("writing to a String cannot fail");
+    }
+    text
+}
+
+fn cells(difference: &Difference) -> Vec<String> {
+    let dash = || "-".to_owned();
+    vec![
+        difference.name.clone(),
+        difference.items.to_string(),
+        format!("{:.1}", 100.0 * difference.baseline),
+        format!("{:.1}", 100.0 * difference.run),
+        format!("{:+.1}", 100.0 * difference.difference),
+        difference.interval.map_or_else(dash, |(low, high)| format!("[{:+.1}, {:+.1}]", 100.0 * low, 100.0 * high)),
+        difference.p.map_or_else(dash, p_text),
+        difference.p_holm.map_or_else(dash, p_text),
+        difference.mcnemar_p.map_or_else(dash, p_text),
+        difference.detectable.map_or_else(dash, |size| format!("{:.1}", 100.0 * size)),
+    ]
+}

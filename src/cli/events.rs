@@ -1,0 +1,142 @@
+//! Who hears the events of a session: the terminal, and a file of JSON lines for `--events`.
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::Exit;
+use super::error::CliError;
+use super::printer::Printer;
+use super::progress::Progress;
+use crate::run::{Reporter, RunEvent, Stage, timestamp};
+
+/// Version of the lines' form.
+const EVENT_FORMAT: u32 = 1;
+
+/// Time between two lines of progress.
+const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
+
+/// All that listen.
+pub struct Reporters {
+    printer: Printer,
+    progress: Option<Progress>,
+    file: Option<EventFile>,
+}
+
+impl Reporters {
+    /// Progress on stderr, and the file if one is named; it is replaced.
+    pub fn new(printer: Printer, quiet: bool, events: Option<&Path>) -> Result<Self, CliError> {
+        let file = events.map(EventFile::create).transpose()?;
+        Ok(Reporters { printer, progress: Some(Progress::new(printer, quiet)), file })
+    }
+
+    /// Ends the display. Events that could not be written end no run, but they are reported.
+    pub fn close(&mut self) {
+        drop(self.progress.take());
+        if let Some(file) = self.file.take()
+            && let Err((path, error)) = file.finish()
+        {
+            self.printer.warning(&format!("{} is incomplete: {error}", path.display()));
+        }
+    }
+}
+
+impl Reporter for Reporters {
+    fn event(&mut self, event: &RunEvent<'_>) {
+        if let Some(progress) = &mut self.progress {
+            progress.event(event);
+        }
+        if let Some(file) = &mut self.file {
+            file.event(event);
+        }
+    }
+}
+
+impl Drop for Reporters {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// A file of events.
+struct EventFile {
+    path: PathBuf,
+    file: BufWriter<File>,
+    last_progress: Option<Instant>,
+    last_hash: bool,
+    failure: Option<io::Error>,
+}
+
+impl EventFile {
+    fn create(path: &Path) -> Result<Self, CliError> {
+        let file = File::create(path)
+            .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))?;
+        let file = BufWriter::new(file);
+        Ok(EventFile { path: path.to_owned(), file, last_progress: None, last_hash: false, failure: None })
+    }
+
+    fn write(&mut self, name: &str, fields: Value) {
+        let mut line = json!({ "format": EVENT_FORMAT, "event": name, "at": timestamp(SystemTime::now()) });
+        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+            line.extend(fields);
+        }
+        // Every line is flushed: a reader follows the file while the run works.
+        if let Err(error) = writeln!(self.file, "{line}").and_then(|()| self.file.flush()) {
+            self.failure.get_or_insert(error);
+        }
+    }
+
+    fn finish(mut self) -> Result<(), (PathBuf, io::Error)> {
+        let flushed = self.file.flush();
+        match self.failure.take().map_or(flushed, Err) {
+            Ok(()) => Ok(()),
+            Err(error) => Err((self.path.clone(), error)),
+        }
+    }
+}
+
+impl Reporter for EventFile {
+    fn event(&mut self, event: &RunEvent<'_>) {
+        match event {
+            RunEvent::Preparing(Stage::OpeningCheckpoint) => {
+                self.write("preparing", json!({ "stage": "opening_checkpoint" }));
+            }
+            RunEvent::Preparing(Stage::HashingFiles { total, .. }) => {
+                if !std::mem::replace(&mut self.last_hash, true) {
+                    self.write("preparing", json!({ "stage": "hashing_files", "bytes": total }));
+                }
+            }
+            RunEvent::Preparing(Stage::LoadingWeights) => {
+                self.write("preparing", json!({ "stage": "loading_weights" }))
+            }
+            RunEvent::Started { run, planned, standing, card } => self.write(
+                "started",
+                json!({ "run": run, "planned": planned, "recorded": standing.settled(), "engine": card }),
+            ),
+            RunEvent::Progress { statistics, .. } => {
+                if self.last_progress.is_none_or(|last| last.elapsed() >= PROGRESS_PERIOD) {
+                    self.last_progress = Some(Instant::now());
+                    self.write("progress", json!({ "statistics": statistics }));
+                }
+            }
+            RunEvent::Sample(sample) => self.write(
+                "sample",
+                json!({
+                    "item": sample.item,
+                    "sample": sample.sample,
+                    "task": sample.task,
+                    "correct": sample.verdict.as_ref().map(|verdict| verdict.correct),
+                    "reason": sample.verdict.as_ref().and_then(|verdict| verdict.failure.as_deref()),
+                    "finish": sample.completion.as_ref().map(|completion| completion.finish),
+                    "tokens": sample.completion.as_ref().map(|completion| completion.ids.len()),
+                    "failure": sample.failure,
+                }),
+            ),
+            RunEvent::Notice(text) => self.write("notice", json!({ "text": text })),
+            RunEvent::Stopping => self.write("stopping", json!({})),
+            RunEvent::Ended => self.write("ended", json!({})),
+        }
+    }
+}

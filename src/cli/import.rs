@@ -1,0 +1,244 @@
+//! `earnest import`: completions of other engines become a run.
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde::Deserialize;
+
+use super::error::CliError;
+use super::printer::Printer;
+use super::result_args::ImportArgs;
+use super::{Exit, catalogue, results};
+use crate::engine::{FinishReason, Sampling, Timings};
+use crate::prompt::Mode;
+use crate::report;
+use crate::run::store::Store;
+use crate::run::{
+    FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, Plan, RunSettings, SAMPLE_FORMAT,
+    Sample, Status, judge, timestamp,
+};
+use crate::suite::{Item, Suite};
+
+/// The engine's name in manifests of imported runs.
+const ENGINE: &str = "import";
+
+/// A line of the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    item: Option<String>,
+    task: Option<String>,
+    a: Option<String>,
+    b: Option<String>,
+    completion: String,
+    #[serde(default)]
+    sample: u32,
+    #[serde(default)]
+    truncated: bool,
+}
+
+/// Imports.
+pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
+    let suite = catalogue::build(&args.suite, &args.items)?;
+    let lines = read(&args.completions)?;
+    let samples = lines.iter().map(|(_, line)| line.sample + 1).max().unwrap_or(1);
+    let plan = Plan { limit: args.limit, samples, shard: None };
+    let places = place(&args.completions, suite.as_ref(), plan, lines)?;
+    let manifest = manifest(args, suite.as_ref(), plan, places.len())?;
+    let store = results::create(&args.results.folder, printer)?;
+    let run = keep(&store, manifest, suite.as_ref(), plan, &places)?;
+    let planned = plan.len(suite.as_ref());
+    if places.len() < planned {
+        printer.warning(&format!("{} of {planned} samples have no completion in the file", planned - places.len()));
+    }
+    let run = store.run(&run)?;
+    let document = results::document(&store, &run)?;
+    if args.json {
+        printer.json(&document)?;
+    } else {
+        printer.result(&report::render(&document, printer.width()))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn wrong(path: &Path, line: usize, reason: impl std::fmt::Display) -> CliError {
+    CliError::usage(format!("{} line {line}: {reason}", path.display()))
+}
+
+fn read(path: &Path) -> Result<Vec<(usize, Line)>, CliError> {
+    let failed = |error: std::io::Error| CliError::usage(format!("cannot read {}: {error}", path.display()));
+    let mut lines = Vec::new();
+    for (number, line) in BufReader::new(File::open(path).map_err(failed)?).lines().enumerate() {
+        let line = line.map_err(failed)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let parsed: Line = serde_json::from_str(&line).map_err(|error| {
+            wrong(path, number + 1, error).help("`earnest import --help` shows what a line looks like")
+        })?;
+        lines.push((number + 1, parsed));
+    }
+    if lines.is_empty() {
+        return Err(CliError::usage(format!("{} has no completions", path.display())));
+    }
+    Ok(lines)
+}
+
+/// Finds the sample that each line answers.
+fn place(
+    path: &Path,
+    suite: &dyn Suite,
+    plan: Plan,
+    lines: Vec<(usize, Line)>,
+) -> Result<BTreeMap<usize, Line>, CliError> {
+    let mut by_id: HashMap<String, usize> = HashMap::new();
+    let mut by_operands: HashMap<(String, String, Option<String>), Vec<usize>> = HashMap::new();
+    for (place, item) in suite.items().take(plan.items(suite)).enumerate() {
+        if let Some(a) = operand(&item, "a") {
+            by_operands.entry((item.task.clone(), a, operand(&item, "b"))).or_default().push(place);
+        }
+        by_id.insert(item.id, place);
+    }
+    let mut found: BTreeMap<usize, Line> = BTreeMap::new();
+    for (number, line) in lines {
+        let places = match (&line.item, &line.task, &line.a) {
+            (Some(id), _, _) => by_id.get(id).map(std::slice::from_ref).unwrap_or_default(),
+            (None, Some(task), Some(a)) => {
+                by_operands.get(&(task.clone(), a.clone(), line.b.clone())).map(Vec::as_slice).unwrap_or_default()
+            }
+            _ => {
+                return Err(wrong(
+                    path,
+                    number,
+                    "name the \"item\", or the \"task\" with its operand \"a\" (and \"b\")",
+                ));
+            }
+        };
+        let place_of = |place: usize| place * plan.samples as usize + line.sample as usize;
+        // The same operands can be drawn twice; such items are filled in order.
+        let free = places.iter().map(|&place| place_of(place)).find(|place| !found.contains_key(place));
+        match free {
+            Some(place) => drop(found.insert(place, line)),
+            None if places.is_empty() => {
+                let what = line.item.as_deref().or(line.task.as_deref()).unwrap_or_default();
+                return Err(wrong(
+                    path,
+                    number,
+                    format!("{} asks no such item ({what}) under these options", suite.name()),
+                )
+                .help("--tasks, --lengths, --per-length, --set and --seed must be those of the questions"));
+            }
+            None => {
+                return Err(wrong(
+                    path,
+                    number,
+                    "this sample was answered by an earlier line; number them with \"sample\"",
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn operand(item: &Item, name: &str) -> Option<String> {
+    Some(item.covariates.get(name)?.as_str()?.to_owned())
+}
+
+fn manifest(args: &ImportArgs, suite: &dyn Suite, plan: Plan, rows: usize) -> Result<Manifest, CliError> {
+    let failed =
+        |error: std::io::Error| CliError::usage(format!("cannot read {}: {error}", args.completions.display()));
+    let size = std::fs::metadata(&args.completions).map_err(failed)?.len();
+    let sha256 = crate::digest::sha256_file(&args.completions, |_| ()).map_err(failed)?;
+    let name = args.completions.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let settings = RunSettings {
+        suite: suite.name().to_owned(),
+        suite_version: suite.version().to_owned(),
+        suite_options: suite.options(),
+        limit: plan.limit,
+        samples: plan.samples,
+        model_files: vec![FileRecord { name, size, sha256 }],
+        prompt_mode: Mode::Raw,
+        generation: Generation {
+            sampling: Sampling::GREEDY,
+            seed: args.items.seed,
+            stop_ids: Vec::new(),
+            max_tokens: None,
+            thinking: false,
+        },
+        engine: ENGINE.to_owned(),
+        earnest: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let now = timestamp(SystemTime::now());
+    let whole = rows == plan.len(suite);
+    Ok(Manifest {
+        format: MANIFEST_FORMAT,
+        run: settings.run_id(&args.name),
+        status: if whole { Status::Finished } else { Status::Interrupted },
+        shard: None,
+        settings_sha256: settings.sha256(),
+        settings,
+        model: ModelRecord {
+            name: args.name.clone(),
+            path: args.completions.display().to_string(),
+            format: "completions".to_owned(),
+            architecture: "imported".to_owned(),
+            context: 0,
+            chat_template_sha256: None,
+        },
+        first_prompt: None,
+        engine: None,
+        host: Host::probe(),
+        started: now.clone(),
+        ended: Some(now),
+        sessions: 1,
+        generation_s: 0.0,
+    })
+}
+
+fn keep(
+    store: &Store,
+    mut manifest: Manifest,
+    suite: &dyn Suite,
+    plan: Plan,
+    lines: &BTreeMap<usize, Line>,
+) -> Result<String, CliError> {
+    let (_lock, name) = results::free_name(store, &manifest.run)?;
+    manifest.run.clone_from(&name);
+    let run = store.begin(&manifest, plan.len(suite))?;
+    let mut writer = store.writer(&run).batches_of(1_000);
+    for planned in plan.walk(suite) {
+        let Some(line) = lines.get(&planned.index) else { continue };
+        let item = &planned.item;
+        let verdict = judge(suite, item, None, &line.completion, line.truncated);
+        let sample = Sample {
+            format: SAMPLE_FORMAT,
+            run: name.clone(),
+            suite: suite.name().to_owned(),
+            item: item.id.clone(),
+            sample: planned.sample,
+            task: item.task.clone(),
+            cluster: item.cluster.clone(),
+            covariates: item.covariates.clone(),
+            gold: item.gold.clone(),
+            prompt_sha256: String::new(),
+            prompt_tokens: 0,
+            budget: item.budget.answer,
+            max_tokens: item.budget.answer,
+            completion: Some(Generated {
+                text: line.completion.clone(),
+                // The file has text only.
+                ids: Vec::new(),
+                finish: if line.truncated { FinishReason::Length } else { FinishReason::Eos },
+                cached_tokens: 0,
+                timings: Timings::default(),
+            }),
+            verdict: Some(verdict),
+            failure: None,
+        };
+        writer.push(planned.index, sample)?;
+    }
+    writer.write()?;
+    Ok(name)
+}

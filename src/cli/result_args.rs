@@ -1,0 +1,238 @@
+//! The command lines of what reads stored results.
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::Shell;
+
+use super::args::{ResultsArgs, SuiteArgs};
+
+#[derive(Debug, Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct RunsArgs {
+    #[command(subcommand)]
+    pub command: RunsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunsCommand {
+    /// List the runs, the newest last, with accuracy and where they stand
+    List(ListArgs),
+    /// Show a run: its table again, and everything needed to repeat it
+    Show(ShowRunArgs),
+    /// Delete runs and their samples
+    Delete(DeleteArgs),
+    /// Check that the file is whole and that every row belongs to its run
+    Verify(VerifyArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ShowRunArgs {
+    /// The run; a part of its name is enough
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DeleteArgs {
+    /// The runs; a part of a name is enough
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+
+    /// Really delete; without it the command only says what it would delete
+    #[arg(long)]
+    pub yes: bool,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Only these runs [default: all]
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<String>,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest samples 1f2e3d4c --failed --limit 3
+  earnest samples 1f2e3d4c --task mul --reason truncated
+  earnest samples 1f2e3d4c --item arithmetic-bench/1/add/003/000
+  earnest samples 1f2e3d4c --json > samples.jsonl")]
+pub struct SamplesArgs {
+    /// The run; a part of its name is enough
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// Only samples that are not right: wrong answers and samples without an answer
+    #[arg(long, conflicts_with = "correct")]
+    pub failed: bool,
+
+    /// Only samples that are right
+    #[arg(long)]
+    pub correct: bool,
+
+    /// Only completions that the token budget cut
+    #[arg(long)]
+    pub truncated: bool,
+
+    /// Only this task
+    #[arg(long, value_name = "TASK")]
+    pub task: Option<String>,
+
+    /// Only this item
+    #[arg(long, value_name = "ID")]
+    pub item: Option<String>,
+
+    /// Only samples judged wrong for this reason, e.g. wrong, empty, truncated
+    #[arg(long, value_name = "REASON")]
+    pub reason: Option<String>,
+
+    /// Only samples whose completion contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub grep: Option<String>,
+
+    /// Show at most N samples [default: 10; all with --json]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// Print the samples as JSON lines instead of cards
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  earnest compare 1f2e3d4c 5b6a7988
+
+The first run is the baseline; every other one is compared with it on the items that both answered.")]
+pub struct CompareArgs {
+    /// The runs, the baseline first; a part of a name is enough
+    #[arg(value_name = "RUN", num_args = 2.., required = true)]
+    pub runs: Vec<String>,
+
+    /// List at most N items whose answer changed, for each comparison
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub flips: usize,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ScoreArgs {
+    /// The run; a part of its name is enough
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// List at most N samples whose verdict changed
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub limit: usize,
+
+    /// Keep the new verdicts, as a run of their own
+    #[arg(long)]
+    pub save: bool,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  earnest import arithmetic-bench --completions answers.jsonl --name my-model --lengths 1..3 --per-length 2
+
+A line of the file is {\"item\": ID, \"completion\": TEXT}, or with \"task\", \"a\" and \"b\" (the operands, as text) instead \
+of \"item\". Optional: \"sample\" (0, 1, ... where an item has several completions), \"truncated\" (true if a token limit \
+ended it).")]
+pub struct ImportArgs {
+    /// The suite
+    #[arg(value_name = "SUITE", value_parser = super::catalogue::names())]
+    pub suite: String,
+
+    /// The completions, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub completions: PathBuf,
+
+    /// What to call the model
+    #[arg(long, value_name = "NAME")]
+    pub name: String,
+
+    #[command(flatten)]
+    pub items: SuiteArgs,
+
+    /// Only the first N items
+    #[arg(long, value_name = "N", help_heading = "Items")]
+    pub limit: Option<usize>,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// Print one JSON document instead of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest merge                                    joins the parts in the results folder
+  earnest merge node1/results node2/results --results all")]
+pub struct MergeArgs {
+    /// Other results folders whose runs are copied first
+    #[arg(value_name = "FOLDER")]
+    pub folders: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest completions bash > ~/.local/share/bash-completion/completions/earnest
+  earnest completions zsh > ~/.zfunc/_earnest
+  earnest completions fish > ~/.config/fish/completions/earnest.fish")]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest man | man -l -
+  earnest man --dir ~/.local/share/man/man1")]
+pub struct ManArgs {
+    /// Write the pages of all commands to this folder instead
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}

@@ -1,0 +1,64 @@
+//! The results folder as the commands open it.
+use std::path::Path;
+
+use super::args::ResultsArgs;
+use super::catalogue;
+use super::error::CliError;
+use super::printer::Printer;
+use crate::report::Document;
+use crate::run::store::{Filter, RunLock, RunRecord, Store, legacy_folders};
+use crate::run::{RunError, Sample};
+
+/// Opens results that must be there.
+pub fn open(args: &ResultsArgs, printer: Printer) -> Result<Store, CliError> {
+    let folder = args.folder.as_path();
+    if legacy_folders(folder)?.is_empty() {
+        return Ok(Store::open(folder)?);
+    }
+    create(folder, printer)
+}
+
+/// Opens results, which may be new, and takes runs of earlier versions over.
+pub fn create(folder: &Path, printer: Printer) -> Result<Store, CliError> {
+    let store = Store::create(folder)?;
+    for run in legacy_folders(folder)? {
+        let (name, rows) = store.take_over(&run, |manifest| -> Result<_, CliError> {
+            let suite = catalogue::stored(&manifest.settings)?;
+            let walk = manifest.plan().walk(suite.as_ref());
+            Ok(walk.map(|planned| ((planned.item.id, planned.sample), planned.index)).collect())
+        })?;
+        printer.message(&format!(
+            "took {name} ({rows} samples) over from an earlier version's folder, which is now in {}",
+            folder.join("taken-over").display()
+        ));
+    }
+    Ok(store)
+}
+
+/// A run's document from its rows.
+pub fn document(store: &Store, run: &RunRecord) -> Result<Document, CliError> {
+    let suite = catalogue::stored(&run.manifest.settings)?;
+    let samples = store.samples(run, Filter::default()).collect::<Result<Vec<Sample>, _>>()?;
+    let path = store.path().display().to_string();
+    Ok(Document::new(&path, run.manifest.clone(), suite.as_ref(), run.manifest.plan(), &samples))
+}
+
+/// A name that no run has, `base`, `base.2`, `base.3`, ..., and the right to write it.
+pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), CliError> {
+    for number in 1_usize.. {
+        let name = if number == 1 { base.to_owned() } else { format!("{base}.{number}") };
+        if store.exactly(&name)?.is_some() {
+            continue;
+        }
+        let lock = match store.lock(&name) {
+            Ok(lock) => lock,
+            Err(RunError::Locked { .. }) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        // Another process may have begun and ended it in between.
+        if store.exactly(&name)?.is_none() {
+            return Ok((lock, name));
+        }
+    }
+    unreachable!("the numbers do not end")
+}

@@ -1,0 +1,212 @@
+//! `earnest runs`: the runs of a results folder.
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::error::CliError;
+use super::printer::Printer;
+use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
+use super::{Exit, catalogue, results};
+use crate::report::{self, Align, Table};
+use crate::run::Status;
+use crate::run::store::{Aggregate, RunLock, RunRecord, Store};
+
+/// A run as it is listed.
+#[derive(Debug, Serialize)]
+struct Line {
+    run: String,
+    /// `finished`, `interrupted`, `working`.
+    status: &'static str,
+    started: String,
+    suite: String,
+    model: String,
+    recorded: usize,
+    /// None for runs of an earlier version that were not continued since.
+    planned: Option<usize>,
+    failed: usize,
+    truncated: usize,
+    correct: usize,
+    judged: usize,
+    /// Accuracy with its 95 % Wilson interval, and its cluster-robust standard error.
+    accuracy: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    standard_error: Option<f64>,
+}
+
+/// Runs the subcommand.
+pub fn execute(args: &RunsArgs, printer: Printer) -> Result<Exit, CliError> {
+    match &args.command {
+        RunsCommand::List(args) => list(args, printer),
+        RunsCommand::Show(args) => show(args, printer),
+        RunsCommand::Delete(args) => delete(args, printer),
+        RunsCommand::Verify(args) => verify(args, printer),
+    }
+}
+
+fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
+    let found: Aggregate = store.aggregate(&run)?;
+    let accuracy = found.accuracy();
+    let status = match run.manifest.status {
+        Status::Finished => "finished",
+        _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
+        // A killed process could not write that it ended.
+        Status::Running | Status::Interrupted => "interrupted",
+    };
+    Ok(Line {
+        status,
+        started: run.manifest.started,
+        suite: run.manifest.settings.suite,
+        model: run.manifest.model.name,
+        run: run.manifest.run,
+        recorded: found.totals.recorded,
+        planned: run.planned,
+        failed: found.totals.failed,
+        truncated: found.totals.truncated,
+        correct: found.correct,
+        judged: found.judged,
+        accuracy: accuracy.map(|accuracy| accuracy.value),
+        low: accuracy.map(|accuracy| accuracy.low),
+        high: accuracy.map(|accuracy| accuracy.high),
+        standard_error: found.standard_error,
+    })
+}
+
+fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
+    let store = results::open(&args.results, printer)?;
+    let lines = store.runs()?.into_iter().map(|run| line(&store, run)).collect::<Result<Vec<Line>, _>>()?;
+    if args.json {
+        printer.json(&lines)?;
+    } else if lines.is_empty() {
+        printer.result(&format!("{} has no runs yet\n", store.path().display()))?;
+    } else {
+        let head = [
+            ("run", Align::Left),
+            ("status", Align::Left),
+            ("samples", Align::Right),
+            ("right %, 95 % interval", Align::Right),
+            ("failed", Align::Right),
+            ("cut", Align::Right),
+            ("started (UTC)", Align::Left),
+        ];
+        let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
+        for line in &lines {
+            table.row(vec![
+                line.run.clone(),
+                line.status.to_owned(),
+                match line.planned {
+                    Some(planned) if planned != line.recorded => format!("{}/{planned}", line.recorded),
+                    _ => line.recorded.to_string(),
+                },
+                match (line.accuracy, line.low, line.high) {
+                    (Some(value), Some(low), Some(high)) => {
+                        format!("{:.1} [{:>4.1}, {:>5.1}]", 100.0 * value, 100.0 * low, 100.0 * high)
+                    }
+                    _ => "-".to_owned(),
+                },
+                line.failed.to_string(),
+                line.truncated.to_string(),
+                line.started.trim_end_matches('Z').replace('T', " "),
+            ]);
+        }
+        printer.result(&table.render())?;
+    }
+    Ok(Exit::Success)
+}
+
+fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
+    let store = results::open(&args.results, printer)?;
+    let run = store.run(&args.run)?;
+    let document = results::document(&store, &run)?;
+    if args.json {
+        printer.json(&document)?;
+        return Ok(Exit::Success);
+    }
+    let mut text = report::render(&document, printer.width());
+    let manifest = &run.manifest;
+    let settings = &manifest.settings;
+    let files: Vec<String> = settings
+        .model_files
+        .iter()
+        .map(|file| format!("{} sha256:{}", file.name, &file.sha256[..12.min(file.sha256.len())]))
+        .collect();
+    let mut row =
+        |name: &str, value: String| writeln!(text, "{name:<10}{value}").expect("writing to a String cannot fail");
+    row("options", settings.suite_options.to_string());
+    if let Some(shard) = manifest.shard {
+        row("part", shard.to_string());
+    }
+    row("seed", settings.generation.seed.to_string());
+    row("model", manifest.model.path.clone());
+    row("files", files.join(", "));
+    if let Some(engine) = &manifest.engine {
+        let card = &engine.card;
+        row("engine", format!("{} {} on {}", card.engine, card.version, card.devices.join(", ")));
+    }
+    let host = &manifest.host;
+    row("host", format!("{} {}, {}", host.os, host.arch, host.cpu.as_deref().unwrap_or("unknown CPU")));
+    row("sessions", manifest.sessions.to_string());
+    row("started", manifest.started.clone());
+    row("ended", manifest.ended.clone().unwrap_or_else(|| "-".to_owned()));
+    row("settings", format!("sha256:{}", manifest.settings_sha256));
+    printer.result(&text)?;
+    Ok(Exit::Success)
+}
+
+fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
+    let store = results::open(&args.results, printer)?;
+    // All names are settled before the first run goes.
+    let runs = args.runs.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
+    for run in &runs {
+        let rows = store.count(run)?;
+        if args.yes {
+            store.delete(run)?;
+            printer.result(&format!("deleted {} ({rows} samples)\n", run.manifest.run))?;
+        } else {
+            printer.result(&format!("would delete {} ({rows} samples)\n", run.manifest.run))?;
+        }
+    }
+    if args.yes {
+        store.compact()?;
+        return Ok(Exit::Success);
+    }
+    Err(CliError::usage("nothing was deleted").help("add --yes to delete"))
+}
+
+fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
+    let store = results::open(&args.results, printer)?;
+    let mut faults = store.integrity()?;
+    let strays = store.strays()?;
+    if strays > 0 {
+        faults.push(format!("{strays} rows belong to no run"));
+    }
+    let mut text = String::new();
+    let mut verdict = |name: &str, faults: &[String]| {
+        if faults.is_empty() {
+            writeln!(text, "ok       {name}").expect("writing to a String cannot fail");
+        }
+        for fault in faults {
+            writeln!(text, "damaged  {name}: {fault}").expect("writing to a String cannot fail");
+        }
+    };
+    verdict(&store.path().display().to_string(), &faults);
+    let mut damaged = usize::from(!faults.is_empty());
+    let runs = if args.runs.is_empty() {
+        store.runs()?
+    } else {
+        args.runs.iter().map(|name| store.run(name)).collect::<Result<_, _>>()?
+    };
+    for run in runs {
+        let suite = catalogue::stored(&run.manifest.settings)?;
+        let faults = store.examine(&run, suite.as_ref())?;
+        damaged += usize::from(!faults.is_empty());
+        verdict(&run.manifest.run, &faults);
+    }
+    printer.result(&text)?;
+    if damaged == 0 {
+        return Ok(Exit::Success);
+    }
+    Err(CliError::new(Exit::Results, format!("{damaged} faults were found")).help(
+        "a damaged run can be deleted (`earnest runs delete`) and repeated (`earnest run --from` first reads its settings)",
+    ))
+}

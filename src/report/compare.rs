@@ -1,0 +1,387 @@
+//! Two runs side by side, item by item.
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use crate::run::Sample;
+use crate::stats::{PairedCounts, PairedDesign, Rates, holm, mcnemar, paired_difference};
+use crate::stats::{clustered::ClusteredMean, distribution::normal_quantile};
+
+/// What a comparison needs of a run: for every item its share of right answers.
+#[derive(Debug, Clone, Default)]
+pub struct Scores {
+    items: HashMap<String, ItemScore>,
+    /// Samples without a verdict, which are in no comparison.
+    pub without_verdict: usize,
+}
+
+#[derive(Debug, Clone)]
+struct ItemScore {
+    task: String,
+    cluster: String,
+    gold: String,
+    correct: u32,
+    samples: u32,
+}
+
+impl ItemScore {
+    fn share(&self) -> f64 {
+        f64::from(self.correct) / f64::from(self.samples.max(1))
+    }
+}
+
+impl Scores {
+    /// Adds a sample.
+    pub fn add(&mut self, sample: &Sample) {
+        let Some(verdict) = &sample.verdict else {
+            self.without_verdict += 1;
+            return;
+        };
+        let fresh = || ItemScore {
+            task: sample.task.clone(),
+            cluster: sample.cluster.clone(),
+            gold: sample.gold.clone(),
+            correct: 0,
+            samples: 0,
+        };
+        let score = self.items.entry(sample.item.clone()).or_insert_with(fresh);
+        score.correct += u32::from(verdict.correct);
+        score.samples += 1;
+    }
+
+    /// Items with a verdict.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// True without any.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+/// A second run compared with the first, on the items that both answered.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    pub baseline: String,
+    pub run: String,
+    /// Items in both; items that only one has; items with one id and different answers (in no figure).
+    pub items: usize,
+    pub only_baseline: usize,
+    pub only_run: usize,
+    pub different_question: usize,
+    /// All items together.
+    pub overall: Difference,
+    /// By task, in alphabetical order; empty if there is one task only.
+    pub tasks: Vec<Difference>,
+    /// Items whose answer changed, those that became right first.
+    pub flips: Vec<Flip>,
+    /// Answers that became right, and wrong.
+    pub gained: usize,
+    pub lost: usize,
+}
+
+/// A difference of accuracies, `run - baseline`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// `all` or the task.
+    pub name: String,
+    pub items: usize,
+    pub clusters: usize,
+    pub baseline: f64,
+    pub run: f64,
+    pub difference: f64,
+    /// Cluster-robust 95 % interval; none with fewer than two clusters.
+    pub interval: Option<(f64, f64)>,
+    /// p value of the cluster-robust t test.
+    pub p: Option<f64>,
+    /// The same, adjusted by Holm's method over the family it is shown with.
+    pub p_holm: Option<f64>,
+    /// McNemar's exact p value, where every item was asked once in both; it takes items as independent.
+    pub mcnemar_p: Option<f64>,
+    /// Smallest true difference that this test finds 4 times of 5, from the error that was observed.
+    pub detectable: Option<f64>,
+    /// The same from the number of items and their disagreement alone, as if known before.
+    pub detectable_before: Option<f64>,
+}
+
+/// An item that one run has right and the other wrong.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Flip {
+    pub item: String,
+    pub task: String,
+    /// Shares of right answers.
+    pub baseline: f64,
+    pub run: f64,
+}
+
+/// One item in both runs.
+struct Pair<'a> {
+    item: &'a str,
+    score: &'a ItemScore,
+    other: &'a ItemScore,
+}
+
+/// Compares runs with the first one. p values of the runs are one Holm family, those of all tasks another.
+pub fn compare(names: &[String], scores: &[Scores]) -> Vec<Comparison> {
+    let Some(((baseline, first), rest)) =
+        names.iter().zip(scores).collect::<Vec<_>>().split_first().map(|(a, b)| (*a, b.to_vec()))
+    else {
+        return Vec::new();
+    };
+    let mut comparisons: Vec<Comparison> =
+        rest.iter().map(|(name, scores)| pairwise(baseline, first, name, scores)).collect();
+    adjust(comparisons.iter_mut().map(|comparison| &mut comparison.overall).collect());
+    adjust(comparisons.iter_mut().flat_map(|comparison| &mut comparison.tasks).collect());
+    comparisons
+}
+
+fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Comparison {
+    let mut pairs = Vec::new();
+    let mut different_question = 0;
+    for (item, score) in &first.items {
+        match second.items.get(item) {
+            Some(other) if other.gold == score.gold => pairs.push(Pair { item, score, other }),
+            Some(_) => different_question += 1,
+            None => {}
+        }
+    }
+    // The order decides the last digits of sums.
+    pairs.sort_by_key(|pair| pair.item);
+    let matched = pairs.len() + different_question;
+    let mut tasks: BTreeMap<&str, Vec<&Pair<'_>>> = BTreeMap::new();
+    for pair in &pairs {
+        tasks.entry(&pair.score.task).or_default().push(pair);
+    }
+    let by_task =
+        if tasks.len() > 1 { tasks.iter().map(|(task, pairs)| difference(task, pairs)).collect() } else { Vec::new() };
+    let change = |pair: &Pair<'_>| pair.other.share() - pair.score.share();
+    let mut flips: Vec<Flip> = pairs
+        .iter()
+        .filter(|pair| change(pair) != 0.0)
+        .map(|pair| Flip {
+            item: pair.item.to_owned(),
+            task: pair.score.task.clone(),
+            baseline: pair.score.share(),
+            run: pair.other.share(),
+        })
+        .collect();
+    flips.sort_by(|a, b| (b.run - b.baseline).total_cmp(&(a.run - a.baseline)).then_with(|| a.item.cmp(&b.item)));
+    Comparison {
+        baseline: baseline.to_owned(),
+        run: run.to_owned(),
+        items: pairs.len(),
+        only_baseline: first.len() - matched,
+        only_run: second.len() - matched,
+        different_question,
+        overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
+        tasks: by_task,
+        gained: pairs.iter().filter(|pair| change(pair) > 0.0).count(),
+        lost: pairs.iter().filter(|pair| change(pair) < 0.0).count(),
+        flips,
+    }
+}
+
+fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
+    let first: Vec<f64> = pairs.iter().map(|pair| pair.score.share()).collect();
+    let second: Vec<f64> = pairs.iter().map(|pair| pair.other.share()).collect();
+    let mut numbers: HashMap<&str, u64> = HashMap::new();
+    let clusters: Vec<u64> = pairs
+        .iter()
+        .map(|pair| {
+            let next = numbers.len() as u64;
+            *numbers.entry(&pair.score.cluster).or_insert(next)
+        })
+        .collect();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let robust: Option<ClusteredMean> = paired_difference(&first, &second, &clusters).ok();
+    let once = pairs.iter().all(|pair| pair.score.samples == 1 && pair.other.samples == 1);
+    let counts = PairedCounts::of(pairs.iter().map(|pair| (pair.score.correct > 0, pair.other.correct > 0)));
+    let discordance = (counts.first_only + counts.second_only) as f64 / pairs.len().max(1) as f64;
+    let rates = Rates::default();
+    let design = PairedDesign { discordance, cluster_size: 1.0, intracluster: 0.0 };
+    // An error of zero is no knowledge: it says that nothing differed in this sample.
+    let error = robust.map(|robust| robust.standard_error).filter(|&error| error > 0.0);
+    let reach = normal_quantile(1.0 - 0.5 * rates.alpha) + normal_quantile(rates.power);
+    Difference {
+        name: name.to_owned(),
+        items: pairs.len(),
+        clusters: numbers.len(),
+        baseline: mean(&first),
+        run: mean(&second),
+        difference: mean(&second) - mean(&first),
+        interval: robust.filter(|_| error.is_some()).map(|robust| {
+            let (low, high) = robust.interval(0.95);
+            (low.max(-1.0), high.min(1.0))
+        }),
+        p: robust.filter(|robust| error.is_some() || robust.mean == 0.0).map(|robust| robust.p()),
+        p_holm: None,
+        mcnemar_p: (once && !pairs.is_empty()).then(|| mcnemar(&counts).exact_p),
+        detectable: error.map(|error| reach * error),
+        detectable_before: design.detectable_effect(pairs.len() as f64, rates).ok().filter(|_| once),
+    }
+}
+
+/// Holm's adjustment over a family; tests that could not be done are not part of it.
+fn adjust(family: Vec<&mut Difference>) {
+    let mut tested: Vec<&mut Difference> = family.into_iter().filter(|difference| difference.p.is_some()).collect();
+    let p_values: Vec<f64> = tested.iter().filter_map(|difference| difference.p).collect();
+    if let Ok(adjusted) = holm(&p_values) {
+        for (difference, p) in tested.iter_mut().zip(adjusted) {
+            difference.p_holm = Some(p);
+        }
+    }
+}
+
+impl Comparison {
+    /// What can and what can not be said, in plain words.
+    pub fn verdict(&self) -> String {
+        let overall = &self.overall;
+        let points = |value: f64| format!("{:.1} points", 100.0 * value.abs());
+        if self.items == 0 {
+            return "The runs have no item in common: nothing can be said.".to_owned();
+        }
+        let (Some(p), Some((low, high))) = (overall.p_holm, overall.interval) else {
+            if self.gained + self.lost == 0 {
+                return format!(
+                    "The runs agree on all {} items. That is no proof that the models are equal: it says only that these \
+                     items do not tell them apart.",
+                    self.items
+                );
+            }
+            let exact = overall.mcnemar_p.map_or_else(String::new, |p| {
+                format!(" McNemar's exact test, which takes items as independent, gives p = {}.", p_text(p))
+            });
+            return if overall.clusters < 2 {
+                format!(
+                    "The items are one cluster: without a second one there is no error, and nothing can be said beyond these \
+                     items.{exact}"
+                )
+            } else {
+                format!("All clusters differ by the same amount, so that no error can be estimated.{exact}")
+            };
+        };
+        let direction = if overall.difference > 0.0 { "better" } else { "worse" };
+        let span = format!("between {:+.1} and {:+.1} points", 100.0 * low, 100.0 * high);
+        if p < 0.05 {
+            format!(
+                "{} is {direction} than {} by {} on these items, and chance alone is an unlikely reason (p = {}); the true \
+                 difference is plausibly {span}.",
+                self.run,
+                self.baseline,
+                points(overall.difference),
+                p_text(p)
+            )
+        } else {
+            let detectable = overall.detectable.map_or_else(String::new, |size| {
+                format!(" A true difference below {} would probably be missed with these items.", points(size))
+            });
+            format!(
+                "It can not be said which of the two is more accurate: a difference of {:+.1} points can be chance (p = \
+                 {}). It can be said that the true difference is plausibly {span}.{detectable}",
+                100.0 * overall.difference,
+                p_text(p)
+            )
+        }
+    }
+}
+
+/// A p value with two significant digits.
+pub fn p_text(p: f64) -> String {
+    if p < 0.0001 {
+        "< 0.0001".to_owned()
+    } else if p < 0.1 {
+        let digits = (1.0 - p.log10().floor()) as usize;
+        format!("{p:.digits$}")
+    } else {
+        format!("{p:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scores(answers: &[(&str, &str, bool)]) -> Scores {
+        let mut scores = Scores::default();
+        for &(item, cluster, correct) in answers {
+            let score = scores.items.entry(item.into()).or_insert(ItemScore {
+                task: item[..1].into(),
+                cluster: cluster.into(),
+                gold: "1".into(),
+                correct: 0,
+                samples: 0,
+            });
+            score.correct += u32::from(correct);
+            score.samples += 1;
+        }
+        scores
+    }
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("run{number}")).collect()
+    }
+
+    fn many(right: impl Fn(usize) -> bool) -> Scores {
+        let mut all = Scores::default();
+        for number in 0..60 {
+            let (item, cluster) = (format!("{}{number:02}", ["a", "b"][number % 2]), format!("c{}", number / 4));
+            all.items.extend(scores(&[(&item, &cluster, right(number))]).items);
+        }
+        all
+    }
+
+    #[test]
+    fn a_clear_difference_is_called_one() {
+        let found = compare(&names(2), &[many(|n| n % 3 == 0), many(|n| n % 3 != 1)]).remove(0);
+        assert_eq!((found.items, found.gained, found.lost, found.overall.clusters), (60, 20, 0, 15));
+        assert!((found.overall.difference - 1.0 / 3.0).abs() < 1e-12);
+        // binom.test(0, 20): 2 * 0.5^20
+        assert!((found.overall.mcnemar_p.unwrap() - 2.0 * 0.5f64.powi(20)).abs() < 1e-15);
+        let (low, high) = found.overall.interval.unwrap();
+        assert!(low > 0.2 && high < 0.5 && found.overall.p.unwrap() < 1e-6);
+        assert!(found.verdict().contains("run1 is better than run0 by 33.3 points"), "{}", found.verdict());
+        assert_eq!(found.tasks.len(), 2);
+        assert_eq!(found.flips.len(), 20);
+    }
+
+    #[test]
+    fn noise_is_not_called_a_difference_and_equality_is_not_claimed() {
+        let found = compare(&names(2), &[many(|n| n % 5 != 0), many(|n| n % 5 != 1)]).remove(0);
+        assert_eq!((found.gained, found.lost), (12, 12));
+        assert!(found.verdict().starts_with("It can not be said"), "{}", found.verdict());
+        assert!(found.overall.detectable.unwrap() > 0.05);
+        let same = compare(&names(2), &[many(|n| n % 2 == 0), many(|n| n % 2 == 0)]).remove(0);
+        assert!(same.verdict().contains("no proof"), "{}", same.verdict());
+        assert_eq!((same.overall.p, same.overall.interval), (Some(1.0), None));
+    }
+
+    #[test]
+    fn items_that_do_not_match_are_counted_not_compared() {
+        let mut other = scores(&[("a1", "c", true), ("a2", "d", true), ("a9", "d", true)]);
+        other.items.get_mut("a2").unwrap().gold = "2".into();
+        let found = compare(&names(2), &[scores(&[("a1", "c", true), ("a2", "d", true), ("a3", "e", false)]), other]);
+        let found = &found[0];
+        assert_eq!((found.items, found.only_baseline, found.only_run, found.different_question), (1, 1, 1, 1));
+        assert!(found.verdict().contains("no proof"), "{}", found.verdict());
+        let nothing = compare(&names(2), &[Scores::default(), scores(&[("a1", "c", true)])]).remove(0);
+        assert!(nothing.verdict().contains("nothing can be said"));
+        assert!(compare(&[], &[]).is_empty());
+    }
+
+    #[test]
+    fn several_runs_are_one_family() {
+        let runs = [many(|n| n % 3 == 0), many(|n| n % 4 != 1), many(|n| n % 3 != 1)];
+        let found = compare(&names(3), &runs);
+        assert_eq!(found.len(), 2);
+        let (smallest, p) = if found[0].overall.p < found[1].overall.p { (0, 1) } else { (1, 0) };
+        assert_eq!(found[smallest].overall.p_holm.unwrap(), 2.0 * found[smallest].overall.p.unwrap());
+        assert!(found[p].overall.p_holm >= found[p].overall.p);
+    }
+
+    #[test]
+    fn p_values_for_people() {
+        let texts: Vec<String> = [0.5, 0.049, 0.0012, 0.00001, 1.0].map(p_text).to_vec();
+        assert_eq!(texts, ["0.50", "0.049", "0.0012", "< 0.0001", "1.00"]);
+    }
+}
