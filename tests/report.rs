@@ -153,7 +153,7 @@ fn mistakes_name_the_thing_and_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     two_runs(&folder.path().join("earnest-results"));
     let cases: [(&[&str], i32, &str); 5] = [
-        (&["report", "run-c"], 4, "run-c"),
+        (&["report", "run-c"], 2, "run-c"),
         (&["export", "run-a", "--format", "lm-eval", "-o", "-"], 2, "folder"),
         (&["export", "run-a", "--format", "csv", "-o", "missing/samples.csv"], 4, "missing"),
         (&["reproduce", "nupa"], 2, "arithmetic-bench"),
