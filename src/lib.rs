@@ -13,6 +13,7 @@ pub mod answer;
 pub mod run;
 pub mod stats;
 pub mod report;
+pub mod reproduce;
 pub mod bench;
 pub mod cli;
 pub mod digest;

@@ -107,9 +107,22 @@ fn help_documents_examples_variables_and_exit_codes() {
     ] {
         assert!(stdout(&help).contains(part), "{part} is not in\n{}", stdout(&help));
     }
-    for command in
-        ["run", "show", "suites", "doctor", "resume", "samples", "compare", "score", "import", "merge", "man"]
-    {
+    for command in [
+        "run",
+        "show",
+        "suites",
+        "doctor",
+        "resume",
+        "samples",
+        "compare",
+        "score",
+        "import",
+        "merge",
+        "man",
+        "report",
+        "export",
+        "reproduce",
+    ] {
         let help = run_in(folder.path(), &[command, "--help"]);
         assert_eq!(code(&help), 0);
         assert!(stdout(&help).lines().all(|line| line.chars().count() <= 100), "{}", stdout(&help));

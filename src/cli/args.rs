@@ -88,6 +88,12 @@ pub enum Command {
     Bench(BenchArgs),
     /// Show what this machine offers: CPU features, memory, CUDA, cache and results folders
     Doctor(DoctorArgs),
+    /// Write runs as one HTML page: tables, plots, every sample, no network
+    Report(ReportArgs),
+    /// Write a run's samples as JSONL, CSV, Parquet or lm-eval results
+    Export(ExportArgs),
+    /// Hold runs against a paper's published tables and figures
+    Reproduce(ReproduceArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write those of all commands
@@ -446,6 +452,121 @@ pub enum WorkloadArg {
 pub struct DoctorArgs {
     #[command(flatten)]
     pub results: ResultsArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest report arithmetic-bench-SmolLM2 -o report.html
+  earnest report RUN1 RUN2 -o report.html --svg figures")]
+pub struct ReportArgs {
+    /// The runs, by name or by a beginning of it that only one run has; differences are to the first
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+
+    /// The page
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+
+    /// Write every figure as a file of its own into this folder
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+
+    /// Folder for results
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "EARNEST_RESULTS",
+        hide_env_values = true,
+        default_value = "earnest-results"
+    )]
+    pub results: PathBuf,
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One JSON object a line, everything that is stored
+    Jsonl,
+    /// One row a sample, RFC 4180
+    Csv,
+    /// One row a sample, gzip, the manifest in the metadata
+    Parquet,
+    /// Results JSON and samples in the schema of lm-evaluation-harness, in a folder
+    LmEval,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest export RUN --format parquet -o samples.parquet
+  earnest export RUN --format csv -o - | head
+  earnest export RUN --format lm-eval -o lm-eval-results")]
+pub struct ExportArgs {
+    /// The run, by name or by a beginning of it that only one run has
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// The format
+    #[arg(long, short, value_name = "FORMAT", value_enum)]
+    pub format: ExportFormat,
+
+    /// The file, - for standard output; for lm-eval a folder
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// Folder for results
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "EARNEST_RESULTS",
+        hide_env_values = true,
+        default_value = "earnest-results"
+    )]
+    pub results: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest reproduce arithmetic-bench
+  earnest reproduce arithmetic-bench RUN --json
+  earnest reproduce arithmetic-bench --plan --model model.gguf")]
+pub struct ReproduceArgs {
+    /// The paper, by its suite
+    #[arg(value_name = "SUITE", value_parser = ["arithmetic-bench"])]
+    pub suite: String,
+
+    /// The runs, by name or by a beginning of it that only one run has [default: all of the suite]
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<String>,
+
+    /// Show what must be run instead: prompts, tokens, commands
+    #[arg(long, conflicts_with_all = ["runs", "svg"])]
+    pub plan: bool,
+
+    /// Count the plan's prompt tokens with this checkpoint
+    #[arg(long, value_name = "PATH", requires = "plan")]
+    pub model: Option<PathBuf>,
+
+    /// How that checkpoint's prompts are written
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = PromptArg::Auto, requires = "model")]
+    pub prompt: PromptArg,
+
+    /// Write the figures of our runs into this folder
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+
+    /// Folder for results
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "EARNEST_RESULTS",
+        hide_env_values = true,
+        default_value = "earnest-results"
+    )]
+    pub results: PathBuf,
 
     /// Print one JSON document
     #[arg(long)]

@@ -6,7 +6,10 @@ use clap::Parser;
 use super::args::{Cli, Command};
 use super::error::CliError;
 use super::printer::Printer;
-use super::{bench, compare, doctor, import, merge, run, runs, samples, score, shell, show, stats, suites};
+use super::{
+    bench, compare, doctor, export, import, merge, report, reproduce, run, runs, samples, score, shell, show, stats,
+    suites,
+};
 
 /// Parses the arguments, runs the command, prints an error if there is one.
 pub fn main() -> ExitCode {
@@ -27,6 +30,9 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
         Command::Stats(args) => statistics(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),
+        Command::Report(args) => report::execute(args, printer),
+        Command::Export(args) => export::execute(args, printer),
+        Command::Reproduce(args) => reproduce::execute(args, printer),
         Command::Completions(args) => shell::completions(args, printer),
         Command::Man(args) => shell::man(args, printer),
     };

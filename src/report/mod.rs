@@ -2,11 +2,18 @@
 
 mod compare;
 mod document;
+mod error;
+pub mod export;
+pub mod page;
+pub mod plot;
+mod rows;
 mod table;
 mod text;
 
 pub use compare::{Comparison, Difference, Flip, Scores, compare, p_text};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
+pub use error::ReportError;
+pub use rows::{Rows, StoredRows};
 pub use table::{Align, Table};
 pub use text::render;
 pub(crate) use text::wrap;

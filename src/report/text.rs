@@ -192,7 +192,7 @@ fn plain(number: f64) -> String {
 }
 
 /// What makes the numbers less than they seem.
-fn warnings(document: &Document) -> Vec<String> {
+pub(crate) fn warnings(document: &Document) -> Vec<String> {
     let totals = &document.totals;
     let answered = totals.recorded - totals.failed;
     let mut warnings = Vec::new();

@@ -7,6 +7,7 @@ mod baseline;
 mod bench;
 mod draw;
 mod options;
+pub mod published;
 mod question;
 mod score;
 mod summary;

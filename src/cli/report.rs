@@ -1,0 +1,53 @@
+//! `earnest report`.
+
+use super::args::ReportArgs;
+use super::error::CliError;
+use super::printer::Printer;
+use super::stored::{StoredRun, write_file};
+use super::{Exit, catalogue};
+use crate::report::ReportError;
+use crate::report::page::{ReportRun, figures, page};
+
+/// Writes the page and, if asked, the figures as files.
+pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
+    let mut runs = Vec::with_capacity(args.runs.len());
+    for name in &args.runs {
+        let stored = StoredRun::open(&args.results, name)?;
+        let suite = catalogue::stored(&stored.manifest.settings)?;
+        let samples = stored.samples()?;
+        if samples.is_empty() {
+            let message = format!("{} has no samples yet: there is nothing to report", stored.place);
+            return Err(CliError::new(Exit::Results, message).help("continue the run with the command that began it"));
+        }
+        runs.push(ReportRun::new(&stored.place, stored.manifest, suite.as_ref(), samples));
+    }
+    ReportRun::distinguish(&mut runs);
+    let html = page(&runs);
+    let put = |path: &std::path::Path, text: &str| {
+        write_file(path, |out| {
+            out.write_all(text.as_bytes()).map_err(|source| ReportError::Write { path: path.to_owned(), source })
+        })
+    };
+    put(&args.output, &html)?;
+    let mut drawn = 0;
+    if let Some(folder) = &args.svg {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| CliError::from(ReportError::Write { path: folder.clone(), source }))?;
+        for placed in figures(&runs, true) {
+            put(&folder.join(format!("{}.svg", placed.figure.name)), &placed.figure.standalone())?;
+            drawn += 1;
+        }
+    }
+    let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
+    let mib = html.len() as f64 / f64::from(1 << 20);
+    printer.message(&format!(
+        "{}: {samples} samples of {} run{}, {mib:.1} MiB",
+        args.output.display(),
+        runs.len(),
+        if runs.len() == 1 { "" } else { "s" }
+    ));
+    if let Some(folder) = &args.svg {
+        printer.message(&format!("{}: {drawn} figures", folder.display()));
+    }
+    Ok(Exit::Success)
+}

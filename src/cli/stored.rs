@@ -1,0 +1,90 @@
+//! Stored runs for the commands that read them.
+use std::path::{Path, PathBuf};
+
+use super::Exit;
+use super::error::CliError;
+use crate::report::{ReportError, Rows, StoredRows};
+use crate::run::store::{RunRecord, Store};
+use crate::run::{Manifest, Sample};
+
+/// A run and where its rows are.
+pub struct StoredRun {
+    pub manifest: Manifest,
+    /// The run for people: its name in the results folder.
+    pub place: String,
+    results: PathBuf,
+    record: RunRecord,
+}
+
+impl StoredRun {
+    /// The run with this name (or a beginning of it that only one run has) in the results folder.
+    pub fn open(results: &Path, name: &str) -> Result<Self, CliError> {
+        let record = Store::open(results)?.run(name)?;
+        Ok(Self::record(results, record))
+    }
+
+    /// Every run of the results folder.
+    pub fn all(results: &Path) -> Result<Vec<Self>, CliError> {
+        let runs = Store::open(results)?.runs()?;
+        Ok(runs.into_iter().map(|record| Self::record(results, record)).collect())
+    }
+
+    fn record(results: &Path, record: RunRecord) -> Self {
+        let place = format!("{} in {}", record.manifest.run, results.display());
+        StoredRun { manifest: record.manifest.clone(), place, results: results.to_owned(), record }
+    }
+
+    /// All rows in memory.
+    pub fn samples(&self) -> Result<Vec<Sample>, ReportError> {
+        let mut samples = Vec::new();
+        self.walk(&mut |sample| {
+            samples.push(sample.clone());
+            Ok(())
+        })?;
+        Ok(samples)
+    }
+}
+
+impl Rows for StoredRun {
+    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
+        let store = Store::open(&self.results)?;
+        StoredRows { store: &store, run: &self.record }.walk(row)
+    }
+}
+
+impl From<ReportError> for CliError {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Run(error) => error.into(),
+            error => CliError { exit: Exit::Results, message: error.to_string(), help: error.help() },
+        }
+    }
+}
+
+/// Writes a file in one step: beside its place, then renamed, so that an old one stays until the new one is whole. `-` is
+/// standard output.
+pub fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut (dyn std::io::Write + Send)) -> Result<(), ReportError>,
+) -> Result<(), ReportError> {
+    use std::io::Write;
+    let failed = |source: std::io::Error| ReportError::Write { path: path.to_owned(), source };
+    if path == Path::new("-") {
+        let mut out = std::io::BufWriter::new(std::io::stdout());
+        write(&mut out)?;
+        return out.flush().map_err(failed);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let beside = path.with_file_name(name);
+    let attempt = || -> Result<(), ReportError> {
+        let file = std::fs::File::create(&beside).map_err(failed)?;
+        let mut out = std::io::BufWriter::with_capacity(1 << 18, file);
+        write(&mut out)?;
+        out.flush().map_err(failed)?;
+        std::fs::rename(&beside, path).map_err(failed)
+    };
+    attempt().inspect_err(|_| {
+        std::fs::remove_file(&beside).ok();
+    })
+}

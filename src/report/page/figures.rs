@@ -1,0 +1,232 @@
+//! The figures of a report, from what its runs have.
+use std::collections::BTreeMap;
+
+use super::ReportRun;
+use super::run::{latency, paired};
+use crate::report::plot::{
+    Bar, BarGroup, Bars, Curve, CurvePlot, Distribution, Figure, Heat, Histogram, Stacked, bars, curves, heat,
+    histogram, stacked,
+};
+use crate::suite::{Interval, Series};
+
+/// A figure and where it belongs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    pub section: Section,
+    /// The task a figure is about, if it is about one.
+    pub task: Option<String>,
+    /// The run, if it is about one.
+    pub run: Option<usize>,
+    pub figure: Figure,
+}
+
+/// Parts of the report that hold figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    Accuracy,
+    Differences,
+    Curves,
+    Heat,
+    Outcomes,
+    Latency,
+}
+
+/// Draws every figure for which the runs have data. `legend` draws keys into them, as single files need.
+pub fn figures(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
+    let mut figures = Vec::new();
+    figures.extend(accuracy(runs, legend));
+    figures.extend(differences(runs, legend));
+    figures.extend(by_length(runs, legend));
+    figures.extend(runs.iter().enumerate().filter_map(|(place, run)| lengths_heat(run, place)));
+    let classes = classes(runs);
+    figures.extend(runs.iter().enumerate().map(|(place, run)| outcomes(run, place, &classes)));
+    figures.extend(distributions(runs, legend));
+    figures
+}
+
+fn labels(runs: &[ReportRun]) -> Vec<String> {
+    runs.iter().map(|run| run.label.clone()).collect()
+}
+
+/// The primary accuracy of every row of the summary, runs side by side.
+fn accuracy(runs: &[ReportRun], legend: bool) -> Option<Placed> {
+    let mut groups: Vec<BarGroup> = Vec::new();
+    for (series, run) in runs.iter().enumerate() {
+        for row in &run.document.summary.rows {
+            let Some((_, value)) = row.values.first() else { continue };
+            let bar = Bar { series, value: *value, significant: None };
+            match groups.iter_mut().find(|group| group.label == row.name) {
+                Some(group) => group.bars.push(bar),
+                None => groups.push(BarGroup { label: row.name.clone(), bars: vec![bar] }),
+            }
+        }
+    }
+    // `all` is the last row of every run; a later run's own tasks must not come after it.
+    groups.sort_by_key(|group| group.label == "all");
+    let figure = bars(&Bars {
+        name: "accuracy-by-task".into(),
+        title: "Accuracy by task".into(),
+        x_label: "accuracy, %".into(),
+        series: labels(runs),
+        groups,
+        domain: Some((0.0, 1.0)),
+        factor: 100.0,
+        legend,
+    });
+    Some(Placed { section: Section::Accuracy, task: None, run: None, figure })
+}
+
+/// Paired differences to the first run.
+fn differences(runs: &[ReportRun], legend: bool) -> Option<Placed> {
+    let (base, rest) = runs.split_first()?;
+    let mut groups: Vec<BarGroup> = Vec::new();
+    for (series, run) in rest.iter().enumerate().map(|(place, run)| (place + 1, run)) {
+        for (task, _, value) in paired(base, run) {
+            let significant = Some(value.low > 0.0 || value.high < 0.0);
+            let bar = Bar { series, value, significant };
+            match groups.iter_mut().find(|group| group.label == task) {
+                Some(group) => group.bars.push(bar),
+                None => groups.push(BarGroup { label: task, bars: vec![bar] }),
+            }
+        }
+    }
+    groups.sort_by_key(|group| group.label == "all");
+    if groups.is_empty() {
+        return None;
+    }
+    let figure = bars(&Bars {
+        name: "difference-to-first".into(),
+        title: format!("Difference to {}", base.label),
+        x_label: "difference, percentage points".into(),
+        series: labels(runs),
+        groups,
+        domain: None,
+        factor: 100.0,
+        legend,
+    });
+    Some(Placed { section: Section::Differences, task: None, run: None, figure })
+}
+
+/// The series of the suite's primary rule: the first name that occurs.
+fn primary(run: &ReportRun) -> Vec<&Series> {
+    let series = &run.document.summary.series;
+    let name = series.first().map(|one| one.name.as_str());
+    series.iter().filter(|one| Some(one.name.as_str()) == name).collect()
+}
+
+/// One plot a task, one curve a run.
+fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
+    let mut plots: Vec<CurvePlot> = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        for series in primary(run).into_iter().filter(|series| series.points.len() > 1) {
+            let curve = Curve { label: run.label.clone(), series: number, points: series.points.clone() };
+            match plots.iter_mut().find(|plot| plot.title == series.task) {
+                Some(plot) => plot.curves.push(curve),
+                None => plots.push(CurvePlot {
+                    name: format!("by-length-{}", series.task),
+                    title: series.task.clone(),
+                    x_label: "length".into(),
+                    y_label: "accuracy, %".into(),
+                    curves: vec![curve],
+                    legend,
+                }),
+            }
+        }
+    }
+    let placed = |plot: CurvePlot| Placed {
+        section: Section::Curves,
+        task: Some(plot.title.clone()),
+        run: None,
+        figure: curves(&plot),
+    };
+    plots.into_iter().map(placed).collect()
+}
+
+/// Accuracy by task and length of one run.
+fn lengths_heat(run: &ReportRun, place: usize) -> Option<Placed> {
+    let series = primary(run);
+    let mut lengths: Vec<f64> = series.iter().flat_map(|one| one.points.iter().map(|point| point.0)).collect();
+    lengths.sort_unstable_by(f64::total_cmp);
+    lengths.dedup();
+    if lengths.len() < 2 {
+        return None;
+    }
+    let cell = |one: &Series, length: f64| {
+        let point = one.points.iter().find(|point| point.0 == length);
+        point.map(|(_, n, Interval { estimate, .. })| (*estimate, *n))
+    };
+    let rows = series.iter().map(|one| (one.task.clone(), lengths.iter().map(|&length| cell(one, length)).collect()));
+    let figure = heat(&Heat {
+        name: format!("heat-{}", run.label),
+        title: format!("Accuracy by task and length: {}", run.label),
+        x_label: "length".into(),
+        columns: lengths.iter().map(|length| crate::report::plot::number(*length)).collect(),
+        rows: rows.collect(),
+    });
+    Some(Placed { section: Section::Heat, task: None, run: Some(place), figure })
+}
+
+/// The outcomes of all runs, so that each has one colour throughout: the correct ones lead, then by frequency.
+fn classes(runs: &[ReportRun]) -> Vec<String> {
+    let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
+    let outcomes: Vec<_> = runs.iter().map(ReportRun::outcomes).collect();
+    for (name, count) in outcomes.iter().flat_map(|by_task| by_task.values().flatten()) {
+        *totals.entry(name).or_default() += count;
+    }
+    totals.remove("correct");
+    let mut others: Vec<(&str, usize)> = totals.into_iter().collect();
+    others.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+    ["correct"].into_iter().chain(others.into_iter().map(|(name, _)| name)).map(str::to_owned).collect()
+}
+
+fn outcomes(run: &ReportRun, place: usize, classes: &[String]) -> Placed {
+    let by_task = run.outcomes();
+    let rows = run.tasks().into_iter().map(|task| {
+        let counts = by_task.get(task);
+        let count = |class: &String| counts.and_then(|counts| counts.get(class.as_str())).copied().unwrap_or(0);
+        (task.to_owned(), classes.iter().map(count).collect())
+    });
+    let figure = stacked(&Stacked {
+        name: format!("outcomes-{}", run.label),
+        title: format!("How answers end: {}", run.label),
+        rows: rows.collect(),
+        classes: classes.to_vec(),
+    });
+    Placed { section: Section::Outcomes, task: None, run: Some(place), figure }
+}
+
+fn distributions(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
+    let series = |value: fn(&crate::run::Sample) -> Option<f64>| -> Vec<Distribution> {
+        let one = |(series, run): (usize, &ReportRun)| Distribution {
+            label: run.label.clone(),
+            series,
+            values: run.samples.iter().filter_map(value).collect(),
+        };
+        runs.iter().enumerate().map(one).collect()
+    };
+    let tokens = |sample: &crate::run::Sample| sample.completion.as_ref().map(|completion| completion.ids.len() as f64);
+    let latencies = series(latency);
+    // Imported completions have no timings, so there may be nothing to draw.
+    let timed = latencies.iter().flat_map(|one| &one.values).any(|value| *value > 0.0);
+    let plots = [
+        timed.then(|| Histogram {
+            name: "latency".into(),
+            title: "Latency of a sample".into(),
+            x_label: "seconds, waiting excluded".into(),
+            log: true,
+            series: latencies,
+            legend,
+        }),
+        Some(Histogram {
+            name: "tokens".into(),
+            title: "Length of a completion".into(),
+            x_label: "tokens".into(),
+            log: false,
+            series: series(tokens),
+            legend,
+        }),
+    ];
+    let placed =
+        |plot: Histogram| Placed { section: Section::Latency, task: None, run: None, figure: histogram(&plot) };
+    plots.into_iter().flatten().map(placed).collect()
+}

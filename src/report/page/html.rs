@@ -1,0 +1,132 @@
+//! The page around the sections.
+use super::ReportRun;
+use super::data::data;
+use super::figures::{Section, figures};
+use super::pack::pack;
+use super::sections;
+use crate::report::plot::{DARK, LIGHT, RULES, escape};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The whole report as one HTML document. It opens no connection (its content security policy forbids it), needs no script
+/// for tables, plots and examples, and depends on the runs only, so the same runs give the same bytes.
+pub fn page(runs: &[ReportRun]) -> String {
+    let placed = figures(runs, false);
+    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+    let title = format!("earnest: {}", labels.join(", "));
+    let (rows, texts) = data(runs);
+    let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
+    let mut body = String::new();
+    let mut links = Vec::new();
+    let mut section = |id: &str, title: &str, lead: &str, content: String| {
+        if content.is_empty() {
+            return;
+        }
+        links.push(format!("<a href=\"#{id}\">{title}</a>"));
+        let lead = if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{lead}</p>") };
+        body.push_str(&format!("<section id=\"{id}\"><h2>{title}</h2>{lead}{content}</section>\n"));
+    };
+    section("summary", "Summary", "", sections::summary(runs));
+    section("tables", "Results", "", sections::tables(runs));
+    let figures = |which: &[Section]| sections::figures(&placed, which);
+    let differences = "Differences are paired by item: the same questions, minus the first model's result. Their intervals come \
+         from cluster-robust errors, each for itself (not corrected for the number of tasks). Hatched and marked n.s.: the interval \
+         includes zero, so these data do not show a difference; that is not evidence that there is none.";
+    let lead = match runs {
+        [_] => "Lines are 95 % intervals.".to_owned(),
+        _ => format!("Lines are 95 % intervals. {differences}"),
+    };
+    section("accuracy", "Accuracy", &lead, figures(&[Section::Accuracy, Section::Differences]));
+    section(
+        "curves",
+        "Accuracy by length",
+        "Bands are 95 % Wilson intervals of each length.",
+        figures(&[Section::Curves]),
+    );
+    section("heat", "Tasks and lengths", "", figures(&[Section::Heat]));
+    section(
+        "outcomes",
+        "How answers end",
+        "Each sample has one outcome; a cut answer counts as truncated.",
+        figures(&[Section::Outcomes]),
+    );
+    section(
+        "latency",
+        "Latency and length",
+        "Dashed lines are medians. Latency is from the first prompt token computed to the last token generated, under the load of \
+         the run; it compares runs on one machine with equal settings.",
+        figures(&[Section::Latency]),
+    );
+    section("samples", "Samples", "", browser(samples) + &sections::examples(runs));
+    section("provenance", "How to repeat this", "", sections::provenance(runs));
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>{title}</title>\n<style>\
+         :root {{ {LIGHT} color-scheme: light; }}\n\
+         @media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {DARK} color-scheme: dark; }} }}\n\
+         @media screen {{ :root[data-theme=dark] {{ {DARK} color-scheme: dark; }} }}\n{RULES}\n{STYLE}</style></head>\n\
+         <body><header><h1>earnest <span class=\"dim\">report</span></h1><nav aria-label=\"Sections\">{nav}</nav>\
+         <button id=\"theme\" class=\"script\" type=\"button\">dark or light</button></header>\n{picker}<main>{body}</main>\n\
+         <footer class=\"dim\">Made by earnest {version} from {samples} samples. No script, font or image comes from elsewhere.</footer>\n\
+         <script type=\"text/plain\" id=\"rows\">{rows}</script>\n<script type=\"text/plain\" id=\"texts\">{texts}</script>\n\
+         <script>{SCRIPT}</script></body></html>\n",
+        title = escape(&title),
+        nav = links.join(" "),
+        picker = picker(runs),
+        version = env!("CARGO_PKG_VERSION"),
+        rows = pack(&rows),
+        texts = pack(&texts),
+    )
+}
+
+/// Boxes to choose models and tasks; the script shows them.
+fn picker(runs: &[ReportRun]) -> String {
+    let mut tasks: Vec<&str> = Vec::new();
+    for task in runs.iter().flat_map(ReportRun::tasks) {
+        if !tasks.contains(&task) {
+            tasks.push(task);
+        }
+    }
+    let models = runs.iter().enumerate().map(|(place, run)| {
+        format!(
+            "<label><input type=\"checkbox\" name=\"run\" value=\"{place}\" checked><span class=\"swatch s{}\"></span>{}</label>",
+            place % 8,
+            escape(&run.label)
+        )
+    });
+    let tasks = tasks.into_iter().map(|task| {
+        let task = escape(task);
+        format!("<label><input type=\"checkbox\" name=\"task\" value=\"{task}\" checked>{task}</label>")
+    });
+    format!(
+        "<details class=\"picker script\" id=\"picker\"><summary>Choose models and tasks</summary>\
+         <fieldset><legend>Models <button type=\"button\" data-all=\"run\">all</button> <button type=\"button\" data-none=\"run\">none</button></legend>{}</fieldset>\
+         <fieldset><legend>Tasks <button type=\"button\" data-all=\"task\">all</button> <button type=\"button\" data-none=\"task\">none</button></legend>{}</fieldset></details>\n\
+         <p class=\"legend\">{}</p>\n",
+        models.collect::<String>(),
+        tasks.collect::<String>(),
+        runs.iter()
+            .enumerate()
+            .map(|(place, run)| format!(
+                "<span data-run=\"{place}\"><span class=\"swatch s{}\"></span>{}</span>",
+                place % 8,
+                escape(&run.label)
+            ))
+            .collect::<String>(),
+    )
+}
+
+fn browser(samples: usize) -> String {
+    format!(
+        "<noscript><p>Searching all {samples} samples needs JavaScript; the first wrong answers are below.</p></noscript>\
+         <form id=\"browser\" class=\"script\" autocomplete=\"off\"><input type=\"search\" id=\"search\" placeholder=\"search questions, answers, items\" aria-label=\"Search\">\
+         <select id=\"outcome\" aria-label=\"Outcome\"></select><select id=\"by\" aria-label=\"Order\">\
+         <option value=\"place\">by item</option><option value=\"tokens\">longest first</option><option value=\"ms\">slowest first</option></select>\
+         <output id=\"count\" aria-live=\"polite\">unpacking …</output></form>\
+         <div id=\"list\" class=\"script\"></div><p id=\"pages\" class=\"script\"><button type=\"button\" id=\"back\">previous</button> \
+         <span id=\"page\"></span> <button type=\"button\" id=\"next\">next</button></p>"
+    )
+}

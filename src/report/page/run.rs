@@ -1,0 +1,139 @@
+//! A run as the report sees it.
+use std::collections::{BTreeMap, HashMap};
+
+use crate::report::Document;
+use crate::run::{Manifest, Sample};
+use crate::stats::{Z95, cluster_robust_se};
+use crate::suite::{Interval, Suite};
+
+/// A run with its rows, its summary and its questions.
+#[derive(Debug, Clone)]
+pub struct ReportRun {
+    /// The model's name, made unique among the runs of the report.
+    pub label: String,
+    pub document: Document,
+    pub samples: Vec<Sample>,
+    /// Questions by item, without the chat template.
+    pub questions: HashMap<String, String>,
+}
+
+impl ReportRun {
+    /// Joins rows with the suite that asked them.
+    pub fn new(folder: &str, manifest: Manifest, suite: &dyn Suite, samples: Vec<Sample>) -> Self {
+        let plan = manifest.plan();
+        let label = manifest.model.name.clone();
+        let questions = suite
+            .items()
+            .take(plan.limit.unwrap_or(usize::MAX))
+            .map(|item| (item.id, item.segments.question))
+            .collect();
+        let document = Document::new(folder, manifest, suite, plan, &samples);
+        ReportRun { label, document, samples, questions }
+    }
+
+    /// Makes labels unique: a model that occurs twice gets the first digits of its settings' hash, or a number.
+    pub fn distinguish(runs: &mut [ReportRun]) {
+        let mut names: HashMap<String, usize> = HashMap::new();
+        for run in runs.iter() {
+            *names.entry(run.label.clone()).or_default() += 1;
+        }
+        let mut taken: HashMap<String, usize> = HashMap::new();
+        for run in runs {
+            if names.get(&run.label).is_some_and(|count| *count > 1) {
+                let hash: String = run.document.manifest.settings_sha256.chars().take(6).collect();
+                run.label = format!("{} ({hash})", run.label);
+            }
+            let times = taken.entry(run.label.clone()).or_default();
+            *times += 1;
+            if *times > 1 {
+                run.label = format!("{} #{times}", run.label);
+            }
+        }
+    }
+
+    /// The run's tasks in the order of its rows' plan.
+    pub fn tasks(&self) -> Vec<&str> {
+        let mut tasks: Vec<&str> = Vec::new();
+        for sample in &self.samples {
+            if !tasks.contains(&sample.task.as_str()) {
+                tasks.push(&sample.task);
+            }
+        }
+        tasks
+    }
+
+    /// How many samples of each task end how: correct, then by reason; rows without a completion are `no answer`.
+    pub fn outcomes(&self) -> BTreeMap<&str, BTreeMap<&str, usize>> {
+        let mut outcomes: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+        for sample in &self.samples {
+            *outcomes.entry(&sample.task).or_default().entry(outcome(sample)).or_default() += 1;
+        }
+        outcomes
+    }
+}
+
+/// How a sample ended, in a word.
+pub(super) fn outcome(sample: &Sample) -> &str {
+    match &sample.verdict {
+        None => "no answer",
+        Some(verdict) if verdict.correct => "correct",
+        Some(verdict) => verdict.failure.as_deref().unwrap_or("wrong"),
+    }
+}
+
+/// Seconds from the first prompt token to the last generated one.
+pub(super) fn latency(sample: &Sample) -> Option<f64> {
+    sample.completion.as_ref().map(|completion| completion.timings.prefill_s + completion.timings.decode_s)
+}
+
+/// The mean difference `run - base` over the items that both answered, by task and (under `all`) together, with a 95 %
+/// interval from the cluster-robust error of the differences (at least one item's weight, `1/n`). Tasks with fewer than two clusters, where that error is not
+/// defined, are left out.
+pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<(String, usize, Interval)> {
+    type Means<'a> = BTreeMap<&'a str, (&'a Sample, f64, f64)>;
+    fn means(run: &ReportRun) -> Means<'_> {
+        let mut means: Means<'_> = BTreeMap::new();
+        for sample in &run.samples {
+            if let Some(verdict) = &sample.verdict {
+                let entry = means.entry(&sample.item).or_insert((sample, 0.0, 0.0));
+                entry.1 += f64::from(verdict.correct);
+                entry.2 += 1.0;
+            }
+        }
+        means
+    }
+    let (theirs, ours) = (means(base), means(run));
+    let same = base.document.manifest.settings.suite == run.document.manifest.settings.suite;
+    let mut differences: BTreeMap<&str, Vec<(&str, f64)>> = BTreeMap::new();
+    for (item, (sample, correct, n)) in &ours {
+        // An id names a question only within a suite and its options; the expected answer tells.
+        let Some((other, other_correct, other_n)) =
+            theirs.get(item).filter(|(other, ..)| same && other.gold == sample.gold)
+        else {
+            continue;
+        };
+        let difference = correct / n - other_correct / other_n;
+        differences.entry(&other.task).or_default().push((&sample.cluster, difference));
+    }
+    let order = base.tasks();
+    let mut found: Vec<(String, usize, Interval)> = Vec::new();
+    for task in order {
+        if let Some(values) = differences.get(task)
+            && let Some(interval) = mean_interval(values)
+        {
+            found.push((task.to_owned(), values.len(), interval));
+        }
+    }
+    let all: Vec<(&str, f64)> = differences.into_values().flatten().collect();
+    if let Some(interval) = mean_interval(&all) {
+        found.push(("all".to_owned(), all.len(), interval));
+    }
+    found
+}
+
+fn mean_interval(values: &[(&str, f64)]) -> Option<Interval> {
+    // Differences that are all alike have no variance, yet are not known exactly: never less than one value turned.
+    let error = cluster_robust_se(values.iter().copied())?.max(1.0 / values.len() as f64);
+    let mean = values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64;
+    Some(Interval { estimate: mean, low: (mean - Z95 * error).max(-1.0), high: (mean + Z95 * error).min(1.0) })
+}

@@ -1,0 +1,357 @@
+//! The report's sections as HTML.
+use std::fmt::Write;
+
+use super::ReportRun;
+use super::data::cut;
+use super::figures::{Placed, Section};
+use super::run::outcome;
+use crate::report::plot::escape;
+use crate::report::text::{sampling, warnings};
+use crate::run::{Sample, Status};
+use crate::suite::{Interval, SummaryRow};
+
+const WRITES: &str = "writing to a String cannot fail";
+
+/// A card a run: the main number, what it rests on, what makes it less than it seems.
+pub fn summary(runs: &[ReportRun]) -> String {
+    let mut html = String::from("<div class=\"cards\">");
+    for (place, run) in runs.iter().enumerate() {
+        let document = &run.document;
+        let (manifest, totals) = (&document.manifest, &document.totals);
+        let settings = &manifest.settings;
+        let all = document.summary.rows.last();
+        let main = all.and_then(|row| row.values.first());
+        write!(
+            html,
+            "<article class=\"card\" data-run=\"{place}\"><h3><span class=\"swatch s{}\"></span>{}</h3>",
+            place % 8,
+            escape(&run.label)
+        )
+        .expect(WRITES);
+        if let Some((name, value)) = main {
+            write!(
+                html,
+                "<p class=\"big\">{} <small>% {}</small></p><p class=\"dim\">95 % interval {} to {}</p>",
+                percent(value.estimate),
+                escape(name),
+                percent(value.low),
+                percent(value.high)
+            )
+            .expect(WRITES);
+        }
+        let answered = totals.recorded - totals.failed;
+        let mut facts = vec![
+            ("suite", format!("{} {}", settings.suite, settings.suite_version)),
+            ("samples", format!("{} of {} planned", totals.recorded, totals.planned)),
+            ("prompts", format!("{}, {}", settings.prompt_mode, sampling(&settings.generation.sampling))),
+            ("no answer", totals.failed.to_string()),
+            (
+                "cut by the budget",
+                format!("{} ({} %)", totals.truncated, percent(totals.truncated as f64 / answered.max(1) as f64)),
+            ),
+            ("tokens", totals.completion_tokens.to_string()),
+        ];
+        if manifest.generation_s > 0.0 {
+            let rate = answered as f64 / manifest.generation_s;
+            facts.push(("speed", format!("{rate:.2} samples/s over {:.0} s", manifest.generation_s)));
+        }
+        if manifest.status != Status::Finished {
+            facts.push(("status", "not finished: numbers will change".to_owned()));
+        }
+        html.push_str("<dl>");
+        for (name, value) in facts {
+            write!(html, "<dt>{name}</dt><dd>{}</dd>", escape(&value)).expect(WRITES);
+        }
+        html.push_str("</dl></article>");
+    }
+    html.push_str("</div>");
+    let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
+    for run in runs {
+        let notes = run.document.summary.notes.iter().cloned().chain(warnings(&run.document));
+        for note in notes {
+            match remarks.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, labels)) => labels.push(run.label.clone()),
+                None => remarks.push((note, vec![run.label.clone()])),
+            }
+        }
+    }
+    if !remarks.is_empty() {
+        html.push_str("<h3>What to know about these numbers</h3><ul class=\"notes\">");
+        for (note, labels) in remarks {
+            let whose = if labels.len() == runs.len() {
+                String::new()
+            } else {
+                format!("<b>{}:</b> ", escape(&labels.join(", ")))
+            };
+            write!(html, "<li>{whose}{}</li>", escape(&note)).expect(WRITES);
+        }
+        html.push_str("</ul>");
+    }
+    html
+}
+
+/// The table model x task, then every run's table with all its columns.
+pub fn tables(runs: &[ReportRun]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for row in runs.iter().flat_map(|run| &run.document.summary.rows) {
+        if !names.contains(&row.name.as_str()) {
+            names.push(&row.name);
+        }
+    }
+    names.sort_by_key(|name| *name == "all");
+    let mut html = String::from(
+        "<div class=\"scroll\"><table class=\"sortable\" id=\"matrix\"><caption>Accuracy in per cent with 95 % intervals, tasks by models</caption><thead><tr><th scope=\"col\">task</th>",
+    );
+    for (place, run) in runs.iter().enumerate() {
+        write!(html, "<th scope=\"col\" class=\"num\" data-run=\"{place}\">{}</th>", escape(&run.label)).expect(WRITES);
+    }
+    html.push_str("</tr></thead><tbody>");
+    for name in names {
+        write!(html, "<tr data-task=\"{0}\"{1}><th scope=\"row\">{0}</th>", escape(name), total(name)).expect(WRITES);
+        for (place, run) in runs.iter().enumerate() {
+            let row = run.document.summary.rows.iter().find(|row| row.name == name);
+            match row.and_then(|row| row.values.first().map(|(_, value)| (row.n, value))) {
+                Some((n, value)) => write!(
+                    html,
+                    "<td class=\"num\" data-run=\"{place}\" data-value=\"{}\" title=\"n = {n}\">{}</td>",
+                    sortable(value.estimate),
+                    interval(value)
+                )
+                .expect(WRITES),
+                None => write!(html, "<td class=\"num\" data-run=\"{place}\">–</td>").expect(WRITES),
+            }
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table></div>");
+    for (place, run) in runs.iter().enumerate() {
+        write!(
+            html,
+            "<details data-run=\"{place}\"><summary>All columns: {}</summary>{}</details>",
+            escape(&run.label),
+            every_column(run)
+        )
+        .expect(WRITES);
+    }
+    html
+}
+
+fn every_column(run: &ReportRun) -> String {
+    let rows = &run.document.summary.rows;
+    let columns = |names: &mut dyn Iterator<Item = &String>| {
+        let mut found: Vec<String> = Vec::new();
+        for name in names {
+            if !found.contains(name) {
+                found.push(name.clone());
+            }
+        }
+        found
+    };
+    let values = columns(&mut rows.iter().flat_map(|row| row.values.iter().map(|(name, _)| name)));
+    let numbers = columns(&mut rows.iter().flat_map(|row| row.numbers.iter().map(|(name, _)| name)));
+    let mut html = String::from(
+        "<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">task</th><th scope=\"col\" class=\"num\">n</th>",
+    );
+    for name in values.iter().chain(&numbers) {
+        write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(name)).expect(WRITES);
+    }
+    html.push_str("</tr></thead><tbody>");
+    for row in rows {
+        write!(
+            html,
+            "<tr data-task=\"{0}\"{2}><th scope=\"row\">{0}</th><td class=\"num\" data-value=\"{1}\">{1}</td>",
+            escape(&row.name),
+            row.n,
+            total(&row.name)
+        )
+        .expect(WRITES);
+        for name in &values {
+            match find(row, name) {
+                Some(value) => write!(
+                    html,
+                    "<td class=\"num\" data-value=\"{}\">{}</td>",
+                    sortable(value.estimate),
+                    interval(value)
+                )
+                .expect(WRITES),
+                None => html.push_str("<td class=\"num\">–</td>"),
+            }
+        }
+        for name in &numbers {
+            match row.numbers.iter().find(|(other, _)| other == name) {
+                Some((_, value)) => {
+                    write!(html, "<td class=\"num\" data-value=\"{}\">{}</td>", sortable(*value), plain(*value))
+                        .expect(WRITES)
+                }
+                None => html.push_str("<td class=\"num\">–</td>"),
+            }
+        }
+        html.push_str("</tr>");
+    }
+    html + "</tbody></table></div>"
+}
+
+fn find<'a>(row: &'a SummaryRow, name: &str) -> Option<&'a Interval> {
+    row.values.iter().find(|(other, _)| other == name).map(|(_, value)| value)
+}
+
+/// The line over all tasks stays below whatever the order.
+fn total(name: &str) -> &'static str {
+    if name == "all" { " class=\"total\"" } else { "" }
+}
+
+/// The figures of these sections, in one grid.
+pub fn figures(placed: &[Placed], sections: &[Section]) -> String {
+    let mut html = String::new();
+    for one in placed.iter().filter(|one| sections.contains(&one.section)) {
+        let mut attributes = String::new();
+        if let Some(task) = &one.task {
+            write!(attributes, " data-task=\"{}\"", escape(task)).expect(WRITES);
+        }
+        if let Some(run) = one.run {
+            write!(attributes, " data-run=\"{run}\"").expect(WRITES);
+        }
+        write!(
+            html,
+            "<figure{attributes}><figcaption>{}</figcaption><div class=\"scroll\">{}</div></figure>",
+            escape(&one.figure.title),
+            one.figure.inline()
+        )
+        .expect(WRITES);
+    }
+    if html.is_empty() { html } else { format!("<div class=\"figures\">{html}</div>") }
+}
+
+/// Wrong answers to read without a script: of each run the first two of every task.
+pub fn examples(runs: &[ReportRun]) -> String {
+    let mut html = String::new();
+    for (place, run) in runs.iter().enumerate() {
+        write!(
+            html,
+            "<details class=\"static\" data-run=\"{place}\"><summary>First wrong answers: {}</summary>",
+            escape(&run.label)
+        )
+        .expect(WRITES);
+        let mut any = false;
+        for task in run.tasks() {
+            let wrong = run.samples.iter().filter(|sample| sample.task == task && outcome(sample) != "correct");
+            for sample in wrong.take(2) {
+                any = true;
+                html.push_str(&example(run, sample));
+            }
+        }
+        html.push_str(if any { "</details>" } else { "<p>There is none.</p></details>" });
+    }
+    html
+}
+
+fn example(run: &ReportRun, sample: &Sample) -> String {
+    let question = run.questions.get(&sample.item).map_or("", String::as_str);
+    let answer = match (&sample.completion, &sample.failure) {
+        (Some(completion), _) => cut(&completion.text),
+        (None, Some(failure)) => failure.message.clone(),
+        (None, None) => String::new(),
+    };
+    format!(
+        "<div class=\"example\"><p class=\"dim\">{} · {}</p><pre>{}</pre><p>expected</p><pre>{}</pre><p>answered</p><pre>{}</pre></div>",
+        escape(&sample.item),
+        escape(outcome(sample)),
+        escape(question),
+        escape(&sample.gold),
+        escape(&answer),
+    )
+}
+
+/// What is needed to repeat the runs.
+pub fn provenance(runs: &[ReportRun]) -> String {
+    let mut html = String::new();
+    for (place, run) in runs.iter().enumerate() {
+        let manifest = &run.document.manifest;
+        let settings = &manifest.settings;
+        let mut facts: Vec<(&str, String)> = vec![
+            ("run", manifest.run.clone()),
+            ("settings, SHA-256", manifest.settings_sha256.clone()),
+            ("suite", format!("{} {} {}", settings.suite, settings.suite_version, settings.suite_options)),
+            (
+                "model",
+                format!(
+                    "{} ({}, {}, context {})",
+                    manifest.model.name, manifest.model.architecture, manifest.model.format, manifest.model.context
+                ),
+            ),
+            ("earnest", settings.earnest.clone()),
+            ("started", manifest.started.clone()),
+            ("ended", manifest.ended.clone().unwrap_or_else(|| "–".into())),
+            (
+                "host",
+                format!(
+                    "{} {}, {}, {} threads",
+                    manifest.host.os,
+                    manifest.host.arch,
+                    manifest.host.cpu.as_deref().unwrap_or("unknown CPU"),
+                    manifest.host.threads
+                ),
+            ),
+        ];
+        if let Some(engine) = &manifest.engine {
+            let card = &engine.card;
+            facts.push((
+                "engine",
+                format!(
+                    "{} {}, weights {}, {}",
+                    card.engine,
+                    card.version,
+                    card.weights_dtype,
+                    card.devices.join(", ")
+                ),
+            ));
+        }
+        for file in &settings.model_files {
+            facts.push(("file, SHA-256", format!("{} {} ({} bytes)", file.name, file.sha256, file.size)));
+        }
+        write!(html, "<details data-run=\"{place}\"><summary>{}</summary><dl class=\"wide\">", escape(&run.label))
+            .expect(WRITES);
+        for (name, value) in facts {
+            write!(html, "<dt>{name}</dt><dd>{}</dd>", escape(&value)).expect(WRITES);
+        }
+        html.push_str("</dl>");
+        if let Some(first) = &manifest.first_prompt {
+            write!(
+                html,
+                "<p class=\"dim\">The first prompt to the letter ({} tokens, {} BOS):</p><pre>{}</pre>",
+                first.ids.len(),
+                first.bos,
+                escape(&first.text)
+            )
+            .expect(WRITES);
+        }
+        html.push_str("</details>");
+    }
+    html
+}
+
+fn percent(fraction: f64) -> String {
+    if fraction.is_finite() { format!("{:.1}", 100.0 * fraction) } else { "–".to_owned() }
+}
+
+fn interval(value: &Interval) -> String {
+    if !value.estimate.is_finite() {
+        return "–".to_owned();
+    }
+    format!("{} <small>[{}, {}]</small>", percent(value.estimate), percent(value.low), percent(value.high))
+}
+
+/// A number for sorting; what is none sorts as missing.
+fn sortable(value: f64) -> String {
+    if value.is_finite() { value.to_string() } else { String::new() }
+}
+
+fn plain(value: f64) -> String {
+    if !value.is_finite() {
+        "–".to_owned()
+    } else if value.fract() == 0.0 && value.abs() < 1e15 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.3}")
+    }
+}

@@ -1,0 +1,133 @@
+//! Forest plots: odds ratios (or other ratios) with intervals on a logarithmic axis.
+use super::Scale;
+use super::figure::Figure;
+use super::svg::{Anchor, Svg, number, shorten, text_width};
+
+/// Ratios with intervals, one a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forest {
+    pub name: String,
+    pub title: String,
+    pub x_label: String,
+    pub rows: Vec<ForestRow>,
+}
+
+/// One estimate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForestRow {
+    pub label: String,
+    pub estimate: f64,
+    pub low: f64,
+    pub high: f64,
+    /// Set where the interval includes 1: drawn hollow.
+    pub significant: bool,
+    /// Why there is no estimate (separation, a singular fit); drawn instead of one.
+    pub problem: Option<String>,
+}
+
+const WIDTH: f64 = 480.0;
+const PITCH: f64 = 22.0;
+const TOP: f64 = 10.0;
+/// Intervals are drawn up to these factors around 1 and end in an arrow beyond.
+const REACH: f64 = 1000.0;
+
+/// Draws them, a rule at 1.
+pub fn forest(plot: &Forest) -> Figure {
+    let mut svg = Svg::default();
+    let widest = plot.rows.iter().map(|row| text_width(&shorten(&row.label, 28))).fold(20.0, f64::max);
+    let (left, right) = (widest + 12.0, WIDTH - 132.0);
+    let bottom = TOP + plot.rows.len() as f64 * PITCH;
+    let x = Scale::log(domain(&plot.rows), (left, right));
+    for tick in x.ticks(5) {
+        svg.line("grid", (x.at(tick), TOP), (x.at(tick), bottom));
+        svg.text("tick", (x.at(tick), bottom + 15.0), Anchor::Middle, &ratio(tick));
+    }
+    svg.line("rule", (x.at(1.0), TOP - 4.0), (x.at(1.0), bottom + 2.0));
+    svg.text("label", ((left + right) / 2.0, bottom + 32.0), Anchor::Middle, &plot.x_label);
+    for (place, row) in plot.rows.iter().enumerate() {
+        let y = TOP + (place as f64 + 0.5) * PITCH;
+        svg.text("tick", (left - 8.0, y + 4.0), Anchor::End, &shorten(&row.label, 28));
+        draw(&mut svg, row, x, y, right);
+    }
+    let description = format!("{} of {} rows with 95 % intervals, logarithmic axis", plot.x_label, plot.rows.len());
+    Figure::new(&plot.name, &plot.title, description, (WIDTH, bottom + 40.0), svg)
+}
+
+fn draw(svg: &mut Svg, row: &ForestRow, x: Scale, y: f64, right: f64) {
+    let usable = row.estimate.is_finite() && row.estimate > 0.0;
+    if row.problem.is_some() || !usable {
+        let problem = row.problem.as_deref().unwrap_or("no estimate");
+        svg.text("label", (right + 10.0, y + 4.0), Anchor::Start, &shorten(problem, 19));
+        return;
+    }
+    let words = format!("{} [{}, {}]", ratio(row.estimate), ratio(row.low), ratio(row.high));
+    let tested = if row.significant { "" } else { ", not significant" };
+    svg.open(r#"class="c0""#);
+    // A bound that is not a number is unknown: the line runs to the edge.
+    let (from, to) =
+        (if row.low > 0.0 { row.low } else { 0.0 }, if row.high.is_nan() { f64::INFINITY } else { row.high });
+    svg.line("whisker", (x.at(from), y), (x.at(to), y));
+    for (bound, side) in [(from, -1.0), (to, 1.0)] {
+        let at = x.at(bound);
+        if x.contains(bound) {
+            svg.line("whisker", (at, y - 4.0), (at, y + 4.0));
+        } else {
+            svg.path("whisker-arrow", &[(at - 5.0 * side, y - 4.0), (at, y), (at - 5.0 * side, y + 4.0)], true);
+        }
+    }
+    let class = if row.significant { "dot" } else { "hollow" };
+    svg.circle(class, (x.at(row.estimate), y), 4.5, &format!("{}: {words}{tested}", row.label));
+    svg.close();
+    svg.text("tick", (right + 10.0, y + 4.0), Anchor::Start, &words);
+}
+
+fn domain(rows: &[ForestRow]) -> (f64, f64) {
+    let values = rows.iter().filter(|row| row.problem.is_none()).flat_map(|row| [row.low, row.estimate, row.high]);
+    let usable = values.filter(|value| value.is_finite() && *value > 0.0);
+    let (low, high) = usable.fold((1.0f64, 1.0f64), |(low, high), value| (low.min(value), high.max(value)));
+    ((low * 0.9).max(1.0 / REACH), (high * 1.1).min(REACH))
+}
+
+fn ratio(value: f64) -> String {
+    if !value.is_finite() {
+        "∞".to_owned()
+    } else if value >= 100.0 || value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else if value >= 0.1 {
+        number(value)
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(label: &str, estimate: f64, low: f64, high: f64) -> ForestRow {
+        let significant = low > 1.0 || high < 1.0;
+        ForestRow { label: label.into(), estimate, low, high, significant, problem: None }
+    }
+
+    fn plot(rows: Vec<ForestRow>) -> Figure {
+        forest(&Forest { name: "or".into(), title: "Odds ratios".into(), x_label: "odds ratio".into(), rows })
+    }
+
+    #[test]
+    fn significance_and_values_are_shown() {
+        let figure = plot(vec![row("model a", 0.5, 0.25, 0.9), row("model b", 1.2, 0.8, 2.0)]);
+        assert_eq!(figure.body.matches("class=\"hollow\"").count(), 1);
+        assert!(figure.body.contains("model b: 1.2 [0.8, 2], not significant"));
+        assert!(figure.body.contains(">0.5 [0.25, 0.9]<"));
+    }
+
+    #[test]
+    fn separation_and_unbounded_intervals_draw() {
+        let separated = ForestRow { problem: Some("separation".into()), ..row("c", f64::INFINITY, 0.0, f64::INFINITY) };
+        let figure =
+            plot(vec![row("wide", 2.0, 0.0, f64::INFINITY), separated, row("none", f64::NAN, f64::NAN, f64::NAN)]);
+        assert_eq!(figure.body.matches("whisker-arrow").count(), 2);
+        assert!(figure.body.contains("separation") && figure.body.contains("no estimate"));
+        assert!(!figure.body.contains("NaN"));
+    }
+}

@@ -1,0 +1,108 @@
+//! Shares of classes, stacked to 100 %: how answers fail.
+use super::Scale;
+use super::figure::{Figure, STYLES, series_class};
+use super::svg::{Anchor, Svg, shorten, text_width};
+
+/// A row of shares a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stacked {
+    pub name: String,
+    pub title: String,
+    /// Classes in the order in which they are stacked; the first is drawn plain (correct), the others coloured.
+    pub classes: Vec<String>,
+    /// (name, a count a class)
+    pub rows: Vec<(String, Vec<usize>)>,
+}
+
+const WIDTH: f64 = 340.0;
+const THICK: f64 = 16.0;
+const PITCH: f64 = 21.0;
+const TOP: f64 = 6.0;
+
+/// Draws them. Rows without samples stay empty.
+pub fn stacked(plot: &Stacked) -> Figure {
+    let mut svg = Svg::default();
+    let widest = plot.rows.iter().map(|(name, _)| text_width(&shorten(name, 18))).fold(20.0, f64::max);
+    let left = widest + 10.0;
+    let bottom = TOP + plot.rows.len() as f64 * PITCH;
+    let x = Scale::linear((0.0, 1.0), (left, WIDTH - 12.0));
+    for tick in x.ticks(5) {
+        svg.text("tick", (x.at(tick), bottom + 14.0), Anchor::Middle, &format!("{:.0}", 100.0 * tick));
+    }
+    svg.text("label", ((left + WIDTH) / 2.0, bottom + 30.0), Anchor::Middle, "share of samples, %");
+    for (place, (name, counts)) in plot.rows.iter().enumerate() {
+        let y = TOP + place as f64 * PITCH;
+        svg.open(&format!(r#"data-task="{}""#, super::escape(name)));
+        svg.text("tick", (left - 6.0, y + 12.0), Anchor::End, &shorten(name, 18));
+        let total: usize = counts.iter().sum();
+        let mut before = 0;
+        for (class, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let (from, to) = (x.at(before as f64 / total as f64), x.at((before + count) as f64 / total as f64));
+            before += count;
+            let share = 100.0 * count as f64 / total as f64;
+            let label = plot.classes.get(class).map_or("", String::as_str);
+            let tip = format!("{name}, {label}: {count} of {total} ({share:.1} %)");
+            svg.open(&format!(r#"class="{}""#, class_style(class)));
+            svg.rect(shade(class), (from, y), (to - from - 0.6, THICK), &tip);
+            svg.close();
+            // A digit that stands in the drawing and in the key, for readers who do not tell the colours apart.
+            if to - from > 12.0 && class > 0 {
+                svg.text("digit", ((from + to) / 2.0, y + 12.0), Anchor::Middle, &class.to_string());
+            }
+        }
+        svg.close();
+    }
+    let key = key(&mut svg, plot, bottom + 36.0);
+    let description = format!("shares of {} in {} rows", plot.classes.join(", "), plot.rows.len());
+    Figure::new(&plot.name, &plot.title, description, (WIDTH, bottom + 36.0 + key), svg)
+}
+
+/// The first class takes no colour from the series.
+fn class_style(class: usize) -> String {
+    if class == 0 { "plain".to_owned() } else { series_class(class - 1) }
+}
+
+fn shade(class: usize) -> &'static str {
+    match class {
+        0 => "none",
+        _ if class - 1 < STYLES => "bar",
+        _ => "faint",
+    }
+}
+
+fn key(svg: &mut Svg, plot: &Stacked, top: f64) -> f64 {
+    let (mut x, mut y) = (8.0, top + 4.0);
+    for (class, label) in plot.classes.iter().enumerate() {
+        let label = if class == 0 { label.clone() } else { format!("{class} {label}") };
+        let needed = 18.0 + text_width(&label) + 12.0;
+        if x > 8.0 && x + needed > WIDTH {
+            x = 8.0;
+            y += 18.0;
+        }
+        svg.open(&format!(r#"class="{}""#, class_style(class)));
+        svg.rect(shade(class), (x, y), (12.0, 12.0), "");
+        svg.close();
+        svg.text("tick", (x + 17.0, y + 10.0), Anchor::Start, &label);
+        x += needed;
+    }
+    y - top + 20.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_fill_the_row() {
+        let plot = Stacked {
+            name: "failures".into(),
+            title: "Failures".into(),
+            classes: vec!["correct".into(), "wrong".into(), "truncated".into()],
+            rows: vec![("add".into(), vec![1, 2, 1]), ("empty".into(), vec![0, 0, 0])],
+        };
+        let figure = stacked(&plot);
+        assert!(figure.body.contains("add, wrong: 2 of 4 (50.0 %)"));
+        assert!(!figure.body.contains("NaN") && !figure.body.contains("empty, "));
+        assert_eq!(figure.body.matches("<title>").count(), 3);
+    }
+}

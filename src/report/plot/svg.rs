@@ -1,0 +1,155 @@
+//! The pieces of an SVG drawing.
+use std::fmt::Write;
+
+/// A drawing that grows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Svg {
+    pub body: String,
+}
+
+/// Where a text is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+const WRITES: &str = "writing to a String cannot fail";
+
+impl Svg {
+    /// Opens a group; `attributes` are written as they are.
+    pub fn open(&mut self, attributes: &str) {
+        write!(self.body, "<g {attributes}>").expect(WRITES);
+    }
+
+    /// Closes a group.
+    pub fn close(&mut self) {
+        self.body.push_str("</g>");
+    }
+
+    pub fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(number);
+        write!(self.body, r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#).expect(WRITES);
+    }
+
+    /// A rectangle with a tooltip (empty: none).
+    pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), tip: &str) {
+        let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(number);
+        let tip = tooltip(tip);
+        write!(self.body, r#"<rect class="{class}" x="{x}" y="{y}" width="{width}" height="{height}">{tip}</rect>"#)
+            .expect(WRITES);
+    }
+
+    /// A rectangle filled with a colour or pattern of its own.
+    pub fn filled(&mut self, fill: &str, (x, y): (f64, f64), (width, height): (f64, f64), tip: &str) {
+        let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(number);
+        let tip = tooltip(tip);
+        write!(self.body, r#"<rect fill="{fill}" x="{x}" y="{y}" width="{width}" height="{height}">{tip}</rect>"#)
+            .expect(WRITES);
+    }
+
+    pub fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64, tip: &str) {
+        let [x, y, radius] = [x, y, radius].map(number);
+        let tip = tooltip(tip);
+        write!(self.body, r#"<circle class="{class}" cx="{x}" cy="{y}" r="{radius}">{tip}</circle>"#).expect(WRITES);
+    }
+
+    /// A line through points; `closed` joins the last with the first.
+    pub fn path(&mut self, class: &str, points: &[(f64, f64)], closed: bool) {
+        if points.is_empty() {
+            return;
+        }
+        write!(self.body, r#"<path class="{class}" d=""#).expect(WRITES);
+        for (place, &(x, y)) in points.iter().enumerate() {
+            let command = if place == 0 { "M" } else { "L" };
+            write!(self.body, "{command}{} {}", number(x), number(y)).expect(WRITES);
+        }
+        self.body.push_str(if closed { "Z\"/>" } else { "\"/>" });
+    }
+
+    pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let [x, y] = [x, y].map(number);
+        let text = escape(text);
+        write!(self.body, r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>"#)
+            .expect(WRITES);
+    }
+
+    /// A text turned to read upwards, centred at the place.
+    pub fn upwards(&mut self, class: &str, (x, y): (f64, f64), text: &str) {
+        let [x, y] = [x, y].map(number);
+        let text = escape(text);
+        write!(
+            self.body,
+            r#"<text class="{class}" transform="translate({x} {y}) rotate(-90)" text-anchor="middle">{text}</text>"#
+        )
+        .expect(WRITES);
+    }
+}
+
+fn tooltip(tip: &str) -> String {
+    if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escape(tip)) }
+}
+
+/// Makes a text safe within HTML and SVG, in content and in quoted attributes. Control characters that XML can not hold
+/// become the replacement character.
+pub fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\n' | '\t' => safe.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// A number with at most two decimals and nothing superfluous; what is not finite is 0, because one such coordinate would
+/// make a whole drawing invalid.
+pub fn number(value: f64) -> String {
+    let rounded = if value.is_finite() { (value * 100.0).round() / 100.0 } else { 0.0 };
+    // Adding zero turns -0 into 0.
+    format!("{}", rounded + 0.0)
+}
+
+/// Width of a text at 12 pixels, estimated generously: fonts differ and SVG can not measure.
+pub(super) fn text_width(text: &str) -> f64 {
+    text.chars().count() as f64 * 6.7
+}
+
+/// Shortens a text to at most `most` characters.
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_can_not_break_out() {
+        assert_eq!(escape("<script>'&\"</script>\u{0}"), "&lt;script&gt;&#39;&amp;&quot;&lt;/script&gt;\u{fffd}");
+        let mut svg = Svg::default();
+        svg.text("t", (1.0, f64::NAN), Anchor::Middle, "</text>");
+        assert_eq!(svg.body, r#"<text class="t" x="1" y="0" text-anchor="middle">&lt;/text&gt;</text>"#);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([1.0, -0.001, 2.345_6, f64::INFINITY].map(number), ["1", "0", "2.35", "0"]);
+    }
+}

@@ -1,0 +1,167 @@
+"""Opens a report in headless Chromium and clicks through it. Exit code 77: no browser or no selenium, skipped.
+
+Usage: report.py PAGE.html [SCREENSHOTS]
+"""
+
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.chrome.service import Service
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+browser = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome", "chrome"])), None)
+driver_path = shutil.which("chromedriver")
+if not browser or not driver_path:
+    print("skipped: chromium and chromedriver are not both installed")
+    sys.exit(77)
+
+page = Path(sys.argv[1]).resolve()
+shots = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+options = webdriver.ChromeOptions()
+options.binary_location = browser
+for flag in ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900"]:
+    options.add_argument(flag)
+options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+driver = webdriver.Chrome(service=Service(driver_path), options=options)
+
+
+def wait(condition, what, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain: {what}"
+        time.sleep(0.02)
+
+
+def all_of(selector):
+    return driver.find_elements(By.CSS_SELECTOR, selector)
+
+
+def one(selector):
+    return driver.find_element(By.CSS_SELECTOR, selector)
+
+
+def shown(selector):
+    return [element for element in all_of(selector) if element.is_displayed()]
+
+
+def click(element):
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    element.click()
+
+
+def count():
+    return int(one("#count").text.split()[0])
+
+
+try:
+    begin = time.monotonic()
+    driver.get(page.as_uri())
+    wait(lambda: driver.execute_script("return document.documentElement.dataset.ready") == "true", "samples unpacked", 60)
+    opened = time.monotonic() - begin
+    total = count()
+    assert total > 0
+
+    # Sorting: by name, then back to numbers, the total last whatever the order.
+    heading = all_of("#matrix thead th")[1]
+    click(heading)
+    rows = lambda: [row.get_attribute("data-task") for row in all_of("#matrix tbody tr")]
+    value = lambda row: row.find_elements(By.CSS_SELECTOR, "td")[0].get_attribute("data-value")
+    values = [float(value(row)) for row in all_of("#matrix tbody tr")[:-1] if value(row)]
+    assert values == sorted(values, reverse=True), values
+    assert rows()[-1] == "all"
+    click(heading)
+    values = [float(value(row)) for row in all_of("#matrix tbody tr")[:-1] if value(row)]
+    assert values == sorted(values), values
+    assert rows()[-1] == "all" and heading.get_attribute("aria-sort") == "ascending"
+    click(all_of("#matrix thead th")[0])
+    assert rows()[:-1] == sorted(rows()[:-1]), rows()
+
+    # The picker hides a task everywhere.
+    click(one("#picker summary"))
+    boxes = all_of("#picker input[name=task]")
+    task = boxes[0].get_attribute("value")
+    selector = f"#matrix tr[data-task='{task}'], #curves figure[data-task='{task}']"
+    before = len(shown(selector))
+    assert before >= 1
+    click(boxes[0])
+    assert shown(selector) == [], "the task is still shown"
+    wait(lambda: count() < total or len(boxes) == 1, "the task's samples left the list")
+    click(one("#picker button[data-all=task]"))
+    assert len(shown(selector)) == before
+    runs = all_of("#picker input[name=run]")
+    if len(runs) > 1:
+        click(runs[0])
+        assert shown("#matrix th[data-run='0']") == [] and shown(".card[data-run='0']") == []
+        click(one("#picker button[data-all=run]"))
+    wait(lambda: count() == total, "all samples are back")
+
+    # The sample browser: filter, search, order, pages, details.
+    from selenium.webdriver.support.select import Select
+
+    outcome = Select(one("#outcome"))
+    outcome.select_by_value("wrong")
+    wait(lambda: count() < total, "only wrong answers")
+    wrong = count()
+    correct = [option for option in outcome.options if option.text.startswith("correct")]
+    outcome.select_by_visible_text(correct[0].text)
+    wait(lambda: count() == total - wrong, "only correct answers")
+    outcome.select_by_value("")
+    Select(one("#by")).select_by_value("tokens")
+    click(all_of("#list summary")[0])
+    wait(lambda: len(all_of("#list details[open] pre")) >= 3, "the sample's texts")
+    longest = one("#list details[open] p:last-child").text
+    assert "tokens" in longest, longest
+    Select(one("#by")).select_by_value("place")
+    click(all_of("#list summary")[0])
+    wait(lambda: len(all_of("#list details[open] pre")) >= 3, "the first sample's texts")
+    gold = all_of("#list details[open] pre")[1].text
+    box = one("#search")
+    box.send_keys(gold[:12])
+    wait(lambda: 0 < count() < total, "the search finds some")
+    assert all_of("#list summary"), "no sample is listed"
+    box.clear()
+    box.send_keys("zzzz-no-such-text")
+    wait(lambda: count() == 0, "the search finds nothing")
+    driver.execute_script("arguments[0].value = ''; arguments[0].dispatchEvent(new Event('input'))", box)
+    wait(lambda: count() == total, "the search is over")
+    if total > 50:
+        click(one("#next"))
+        assert one("#page").text.startswith("page 2 of"), one("#page").text
+        click(one("#back"))
+
+    # No markup from a completion became an element.
+    assert driver.execute_script("return window.earnestWasHere") is None
+
+    if shots:
+        shots.mkdir(parents=True, exist_ok=True)
+        for width, height, name in [(1280, 900, "wide"), (375, 812, "phone")]:
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+                "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
+            for theme in ["light", "dark"]:
+                driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+                for section in ["summary", "tables", "accuracy", "differences", "curves", "heat", "outcomes", "latency", "samples"]:
+                    if all_of(f"#{section}"):
+                        driver.execute_script(f"document.getElementById('{section}').scrollIntoView()")
+                        driver.save_screenshot(str(shots / f"{name}-{theme}-{section}.png"))
+            overflow = driver.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert overflow <= 0, f"the page is {overflow} pixels too wide at {width}"
+
+    errors = [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    assert not errors, errors
+    sent = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    urls = [message["params"]["request"]["url"] for message in sent if message["method"] == "Network.requestWillBeSent"]
+    outside = [url for url in urls if not url.startswith(("file:", "data:", "blob:"))]
+    assert not outside, outside
+    limit = 3.0
+    print(f"{total} samples, {page.stat().st_size / 2**20:.2f} MiB, ready after {opened:.2f} s, no console message, no request")
+    assert opened < limit or "--slow" in sys.argv, f"the page took {opened:.2f} s to open, the limit is {limit} s"
+finally:
+    driver.quit()

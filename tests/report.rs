@@ -1,0 +1,213 @@
+//! Reports and exports of stored runs, through the program, read back with a browser and with Python where they are.
+mod synthetic;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use earnest::report::page::{ReportRun, figures, page};
+use earnest::suite::arithmetic_bench::Task;
+use serde_json::Value;
+
+fn earnest(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
+    for name in ["EARNEST_MODEL", "EARNEST_RESULTS"] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder).args(words).output().unwrap()
+}
+
+fn succeeds(folder: &Path, words: &[&str]) -> String {
+    let output = earnest(folder, words);
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Two small runs of three tasks.
+fn two_runs(results: &Path) {
+    let suite = synthetic::suite(&[Task::Add, Task::Mul, Task::Mul1], 1..=12, 9);
+    for (name, model, skill) in [("run-a", "Model-A-Instruct", 5.0), ("run-b", "Qwen2.5-7B-Instruct", 8.0)] {
+        let samples = synthetic::samples(name, &suite, skill, name.len() as u64 + skill as u64);
+        synthetic::store(results, &synthetic::manifest(name, model, &suite), &samples);
+    }
+}
+
+/// Runs a Python script; its exit code 77 means that something it needs is not installed.
+fn python(script: &str, arguments: &[&Path]) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(script);
+    let output = match Command::new("python3").arg(&script).args(arguments).output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("SKIPPED {}: python3 cannot be started: {error}", script.display());
+            return;
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(0) => eprintln!("{said}"),
+        Some(77) => eprintln!("SKIPPED {}: {said}", script.display()),
+        _ => panic!("{}: {said}", script.display()),
+    }
+}
+
+#[test]
+fn a_report_of_two_runs_reads_in_a_browser() {
+    let folder = tempfile::tempdir().unwrap();
+    two_runs(&folder.path().join("earnest-results"));
+    succeeds(folder.path(), &["report", "run-a", "run-b", "-o", "report.html", "--svg", "figures"]);
+    let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    for part in [
+        "Model-A-Instruct",
+        "Qwen2.5-7B-Instruct",
+        "n.s.",
+        "id=\"heat\"",
+        "cluster-robust",
+        "<noscript>",
+        "Content-Security-Policy",
+    ] {
+        assert!(html.contains(part), "{part} is missing");
+    }
+    // A completion with markup stays text, also where examples stand without a script.
+    assert!(!html.contains("<img src=x") && html.contains("&lt;/script&gt;&lt;script&gt;window.earnestWasHere"));
+    for bad in ["NaN", "http://", "https://"] {
+        assert!(!html.contains(bad), "{bad} is in the page");
+    }
+    let again = folder.path().join("again.html");
+    succeeds(folder.path(), &["report", "run-a", "run-b", "-o", "again.html"]);
+    assert_eq!(html, std::fs::read_to_string(again).unwrap(), "the same runs give the same bytes");
+    let drawings: Vec<PathBuf> =
+        std::fs::read_dir(folder.path().join("figures")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // Accuracy, differences, three curves, two heat maps, two outcomes, latency, tokens.
+    assert_eq!(drawings.len(), 11, "{drawings:?}");
+    for path in &drawings {
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.starts_with("<?xml") && text.matches("<g").count() == text.matches("</g>").count(), "{path:?}");
+    }
+    let shots = std::env::var_os("EARNEST_SCREENSHOTS").map(PathBuf::from);
+    let page = folder.path().join("report.html");
+    let arguments: Vec<&Path> = [page.as_path()].into_iter().chain(shots.as_deref()).collect();
+    python("browser/report.py", &arguments);
+}
+
+#[test]
+fn fifty_thousand_samples_fit_into_eight_megabytes() {
+    // As large as ten samples of each GSM-Symbolic question (5,000 variants and 100 originals), in size of texts too.
+    let suite = synthetic::suite(&Task::ALL, 1..=4, 80);
+    let samples = synthetic::repeated("big", &suite, 3.0, 1, 10);
+    assert!(samples.len() > 50_000);
+    let characters: usize = samples.iter().filter_map(|sample| Some(sample.completion.as_ref()?.text.len())).sum();
+    let begin = Instant::now();
+    let mut manifest = synthetic::manifest("big", "Model-Big", &suite);
+    manifest.settings.samples = 10;
+    let mut run = ReportRun::new("big", manifest, &suite, samples);
+    run.questions = synthetic::stories(&suite, 7);
+    let html = page(std::slice::from_ref(&run));
+    let megabytes = html.len() as f64 / 1e6;
+    eprintln!(
+        "{} samples, {:.1} MB of completions: a page of {megabytes:.2} MB in {:.2} s",
+        run.samples.len(),
+        characters as f64 / 1e6,
+        begin.elapsed().as_secs_f64()
+    );
+    assert!(characters / run.samples.len() > 250, "the texts are as long as worked solutions");
+    assert!(megabytes < 8.0, "{megabytes} MB");
+    let folder = tempfile::tempdir().unwrap();
+    let path = std::env::var_os("EARNEST_BIG_PAGE").map_or_else(|| folder.path().join("big.html"), PathBuf::from);
+    std::fs::write(&path, html).unwrap();
+    python("browser/report.py", &[&path]);
+}
+
+#[test]
+fn figures_of_one_run_need_no_other() {
+    let suite = synthetic::suite(&[Task::Copy], 5..=5, 4);
+    let samples = synthetic::samples("one", &suite, 3.0, 1);
+    let mut runs = vec![ReportRun::new("one", synthetic::manifest("one", "M", &suite), &suite, samples)];
+    runs.push(runs[0].clone());
+    ReportRun::distinguish(&mut runs);
+    assert_ne!(runs[0].label, runs[1].label);
+    runs.truncate(1);
+    // One length: no curve and no heat map; one run: no difference.
+    assert_eq!(figures(&runs, true).len(), 4);
+    assert!(page(&runs).contains("</html>"));
+}
+
+#[test]
+fn exports_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    two_runs(&folder.path().join("earnest-results"));
+    for format in ["jsonl", "csv", "parquet"] {
+        let file = format!("samples.{format}");
+        succeeds(folder.path(), &["export", "run-b", "--format", format, "-o", &file]);
+    }
+    succeeds(folder.path(), &["export", "run-b", "--format", "lm-eval", "-o", "lm-eval"]);
+    let lines = succeeds(folder.path(), &["export", "run-b", "--format", "jsonl", "-o", "-"]);
+    assert_eq!(lines, std::fs::read_to_string(folder.path().join("samples.jsonl")).unwrap());
+    assert_eq!(lines.lines().count(), 3 * 12 * 9);
+    let parquet = std::fs::read(folder.path().join("samples.parquet")).unwrap();
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    python("python/exports.py", &[folder.path()]);
+}
+
+#[test]
+fn mistakes_name_the_thing_and_the_next_step() {
+    let folder = tempfile::tempdir().unwrap();
+    two_runs(&folder.path().join("earnest-results"));
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["report", "run-c"], 2, "run-c"),
+        (&["export", "run-a", "--format", "lm-eval", "-o", "-"], 2, "folder"),
+        (&["export", "run-a", "--format", "csv", "-o", "missing/samples.csv"], 4, "missing"),
+        (&["reproduce", "nupa"], 2, "arithmetic-bench"),
+        (&["report", "run-a", "--results", "elsewhere"], 4, "elsewhere"),
+    ];
+    for (words, code, named) in cases {
+        let output = earnest(folder.path(), words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        assert!(said.contains(named), "{words:?}: {said}");
+    }
+    assert!(!folder.path().join("report.html").exists(), "a failed report leaves no file");
+}
+
+#[test]
+fn reproduction_stands_beside_the_paper() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("earnest-results");
+    let whole = synthetic::suite(&[Task::Mul, Task::Count], 1..=100, 10);
+    let samples = synthetic::samples("whole", &whole, 2.2, 3);
+    let kept: Vec<_> = samples.into_iter().filter(|sample| sample.failure.is_none()).collect();
+    synthetic::store(&results, &synthetic::manifest("whole", "Qwen2.5-7B-Instruct", &whole), &kept);
+    let few = synthetic::suite(&[Task::Mul], 1..=4, 5);
+    let samples = synthetic::samples("few", &few, 2.2, 3);
+    synthetic::store(&results, &synthetic::manifest("few", "Qwen2.5-7B-Instruct-Q4_K_M", &few), &samples);
+    let document: Value =
+        serde_json::from_str(&succeeds(folder.path(), &["reproduce", "arithmetic-bench", "--json"])).unwrap();
+    let cell = |run: &str, table: u64, column: &str| -> Value {
+        let tables = document["tables"].as_array().unwrap();
+        let table = tables.iter().find(|t| t["run"] == run && t["table"] == table).unwrap();
+        table["cells"].as_array().unwrap().iter().find(|cell| cell["column"] == column).unwrap().clone()
+    };
+    let mul = cell("whole", 4, "mul");
+    assert!((mul["published"]["value"]["estimate"].as_f64().unwrap() - 0.022).abs() < 1e-9);
+    assert_eq!(mul["published"]["items"], 1000);
+    let ours = mul["ours"]["compat"]["estimate"].as_f64().unwrap();
+    let difference = mul["difference"]["estimate"].as_f64().unwrap();
+    assert!((ours - 0.022 - difference).abs() < 1e-9);
+    assert!(["differs", "no_difference_shown"].contains(&mul["reading"].as_str().unwrap()));
+    assert!(cell("whole", 6, "count")["published"]["doubt"].as_str().unwrap().contains("copied"));
+    assert_eq!(cell("whole", 4, "add")["reading"], "not_run");
+    let other = cell("few", 4, "mul");
+    assert_eq!(other["reading"], "not_comparable");
+    assert_eq!(other["difference"], Value::Null);
+    let limits =
+        document["runs"].as_array().unwrap().iter().find(|run| run["run"] == "few").unwrap()["limits"].to_string();
+    assert!(limits.contains("lengths 1-4") && limits.contains("Q4_K_M"), "{limits}");
+    let curve = document["curves"].as_array().unwrap().iter().find(|curve| curve["run"] == "whole").unwrap();
+    assert_eq!(curve["points"].as_array().unwrap().len(), 30);
+    let text = succeeds(folder.path(), &["reproduce", "arithmetic-bench", "--svg", "figures"]);
+    for part in ["Table 4", "Table 5", "Table 6", "Figure 1", "Qwen2.5-72B-Instruct", "not comparable", "AIME"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(folder.path().join("figures/arithmetic-bench-figure-1.svg").exists());
+    let plan = succeeds(folder.path(), &["reproduce", "arithmetic-bench", "--plan"]);
+    assert!(plan.contains("QwQ-32B") && plan.contains("16000") && !plan.contains("--model gpt-4"));
+}
