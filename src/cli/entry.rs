@@ -6,7 +6,7 @@ use clap::Parser;
 use super::args::{Cli, Command};
 use super::error::CliError;
 use super::printer::Printer;
-use super::{bench, doctor, run, show, stats, suites};
+use super::{bench, doctor, generate, rf_lengths, run, show, stats, suites};
 
 /// Parses the arguments, runs the command, prints an error if there is one.
 pub fn main() -> ExitCode {
@@ -17,6 +17,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::execute(args, cli.quiet, printer),
         Command::Suites(args) => suites::execute(args, printer),
         Command::Show(args) => show::execute(args, printer),
+        Command::Generate(args) => generate::execute(args, cli.quiet, printer),
+        Command::RfLengths(args) => rf_lengths::execute(args, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
         Command::Stats(args) => statistics(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),

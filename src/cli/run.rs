@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
-use super::args::RunArgs;
+use clap::ValueEnum;
+
+use super::args::{MetricArg, RunArgs};
 use super::error::CliError;
 use super::printer::Printer;
 use super::progress::Progress;
@@ -37,12 +39,13 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     if args.limit == Some(0) || args.samples == 0 {
         return Err(CliError::usage("--limit 0 and --samples 0 leave nothing to ask"));
     }
-    let suite = catalogue::build(&args.suite, &args.items)?;
+    let choice = catalogue::choose(&args.suite, &args.items)?;
     let plan = Plan { limit: args.limit, samples: args.samples };
     let mut progress = Progress::new(printer, quiet);
     progress.event(&RunEvent::Preparing(Stage::OpeningCheckpoint));
     let checkpoint = model::open(&args.model.model)?;
     let prompter = Prompter::new(&checkpoint, args.model.prompt.into())?;
+    let suite = choice.suite(prompter.mode())?;
     let generation =
         settings::generation(&args.generation, args.items.seed, prompter.mode(), model::says(&checkpoint))?;
     let model_files = model::hash_files(&checkpoint, |done, total| {
@@ -206,11 +209,14 @@ fn interrupted(prepared: &Prepared<'_>) -> Result<CliError, CliError> {
 fn present(args: &RunArgs, prepared: &Prepared<'_>, manifest: Manifest, printer: Printer) -> Result<Exit, CliError> {
     let samples = prepared.folder.samples()?;
     let folder = prepared.folder.path().display().to_string();
-    let document = Document::new(&folder, manifest, prepared.suite, prepared.plan, &samples);
+    let mut document = Document::new(&folder, manifest, prepared.suite, prepared.plan, &samples);
     prepared.folder.write_summary(&document)?;
     if args.json {
         printer.json(&document)?;
     } else {
+        let all = args.metric == MetricArg::All;
+        let wanted = args.metric.to_possible_value();
+        document.grids.retain(|grid| all || wanted.as_ref().is_some_and(|value| value.get_name() == grid.name));
         printer.result(&report::render(&document, printer.width()))?;
     }
     Ok(if document.totals.failed > 0 { Exit::FailedSamples } else { Exit::Success })
