@@ -34,6 +34,8 @@ fn cell_text(unit: Unit, cell: GridCell) -> String {
     let width = match unit {
         Unit::Fraction => 3,
         Unit::Digits => 4,
+        // Six such columns must stand side by side; all their cells come from the same samples.
+        Unit::Reach => return format!("{estimate} [{low}-{high}]"),
     };
     format!("{estimate:>width$} [{low:>width$}, {high:>width$}] {:>4}", cell.n)
 }
@@ -47,6 +49,7 @@ fn number(unit: Unit, value: f64) -> String {
     }
     match unit {
         Unit::Fraction => format!("{:.0}", 100.0 * value),
+        Unit::Reach => format!("{value:.0}"),
         Unit::Digits if value >= 99.95 => format!("{value:.0}"),
         Unit::Digits => format!("{value:.1}"),
     }
@@ -94,5 +97,7 @@ mod tests {
         let rows = vec![GridRow { name: "add".into(), cells: vec![cell(2.25, 0.0, f64::INFINITY, 1)] }];
         assert!(text(&grid(Unit::Digits, rows)).contains(" 2.2 [ 0.0,  inf]    1"));
         assert_eq!(number(Unit::Digits, 1234.5), "1234");
+        let reach = GridCell { value: Interval { estimate: 12.0, low: 0.0, high: 100.0 }, n: 9 };
+        assert_eq!(cell_text(Unit::Reach, reach), "12 [0-100]");
     }
 }

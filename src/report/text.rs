@@ -21,7 +21,7 @@ pub fn render(document: &Document, width: usize) -> String {
     } else {
         let tables: Vec<String> = document.grids.iter().map(grid::text).collect();
         text.push_str(&tables.join("\n"));
-        remarks.push("Brackets are 95 % intervals, the number after them the samples behind the cell.".to_owned());
+        remarks.push("Brackets are 95 % intervals, a number after them the samples behind the cell.".to_owned());
     }
     remarks.extend(document.summary.notes.iter().cloned());
     remarks.extend(warnings(document));

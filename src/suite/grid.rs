@@ -21,8 +21,10 @@ pub struct Grid {
 pub enum Unit {
     /// Fractions, shown in per cent.
     Fraction,
-    /// Digits.
+    /// Means of digits.
     Digits,
+    /// A number of digits up to which something holds.
+    Reach,
 }
 
 /// Rows that belong together.

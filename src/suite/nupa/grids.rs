@@ -50,7 +50,7 @@ fn limits(tasks: &[(TaskId, &SummaryRow)]) -> Grid {
     Grid {
         name: "digits".into(),
         title: "Up to how many digits every length is well learned, or preserves performance".into(),
-        unit: Unit::Digits,
+        unit: Unit::Reach,
         columns: wanted.iter().map(|(_, heading)| heading.clone()).collect(),
         groups: groups(tasks, None, &cells),
     }

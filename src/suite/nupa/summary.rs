@@ -240,12 +240,17 @@ fn notes(options: &NupaOptions, tasks: &[TaskRecords]) -> Vec<String> {
             [Profile::Strict, Profile::Paper, Profile::Ref].map(share).join(", "),
             options.profile.name()
         ));
-        notes.push(
-            "S, M, L, XL: up to 4, 8, 14, 20 digits, or 10, 20, 60, 100 for the tasks that reach 100. S includes the lengths \
-             that the authors' test omits (`--lengths reference` leaves them out); columns without that, digit limits by both \
-             rules and curves by length are in --json."
-                .into(),
-        );
+        let omitted =
+            |task: &TaskRecords| task.records.iter().any(|record| !task.task.in_reference_range(record.length));
+        let short = if tasks.iter().any(omitted) {
+            " S includes the lengths that the authors' test omits (`--lengths reference` leaves them out)."
+        } else {
+            ""
+        };
+        notes.push(format!(
+            "S, M, L, XL: up to 4, 8, 14, 20 digits, or 10, 20, 60, 100 for the tasks that reach 100.{short} Curves by length \
+             and digit limits by both rules are in --json."
+        ));
     }
     let guessed = |name: &str| tasks.iter().any(|task| task.task.operation.title().starts_with(name));
     if guessed("max") || guessed("min") {
