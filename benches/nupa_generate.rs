@@ -1,6 +1,6 @@
 //! Items per second of the generator, as JSON lines, one thread.
 use divan::counter::ItemsCount;
-use earnest::suite::nupa::{NumberFormat, PairRules, Split, TaskId, TextStyle, TrainingSet, Wording};
+use earnest::suite::nupa::{Lengths, NumberFormat, PairRules, Split, TaskId, TextStyle, TrainingSet, Wording};
 
 const LINES: usize = 20_000;
 
@@ -21,7 +21,7 @@ fn generate(bencher: divan::Bencher<'_, '_>, (name, length): (&str, usize), spli
     let task: TaskId = name.parse().expect("a task of the suite");
     let set = TrainingSet {
         tasks: vec![task],
-        lengths: vec![length],
+        lengths: Lengths::Chosen(vec![length]),
         per_length: LINES,
         split,
         seed: 0,

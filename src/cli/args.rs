@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::Exit;
+use super::nupa_args::NupaArgs;
 use super::result_args::{
     CompareArgs, CompletionsArgs, ImportArgs, ManArgs, MergeArgs, RunsArgs, SamplesArgs, ScoreArgs,
 };
@@ -84,6 +85,10 @@ pub enum Command {
     Show(ShowArgs),
     /// Statistics on any CSV file: mixed models, tests, sample sizes
     Stats(super::stats::StatsArgs),
+    /// Write questions with exact answers as JSON lines: items, or training sets
+    Generate(super::generate::GenerateArgs),
+    /// Up to how many digits the rule-following traces of NUPA fit a context window
+    RfLengths(super::rf_lengths::RfLengthsArgs),
     /// Measure the speed of the engine on this machine
     Bench(BenchArgs),
     /// Show what this machine offers: CPU features, memory, CUDA, cache and results folders
@@ -108,21 +113,25 @@ pub struct SuiteArgs {
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     pub tasks: Option<Vec<String>>,
 
-    /// Only these lengths: a number, an inclusive range, or a list of both, e.g. 5, 1..3 or 1,2,5..7 [default: 1..100]
+    /// Only these lengths: a number, an inclusive range, or a list of both, e.g. 5, 1..3 or 1,2,5-7; or `all`; or
+    /// `reference` for those that the authors of NUPA test [default: all]
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: Option<Lengths>,
 
-    /// Items of each task at each length [default: 10]
+    /// Items of each task at each length [default: 10; nupa: 100]
     #[arg(long, value_name = "N")]
     pub per_length: Option<usize>,
 
-    /// Item set: 1 or 2 are independent draws, to see how far a score moves with the draw [default: 1]
+    /// Item set of arithmetic-bench: 1 or 2 are independent draws, to see how far a score moves [default: 1]
     #[arg(long, value_name = "1|2")]
     pub set: Option<u8>,
 
     /// Seed of the items and of sampling
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
+
+    #[command(flatten)]
+    pub nupa: NupaArgs,
 }
 
 /// Which model.
@@ -219,6 +228,8 @@ pub struct EngineArgs {
   earnest run arithmetic-bench --model model.gguf --recommended --samples 4 --kv-memory 2GiB
   earnest run arithmetic-bench --model model.gguf --shard 1/4     one of four parts; `earnest merge` joins them
   earnest run --from arithmetic-bench-model-1f2e3d4c              repeats a run from its manifest
+  earnest run nupa --model model.gguf --tasks add_Integer,max:Float --lengths 1-20 --per-length 20
+  earnest run nupa --model model.gguf --limit 1060 --metric digit_match
 
 A run is named after its settings and the content of the model's files. The same command continues an interrupted \
 run and reports a finished one.")]
@@ -273,7 +284,7 @@ pub struct RunArgs {
 }
 
 /// What `--from` takes from the manifest.
-const FIXED_BY_FROM: [&str; 19] = [
+const FIXED_BY_FROM: [&str; 29] = [
     "suite",
     "prompt",
     "tasks",
@@ -292,6 +303,16 @@ const FIXED_BY_FROM: [&str; 19] = [
     "recommended",
     "max_tokens",
     "thinking",
+    "split",
+    "profile",
+    "style",
+    "shots",
+    "budget",
+    "no_stop_at_newline",
+    "wording",
+    "reference",
+    "short_operand",
+    "hard_floats",
     "new",
 ];
 
@@ -311,6 +332,9 @@ pub struct SessionArgs {
     /// Stop once more than this fraction of all samples failed; 0 stops at the first failure
     #[arg(long, value_name = "FRACTION", help_heading = "Results")]
     pub fail_on_error: Option<f64>,
+
+    #[command(flatten)]
+    pub table: TableArgs,
 
     /// Print one JSON document instead of the table
     #[arg(long, help_heading = "Results")]
@@ -349,6 +373,26 @@ pub struct ResultsArgs {
     pub folder: PathBuf,
 }
 
+/// Which table of a suite that has several.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct TableArgs {
+    /// Which of the suite's tables to print; a finished run prints another one at once
+    #[arg(long, value_name = "METRIC", value_enum, default_value_t = MetricArg::ExactMatch, help_heading = "NUPA")]
+    pub metric: MetricArg,
+}
+
+/// `--metric`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum MetricArg {
+    ExactMatch,
+    DigitMatch,
+    Dlength,
+    /// Up to how many digits a model copes
+    Digits,
+    All,
+}
+
 #[derive(Debug, Args)]
 pub struct SuitesArgs {
     /// Print one JSON document
@@ -360,7 +404,8 @@ pub struct SuitesArgs {
 #[command(after_help = "Examples:
   earnest show arithmetic-bench --model model.gguf
   earnest show arithmetic-bench --model model.gguf --task rev --lengths 5
-  earnest show arithmetic-bench --model model.gguf --prompt raw --json")]
+  earnest show arithmetic-bench --model model.gguf --prompt raw --json
+  earnest show nupa --model model.gguf --task sig_Float --shots 5")]
 pub struct ShowArgs {
     /// The suite
     #[arg(value_name = "SUITE", value_parser = super::catalogue::names())]

@@ -7,8 +7,8 @@ use super::args::{Cli, Command};
 use super::error::CliError;
 use super::printer::Printer;
 use super::{
-    bench, compare, doctor, export, import, merge, report, reproduce, run, runs, samples, score, shell, show, stats,
-    suites,
+    bench, compare, doctor, export, generate, import, merge, report, reproduce, rf_lengths, run, runs, samples, score,
+    shell, show, stats, suites,
 };
 
 /// Parses the arguments, runs the command, prints an error if there is one.
@@ -27,6 +27,8 @@ pub fn main() -> ExitCode {
         Command::Merge(args) => merge::execute(args, printer),
         Command::Suites(args) => suites::execute(args, printer),
         Command::Show(args) => show::execute(args, printer),
+        Command::Generate(args) => generate::execute(args, cli.quiet, printer),
+        Command::RfLengths(args) => rf_lengths::execute(args, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
         Command::Stats(args) => statistics(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),

@@ -7,13 +7,13 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
+use super::args::MetricArg;
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ImportArgs;
 use super::{Exit, catalogue, results};
 use crate::engine::{FinishReason, Sampling, Timings};
 use crate::prompt::Mode;
-use crate::report;
 use crate::run::store::Store;
 use crate::run::{
     FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, Plan, RunSettings, SAMPLE_FORMAT,
@@ -23,6 +23,9 @@ use crate::suite::{Item, Suite};
 
 /// The engine's name in manifests of imported runs.
 const ENGINE: &str = "import";
+
+/// How imported prompts count as written: the file does not say.
+const MODE: Mode = Mode::Raw;
 
 /// A line of the file.
 #[derive(Debug, Deserialize)]
@@ -41,8 +44,14 @@ struct Line {
 
 /// Imports.
 pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
-    let suite = catalogue::build(&args.suite, &args.items)?;
-    let lines = read(&args.completions)?;
+    let choice = catalogue::choose(&args.suite, &args.items)?;
+    let suite = choice.suite(MODE)?;
+    let mut lines = read(&args.completions)?;
+    for (number, line) in &mut lines {
+        if let Some(task) = &mut line.task {
+            *task = choice.task(task).map_err(|error| wrong(&args.completions, *number, error.message))?;
+        }
+    }
     let samples = lines.iter().map(|(_, line)| line.sample + 1).max().unwrap_or(1);
     let plan = Plan { limit: args.limit, samples, shard: None };
     let places = place(&args.completions, suite.as_ref(), plan, lines)?;
@@ -55,11 +64,7 @@ pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     let run = store.run(&run)?;
     let document = results::document(&store, &run)?;
-    if args.json {
-        printer.json(&document)?;
-    } else {
-        printer.result(&report::render(&document, printer.width()))?;
-    }
+    results::present(document, args.json, MetricArg::ExactMatch, printer)?;
     Ok(Exit::Success)
 }
 
@@ -128,7 +133,7 @@ fn place(
                     number,
                     format!("{} asks no such item ({what}) under these options", suite.name()),
                 )
-                .help("--tasks, --lengths, --per-length, --set and --seed must be those of the questions"));
+                .help("the options of the items (`earnest suites` lists them) must be those of the questions"));
             }
             None => {
                 return Err(wrong(
@@ -159,7 +164,7 @@ fn manifest(args: &ImportArgs, suite: &dyn Suite, plan: Plan, rows: usize) -> Re
         limit: plan.limit,
         samples: plan.samples,
         model_files: vec![FileRecord { name, size, sha256 }],
-        prompt_mode: Mode::Raw,
+        prompt_mode: MODE,
         generation: Generation {
             sampling: Sampling::GREEDY,
             seed: args.items.seed,

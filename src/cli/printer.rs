@@ -39,6 +39,20 @@ impl Printer {
         }
     }
 
+    /// Streams a result that may be large. A reader that went away (`| head`) ends it without an error; false tells so.
+    pub fn stream(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, CliError> {
+        let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout().lock());
+        match write(&mut out).and_then(|()| out.flush()) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                // What is left in the buffer has no reader.
+                let _ = out.into_parts();
+                Ok(false)
+            }
+            Err(error) => Err(CliError::new(Exit::Results, format!("cannot write to standard output: {error}"))),
+        }
+    }
+
     /// Prints one JSON document.
     pub fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
         let text = serde_json::to_string_pretty(value)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 
-use super::args::{ResultsArgs, SuiteArgs};
+use super::args::{ResultsArgs, SuiteArgs, TableArgs};
 
 #[derive(Debug, Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -40,6 +40,9 @@ pub struct ShowRunArgs {
     /// The run; a part of its name is enough
     #[arg(value_name = "RUN")]
     pub run: String,
+
+    #[command(flatten)]
+    pub table: TableArgs,
 
     #[command(flatten)]
     pub results: ResultsArgs,

@@ -1,11 +1,13 @@
 //! The results folder as the commands open it.
 use std::path::Path;
 
-use super::args::ResultsArgs;
+use clap::ValueEnum;
+
+use super::args::{MetricArg, ResultsArgs};
 use super::catalogue;
 use super::error::CliError;
 use super::printer::Printer;
-use crate::report::Document;
+use crate::report::{self, Document};
 use crate::run::store::{Filter, RunLock, RunRecord, Store, legacy_folders};
 use crate::run::{RunError, Sample};
 
@@ -41,6 +43,20 @@ pub fn document(store: &Store, run: &RunRecord) -> Result<Document, CliError> {
     let samples = store.samples(run, Filter::default()).collect::<Result<Vec<Sample>, _>>()?;
     let path = store.path().display().to_string();
     Ok(Document::new(&path, run.manifest.clone(), suite.as_ref(), run.manifest.plan(), &samples))
+}
+
+/// Prints a document: as JSON whole, as text like [`screen`].
+pub fn present(document: Document, json: bool, metric: MetricArg, printer: Printer) -> Result<(), CliError> {
+    if json { printer.json(&document) } else { printer.result(&screen(document, metric, printer)) }
+}
+
+/// A document as text with the wanted one of the suite's tables.
+pub fn screen(mut document: Document, metric: MetricArg, printer: Printer) -> String {
+    if metric != MetricArg::All {
+        let wanted = metric.to_possible_value();
+        document.grids.retain(|grid| wanted.as_ref().is_some_and(|value| value.get_name() == grid.name));
+    }
+    report::render(&document, printer.width())
 }
 
 /// A name that no run has, `base`, `base.2`, `base.3`, ..., and the right to write it.

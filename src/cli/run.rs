@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::args::{ResumeArgs, RunArgs};
 use super::error::CliError;
 use super::printer::Printer;
-use super::session::{self, Decoding, Job, Which};
+use super::session::{self, Decoding, Job, Questions, Which};
 use super::{Exit, catalogue, results};
 use crate::prompt::{Mode, ModeRequest};
 use crate::run::store::{RunLock, RunRecord, Store};
@@ -26,7 +26,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         return Err(CliError::usage("name a suite and a --model, or a run with --from"));
     };
     let job = Job {
-        suite: catalogue::build(suite, &args.items)?,
+        questions: Questions::Chosen(catalogue::choose(suite, &args.items)?),
         plan: Plan { limit: args.limit, samples: args.samples, shard: args.shard },
         model: model.clone(),
         prompt: args.prompt.into(),
@@ -67,7 +67,7 @@ fn newest_unfinished(store: &Store) -> Result<RunRecord, CliError> {
 fn repeat(run: &RunRecord, model: Option<PathBuf>) -> Result<Job, CliError> {
     let settings = &run.manifest.settings;
     Ok(Job {
-        suite: catalogue::stored(settings)?,
+        questions: Questions::Stored(catalogue::stored(settings)?),
         plan: run.manifest.plan(),
         model: model.unwrap_or_else(|| PathBuf::from(&run.manifest.model.path)),
         prompt: match settings.prompt_mode {

@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
 use super::{Exit, catalogue, results};
-use crate::report::{self, Align, Table};
+use crate::report::{Align, Table};
 use crate::run::Status;
 use crate::run::store::{Aggregate, RunLock, RunRecord, Store};
 
@@ -122,7 +122,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.json(&document)?;
         return Ok(Exit::Success);
     }
-    let mut text = report::render(&document, printer.width());
+    let mut text = results::screen(document, args.table.metric, printer);
     let manifest = &run.manifest;
     let settings = &manifest.settings;
     let files: Vec<String> = settings

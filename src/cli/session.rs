@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
 use super::args::{GenerationArgs, SessionArgs};
+use super::catalogue::Choice;
 use super::error::CliError;
 use super::events::Reporters;
 use super::printer::Printer;
@@ -12,7 +13,6 @@ use super::{Exit, model, results, settings};
 use crate::checkpoint::Checkpoint;
 use crate::engine::Engine;
 use crate::prompt::{ModeRequest, Prompter};
-use crate::report;
 use crate::run::store::{RunLock, RunRecord, Standing, Store};
 use crate::run::{
     Ended, EngineRecord, FirstPrompt, Generation, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter, RunError, RunEvent,
@@ -26,11 +26,19 @@ const ENGINE: &str = "native";
 
 /// What is to be asked of which model.
 pub struct Job {
-    pub suite: Box<dyn Suite>,
+    pub questions: Questions,
     pub plan: Plan,
     pub model: PathBuf,
     pub prompt: ModeRequest,
     pub decoding: Decoding,
+}
+
+/// Where the items come from.
+pub enum Questions {
+    /// As the command line says; some items depend on the prompt mode, which the checkpoint decides.
+    Chosen(Choice),
+    /// As a manifest says.
+    Stored(Box<dyn Suite>),
 }
 
 /// How tokens are generated.
@@ -56,6 +64,7 @@ pub enum Which {
 /// Everything that is settled before a weight is loaded.
 struct Prepared<'a> {
     job: &'a Job,
+    suite: &'a dyn Suite,
     checkpoint: &'a Checkpoint,
     prompter: &'a Prompter<'a>,
     settings: RunSettings,
@@ -69,9 +78,17 @@ pub fn execute(job: Job, which: Which, args: &SessionArgs, quiet: bool, printer:
     reporters.event(&RunEvent::Preparing(Stage::OpeningCheckpoint));
     let checkpoint = model::open(&job.model)?;
     let prompter = Prompter::new(&checkpoint, job.prompt)?;
-    let settings = settle(&job, &checkpoint, &prompter, &mut reporters)?;
-    let planned = job.plan.len(job.suite.as_ref());
-    let prepared = Prepared { job: &job, checkpoint: &checkpoint, prompter: &prompter, settings, planned };
+    let chosen;
+    let suite = match &job.questions {
+        Questions::Chosen(choice) => {
+            chosen = choice.suite(prompter.mode())?;
+            chosen.as_ref()
+        }
+        Questions::Stored(suite) => suite.as_ref(),
+    };
+    let settings = settle(&job, suite, &checkpoint, &prompter, &mut reporters)?;
+    let planned = job.plan.len(suite);
+    let prepared = Prepared { job: &job, suite, checkpoint: &checkpoint, prompter: &prompter, settings, planned };
     let store = results::create(&args.results.folder, printer)?;
     let (lock, name, earlier) = find(&prepared, &store, &which, printer)?;
     let standing = earlier.as_ref().map(|run| store.standing(run)).transpose()?.unwrap_or_default();
@@ -96,16 +113,14 @@ pub fn execute(job: Job, which: Which, args: &SessionArgs, quiet: bool, printer:
     };
     drop(lock);
     let document = results::document(&store, &run)?;
-    if args.json {
-        printer.json(&document)?;
-    } else {
-        printer.result(&report::render(&document, printer.width()))?;
-    }
-    Ok(if document.totals.failed > 0 { Exit::FailedSamples } else { Exit::Success })
+    let failed = document.totals.failed;
+    results::present(document, args.json, args.table.metric, printer)?;
+    Ok(if failed > 0 { Exit::FailedSamples } else { Exit::Success })
 }
 
 fn settle(
     job: &Job,
+    suite: &dyn Suite,
     checkpoint: &Checkpoint,
     prompter: &Prompter<'_>,
     reporters: &mut Reporters,
@@ -118,9 +133,9 @@ fn settle(
         reporters.event(&RunEvent::Preparing(Stage::HashingFiles { done, total }));
     })?;
     Ok(RunSettings {
-        suite: job.suite.name().to_owned(),
-        suite_version: job.suite.version().to_owned(),
-        suite_options: job.suite.options(),
+        suite: suite.name().to_owned(),
+        suite_version: suite.version().to_owned(),
+        suite_options: suite.options(),
         limit: job.plan.limit,
         samples: job.plan.samples,
         model_files,
@@ -210,7 +225,7 @@ fn generate(
     let mut writer = store.writer(&run);
     let runner = Runner {
         run: name,
-        suite: job.suite.as_ref(),
+        suite: prepared.suite,
         plan: job.plan,
         prompter: prepared.prompter,
         generation: &prepared.settings.generation,
@@ -236,7 +251,7 @@ fn generate(
 /// The manifest at the beginning of a session.
 fn begin(prepared: &Prepared<'_>, name: &str, earlier: Option<Manifest>) -> Result<Manifest, CliError> {
     // Rendered before the weights are loaded, so that a template that fails does so at once.
-    let first = prepared.job.suite.items().next();
+    let first = prepared.suite.items().next();
     let first_prompt = first
         .map(|item| prepared.prompter.render(&item.segments).map(|rendered| FirstPrompt::new(&item.id, rendered)))
         .transpose()?;

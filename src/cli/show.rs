@@ -39,10 +39,12 @@ struct TokenShown {
 
 /// Shows one item's prompt.
 pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
-    let suite = catalogue::build(&args.suite, &args.items)?;
-    let item = find(suite.as_ref(), args)?;
+    let choice = catalogue::choose(&args.suite, &args.items)?;
+    let task = args.task.as_deref().map(|name| choice.task(name)).transpose()?;
     let checkpoint = model::open(&args.model.model)?;
     let prompter = Prompter::new(&checkpoint, args.model.prompt.into())?;
+    let suite = choice.suite(prompter.mode())?;
+    let item = find(suite.as_ref(), args.item.as_deref(), task.as_deref())?;
     let rendered = prompter.render(&item.segments)?;
     let shown = Shown {
         suite: suite.name().to_owned(),
@@ -67,15 +69,15 @@ pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-fn find(suite: &dyn Suite, args: &ShowArgs) -> Result<Item, CliError> {
-    let wanted = |item: &Item| match (&args.item, &args.task) {
-        (Some(id), _) => item.id == *id,
-        (None, Some(task)) => item.task == *task,
+fn find(suite: &dyn Suite, id: Option<&str>, task: Option<&str>) -> Result<Item, CliError> {
+    let wanted = |item: &Item| match (id, task) {
+        (Some(id), _) => item.id == id,
+        (None, Some(task)) => item.task == task,
         (None, None) => true,
     };
-    suite.items().find(wanted).ok_or_else(|| match (&args.item, &args.task) {
+    suite.items().find(wanted).ok_or_else(|| match (id, task) {
         (Some(id), _) => CliError::usage(format!("{} has no item {id} under these options", suite.name()))
-            .help("`earnest samples` shows ids; --lengths, --per-length, --set and --seed must be those of the run"),
+            .help("`earnest samples` shows ids; the options of the items must be those of the run"),
         (None, Some(task)) => CliError::usage(format!("{} has no task {task} under these options", suite.name()))
             .help("`earnest suites` lists the tasks"),
         (None, None) => CliError::usage(format!("{} has no items under these options", suite.name())),

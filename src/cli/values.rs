@@ -1,9 +1,16 @@
 //! Values on the command line that are more than a number or a word.
 use std::ops::RangeInclusive;
 
-/// A list such as `1..3` (inclusive), `5` or `1,2,5..7`, ascending and without repeats.
+/// `all`, `reference`, or a list such as `1..3` or `1-3` (both inclusive), `5` or `1,2,5..7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lengths(pub Vec<usize>);
+pub enum Lengths {
+    /// Every length that the suite has.
+    All,
+    /// Those that the paper's authors test.
+    Reference,
+    /// These, ascending and without repeats.
+    Chosen(Vec<usize>),
+}
 
 /// Longest list that is taken, so that a slip such as `1..1000000000` is an error instead of a memory problem.
 const MOST: usize = 100_000;
@@ -12,6 +19,11 @@ impl std::str::FromStr for Lengths {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "all" => return Ok(Lengths::All),
+            "reference" => return Ok(Lengths::Reference),
+            _ => {}
+        }
         let mut lengths = Vec::new();
         for part in text.split(',') {
             let range = range(part.trim())?;
@@ -22,17 +34,17 @@ impl std::str::FromStr for Lengths {
         }
         lengths.sort_unstable();
         lengths.dedup();
-        Ok(Lengths(lengths))
+        Ok(Lengths::Chosen(lengths))
     }
 }
 
 fn range(part: &str) -> Result<RangeInclusive<usize>, String> {
     let number = |text: &str| {
         let value: usize =
-            text.trim().parse().map_err(|_| format!("'{part}' is neither a number nor a range like 1..3"))?;
+            text.trim().parse().map_err(|_| format!("'{part}' is neither a number nor a range like 1..3 or 1-3"))?;
         if value == 0 { Err("0 is not a length: lengths begin at 1".to_owned()) } else { Ok(value) }
     };
-    let Some((from, to)) = part.split_once("..") else {
+    let Some((from, to)) = part.split_once("..").or_else(|| part.split_once('-')) else {
         return number(part).map(|only| only..=only);
     };
     let (from, to) = (number(from)?, number(to.strip_prefix('=').unwrap_or(to))?);
@@ -89,15 +101,39 @@ mod tests {
 
     #[test]
     fn ranges_are_inclusive() {
-        let lengths = |text: &str| text.parse::<Lengths>().map(|lengths| lengths.0);
+        let lengths = |text: &str| {
+            text.parse::<Lengths>().map(|lengths| match lengths {
+                Lengths::Chosen(lengths) => lengths,
+                Lengths::All | Lengths::Reference => Vec::new(),
+            })
+        };
+        assert_eq!(lengths("1-3,50"), Ok(vec![1, 2, 3, 50]));
         assert_eq!(lengths("1..3"), Ok(vec![1, 2, 3]));
         assert_eq!(lengths("1..=3"), Ok(vec![1, 2, 3]));
         assert_eq!(lengths("5"), Ok(vec![5]));
         assert_eq!(lengths("5..7, 1,2,6"), Ok(vec![1, 2, 5, 6, 7]));
         assert_eq!(lengths("100..100"), Ok(vec![100]));
-        for wrong in ["", "0", "0..2", "3..1", "a", "1..", "..3", "1-3", "-1", "1..2..3", "1..99999999999", "1,,2"] {
+        for wrong in [
+            "",
+            "0",
+            "0..2",
+            "3..1",
+            "a",
+            "1..",
+            "..3",
+            "3-1",
+            "1-",
+            "-1",
+            "1-2-3",
+            "1..2..3",
+            "1..99999999999",
+            "1,,2",
+            "all,1",
+        ] {
             assert!(lengths(wrong).is_err(), "{wrong}");
         }
+        assert_eq!("all".parse(), Ok(Lengths::All));
+        assert_eq!("reference".parse(), Ok(Lengths::Reference));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::run::{FailureKind, Manifest, Plan, Sample, Totals};
-use crate::suite::{Item, Scored, Suite, Summary};
+use crate::suite::{Grid, Item, Scored, Suite, Summary};
 
 /// Version of [`Document`]'s form.
 pub const REPORT_FORMAT: u32 = 1;
@@ -21,6 +21,9 @@ pub struct Document {
     /// Failed samples by kind; they are in no accuracy.
     pub failures: Vec<FailureGroup>,
     pub summary: Summary,
+    /// The suite's own tables of the summary, where it has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grids: Vec<Grid>,
 }
 
 /// Failed samples of one kind.
@@ -59,13 +62,15 @@ impl Document {
                 scored.push(Scored { item, verdict, tokens: completion.ids.len(), truncated: sample.truncated() });
             }
         }
+        let summary = suite.summarise(&scored);
         Document {
             format: REPORT_FORMAT,
             folder: folder.to_owned(),
             manifest,
             totals,
             failures: failures.into_values().collect(),
-            summary: suite.summarise(&scored),
+            grids: suite.grids(&summary),
+            summary,
         }
     }
 }

@@ -4,6 +4,7 @@ mod compare;
 mod document;
 mod error;
 pub mod export;
+mod grid;
 pub mod page;
 pub mod plot;
 mod rows;

@@ -1,7 +1,7 @@
 //! A run's results as text for a terminal.
 use std::fmt::Write;
 
-use super::{Align, Document, Table};
+use super::{Align, Document, Table, grid};
 use crate::engine::Sampling;
 use crate::run::Status;
 use crate::suite::{Interval, SummaryRow};
@@ -10,13 +10,19 @@ use crate::suite::{Interval, SummaryRow};
 pub fn render(document: &Document, width: usize) -> String {
     let mut text = heading(document);
     text.push('\n');
-    let (table, about) = results(&document.summary.rows, width);
-    text.push_str(&table);
     let mut remarks: Vec<String> = Vec::new();
-    if document.summary.rows.iter().any(|row| !row.values.is_empty()) {
-        remarks.push("Accuracies are in per cent, with 95 % intervals in brackets.".to_owned());
+    if document.grids.is_empty() {
+        let (table, about) = results(&document.summary.rows, width);
+        text.push_str(&table);
+        if document.summary.rows.iter().any(|row| !row.values.is_empty()) {
+            remarks.push("Accuracies are in per cent, with 95 % intervals in brackets.".to_owned());
+        }
+        remarks.extend(about);
+    } else {
+        let tables: Vec<String> = document.grids.iter().map(grid::text).collect();
+        text.push_str(&tables.join("\n"));
+        remarks.push("Brackets are 95 % intervals, a number after them the samples behind the cell.".to_owned());
     }
-    remarks.extend(about);
     remarks.extend(document.summary.notes.iter().cloned());
     remarks.extend(warnings(document));
     text.push('\n');

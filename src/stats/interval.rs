@@ -33,6 +33,22 @@ pub fn wilson(successes: f64, n: f64, z: f64) -> Option<Estimate> {
     Some(Estimate { value: p, low, high })
 }
 
+/// The mean of any values with its normal interval, `x̄ ± z s/√n` with the sample standard deviation `s`; `None` without
+/// values. One value says nothing about its spread: its bounds are infinite.
+pub fn mean(values: &[f64], z: f64) -> Option<Estimate> {
+    let n = values.len() as f64;
+    let value = values.iter().sum::<f64>() / n;
+    match values.len() {
+        0 => None,
+        1 => Some(Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY }),
+        _ => {
+            let variance = values.iter().map(|x| (x - value).powi(2)).sum::<f64>() / (n - 1.0);
+            let half = z * (variance / n).sqrt();
+            Some(Estimate { value, low: value - half, high: value + half })
+        }
+    }
+}
+
 /// One stratum of a stratified sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stratum {
@@ -154,6 +170,17 @@ mod tests {
         close(all.low, 1.0 - 0.277_533, 1e-5);
         assert_eq!(wilson(0.0, 0.0, Z95), None);
         assert_eq!(wilson(f64::NAN, 3.0, Z95), None);
+    }
+
+    #[test]
+    fn means_of_any_values() {
+        // Sample standard deviation √3, n = 3: half width Z95.
+        let estimate = mean(&[0.0, 0.0, 3.0], Z95).unwrap();
+        assert_eq!(estimate.value, 1.0);
+        close(estimate.high, 1.0 + Z95, 1e-12);
+        close(estimate.low, 1.0 - Z95, 1e-12);
+        assert_eq!(mean(&[2.0], Z95).unwrap(), Estimate { value: 2.0, low: f64::NEG_INFINITY, high: f64::INFINITY });
+        assert_eq!(mean(&[], Z95), None);
     }
 
     #[test]

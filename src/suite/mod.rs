@@ -3,9 +3,11 @@
 pub mod arithmetic_bench;
 pub mod nupa;
 
+mod grid;
 mod item;
 mod verdict;
 
+pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
 pub use item::{Budget, Item, Segments, Shot};
 pub use verdict::{Answered, Interval, Scored, Series, Summary, SummaryRow, Verdict};
 
@@ -37,4 +39,10 @@ pub trait Suite: Send + Sync {
 
     /// Turns judged samples into tables and series with intervals.
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary;
+
+    /// The summary as grids, the most important one first; none where a row a task says it all.
+    fn grids(&self, summary: &Summary) -> Vec<Grid> {
+        let _ = summary;
+        Vec::new()
+    }
 }

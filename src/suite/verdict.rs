@@ -42,9 +42,31 @@ pub struct Scored<'a> {
 /// An estimate with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
+    #[serde(deserialize_with = "unknown")]
     pub estimate: f64,
+    #[serde(deserialize_with = "unbounded_below")]
     pub low: f64,
+    #[serde(deserialize_with = "unbounded_above")]
     pub high: f64,
+}
+
+impl Interval {
+    /// Nothing is known: no estimate, no bounds.
+    pub const UNKNOWN: Interval = Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY };
+}
+
+// JSON has neither NaN nor infinities: they are written as null, and null reads back as what it stood for.
+
+fn unknown<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+fn unbounded_below<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NEG_INFINITY))
+}
+
+fn unbounded_above<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
 /// A suite's results.
@@ -79,4 +101,22 @@ pub struct Series {
     pub task: String,
     /// (x, samples, estimate with interval)
     pub points: Vec<(f64, usize, Interval)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_survive_json() {
+        let through = |interval: Interval| -> Interval {
+            serde_json::from_str(&serde_json::to_string(&interval).unwrap()).unwrap()
+        };
+        let plain = Interval { estimate: 0.5, low: 0.25, high: 0.75 };
+        assert_eq!(through(plain), plain);
+        let open = Interval { estimate: 2.0, low: 0.0, high: f64::INFINITY };
+        assert_eq!(through(open), open);
+        let unknown = through(Interval::UNKNOWN);
+        assert!(unknown.estimate.is_nan() && unknown.low == f64::NEG_INFINITY && unknown.high == f64::INFINITY);
+    }
 }

@@ -6,8 +6,8 @@ mod cell;
 mod draw;
 mod error;
 mod exact;
+mod grids;
 mod import;
-mod interval;
 mod metrics;
 mod number_format;
 mod options;
@@ -18,6 +18,7 @@ mod prepare;
 mod prompt;
 mod published;
 mod python_random;
+mod reproduction;
 mod rules;
 mod scoring;
 mod suite;
@@ -46,7 +47,10 @@ pub use published::{
     published_digit_limit, published_inference_times, published_models, published_range_accuracy,
     published_rule_following, published_rule_length,
 };
-pub use rules::{Rule, RuleError, RuleTrace, TokenLength, longest_within, rule, ruled_tasks, token_lengths};
+pub use reproduction::{PlanTotals, Reproduction, RuleFollowingRow, TABLE_3_METHODS, reproduce};
+pub use rules::{
+    Rule, RuleError, RuleReach, RuleTrace, TokenLength, longest_within, rule, rule_reach, ruled_tasks, token_lengths,
+};
 pub use suite::NupaSuite;
 pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
 pub use training::{TextStyle, TrainingLine, TrainingSet};

@@ -16,6 +16,39 @@ pub enum Lengths {
     Chosen(Vec<usize>),
 }
 
+impl Lengths {
+    /// The lengths of a task, ascending.
+    pub fn of(&self, task: TaskId) -> Vec<usize> {
+        (1..=task.longest())
+            .filter(|length| match self {
+                Lengths::All => true,
+                Lengths::Reference => task.in_reference_range(*length),
+                Lengths::Chosen(chosen) => chosen.contains(length),
+            })
+            .collect()
+    }
+
+    /// Checks that every length belongs to some task and every task has some length.
+    ///
+    /// # Errors
+    /// [`NupaError`] that names the length or the task, and what is possible.
+    pub(super) fn check(&self, tasks: &[TaskId]) -> Result<(), NupaError> {
+        let Lengths::Chosen(chosen) = self else { return Ok(()) };
+        if chosen.is_empty() {
+            return Err(NupaError::Contradiction { option: "lengths", problem: "no length is named".into() });
+        }
+        let Some(&widest) = tasks.iter().max_by_key(|task| task.longest()) else { return Err(NupaError::NoTasks) };
+        let longest = widest.longest();
+        if let Some(&length) = chosen.iter().find(|&&length| length == 0 || length > longest) {
+            return Err(NupaError::ImpossibleLength { task: widest, length, longest });
+        }
+        match tasks.iter().find(|task| self.of(**task).is_empty()) {
+            Some(&task) => Err(NupaError::NoLengths { task, longest: task.longest() }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Which reading of a completion is the primary one; the others are reported beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -124,13 +157,7 @@ impl Default for NupaOptions {
 impl NupaOptions {
     /// The lengths of `task` under these options.
     pub fn lengths_of(&self, task: TaskId) -> Vec<usize> {
-        (1..=task.longest())
-            .filter(|length| match &self.lengths {
-                Lengths::All => true,
-                Lengths::Reference => task.in_reference_range(*length),
-                Lengths::Chosen(chosen) => chosen.contains(length),
-            })
-            .collect()
+        self.lengths.of(task)
     }
 
     /// Checks that the options fit together.
@@ -139,9 +166,9 @@ impl NupaOptions {
     /// [`NupaError`] that names the option and what would be possible.
     pub fn check(&self) -> Result<(), NupaError> {
         let contradiction = |option: &'static str, problem: String| Err(NupaError::Contradiction { option, problem });
-        let Some(longest) = self.tasks.iter().map(|task| task.longest()).max() else {
+        if self.tasks.is_empty() {
             return Err(NupaError::NoTasks);
-        };
+        }
         for (position, task) in self.tasks.iter().enumerate() {
             if self.tasks[..position].contains(task) {
                 return contradiction("tasks", format!("{task} is named twice"));
@@ -150,18 +177,7 @@ impl NupaOptions {
                 super::rules::rule(*task)?;
             }
         }
-        if let Lengths::Chosen(chosen) = &self.lengths {
-            if chosen.is_empty() {
-                return contradiction("lengths", "no length is named".into());
-            }
-            let widest = self.tasks.iter().copied().find(|task| task.longest() == longest).unwrap_or(self.tasks[0]);
-            if let Some(&length) = chosen.iter().find(|&&length| length == 0 || length > longest) {
-                return Err(NupaError::ImpossibleLength { task: widest, length, longest });
-            }
-            if let Some(&task) = self.tasks.iter().find(|task| self.lengths_of(**task).is_empty()) {
-                return Err(NupaError::NoLengths { task, longest: task.longest() });
-            }
-        }
+        self.lengths.check(&self.tasks)?;
         if self.per_length == 0 {
             return contradiction("per-length", "at least one question per length is needed".into());
         }
@@ -183,19 +199,7 @@ impl NupaOptions {
         if self.budget == BudgetRule::Fixed(0) {
             return contradiction("budget", "a budget of 0 tokens leaves no answer".into());
         }
-        if self.pairs.reference && self.pairs.shorter == ShorterOperand::Any {
-            return contradiction(
-                "short-operand",
-                "`any` contradicts `reference`: the published test draws at least half the length".into(),
-            );
-        }
-        if self.pairs.reference && self.pairs.hard_floats_equal_length {
-            return contradiction(
-                "hard-floats",
-                "equal lengths contradict `reference`: the authors' program lets them differ".into(),
-            );
-        }
-        Ok(())
+        self.pairs.check()
     }
 
     /// The options as they go into a run's manifest.

@@ -2,7 +2,7 @@
 use num_integer::Integer as _;
 
 use super::draw::DigitSource;
-use super::{PairSource, Representation};
+use super::{NupaError, PairSource, Representation};
 
 /// How raw pairs are drawn where paper and program differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -14,6 +14,30 @@ pub struct PairRules {
     /// Reproduce the authors' program where it is biased: auxiliary draws seeded with an operand, lengths that change
     /// while operands are prepared, fractions of 1/1.
     pub reference: bool,
+}
+
+impl PairRules {
+    /// Checks that the rules fit together.
+    ///
+    /// # Errors
+    /// [`NupaError::Contradiction`].
+    pub(super) fn check(self) -> Result<(), NupaError> {
+        let contradiction =
+            |option, problem: &str| Err(NupaError::Contradiction { option, problem: problem.to_string() });
+        if self.reference && self.shorter == ShorterOperand::Any {
+            return contradiction(
+                "short-operand",
+                "`any` contradicts `reference`: the published test draws at least half the length",
+            );
+        }
+        if self.reference && self.hard_floats_equal_length {
+            return contradiction(
+                "hard-floats",
+                "`equal` contradicts `reference`: the authors' program lets the lengths differ",
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Length of the shorter operand of a pair of length L.

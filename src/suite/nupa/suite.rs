@@ -3,12 +3,12 @@ use std::sync::OnceLock;
 
 use serde_json::json;
 
-use crate::suite::{Answered, Budget, Item, Scored, Segments, Shot, Suite, Summary, Verdict};
+use crate::suite::{Answered, Budget, Grid, Item, Scored, Segments, Shot, Suite, Summary, Verdict};
 
 use super::cell::{Cell, Question, Split};
 use super::options::{Adapter, BudgetRule, NupaOptions, PromptStyle};
 use super::order::TaskQuestions;
-use super::{LengthRange, NupaError, TaskId, prompt, reference_answer, rules, scoring, summary};
+use super::{LengthRange, NupaError, TaskId, grids, prompt, reference_answer, rules, scoring, summary};
 
 /// Tokens that a thinking model may use before its answer.
 const THINKING_BUDGET: usize = 4096;
@@ -248,6 +248,10 @@ impl Suite for NupaSuite {
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
         summary::summarise(&self.options, samples)
+    }
+
+    fn grids(&self, summary: &Summary) -> Vec<Grid> {
+        grids::grids(summary)
     }
 }
 

@@ -3,10 +3,10 @@
 //! they compare with the paper; curves and the contiguous limits use every length.
 use std::collections::BTreeMap;
 
+use crate::stats::{self, Z95};
 use crate::suite::{Interval, Scored, Series, Summary, SummaryRow};
 
 use super::aggregate::{DigitLimit, LengthRange, LimitRule, MetricName, Record, digit_limit};
-use super::interval::{mean_of, wilson};
 use super::{NupaOptions, Profile, TaskId};
 
 /// One task's judged samples under the primary profile.
@@ -65,9 +65,31 @@ fn collect(options: &NupaOptions, samples: &[Scored<'_>]) -> Vec<TaskRecords> {
 fn estimate(metric: MetricName, records: &[Record]) -> Interval {
     let values: Vec<f64> = records.iter().map(|record| record.value(metric)).collect();
     match metric {
-        MetricName::Dlength => mean_of(&values),
-        _ => wilson(values.iter().sum::<f64>() / values.len() as f64, values.len()),
+        // A length difference is never negative.
+        MetricName::Dlength => stats::mean(&values, Z95).map_or(Interval::UNKNOWN, |estimate| Interval {
+            estimate: estimate.value,
+            low: estimate.low.max(0.0),
+            high: estimate.high,
+        }),
+        // Wilson's interval also holds, conservatively, for the mean of values between 0 and 1, whose variance never
+        // exceeds a proportion's.
+        _ => proportion(values.iter().sum(), values.len()),
     }
+}
+
+fn proportion(successes: f64, n: usize) -> Interval {
+    stats::wilson(successes, n as f64, Z95).map_or(Interval::UNKNOWN, |estimate| Interval {
+        estimate: estimate.value,
+        low: estimate.low,
+        high: estimate.high,
+    })
+}
+
+/// The range S together with the lengths in it that the reference omits; only S has such lengths.
+pub(super) const SHORT: &str = "S with omitted lengths";
+
+fn range_of(task: TaskId, record: &Record) -> Option<LengthRange> {
+    LengthRange::of(record.length, task.longest())
 }
 
 fn by_length(records: &[Record]) -> BTreeMap<usize, Vec<Record>> {
@@ -104,6 +126,14 @@ fn task_row(task: &TaskRecords) -> SummaryRow {
             let total: f64 = means.values().map(|records| estimate(metric, records).estimate).sum();
             numbers.push((format!("{} {} macro", metric.name(), range.name()), total / means.len() as f64));
         }
+        let short: Vec<Record> =
+            task.records.iter().copied().filter(|record| range_of(task.task, record) == Some(LengthRange::S)).collect();
+        if short.iter().any(|record| !task.task.in_reference_range(record.length)) {
+            values.push((format!("{} {SHORT}", metric.name()), estimate(metric, &short)));
+            if metric == MetricName::ExactMatch {
+                numbers.push((format!("n {SHORT}"), short.len() as f64));
+            }
+        }
         for (domain, in_domain) in [("in-domain", true), ("out-of-domain", false)] {
             let inside: Vec<Record> = compared
                 .iter()
@@ -129,10 +159,7 @@ fn task_row(task: &TaskRecords) -> SummaryRow {
         }
     }
     for (profile, exact) in &task.exact {
-        values.push((
-            format!("exact_match {profile}"),
-            wilson(*exact as f64 / task.records.len() as f64, task.records.len()),
-        ));
+        values.push((format!("exact_match {profile}"), proportion(*exact as f64, task.records.len())));
     }
     let n = task.records.len() as f64;
     numbers.push(("empty".into(), task.empty as f64 / n));
@@ -151,26 +178,37 @@ fn limit_interval(metric: MetricName, limit: DigitLimit, rule: LimitRule, length
     Interval { estimate: at(|interval| interval.estimate), low: one.min(other), high: one.max(other) }
 }
 
+/// All tasks together, every question with the same weight; ranges include the lengths that the reference omits.
 fn all_row(tasks: &[TaskRecords]) -> SummaryRow {
-    let records: Vec<Record> = tasks.iter().flat_map(|task| task.records.iter().copied()).collect();
+    let records: Vec<(TaskId, Record)> =
+        tasks.iter().flat_map(|task| task.records.iter().map(|record| (task.task, *record))).collect();
     let n = records.len();
-    let values = if n == 0 {
-        Vec::new()
-    } else {
-        MetricName::ALL.map(|metric| (metric.name().to_string(), estimate(metric, &records))).to_vec()
-    };
+    let mut values = Vec::new();
+    let mut numbers = Vec::new();
+    if n == 0 {
+        return SummaryRow { name: "all".into(), n, values, numbers };
+    }
+    for metric in MetricName::ALL {
+        let everything: Vec<Record> = records.iter().map(|(_, record)| *record).collect();
+        values.push((metric.name().to_string(), estimate(metric, &everything)));
+        for range in LengthRange::ALL {
+            let inside = records.iter().filter(|(task, record)| range_of(*task, record) == Some(range));
+            let inside: Vec<Record> = inside.map(|(_, record)| *record).collect();
+            if !inside.is_empty() {
+                let name = if range == LengthRange::S { SHORT } else { range.name() };
+                values.push((format!("{} {name}", metric.name()), estimate(metric, &inside)));
+                if metric == MetricName::ExactMatch {
+                    numbers.push((format!("n {name}"), inside.len() as f64));
+                }
+            }
+        }
+    }
     let macro_mean = tasks.iter().map(|task| estimate(MetricName::ExactMatch, &task.records).estimate).sum::<f64>()
         / tasks.len() as f64;
     let share = |count: usize| count as f64 / n as f64;
-    let numbers = if n == 0 {
-        Vec::new()
-    } else {
-        vec![
-            ("exact_match macro".to_string(), macro_mean),
-            ("empty".to_string(), share(tasks.iter().map(|task| task.empty).sum())),
-            ("truncated".to_string(), share(tasks.iter().map(|task| task.truncated).sum())),
-        ]
-    };
+    numbers.push(("exact_match macro".to_string(), macro_mean));
+    numbers.push(("empty".to_string(), share(tasks.iter().map(|task| task.empty).sum())));
+    numbers.push(("truncated".to_string(), share(tasks.iter().map(|task| task.truncated).sum())));
     SummaryRow { name: "all".into(), n, values, numbers }
 }
 
@@ -190,30 +228,36 @@ fn curves(task: &TaskRecords) -> Vec<Series> {
 }
 
 fn notes(options: &NupaOptions, tasks: &[TaskRecords]) -> Vec<String> {
-    let mut notes = vec![format!(
-        "Profile `{}`: its columns carry the metric's name; exact match under strict, paper and ref stands beside it.",
-        options.profile.name()
-    )];
-    notes.push(
-        "Range averages and published digit limits use the lengths that the reference tests; contiguous limits and curves use all."
-            .into(),
-    );
-    notes.push(
-        "A digit limit's interval is the limit at the lower and at the upper ends of the 95 % intervals of all lengths.".into(),
-    );
+    let mut notes = Vec::new();
+    let n: usize = tasks.iter().map(|task| task.records.len()).sum();
+    if n > 0 {
+        let share = |profile: Profile| {
+            let exact: usize = tasks.iter().filter_map(|task| task.exact.get(profile.name())).sum();
+            format!("{} {:.1} %", profile.name(), 100.0 * exact as f64 / n as f64)
+        };
+        notes.push(format!(
+            "Exact match of all {n} completions by profile: {}; the tables show {}.",
+            [Profile::Strict, Profile::Paper, Profile::Ref].map(share).join(", "),
+            options.profile.name()
+        ));
+        let omitted =
+            |task: &TaskRecords| task.records.iter().any(|record| !task.task.in_reference_range(record.length));
+        let short = if tasks.iter().any(omitted) {
+            " S includes the lengths that the authors' test omits (`--lengths reference` leaves them out)."
+        } else {
+            ""
+        };
+        notes.push(format!(
+            "S, M, L, XL: up to 4, 8, 14, 20 digits, or 10, 20, 60, 100 for the tasks that reach 100.{short} Curves by length \
+             and digit limits by both rules are in --json."
+        ));
+    }
     let guessed = |name: &str| tasks.iter().any(|task| task.task.operation.title().starts_with(name));
     if guessed("max") || guessed("min") {
         notes.push("Chance baseline: repeating one operand is right in half of max and min questions.".into());
     }
     if guessed("get_digit") {
         notes.push("Chance baseline: any digit is right in a tenth of get_digit questions.".into());
-    }
-    let truncated: usize = tasks.iter().map(|task| task.truncated).sum();
-    let n: usize = tasks.iter().map(|task| task.records.len()).sum();
-    if truncated > 0 {
-        notes.push(format!(
-            "{truncated} of {n} completions were cut by the token budget and count as wrong unless the answer was complete."
-        ));
     }
     notes
 }

@@ -30,6 +30,14 @@ impl Representation {
         }
     }
 
+    /// The name in the headings of tables.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Representation::Scientific => "Scientific",
+            other => other.name(),
+        }
+    }
+
     /// All four.
     pub const ALL: [Representation; 4] =
         [Representation::Integer, Representation::Float, Representation::Fraction, Representation::Scientific];
@@ -307,8 +315,13 @@ impl TaskId {
         format!("{}:{}", self.operation.title(), self.representation.name())
     }
 
+    /// The shortest name that is read back, e.g. `add_Integer`.
+    pub fn short_name(self) -> String {
+        format!("{}_{}", self.operation.title(), self.representation.name())
+    }
+
     fn all_names() -> String {
-        TASKS.iter().map(|task| format!("  {task}")).collect::<Vec<_>>().join("\n")
+        TASKS.iter().map(|task| format!("  {} = {task}", task.short_name())).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -340,7 +353,7 @@ impl FromStr for TaskId {
 
     /// Reads a full id, or `<title>_<representation>` / `<title>:<representation>` where that is enough.
     fn from_str(name: &str) -> Result<Self, NupaError> {
-        let short = |task: &TaskId| format!("{}_{}", task.operation.title(), task.representation.name());
+        let short = |task: &TaskId| task.short_name();
         TASKS
             .iter()
             .copied()
@@ -351,7 +364,8 @@ impl FromStr for TaskId {
                     .map(|task| (edit_distance(name, &task.to_string()).min(edit_distance(name, &short(task))), *task))
                     .collect();
                 by_distance.sort_by_key(|(distance, _)| *distance);
-                let nearest = by_distance.iter().take(3).map(|(_, task)| format!("`{task}`")).collect::<Vec<_>>();
+                let nearest =
+                    by_distance.iter().take(3).map(|(_, task)| format!("`{}`", task.short_name())).collect::<Vec<_>>();
                 NupaError::UnknownTask { name: name.into(), nearest: nearest.join(", "), all: TaskId::all_names() }
             })
     }
@@ -384,6 +398,7 @@ mod tests {
         assert_eq!(ids.len(), 53);
         for task in TASKS {
             assert_eq!(task.to_string().parse::<TaskId>().unwrap(), task);
+            assert_eq!(task.short_name().parse::<TaskId>().unwrap(), task);
             assert_eq!(task.table_name().parse::<TaskId>().unwrap(), task);
         }
         assert_eq!(TASKS.iter().filter(|task| task.in_released_set()).count(), 44);
@@ -419,7 +434,7 @@ mod tests {
     #[test]
     fn unknown_names_list_what_exists() {
         let error = "add_Intger".parse::<TaskId>().unwrap_err().to_string();
-        assert!(error.contains("`add_Integer_Integer_Integer`"), "{error}");
+        assert!(error.contains("did you mean `add_Integer`"), "{error}");
         assert!(error.contains("sig_Float_int_ScientificNotation"), "{error}");
     }
 }

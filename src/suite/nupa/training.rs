@@ -4,7 +4,7 @@ use serde::Serialize;
 use super::cell::{Cell, Question, Split};
 use super::draw::DigitSource;
 use super::number_format::NumberFormat;
-use super::{NupaError, PairRules, TaskId, Wording, prompt, rules};
+use super::{Lengths, NupaError, PairRules, TaskId, Wording, prompt, rules};
 
 /// What a line's text looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -22,7 +22,7 @@ pub struct TrainingSet {
     /// The tasks, in the order of the lines.
     pub tasks: Vec<TaskId>,
     /// Lengths, where a task has them.
-    pub lengths: Vec<usize>,
+    pub lengths: Lengths,
     /// Questions per task and length; cells with fewer end early.
     pub per_length: usize,
     /// The part of the data; parts never share a question.
@@ -76,21 +76,21 @@ impl TrainingSet {
             let problem = "at least one question per length is needed".to_string();
             return Err(NupaError::Contradiction { option: "per-length", problem });
         }
+        self.pairs.check()?;
+        self.lengths.check(&self.tasks)?;
         if self.style == TextStyle::RuleFollowing && !self.format.is_plain() {
-            let problem = "rules work on plainly written numbers".to_string();
-            return Err(NupaError::Contradiction { option: "format", problem });
+            let problem = "rules work on plainly written numbers: leave reversal, padding and hints out".to_string();
+            return Err(NupaError::Contradiction { option: "text", problem });
         }
         let mut cells = Vec::new();
-        for &task in &self.tasks {
+        for (place, &task) in self.tasks.iter().enumerate() {
+            if self.tasks[..place].contains(&task) {
+                return Err(NupaError::Contradiction { option: "tasks", problem: format!("{task} is named twice") });
+            }
             if self.style == TextStyle::RuleFollowing {
                 rules::rule(task)?;
             }
-            let lengths: Vec<usize> =
-                self.lengths.iter().copied().filter(|length| (1..=task.longest()).contains(length)).collect();
-            if lengths.is_empty() {
-                return Err(NupaError::NoLengths { task, longest: task.longest() });
-            }
-            for length in lengths {
+            for length in self.lengths.of(task) {
                 if let Some(hints) = self.format.index_hints
                     && length.max(2) > hints.alphabet
                 {
@@ -155,7 +155,7 @@ mod tests {
     fn set(tasks: &[&str], lengths: &[usize]) -> TrainingSet {
         TrainingSet {
             tasks: tasks.iter().map(|task| task.parse().unwrap()).collect(),
-            lengths: lengths.to_vec(),
+            lengths: Lengths::Chosen(lengths.to_vec()),
             per_length: 50,
             split: Split::Train,
             seed: 1,
@@ -212,6 +212,12 @@ mod tests {
     fn impossible_choices_are_errors_before_the_first_line() {
         assert!(set(&[], &[3]).lines().is_err());
         assert!(set(&["add_Integer"], &[50]).lines().is_err());
+        assert!(set(&["add_Integer", "max_Integer"], &[3, 101]).lines().is_err());
+        let mut twice = set(&["add_Integer", "add_Integer"], &[3]);
+        assert!(twice.lines().is_err());
+        twice.tasks.pop();
+        twice.pairs = PairRules { reference: true, hard_floats_equal_length: true, ..PairRules::default() };
+        assert!(twice.lines().is_err());
         let mut hinted = set(&["max_Integer"], &[50]);
         hinted.format.index_hints = Some(IndexHints::default());
         assert!(hinted.lines().is_err());

@@ -10,4 +10,4 @@ mod tokens;
 
 pub use catalogue::{Rule, RuleTrace, rule, ruled_tasks};
 pub use machine::RuleError;
-pub use tokens::{TokenLength, longest_within, token_lengths};
+pub use tokens::{RuleReach, TokenLength, longest_within, rule_reach, token_lengths};
