@@ -125,8 +125,8 @@ fn chance_responders_meet_their_printed_baselines() {
 
 #[test]
 fn partial_runs_and_several_samples() {
-    let bench = bench(|_| ());
-    // 37 items: all tasks at lengths 1 and 2, five at length 3; each answered right once and wrong twice.
+    let bench = bench(|o| o.lengths = "1-3".parse().unwrap());
+    // 37 items: all tasks at lengths 1 and 3, five at length 2; each answered right once and wrong twice.
     let summary =
         run_on(&bench, bench.items().take(37), |item| vec![item.gold.clone(), "x".into(), "thinking…".into()]);
     let add = row(&summary, "add");
