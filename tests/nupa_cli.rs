@@ -95,7 +95,7 @@ fn stored_runs_are_read_with_their_own_options() {
     let shown = stdout(&good(&["runs", "show", name]));
     assert!(shown.contains("Exact match") && !shown.contains("Digit match"), "{shown}");
     assert!(stdout(&good(&["runs", "show", name, "--metric", "digit_match"])).contains("Digit match"));
-    assert!(stdout(&good(&["samples", name, "--limit", "1"])).contains("nupa"));
+    assert!(stdout(&good(&["samples", name, "--limit", "1"])).contains("add_Integer"));
     let scored = document(&good(&["score", name, "--json"]));
     assert_eq!((&scored["scored"], &scored["changed"]), (&12.into(), &0.into()));
     let compared = stdout(&good(&["compare", name, second]));
