@@ -202,7 +202,6 @@ fn generate(
 ) -> Result<(RunRecord, Ended), CliError> {
     let job = prepared.job;
     let manifest = begin(prepared, name, earlier.as_ref().map(|run| run.manifest.clone()))?;
-    let stop = stop_on_signal()?;
     let mut run = match earlier {
         Some(run) => RunRecord { manifest, planned: Some(prepared.planned), ..run },
         None => store.begin(&manifest, prepared.planned)?,
@@ -213,6 +212,8 @@ fn generate(
     let described = model::describe_options(&options);
     let loading = Instant::now();
     let mut engine = model::load(prepared.checkpoint, options)?;
+    // Not before: until here a signal ends the process at once, as it would any other; nothing is lost yet.
+    let stop = stop_on_signal()?;
     let load_s = loading.elapsed().as_secs_f64();
     let record = |engine: &dyn Engine| EngineRecord {
         card: engine.card(),
