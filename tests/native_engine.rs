@@ -243,3 +243,28 @@ fn logits_that_overflow_fail_their_request_and_leave_the_others_alone() {
     }
     assert_eq!(together, alone, "a neighbour's overflow shows");
 }
+
+#[test]
+fn tensors_that_the_configuration_does_not_know_are_refused_by_name() {
+    for (name, refused) in
+        [("model.layers.0.self_attn.q_norm.weight", true), ("model.layers.0.self_attn.rotary_emb.inv_freq", false)]
+    {
+        let folder = damaged("llama", "lm_head.weight", 0.5);
+        let path = folder.path().join("model.safetensors");
+        let bytes = std::fs::read(&path).unwrap();
+        let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let mut json: serde_json::Value = serde_json::from_slice(&bytes[8..8 + header]).unwrap();
+        let data = bytes.len() - 8 - header;
+        json[name] = serde_json::json!({"dtype": "F32", "shape": [1], "data_offsets": [data, data + 4]});
+        let text = serde_json::to_vec(&json).unwrap();
+        let mut out = (text.len() as u64).to_le_bytes().to_vec();
+        out.extend(text);
+        out.extend(&bytes[8 + header..]);
+        out.extend(1f32.to_le_bytes());
+        std::fs::write(&path, out).unwrap();
+        match Checkpoint::open(folder.path()) {
+            Err(error) => assert!(refused && error.to_string().contains(name), "{error}"),
+            Ok(_) => assert!(!refused, "{name} was ignored"),
+        }
+    }
+}
