@@ -1,0 +1,101 @@
+//! CPython as the interpreter: what is asked of the executable before it is used, and how a sample starts it.
+use std::ffi::{CString, c_char};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::SandboxError;
+use super::embedded::HARNESS;
+use super::protocol::Cpython;
+
+const HARNESS_MAIN: &str = include_str!("harness_main.py");
+
+/// Prints JSON: what the interpreter is, and which files it has mapped and can import from once the modules that programs
+/// may use are there.
+const PROBE: &str = r#"
+import json, os, platform, sys
+import array, cmath, decimal, fractions, math, numbers, random, typing
+files = {os.path.dirname(os.__file__), "/etc/ld.so.cache"} | {path for path in sys.path if path}
+files.add(os.path.realpath(sys.executable))
+try:
+    with open("/proc/self/maps") as maps:
+        files |= {line.split(None, 5)[5].strip() for line in maps if "/" in line}
+except OSError:
+    pass
+print(json.dumps({
+    "executable": os.path.realpath(sys.executable),
+    "version": platform.python_implementation() + " " + platform.python_version(),
+    "readable": sorted(path for path in files if os.path.exists(path) and path.rstrip("/")),
+}))
+"#;
+
+/// Longest answer of an executable that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// Asks an executable what it is. It runs without limits: the user has chosen it.
+pub fn examine(python: &Path) -> Result<Cpython, SandboxError> {
+    let failed = |reason: String| SandboxError::Python { python: python.to_owned(), reason };
+    let mut child = Command::new(python)
+        .args(["-I", "-S", "-B", "-c", PROBE])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    let mut printed = Vec::new();
+    let read = child.stdout.take().map(|out| out.take(LONGEST).read_to_end(&mut printed));
+    // It may go on printing, or not.
+    if printed.len() as u64 == LONGEST {
+        child.kill().ok();
+    }
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    if !status.success() || !matches!(read, Some(Ok(_))) {
+        return Err(failed(format!("it did not import the modules that programs may use ({status})")));
+    }
+    let found: Cpython =
+        serde_json::from_slice(&printed).map_err(|_| failed("its answer is not one of a Python interpreter".into()))?;
+    if !found.version.starts_with("CPython 3.") {
+        return Err(failed(format!("it is {}", found.version)));
+    }
+    Ok(found)
+}
+
+/// The arguments and the environment with which a sample's process becomes the interpreter, made before the fork.
+pub struct Invocation {
+    executable: CString,
+    arguments: Vec<CString>,
+    environment: Vec<CString>,
+}
+
+impl Invocation {
+    /// Prepares the call. `None` if the path has a NUL, which no path has that was found.
+    pub fn new(cpython: &Cpython) -> Option<Self> {
+        let executable = CString::new(cpython.executable.as_os_str().as_bytes()).ok()?;
+        // No option isolates from the environment, because it is empty but for what is wanted; the empty entry of the
+        // search path, the current folder, goes before anything is imported.
+        let script = format!("import sys\nsys.path = [path for path in sys.path if path]\n{HARNESS}\n{HARNESS_MAIN}");
+        // The first argument must be the whole path: by it the interpreter finds its library.
+        let mut arguments = vec![executable.clone()];
+        for argument in ["-s", "-S", "-B", "-W", "ignore", "-X", "utf8", "-c", &script] {
+            arguments.push(CString::new(argument).ok()?);
+        }
+        let environment = vec![CString::new("PYTHONHASHSEED=0").ok()?];
+        Some(Invocation { executable, arguments, environment })
+    }
+
+    /// Replaces the calling process; returns only if that failed.
+    pub fn execute(&self) {
+        let pointers = |texts: &[CString]| -> Vec<*const c_char> {
+            texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+        };
+        let (arguments, environment) = (pointers(&self.arguments), pointers(&self.environment));
+        // SAFETY: all three are NUL-terminated and outlive the call; both lists end with a null pointer.
+        unsafe { libc::execve(self.executable.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+    }
+
+    /// What the interpreter reads from standard input.
+    pub fn input(source: &str, function: &str) -> Vec<u8> {
+        format!("{function}\n{source}").into_bytes()
+    }
+}

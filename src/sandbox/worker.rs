@@ -1,0 +1,126 @@
+//! The worker: our program again, with nothing but a socket, forking a process for every sample.
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use super::confine::{Filter, close_from, restrict_files};
+use super::cpython::Invocation;
+use super::embedded::{self, Embedded};
+use super::limits::{Limits, address_space};
+use super::process::{self, Program, Watch};
+use super::protocol::{Interpreter, Ready, Request, Setup, receive, send};
+use super::{Confinement, Outcome};
+
+/// The argument that makes a program a worker.
+pub(super) const ARGUMENT: &str = "__earnest-sandbox-worker";
+
+/// Stack of the interpreter. Only the pages that are touched are memory.
+const STACK: usize = 64 << 20;
+
+/// Address space that CPython and its libraries take before a program runs.
+const CPYTHON_SPACE: u64 = 128 << 20;
+
+/// Becomes a worker if the process was started as one, and does not return then. It must come first in `main` of every
+/// program that is named in [`Settings::program`](super::Settings::program); `earnest` begins with it.
+pub fn serve_if_worker() {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == ARGUMENT) {
+        std::process::exit(match serve() {
+            Ok(()) => 0,
+            Err(error) => {
+                // Seen by people who start a worker themselves.
+                writeln!(io::stderr(), "error: this is started by the sandbox only: {error}").ok();
+                2
+            }
+        });
+    }
+}
+
+fn serve() -> io::Result<()> {
+    close_from(3);
+    // SAFETY: standard input is the socket that the pool made; if it is something else, reading from it fails.
+    let mut pool = unsafe { UnixStream::from_raw_fd(0) };
+    let setup: Setup = receive(&mut pool)?;
+    // The interpreter's stack must be large, and its bounds known without reading `/proc`.
+    let serving = std::thread::Builder::new().stack_size(STACK).spawn(move || serve_pool(pool, &setup))?;
+    serving.join().unwrap_or_else(|_| Err(io::Error::other("the worker panicked")))
+}
+
+/// An interpreter that is ready to be forked or started.
+enum Prepared {
+    Embedded(Box<Embedded>),
+    Cpython(Invocation),
+}
+
+fn serve_pool(mut pool: UnixStream, setup: &Setup) -> io::Result<()> {
+    let (prepared, name, filter, readable, files) = match &setup.interpreter {
+        Interpreter::Embedded => {
+            let embedded = Embedded::new().map_err(io::Error::other)?;
+            let prepared = Prepared::Embedded(Box::new(embedded));
+            (prepared, embedded::VERSION.to_owned(), Filter::computing(), Vec::new(), 3)
+        }
+        Interpreter::Cpython(cpython) => {
+            let invocation = Invocation::new(cpython).ok_or_else(|| io::Error::other("the path has a NUL"))?;
+            let name = format!("{} ({})", cpython.version, cpython.executable.display());
+            (Prepared::Cpython(invocation), name, Filter::starting(), cpython.readable.clone(), 64)
+        }
+    };
+    let address_space = setup.memory
+        + match prepared {
+            Prepared::Embedded(_) => address_space().unwrap_or(1 << 30),
+            Prepared::Cpython(_) => CPYTHON_SPACE,
+        };
+    let limits = Limits { address_space, cpu: setup.wall + Duration::from_secs(1), files };
+    let landlock = restrict_files(&readable);
+    let filter = filter.filter(|filter| works(filter, limits, pool.as_raw_fd()));
+    let confinement = Confinement { landlock, seccomp: filter.is_some() };
+    send(&mut pool, &Ready { interpreter: name, confinement })?;
+    loop {
+        let request: Request = match receive(&mut pool) {
+            Ok(request) => request,
+            // The pool is gone: that is how a worker ends.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let input = match &prepared {
+            Prepared::Embedded(_) => Vec::new(),
+            Prepared::Cpython(_) => Invocation::input(&request.source, &request.function),
+        };
+        let watch = Watch { limits, filter: filter.as_ref(), wall: setup.wall, asker: pool.as_raw_fd(), input: &input };
+        let outcome = process::run(&Sample { prepared: &prepared, request: &request }, &watch);
+        send(&mut pool, &outcome)?;
+    }
+}
+
+/// A request in its process.
+struct Sample<'a> {
+    prepared: &'a Prepared,
+    request: &'a Request,
+}
+
+impl Program for Sample<'_> {
+    fn run(&self) -> Option<Vec<u8>> {
+        match self.prepared {
+            Prepared::Embedded(embedded) => embedded.answer(&self.request.source, &self.request.function).ok(),
+            Prepared::Cpython(invocation) => {
+                invocation.execute();
+                None
+            }
+        }
+    }
+}
+
+/// Tries a filter where it does no harm: a kernel may have none.
+fn works(filter: &Filter, limits: Limits, asker: i32) -> bool {
+    struct Answer;
+    impl Program for Answer {
+        fn run(&self) -> Option<Vec<u8>> {
+            // What the filter must refuse, and what it must allow.
+            let refused = File::create("/dev/null").is_err() && std::net::UdpSocket::bind("127.0.0.1:0").is_err();
+            refused.then(|| format!("{}none\x1f\x1e", super::outcome::MARK).into_bytes())
+        }
+    }
+    let watch = Watch { limits, filter: Some(filter), wall: Duration::from_secs(5), asker, input: &[] };
+    process::run(&Answer, &watch) == Outcome::None
+}
