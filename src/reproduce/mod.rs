@@ -2,7 +2,10 @@
 //! same for all.
 
 pub mod arithmetic_bench;
+pub mod gsm_symbolic;
 mod comparison;
+pub mod dnc;
+pub mod nupa;
 mod plan;
 mod text;
 

@@ -8,6 +8,7 @@ mod interval;
 pub mod kolmogorov_smirnov;
 pub mod mcnemar;
 pub mod multiplicity;
+mod paired_score;
 pub mod power;
 mod matrix;
 
@@ -17,4 +18,5 @@ pub use interval::{Estimate, Stratum, Z95, cluster_robust_se, mean, stratified, 
 pub use kolmogorov_smirnov::{KsError, KsMethod, KsTest, kolmogorov_smirnov};
 pub use mcnemar::{McNemar, PairedCounts, mcnemar};
 pub use multiplicity::holm;
+pub use paired_score::paired_score_interval;
 pub use power::{ClusteredDesign, PairedDesign, PowerError, Rates};

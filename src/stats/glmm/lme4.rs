@@ -91,6 +91,12 @@ impl Lme4Objective {
         &self.first_stage
     }
 
+    /// First steps of the second search: 0.02 for the random SD, a fifth of the first stage's standard errors.
+    pub(super) fn search_steps(&self) -> Vec<f64> {
+        let errors = self.first_stage_errors.iter().map(|error| 0.2 * error.min(10.0));
+        std::iter::once(0.02).chain(errors).collect()
+    }
+
     /// Replaces the frozen predictor, by a function of (group in order of appearance, caller's fixed effects without the
     /// intercept).
     pub fn freeze(&mut self, predictor: impl Fn(usize, &[f64]) -> f64) {
@@ -275,8 +281,7 @@ pub fn finite_differences(function: &mut dyn FnMut(&[f64]) -> f64, at: &[f64]) -
 pub(super) fn fit(data: &GlmmData, tolerance: f64, first_stage: Option<f64>) -> GlmmFit {
     let objective = Lme4Objective::new(data, tolerance, first_stage);
     let size = data.columns() + 1;
-    let mut steps = vec![0.02];
-    steps.extend(objective.first_stage_errors.iter().map(|error| 0.2 * error.min(10.0)));
+    let steps = objective.search_steps();
     let limits: Vec<f64> = steps.iter().map(|step| 5e-4 * step).collect();
     let mut lower = vec![f64::NEG_INFINITY; size];
     lower[0] = 0.0;

@@ -8,8 +8,8 @@ mod likelihood;
 pub mod lme4;
 mod logistic;
 mod nelder_mead;
-
 mod optimiser;
+mod optimisers;
 mod profile;
 mod quadrature;
 mod result;
@@ -21,6 +21,7 @@ pub use diagnosis::{Diagnosis, SeparationKind, Unbounded};
 pub use error::GlmmError;
 pub use fit::{FEW_GROUPS, SINGULAR, disagreement, fit, minus_two_log_likelihood};
 pub use likelihood::MODE_TOLERANCE;
+pub use optimisers::{OptimiserEnd, across_optimisers};
 pub use profile::{
     LikelihoodRatio, Parameter, ProfileInterval, likelihood_ratio, profile_interval, variance_ratio, wald_interval,
 };

@@ -1,0 +1,7 @@
+//! DNC: Tables 3 and 5 to 10 as printed, Table 12 computed again, and runs beside them.
+
+mod ours;
+mod text;
+
+pub use ours::{DncComparison, Missing, OurRow, OurTable, Ours, compare};
+pub use text::render;

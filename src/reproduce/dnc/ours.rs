@@ -1,0 +1,254 @@
+//! Runs of the suite in the shape of the paper's tables.
+use serde::Serialize;
+
+use crate::reproduce::COMPARISON_FORMAT;
+use crate::run::{Manifest, Sample, Status};
+use crate::suite::dnc::published::{CAVEATS, PublishedTable, Recomputed, table_12, tables};
+use crate::suite::dnc::{Kind, Mode, Numbers, Options, Target, summarise_samples};
+use crate::suite::{Budget, Interval, Item, Scored, Segments, Summary, SummaryRow, Verdict};
+
+const PAPER: &str =
+    "Towards Robust Numerical Question Answering: Diagnosing Numerical Capabilities of NLP Systems (EMNLP 2022)";
+
+/// A run to hold against the paper.
+#[derive(Debug, Clone)]
+pub struct Ours {
+    manifest: Manifest,
+    rows: Vec<(Item, Verdict, usize, bool)>,
+    /// Samples without a completion; they are in no accuracy.
+    failed: usize,
+}
+
+impl Ours {
+    /// An empty one; rows are added by [`Ours::add`].
+    pub fn new(manifest: Manifest) -> Self {
+        Ours { manifest, rows: Vec::new(), failed: 0 }
+    }
+
+    /// Adds a row. What it says of its question is enough: the data are not read again.
+    pub fn add(&mut self, sample: &Sample) {
+        let Some(verdict) = &sample.verdict else {
+            self.failed += 1;
+            return;
+        };
+        let item = Item {
+            id: sample.item.clone(),
+            task: sample.task.clone(),
+            cluster: sample.cluster.clone(),
+            covariates: sample.covariates.clone(),
+            segments: Segments::default(),
+            gold: sample.gold.clone(),
+            budget: Budget { answer: sample.budget, thinking: sample.budget },
+            stop_strings: Vec::new(),
+        };
+        let tokens = sample.completion.as_ref().map_or(0, |completion| completion.ids.len());
+        self.rows.push((item, verdict.clone(), tokens, sample.truncated()));
+    }
+}
+
+/// The paper beside runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DncComparison {
+    /// Version of the form.
+    pub format: u32,
+    pub paper: &'static str,
+    pub published: Vec<PublishedTable>,
+    /// Table 12, from Tables 3 and 10.
+    pub table_12: Vec<Recomputed>,
+    pub ours: Vec<OurTable>,
+    /// What the paper has and no run here can have.
+    pub missing: Vec<Missing>,
+    pub caveats: Vec<String>,
+}
+
+/// A part of the paper without a counterpart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    pub what: &'static str,
+    pub why: &'static str,
+}
+
+/// A run in the shape of a table; accuracies and changes are fractions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OurTable {
+    pub table: u8,
+    pub title: String,
+    pub run: String,
+    pub model: String,
+    pub columns: Vec<String>,
+    pub rows: Vec<OurRow>,
+    /// Why it is not the paper's quantity.
+    pub limits: Vec<String>,
+}
+
+/// A line of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OurRow {
+    pub name: String,
+    /// Pairs behind it.
+    pub n: usize,
+    pub values: Vec<Option<Interval>>,
+}
+
+/// Makes the comparison.
+pub fn compare(runs: &[Ours]) -> DncComparison {
+    DncComparison {
+        format: COMPARISON_FORMAT,
+        paper: PAPER,
+        published: tables().to_vec(),
+        table_12: table_12(),
+        ours: runs.iter().flat_map(of_run).collect(),
+        missing: vec![
+            Missing {
+                what: "the Defense rows of Tables 3, 9 and 10",
+                why: "models must be trained on the perturbed split; a run with --demonstrations K --defence measures \
+                      adaptation from demonstrations, which is another quantity and shown apart",
+            },
+            Missing {
+                what: "Tables 7 and 8",
+                why: "they vary learning rate and batch size of training, which a run without training does not have",
+            },
+            Missing {
+                what: "DROP-num and TATQA-a columns, where no run asks those data sets",
+                why: "--dataset drop-num and --dataset tatqa-a ask them from your own copies",
+            },
+        ],
+        caveats: CAVEATS.iter().map(|caveat| caveat.split_whitespace().collect::<Vec<_>>().join(" ")).collect(),
+    }
+}
+
+fn of_run(run: &Ours) -> Vec<OurTable> {
+    let settings = &run.manifest.settings;
+    let options: Options = match serde_json::from_value(settings.suite_options.clone()) {
+        Ok(options) => options,
+        Err(error) => {
+            return vec![OurTable {
+                table: 3,
+                title: "not shown".into(),
+                run: run.manifest.run.clone(),
+                model: run.manifest.model.name.clone(),
+                columns: Vec::new(),
+                rows: Vec::new(),
+                limits: vec![format!("its options are of another version ({error})")],
+            }];
+        }
+    };
+    let scored: Vec<Scored<'_>> = run
+        .rows
+        .iter()
+        .map(|(item, verdict, tokens, truncated)| Scored { item, verdict, tokens: *tokens, truncated: *truncated })
+        .collect();
+    let summary = summarise_samples(&options, &scored);
+    let limits = limits(run, &options);
+    let table = |table: u8, title: String, columns: Vec<&str>, rows: Vec<OurRow>| OurTable {
+        table,
+        title,
+        run: run.manifest.run.clone(),
+        model: run.manifest.model.name.clone(),
+        columns: columns.into_iter().map(str::to_owned).collect(),
+        rows,
+        limits: limits.clone(),
+    };
+    let mut tables = Vec::new();
+    for &target in &options.targets {
+        let name = |row: &str| if options.targets.len() > 1 { format!("{row}, {target}") } else { row.to_owned() };
+        let attacks = |columns: &[&str]| rows(&summary, columns, &|kind| name(kind.name()), &options.kinds);
+        let number = if options.numbers == Numbers::Replace { 6 } else { 3 };
+        let changes: Vec<&str> = match target.has_equation() {
+            true => vec!["delta", "delta acc_eq", "delta acc_ans", "delta eq_value"],
+            false => vec!["delta"],
+        };
+        let asked = format!("{}, {target}", options.dataset.title());
+        tables.push(table(
+            number,
+            format!("Table {number}: attack, change ({asked})"),
+            changes.clone(),
+            attacks(&changes),
+        ));
+        tables.push(table(
+            9,
+            format!("Table 9: attack, raw ({asked})"),
+            vec!["original", "accuracy"],
+            attacks(&["original", "accuracy"]),
+        ));
+        tables.push(table(
+            10,
+            format!("Table 10: attack, relative change ({asked})"),
+            vec!["relative delta"],
+            attacks(&["relative delta"]),
+        ));
+        let defended: Vec<OurRow> = options
+            .kinds
+            .iter()
+            .flat_map(|kind| ["defence", "cost"].map(|word| name(&format!("{kind}, {word}"))))
+            .filter_map(|row| find(&summary, &row, &["delta"]))
+            .collect();
+        if !defended.is_empty() {
+            let title = format!("No table: in-context defence minus attack, and its cost ({asked})");
+            tables.push(table(3, title, vec!["delta"], defended));
+        }
+    }
+    let targets: Vec<OurRow> = options
+        .targets
+        .iter()
+        .filter_map(|target| {
+            let row = if options.targets.len() > 1 { format!("original, {target}") } else { "original".to_owned() };
+            let mut found = find(&summary, &row, &["accuracy", "original acc_eq", "original acc_ans"])?;
+            found.name = target.name().to_owned();
+            Some(found)
+        })
+        .collect();
+    if options.targets != [Target::Answer] || options.dataset == crate::suite::dnc::Dataset::AsdivA {
+        tables.push(table(
+            5,
+            format!("Table 5: targets on the original questions ({})", options.dataset.title()),
+            vec!["accuracy", "original acc_eq", "original acc_ans"],
+            targets,
+        ));
+    }
+    tables.sort_by_key(|table| table.table);
+    tables
+}
+
+fn rows(summary: &Summary, columns: &[&str], name: &dyn Fn(Kind) -> String, kinds: &[Kind]) -> Vec<OurRow> {
+    kinds.iter().filter_map(|kind| find(summary, &name(*kind), columns)).collect()
+}
+
+fn find(summary: &Summary, name: &str, columns: &[&str]) -> Option<OurRow> {
+    let row = summary.rows.iter().find(|row| row.name == name)?;
+    let values = columns.iter().map(|column| value(row, column)).collect();
+    Some(OurRow { name: name.to_owned(), n: row.n, values })
+}
+
+/// A column of a row: changes are values, accuracies three numbers in per cent.
+fn value(row: &SummaryRow, column: &str) -> Option<Interval> {
+    if let Some((_, value)) = row.values.iter().find(|(name, _)| name == column) {
+        return Some(*value);
+    }
+    let number = |name: &str| row.numbers.iter().find(|(other, _)| other == name).map(|(_, number)| number / 100.0);
+    Some(Interval {
+        estimate: number(column)?,
+        low: number(&format!("{column}, from"))?,
+        high: number(&format!("{column}, to"))?,
+    })
+}
+
+fn limits(run: &Ours, options: &Options) -> Vec<String> {
+    let mut limits = vec!["asks a pretrained model instead of one trained on the data".to_owned()];
+    if options.mode == Mode::Fixed {
+        limits.push("uses the corrected perturbations, on eligible questions only".to_owned());
+    }
+    if options.splits != [crate::suite::dnc::Split::Test] {
+        limits.push("asks other parts than the test part".to_owned());
+    }
+    if let Some(limit) = run.manifest.settings.limit {
+        limits.push(format!("was limited to the first {limit} items"));
+    }
+    if run.manifest.status != Status::Finished {
+        limits.push("is not finished".to_owned());
+    }
+    if run.failed > 0 {
+        limits.push(format!("has {} samples without an answer", run.failed));
+    }
+    limits
+}

@@ -1,0 +1,173 @@
+//! `earnest reproduce gsm-symbolic` as its users meet it: the paper alone, the plan, and the study executed with two tiny
+//! checkpoints, killed and continued in between.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use earnest::run::Status;
+use earnest::run::store::Store;
+use serde_json::Value;
+
+fn checkpoint(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints");
+    root.join(name).to_string_lossy().into_owned()
+}
+
+/// A copy of a tiny checkpoint with room for the study's prompts: its tokens are single bytes, its context is not made for
+/// eight worked examples.
+fn roomy(folder: &Path, name: &str) -> String {
+    let copy = folder.join(name);
+    std::fs::create_dir_all(&copy).unwrap();
+    for entry in std::fs::read_dir(checkpoint(name)).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+    }
+    let config = copy.join("config.json");
+    let mut fields: Value = serde_json::from_slice(&std::fs::read(&config).unwrap()).unwrap();
+    fields["max_position_embeddings"] = 4096.into();
+    std::fs::write(&config, fields.to_string()).unwrap();
+    copy.to_string_lossy().into_owned()
+}
+
+fn earnest(folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
+    command.current_dir(folder).stdin(Stdio::null()).args(["reproduce", "gsm-symbolic"]).args(words);
+    for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "EARNEST_GSM_DATA", "NO_COLOR"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn output(folder: &Path, words: &[&str]) -> Output {
+    earnest(folder, words).output().unwrap()
+}
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn without_runs_the_paper_stands_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = output(folder.path(), &[]);
+    assert_eq!(shown.status.code(), Some(0));
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.contains("There is no run to hold against this") && text.contains("Table 15: "), "{text}");
+    let study = document(&output(folder.path(), &["--json"]));
+    assert_eq!(study["tables"].as_array().unwrap().len(), 14);
+    assert_eq!(study["figures"].as_array().unwrap().len(), 11);
+    assert_eq!(study["claims"][0]["without_artefacts"], 9);
+}
+
+#[test]
+fn the_plan_has_sixty_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = document(&output(folder.path(), &["--plan", "--json"]));
+    assert_eq!(plan["runs"].as_array().unwrap().len(), 60);
+    assert!(plan["gpu_hours"].as_f64().unwrap() > 0.0);
+    let model = checkpoint("llama");
+    let counted =
+        ["--plan", "--json", "--suite", "gsm-mini", "--per-template", "2", "--prompts", "gsm", "--model", &model];
+    let counted = document(&output(folder.path(), &counted));
+    assert_eq!(counted["runs"].as_array().unwrap().len(), 20);
+    assert_eq!(counted["runs"][0]["questions"], 48);
+    assert!(counted["runs"][0]["prompt_tokens"].as_u64().unwrap() > 48 * 500);
+}
+
+#[test]
+fn wrong_commands_are_refused_with_their_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |words: &[&str]| {
+        let output = output(folder.path(), words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let model = checkpoint("llama");
+    assert!(refused(&["--run"]).contains("--with"));
+    assert!(refused(&["--run", "--with", "phi-2"]).contains("names no model and its place"));
+    assert!(refused(&["--prompts", "gsm,poem"]).contains("poem"));
+    let twice = format!("a={model},a={model}");
+    assert!(refused(&["--run", "--suite", "gsm-mini", "--with", &twice]).contains("names a twice"));
+    let data = refused(&["--run", "--with", &format!("a={model}")]);
+    assert!(data.contains("--data"), "{data}");
+}
+
+#[test]
+fn the_study_is_executed_killed_and_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = format!("phi-2={},mine={}", roomy(folder.path(), "llama"), roomy(folder.path(), second()));
+    let words = [
+        "--run",
+        "--suite",
+        "gsm-mini",
+        "--with",
+        &models,
+        "--per-template",
+        "2",
+        "--limit",
+        "24",
+        "--max-tokens",
+        "8",
+        "--prompts",
+        "gsm,simple-nl",
+        "--select",
+        "all",
+        "--threads",
+        "1",
+        "--json",
+    ];
+    let results = folder.path().join("earnest-results");
+    // Killed as soon as there is a row: in the middle of the first run or soon after it.
+    let mut child = earnest(folder.path(), &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    let rows = || -> usize {
+        let Ok(store) = Store::open(&results) else { return 0 };
+        let runs = store.runs().unwrap_or_default();
+        runs.iter().filter_map(|run| Some(store.standing(run).ok()?.settled())).sum()
+    };
+    while rows() == 0 && child.try_wait().unwrap().is_none() && began.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = rows();
+    assert!(before > 0, "nothing was asked");
+
+    let second = output(folder.path(), &words);
+    let study = document(&second);
+    let store = Store::open(&results).unwrap();
+    let runs = store.runs().unwrap();
+    assert_eq!(runs.len(), 4, "two models on two prompts");
+    for run in &runs {
+        assert_eq!(run.manifest.status, Status::Finished);
+        assert_eq!(store.standing(run).unwrap().settled(), 24);
+    }
+    assert!(runs.iter().any(|run| run.manifest.sessions > 1) || before % 24 == 0, "the killed run was continued");
+    assert_eq!(study["runs"].as_array().unwrap().len(), 4);
+    let row = |table: usize, name: &str| {
+        let rows = study["tables"][table]["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap().clone()
+    };
+    // The label is the paper's, so its row has both; `mine` has only ours.
+    assert!(row(0, "phi-2")["cells"][0]["published"].is_number() && row(0, "phi-2")["cells"][0]["ours"].is_number());
+    assert!(row(0, "mine")["cells"][0]["published"].is_null() && row(0, "mine")["cells"][0]["ours"].is_number());
+    assert!(study["numbers"]["variant_integers"].as_u64().unwrap() > 0);
+
+    // A third time nothing is asked, and the result is the same.
+    let third = output(folder.path(), &words);
+    assert_eq!(document(&third), study);
+    assert!(Store::open(&results).unwrap().runs().unwrap().iter().all(|run| run.manifest.sessions <= 2));
+    // Without --run: all stored runs of the suite, under their labels, with drawings.
+    let svg = folder.path().join("figures");
+    let shown =
+        output(folder.path(), &["--suite", "gsm-mini", "--with", &models, "--json", "--svg", &svg.to_string_lossy()]);
+    assert_eq!(document(&shown)["tables"], study["tables"]);
+    assert!(svg.join("gsm-symbolic-figure-1.svg").is_file() && svg.join("gsm-symbolic-figure-9.svg").is_file());
+}
+
+/// A second architecture of the golden checkpoints.
+fn second() -> &'static str {
+    let root: PathBuf = checkpoint("qwen2").into();
+    if root.is_dir() { "qwen2" } else { "llama" }
+}
