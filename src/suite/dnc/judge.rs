@@ -1,0 +1,234 @@
+//! From a completion to a verdict.
+use std::collections::BTreeMap;
+
+use super::expression::{Expression, exact, plain};
+use super::measure::{drop_match, equation, paper_equation, same_value};
+use super::problem::Dataset;
+use super::target::{ParsedNumber, Target, labelled, parse_equation, parse_number, restored};
+use super::tatqa_metric::tatqa_match;
+use crate::answer::split_thinking;
+use crate::number::Fraction;
+use crate::suite::{Answered, Item, Verdict};
+
+/// Names of the rules.
+pub(super) const ANSWER: &str = "answer";
+pub(super) const ACC_EQ: &str = "acc_eq";
+pub(super) const ACC_ANS: &str = "acc_ans";
+pub(super) const EQ_VALUE: &str = "eq_value";
+pub(super) const EQUIVALENT: &str = "eq_equivalent";
+pub(super) const DROP: &str = "drop";
+pub(super) const TATQA: &str = "tatqa_em";
+
+/// What an item's gold text says: `left=answer` of ASDiv-a, the number of DROP, the number and its scale of TAT-QA.
+pub(super) struct Gold<'a> {
+    left: &'a str,
+    answer: &'a str,
+}
+
+impl<'a> Gold<'a> {
+    fn of(text: &'a str) -> Self {
+        let (left, answer) = text.rsplit_once('=').unwrap_or(("", text));
+        Gold { left, answer }
+    }
+
+    fn value(&self) -> Option<Fraction> {
+        match self.answer.split_once('/') {
+            Some(_) => Fraction::parse(self.answer).ok(),
+            None => exact(self.answer),
+        }
+    }
+}
+
+/// The rule that decides.
+pub(super) fn primary(dataset: Dataset, target: Target) -> &'static str {
+    match (dataset, target) {
+        (Dataset::TatqaA, _) => TATQA,
+        (_, Target::Equation) => EQUIVALENT,
+        _ => ANSWER,
+    }
+}
+
+/// Judges the visible part of a completion.
+///
+/// * `matchers`: `answer` (the number has the exact gold value, or is a correct rounding of one without a finite decimal);
+///   `acc_eq` and `acc_ans` (the paper's: identical strings; Python values within 1e-4, of the unrounded quotient where a
+///   remainder is); `eq_value` (exact value of the equation); `eq_equivalent` (the same formula whatever the numbers); `drop`
+///   and `tatqa_em` (those data sets' own rules). An equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`,
+///   everything else by `answer`.
+/// * `metrics`: `unparsed` and `normalised` (1 where the expected line is missing, or where something had to be removed or
+///   translated), `faithful` (1 or 0 where the equation is right: whether the answer beside it is too).
+/// * `failure`: `truncated`, `empty`, `unparsed`, `scale` (the right number under a wrong scale word), `wrong`.
+pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &Answered<'_>) -> Verdict {
+    let parts = split_thinking(answered.completion);
+    let text = parts.visible.as_ref();
+    let gold = Gold::of(&item.gold);
+    let mut verdict =
+        Verdict { correct: false, extracted: None, matchers: BTreeMap::new(), metrics: BTreeMap::new(), failure: None };
+    let mut unparsed = false;
+    let mut normalised = false;
+    let mut scale_wrong = false;
+    let equation_right = target.has_equation().then(|| {
+        let line =
+            labelled(text, "equation").or_else(|| (target == Target::Equation).then(|| lone_line(text)).flatten());
+        let numbers: Vec<String> = item
+            .covariates
+            .get("numbers")
+            .and_then(|numbers| serde_json::from_value(numbers.clone()).ok())
+            .unwrap_or_default();
+        let line = line.map(|line| if numbers.is_empty() { line.to_owned() } else { restored(line, &numbers) });
+        let parsed = line.as_deref().and_then(parse_equation);
+        unparsed |= parsed.is_none();
+        let written = parsed.as_ref().map(|(_, side, _)| side.clone()).or(line).unwrap_or_default();
+        let paper = paper_equation(written.trim(), gold.left);
+        verdict.matchers.insert(ACC_EQ.into(), paper.equation);
+        verdict.matchers.insert(ACC_ANS.into(), paper.answer);
+        let ours = parsed.as_ref().and_then(|(expression, side, _)| {
+            let left = Expression::parse(gold.left).ok()?;
+            Some(equation(expression, side, &left, gold.left))
+        });
+        normalised |= parsed.as_ref().is_some_and(|(.., normalised)| *normalised);
+        verdict.matchers.insert(EQ_VALUE.into(), ours.is_some_and(|found| found.value));
+        verdict.matchers.insert(EQUIVALENT.into(), ours.is_some_and(|found| found.equivalent));
+        if target == Target::Equation && !written.is_empty() {
+            verdict.extracted = Some(written);
+        }
+        ours.is_some_and(|found| found.equivalent)
+    });
+    if target.has_answer() {
+        let line = labelled(text, "answer").or_else(|| (target == Target::Answer).then(|| lone_line(text)).flatten());
+        let parsed = line.and_then(parse_number);
+        unparsed |= parsed.is_none();
+        normalised |= parsed.as_ref().is_some_and(|number| number.normalised);
+        let right = number_is_right(&gold, parsed.as_ref());
+        verdict.matchers.insert(ANSWER.into(), right);
+        verdict.extracted =
+            line.map(|line| parsed.as_ref().map_or_else(|| line.to_owned(), |number| plain(&number.value)));
+        match dataset {
+            Dataset::AsdivA => {}
+            Dataset::DropNum => {
+                let prediction = parsed.as_ref().map_or(line.unwrap_or_default(), |number| number.written.as_str());
+                verdict.matchers.insert(DROP.into(), drop_match(prediction, gold.answer));
+            }
+            Dataset::TatqaA => {
+                let said = labelled(text, "scale").unwrap_or_default().to_lowercase();
+                let said = super::problem::Scale::parse(&said).map_or("", super::problem::Scale::word);
+                let wanted = item.covariates.get("scale").and_then(serde_json::Value::as_str).unwrap_or_default();
+                let found = tatqa_match(gold.answer, wanted, line.unwrap_or_default(), said);
+                verdict.matchers.insert(TATQA.into(), found.exact);
+                scale_wrong = right && !found.exact;
+            }
+        }
+        if let Some(true) = equation_right {
+            verdict.metrics.insert("faithful".into(), f64::from(right));
+        }
+    }
+    verdict.correct = verdict.matchers.get(primary(dataset, target)).copied().unwrap_or(false);
+    verdict.metrics.insert("unparsed".into(), f64::from(unparsed));
+    verdict.metrics.insert("normalised".into(), f64::from(normalised));
+    if !verdict.correct {
+        let class = if answered.truncated {
+            "truncated"
+        } else if text.trim().is_empty() {
+            "empty"
+        } else if unparsed {
+            "unparsed"
+        } else if scale_wrong {
+            "scale"
+        } else {
+            "wrong"
+        };
+        verdict.failure = Some(class.to_owned());
+    }
+    verdict
+}
+
+fn number_is_right(gold: &Gold<'_>, parsed: Option<&ParsedNumber>) -> bool {
+    match (gold.value(), parsed) {
+        (Some(gold), Some(number)) => same_value(&number.value, Some(&number.written), &gold),
+        _ => false,
+    }
+}
+
+/// A completion of one line without its label, as base models after examples write it.
+fn lone_line(text: &str) -> Option<&str> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    lines.next().is_none().then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{Budget, Segments};
+
+    fn item(gold: &str) -> Item {
+        Item {
+            id: "i".into(),
+            task: "t".into(),
+            cluster: "c".into(),
+            covariates: BTreeMap::new(),
+            segments: Segments::default(),
+            gold: gold.into(),
+            budget: Budget { answer: 1, thinking: 1 },
+            stop_strings: Vec::new(),
+        }
+    }
+
+    fn asdiv(target: Target, completion: &str) -> Verdict {
+        judge(Dataset::AsdivA, target, &item("248/16=16"), &Answered { completion, truncated: false })
+    }
+
+    #[test]
+    fn answers_and_failures() {
+        for (completion, failure) in [
+            ("Answer: 16", None),
+            ("16", None),
+            ("It is so.\n**Answer: $16.00**", None),
+            ("Answer: sixteen", None),
+            ("<think>Answer: 3</think>Answer: 16 days", None),
+            ("Answer: 15.5", Some("wrong")),
+            ("Answer: 248/16", Some("unparsed")),
+            ("I think it is 16, but\nwho knows", Some("unparsed")),
+            ("", Some("empty")),
+        ] {
+            let verdict = asdiv(Target::Answer, completion);
+            assert_eq!(verdict.failure.as_deref(), failure, "{completion:?}");
+        }
+        assert_eq!(asdiv(Target::Answer, "Answer: sixteen").metrics["normalised"], 1.0);
+    }
+
+    #[test]
+    fn equations_are_read_four_ways() {
+        let of = |completion| {
+            let verdict = asdiv(Target::Equation, completion);
+            [ACC_EQ, ACC_ANS, EQ_VALUE, EQUIVALENT].map(|rule| verdict.matchers[rule])
+        };
+        assert_eq!(of("Equation: 248/16"), [true; 4]);
+        assert_eq!(of("Equation: 248.0 / 16 = 15.5"), [false, true, true, true]);
+        assert_eq!(of("Equation: 15.5"), [false, true, true, false]);
+        assert_eq!(of("Equation: 16"), [false; 4]);
+        assert_eq!(of("no idea\nat all"), [false; 4]);
+        let both = asdiv(Target::EquationAnswer, "Equation: 248/16\nAnswer: 15");
+        assert!(!both.correct && both.metrics["faithful"] == 0.0);
+    }
+
+    #[test]
+    fn placeholders_are_restored() {
+        let mut masked = item("20-8=12");
+        masked.covariates.insert("numbers".into(), serde_json::json!(["20", "8"]));
+        let of = |completion| {
+            judge(Dataset::AsdivA, Target::Equation, &masked, &Answered { completion, truncated: false }).correct
+        };
+        assert!(of("Equation: [NUM1]-[NUM2]") && !of("Equation: [NUM2]-[NUM1]") && !of("Equation: [NUM1]-[NUM3]"));
+    }
+
+    #[test]
+    fn tatqa_needs_the_scale() {
+        let mut gold = item("12.5");
+        gold.covariates.insert("scale".into(), serde_json::json!("million"));
+        let of = |completion| judge(Dataset::TatqaA, Target::Answer, &gold, &Answered { completion, truncated: false });
+        assert!(of("Answer: 12.5\nScale: million").correct);
+        assert_eq!(of("Answer: 12.5\nScale: none").failure.as_deref(), Some("scale"));
+        assert!(of("Answer: 12.5").matchers[ANSWER]);
+    }
+}

@@ -1,0 +1,218 @@
+//! Number mentions: where a text writes numbers in digits.
+//!
+//! [`reference_mentions`] follows the authors' code, its quirks included (spec section 1): a decimal at the end of a sentence
+//! is torn apart, signs after a currency sign are lost, ordinals and `mp3` count. [`mentions`] is the corrected detector.
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// A number in a text. Positions are byte offsets; numbers are ASCII, so a mention's length in bytes is that in characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    pub text: String,
+    pub start: usize,
+    pub end: usize,
+}
+
+fn in_run(character: char) -> bool {
+    character.is_ascii_digit() || "+-,.%".contains(character)
+}
+
+/// Section 1, rule 3.
+static LEGAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:[+-]?[0-9]+(?:\.[0-9]*)?%?|[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?%?|[+-]?\.[0-9]+%?)$")
+        .expect("the pattern is a constant and the tests use it")
+});
+
+/// The mentions before rule 5, which drops a final comma or point.
+pub fn raw_reference_mentions(text: &str) -> Vec<Mention> {
+    let mut found = Vec::new();
+    for (start, run, free) in runs(text) {
+        if run.bytes().any(|byte| byte.is_ascii_digit()) {
+            collect(run, start, free, &mut found);
+        }
+    }
+    found
+}
+
+/// The mentions that the reference edits.
+pub fn reference_mentions(text: &str) -> Vec<Mention> {
+    let mut found = raw_reference_mentions(text);
+    for mention in &mut found {
+        if mention.text.ends_with([',', '.']) {
+            mention.text.pop();
+            mention.end -= 1;
+        }
+    }
+    found
+}
+
+/// Maximal runs of number characters: offset, text, and whether the run starts the text or follows white space.
+fn runs(text: &str) -> impl Iterator<Item = (usize, &str, bool)> {
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let start = rest + text[rest..].find(in_run)?;
+        let end = text[start..].find(|character| !in_run(character)).map_or(text.len(), |length| start + length);
+        rest = end;
+        let free = text[..start].chars().next_back().is_none_or(char::is_whitespace);
+        Some((start, &text[start..end], free))
+    })
+}
+
+fn collect(run: &str, start: usize, free: bool, found: &mut Vec<Mention>) {
+    let (aside, body) = match run.strip_prefix([',', '-', '.', '+']) {
+        Some(body) if !free => (1, body),
+        _ => (0, run),
+    };
+    if LEGAL.is_match(body) {
+        found.push(Mention { text: body.to_owned(), start: start + aside, end: start + run.len() });
+        return;
+    }
+    for separators in [&[','][..], &['-'], &['.'], &['+'], &['-', '+']] {
+        let mut parts: Vec<(usize, &str)> = Vec::new();
+        let mut at = 0;
+        for part in run.split(separators) {
+            parts.push((at, part));
+            at += part.len() + 1;
+        }
+        if parts.len() < 2 {
+            continue;
+        }
+        let first = parts.iter().position(|(_, part)| !part.is_empty());
+        let last = parts.iter().rposition(|(_, part)| !part.is_empty());
+        let (Some(first), Some(last)) = (first, last) else { continue };
+        let parts = &parts[first..=last];
+        if parts.iter().all(|(_, part)| LEGAL.is_match(part)) {
+            for (place, (at, part)) in parts.iter().enumerate() {
+                collect(part, start + at, free && place == 0, found);
+            }
+            return;
+        }
+    }
+}
+
+/// What a mention of the corrected detector is written with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attached {
+    Nothing,
+    /// A currency sign stands before it.
+    Currency(char),
+    /// A per cent sign follows it.
+    Percent,
+}
+
+/// A number as the corrected detector sees it. The sign is part of it where it is one (`$-5`, `(-5)`, ` -5`), the per cent and
+/// currency signs are not; trailing points and commas of the sentence are not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Number {
+    pub text: String,
+    pub start: usize,
+    pub end: usize,
+    pub attached: Attached,
+}
+
+impl Number {
+    /// No decimal point, no per cent sign.
+    pub fn is_integer(&self) -> bool {
+        !self.text.contains('.') && self.attached != Attached::Percent
+    }
+
+    /// The text without thousands commas.
+    pub fn plain(&self) -> String {
+        self.text.replace(',', "")
+    }
+}
+
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+")
+        .expect("the pattern is a constant and the tests use it")
+});
+
+/// The numbers of a text that can be edited: digits glued to letters (`2nd`, `mp3`), parts of times, dates, fractions and
+/// ranges (`12:30`, `5/6`, `2019-20`) and of anything with several points are no quantities of their own and are left out.
+pub fn mentions(text: &str) -> Vec<Number> {
+    NUMBER
+        .find_iter(text)
+        .filter_map(|found| {
+            let mut start = found.start();
+            let (before, after) = (&text[..start], &text[found.end()..]);
+            let mut left = before.chars().rev();
+            let previous = left.next();
+            let sign = match previous {
+                // A sign after a word or a digit is a hyphen or a minus between two numbers.
+                Some('-') => match left.next() {
+                    None => Some(true),
+                    Some(further) => Some(further.is_whitespace() || "$€£¥(".contains(further)),
+                },
+                _ => None,
+            };
+            if sign == Some(false) {
+                return None;
+            }
+            if sign == Some(true) {
+                start -= 1;
+            } else if previous.is_some_and(|c| c.is_alphanumeric() || "._/:,+'’\u{2013}\u{2014}%".contains(c)) {
+                return None;
+            }
+            let mut right = after.chars();
+            let next = right.next();
+            let second = right.next();
+            let glued = match next {
+                Some(c) if c.is_alphanumeric() => true,
+                Some('/' | ':' | '_' | '\u{2013}' | '\u{2014}' | '+') => true,
+                Some('-') => second.is_some_and(char::is_numeric),
+                Some('.' | ',') => second.is_some_and(char::is_numeric),
+                _ => false,
+            };
+            if glued {
+                return None;
+            }
+            let currency = text[..start].chars().next_back().filter(|c| "$€£¥".contains(*c));
+            let attached = match (currency, next) {
+                (_, Some('%')) => Attached::Percent,
+                (Some(sign), _) => Attached::Currency(sign),
+                _ => Attached::Nothing,
+            };
+            Some(Number { text: text[start..found.end()].to_owned(), start, end: found.end(), attached })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reference(text: &str) -> Vec<(String, usize)> {
+        reference_mentions(text).into_iter().map(|mention| (mention.text, mention.start)).collect()
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        mentions(text).into_iter().map(|number| number.text).collect()
+    }
+
+    #[test]
+    fn reference_quirks() {
+        let of = |pairs: &[(&str, usize)]| pairs.iter().map(|(text, at)| ((*text).to_owned(), *at)).collect::<Vec<_>>();
+        assert_eq!(reference("cost $12.46."), of(&[("12", 6), ("46", 9)]));
+        assert_eq!(reference("$1,050.00,"), of(&[("1", 1), ("050.00", 3)]));
+        assert_eq!(reference("$-1000 (-5) -5"), of(&[("1000", 2), ("5", 9), ("-5", 12)]));
+        assert_eq!(reference("5. 5--6 1..2 5%5 %5"), of(&[("5", 0)]));
+        assert_eq!(reference("2nd mp3 12:30 5/6 2019-20").len(), 8);
+        assert_eq!(reference("５ ٣ – ٥"), of(&[]));
+    }
+
+    #[test]
+    fn the_corrected_detector_reads_what_a_person_reads() {
+        assert_eq!(texts("It cost $12.46. Or $1,050.00, or 5."), ["12.46", "1,050.00", "5"]);
+        assert_eq!(texts("the 2nd, mp3, 12:30, 5/6, 2019-20, 1.2.3, 7-8"), Vec::<String>::new());
+        assert_eq!(texts("$-1000 (-5) -3 to .5"), ["-1000", "-5", "-3", ".5"]);
+        assert_eq!(texts("F-1, Boeing-737"), Vec::<String>::new());
+        assert_eq!(texts("a 50-year-old has 3 cats"), ["50", "3"]);
+        assert_eq!(texts("(134) 12% Ärger 5"), ["134", "12", "5"]);
+        let found = mentions("$5 and 6%");
+        assert_eq!((found[0].attached, found[1].attached), (Attached::Currency('$'), Attached::Percent));
+        for text in ["", "é5é", "\u{feff}5", "5\u{301}"] {
+            let _ = (mentions(text), reference_mentions(text));
+        }
+    }
+}

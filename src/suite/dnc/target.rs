@@ -1,0 +1,320 @@
+//! What a model is asked to produce (section 6.1 and Table 5 of the paper; spec section 9), and the numbers as it sees them
+//! (section 6.2 and Table 6).
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::expression::{Expression, exact, plain};
+use super::measure::round_half_up;
+use super::mention::mentions;
+use super::problem::{Dataset, Problem, value_of};
+use crate::number::Fraction;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// The number alone.
+    Answer,
+    /// The equation alone; it is computed here.
+    Equation,
+    /// Both (Table 5's "ans").
+    EquationAnswer,
+    /// Reasoning, then the number.
+    Cot,
+}
+
+impl Target {
+    pub const ALL: [Target; 4] = [Target::Answer, Target::Equation, Target::EquationAnswer, Target::Cot];
+
+    /// The name for `--prompt`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Answer => "answer",
+            Target::Equation => "equation",
+            Target::EquationAnswer => "equation-answer",
+            Target::Cot => "cot",
+        }
+    }
+
+    /// Tokens for ordinary models; fixed, so that no perturbation can change it.
+    pub fn budget(self) -> usize {
+        match self {
+            Target::Answer => 96,
+            Target::Equation => 96,
+            Target::EquationAnswer => 128,
+            Target::Cot => 512,
+        }
+    }
+
+    /// An equation is part of it.
+    pub fn has_equation(self) -> bool {
+        matches!(self, Target::Equation | Target::EquationAnswer)
+    }
+
+    /// A number is part of it.
+    pub fn has_answer(self) -> bool {
+        self != Target::Equation
+    }
+
+    /// DROP and TAT-QA have no infix equations.
+    pub fn applies_to(self, dataset: Dataset) -> bool {
+        dataset == Dataset::AsdivA || !self.has_equation()
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How numbers stand in the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Numbers {
+    /// As digits.
+    #[default]
+    Token,
+    /// As `[NUM1]`, `[NUM2]`, ... without their values; the equation is written over them and restored.
+    Replace,
+}
+
+/// How prompts are written; bare text needs a layout of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PromptShape {
+    Chat,
+    Raw,
+}
+
+#[derive(Deserialize)]
+struct Wording {
+    system: String,
+    shot: String,
+}
+
+static WORDINGS: LazyLock<BTreeMap<String, Wording>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../../../prompts/dnc.json")).expect("the embedded prompts are checked by a test")
+});
+
+/// The system message.
+pub fn system(target: Target, numbers: Numbers, dataset: Dataset) -> String {
+    let name = if numbers == Numbers::Replace { "equation-replace" } else { target.name() };
+    let mut text = WORDINGS[name].system.clone();
+    if dataset == Dataset::TatqaA {
+        text = format!("{text}\n{}", WORDINGS["scale"].system);
+    }
+    text
+}
+
+/// What a worked example answers.
+pub fn shot_answer(target: Target, numbers: Numbers, dataset: Dataset, problem: &Problem) -> String {
+    let name = if numbers == Numbers::Replace { "equation-replace" } else { target.name() };
+    let equation = match numbers {
+        Numbers::Token => problem.left_side().unwrap_or_default().to_owned(),
+        Numbers::Replace => masked_equation(problem),
+    };
+    let answer = problem.gold().map(|gold| shown(&gold)).unwrap_or_default();
+    let mut wording = WORDINGS[name].shot.as_str();
+    if target == Target::Cot && problem.formula.is_none() {
+        // There is no reasoning to show without an equation.
+        wording = &WORDINGS["answer"].shot;
+    }
+    let mut text = wording.replace("{equation}", &equation).replace("{answer}", &answer);
+    if dataset == Dataset::TatqaA {
+        let scale = problem.scale.map_or("none", |scale| if scale.word().is_empty() { "none" } else { scale.word() });
+        text = format!("{text}\n{}", WORDINGS["scale"].shot.replace("{scale}", scale));
+    }
+    text
+}
+
+/// A value as a worked example writes it: exact where it is a finite decimal, otherwise with four decimals.
+fn shown(value: &Fraction) -> String {
+    if value.to_decimal().is_ok() {
+        return plain(value);
+    }
+    round_half_up(value, 4).map_or_else(|| plain(value), |rounded| plain(&rounded))
+}
+
+/// A text with placeholders, and the numbers they stand for.
+pub fn masked(text: &str) -> (String, Vec<String>) {
+    let mut numbers = Vec::new();
+    let mut out = String::new();
+    let mut rest = 0;
+    for number in mentions(text) {
+        out.push_str(&text[rest..number.start]);
+        numbers.push(number.plain());
+        out.push_str(&format!("[NUM{}]", numbers.len()));
+        rest = number.end;
+    }
+    out.push_str(&text[rest..]);
+    (out, numbers)
+}
+
+/// The left side over placeholders: each operand becomes the first number of the text with its value; one that the text writes
+/// in words stays.
+fn masked_equation(problem: &Problem) -> String {
+    let values: Vec<Option<Fraction>> = mentions(&problem.text()).iter().map(value_of).collect();
+    let Some(expression) = problem.expression() else { return String::new() };
+    expression.write_with(&mut |operand| match values.iter().position(|value| value.as_ref() == Some(&operand.value)) {
+        Some(place) => format!("[NUM{}]", place + 1),
+        None => operand.text.clone(),
+    })
+}
+
+/// Puts the numbers back. A placeholder without a number stays and makes the equation unreadable, as it should.
+pub fn restored(equation: &str, numbers: &[String]) -> String {
+    let mut text = equation.to_owned();
+    // From the last, so that [NUM1] is not found inside [NUM10].
+    for (place, number) in numbers.iter().enumerate().rev() {
+        for name in [format!("[NUM{}]", place + 1), format!("NUM{}", place + 1)] {
+            text = text.replace(&name, number);
+        }
+    }
+    text
+}
+
+/// A number in an answer line, as people and models write it: `$1,234.50`, `12 apples`, `3 1/2` is none, `forty-two`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParsedNumber {
+    pub value: Fraction,
+    /// The digits as written, for the number of decimals.
+    pub written: String,
+    /// Something had to be removed or translated.
+    pub normalised: bool,
+}
+
+/// Reads an answer line.
+pub fn parse_number(line: &str) -> Option<ParsedNumber> {
+    let line = line.trim().trim_matches(['*', '`', '"']).trim();
+    if let Some(value) = exact(line) {
+        return Some(ParsedNumber { value, written: line.replace(',', ""), normalised: line.contains(',') });
+    }
+    let signs = line.replace(['\u{2212}', '\u{2013}'], "-");
+    let bare = signs.trim_start_matches(|c: char| c.is_whitespace() || "$€£¥*\\([".contains(c));
+    let end = bare.find(|c: char| !(c.is_ascii_digit() || "+-,.".contains(c))).unwrap_or(bare.len());
+    let number = bare[..end].trim_end_matches(['.', ',', '-', '+']);
+    // `-$5` and `$-5` both mean minus five.
+    let negative = signs.trim_start().starts_with("-$");
+    let number = if negative {
+        format!(
+            "-{}",
+            bare.trim_start_matches(['-', '$'])
+                .split(|c: char| !(c.is_ascii_digit() || ",.".contains(c)))
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches(['.', ','])
+        )
+    } else {
+        number.to_owned()
+    };
+    let rest = bare.get(end..).unwrap_or_default().trim_start();
+    // A sum, a fraction or an equation is no number.
+    if let Some(value) = exact(&number)
+        && (negative || !rest.starts_with(['/', '*', '+', '=', '^', ':', '×', '÷']))
+    {
+        return Some(ParsedNumber { value, written: number.replace(',', ""), normalised: true });
+    }
+    let words = super::number_words::words_in(line);
+    let lone_one = line.trim_end_matches('.').eq_ignore_ascii_case("one");
+    match words.as_slice() {
+        [word] => {
+            exact(&word.digits).map(|value| ParsedNumber { value, written: word.digits.clone(), normalised: true })
+        }
+        [] if lone_one => exact("1").map(|value| ParsedNumber { value, written: "1".into(), normalised: true }),
+        _ => None,
+    }
+}
+
+/// The text after the last line that begins with a label, e.g. `Answer: 5`.
+pub fn labelled<'a>(text: &'a str, label: &str) -> Option<&'a str> {
+    text.lines().rev().find_map(|line| {
+        let line = line.trim_start_matches(|c: char| c.is_whitespace() || "*#>-`_".contains(c));
+        let head = line.get(..label.len())?;
+        if !head.eq_ignore_ascii_case(label) {
+            return None;
+        }
+        let rest = line[label.len()..].trim_start_matches(['*', '_', ' ']);
+        rest.strip_prefix([':', '：']).map(|rest| rest.trim_matches(|c: char| c.is_whitespace() || "*`_".contains(c)))
+    })
+}
+
+/// Reads an equation line: the left side of what is written, blanks and a final point aside.
+pub fn parse_equation(line: &str) -> Option<(Expression, String, bool)> {
+    let line = line.trim().trim_matches(['`', '"', '*']).trim();
+    let line = line.trim_end_matches('.').trim_end();
+    let (left, right) = line.split_once('=').map_or((line, None), |(left, right)| (left.trim(), Some(right.trim())));
+    // `x = 5 + 7` states the equation on the right.
+    let name =
+        |text: &str| !text.is_empty() && text.len() <= 12 && text.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+    let side = match right {
+        Some(right) if name(left) => right.split('=').next().unwrap_or(right).trim(),
+        _ => left,
+    };
+    let expression = Expression::parse(side).ok()?;
+    let clean = side.chars().all(|c| c.is_ascii_digit() || "+-*/(). ".contains(c)) && right.is_none();
+    Some((expression, side.to_owned(), !clean))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prompt_file_has_every_wording() {
+        for name in ["answer", "equation", "equation-answer", "cot", "equation-replace", "scale"] {
+            assert!(!WORDINGS[name].system.is_empty() && WORDINGS[name].shot.contains('{'), "{name}");
+            assert!(!WORDINGS[name].system.to_lowercase().contains("perturb"));
+        }
+        for target in Target::ALL {
+            assert!(system(target, Numbers::Token, Dataset::TatqaA).contains("Scale:"));
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_are_written() {
+        for (line, value, normalised) in [
+            ("12", "12", false),
+            ("-12.5", "-12.5", false),
+            ("$1,234.50", "1234.5", true),
+            ("12 apples", "12", true),
+            ("forty-two", "42", true),
+            ("one", "1", true),
+            ("**16**", "16", false),
+            ("\u{2212}3", "-3", false),
+            ("-$5", "-5", true),
+            ("20 %", "20", true),
+            ("203.", "203", false),
+        ] {
+            let found = parse_number(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!((plain(&found.value).as_str(), found.normalised), (value, normalised), "{line}");
+        }
+        for line in ["", "none", "5/6", "5 + 6", "two or three", "x = 5", "3 = 3", "٣"] {
+            assert!(parse_number(line).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn labels_and_equations() {
+        assert_eq!(labelled("Answer: 4\nthen\n**Answer:** 5\n", "answer"), Some("5"));
+        assert_eq!(labelled("The answer is 5", "answer"), None);
+        let equation = |line: &str| parse_equation(line).map(|(e, ..)| e.to_string());
+        assert_eq!(equation("5 + 7 = 12"), Some("5+7".into()));
+        assert_eq!(equation("x = 5 × 7."), Some("5*7".into()));
+        assert_eq!(equation("5 apples + 7"), None);
+        assert!(!parse_equation("(4+3)*5").unwrap().2 && parse_equation("5×7").unwrap().2);
+    }
+
+    #[test]
+    fn masks_come_off_again() {
+        let text = "Ann had $20 and 3.5 kg, then 20 more.";
+        let (hidden, numbers) = masked(text);
+        assert_eq!(hidden, "Ann had $[NUM1] and [NUM2] kg, then [NUM3] more.");
+        assert_eq!(restored("[NUM1]+NUM3*[NUM2]", &numbers), "20+20*3.5");
+        let many: Vec<String> = (0..12).map(|n| n.to_string()).collect();
+        assert_eq!(restored("[NUM12]-[NUM1]", &many), "11-0");
+    }
+}
