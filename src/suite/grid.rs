@@ -38,6 +38,9 @@ pub struct GridGroup {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GridRow {
     pub name: String,
+    /// The task whose row it is, as items name it; none for a sum of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// One cell a column; none where nothing was asked.
     pub cells: Vec<Option<GridCell>>,
 }

@@ -20,7 +20,8 @@ pub struct Item {
     pub gold: String,
     /// How many tokens a model may generate.
     pub budget: Budget,
-    /// The completion ends before the first of these strings.
+    /// The completion ends before the first of these strings, or, where one has a NUL, with the part before the NUL: `\nQ:\0` is
+    /// the completion's end.
     pub stop_strings: Vec<String>,
 }
 

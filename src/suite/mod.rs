@@ -1,14 +1,19 @@
 //! Suites: what is asked and what counts as right. One folder a paper; no I/O.
 
 pub mod arithmetic_bench;
+pub mod dnc;
+pub mod gsm_symbolic;
 pub mod nupa;
 
 mod grid;
 mod item;
+mod python_random;
+mod thinking_text;
 mod verdict;
 
 pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
 pub use item::{Budget, Item, Segments, Shot};
+pub use thinking_text::ThinkingText;
 pub use verdict::{Answered, Interval, Scored, Series, Summary, SummaryRow, Verdict};
 
 /// A source of questions with exact answers, and the rules to judge completions.

@@ -129,28 +129,37 @@ impl Cell {
         self.nth(index)
     }
 
-    fn draw(&mut self) -> Option<Question> {
-        let mut random = DigitSource::keyed(self.key.clone().chain_update(self.next.to_le_bytes()));
-        for _ in 0..PATIENCE {
-            let pair =
-                draw_pair(self.task.pair_source(), self.task.representation, self.length, self.rules, &mut random);
-            let mut auxiliary =
-                if self.rules.reference { Auxiliary::Reference } else { Auxiliary::Uniform(&mut random) };
-            let operands = prepare(self.task, pair, &mut auxiliary).expect("drawn pairs are well-formed");
+    /// A question of the split by the number of its random stream, for training that never ends: streams are independent, so
+    /// that small cells repeat themselves, and none is remembered.
+    pub fn sample(&self, stream: usize) -> Option<Question> {
+        self.candidates(stream).next()
+    }
+
+    /// Questions of this cell and split, repeats included, of one random stream.
+    fn candidates(&self, stream: usize) -> impl Iterator<Item = Question> + use<> {
+        let mut random = DigitSource::keyed(self.key.clone().chain_update(stream.to_le_bytes()));
+        let (task, length, split, rules) = (self.task, self.length, self.split, self.rules);
+        let draw = move |_| {
+            let pair = draw_pair(task.pair_source(), task.representation, length, rules, &mut random);
+            let mut auxiliary = if rules.reference { Auxiliary::Reference } else { Auxiliary::Uniform(&mut random) };
+            let operands = prepare(task, pair, &mut auxiliary).expect("drawn pairs are well-formed");
             let (a, b) = (operands.a, operands.b);
-            let length = question_length(self.task, &a, b.as_deref());
-            if !self.rules.reference && (length != self.length || is_outside_task(self.task, &a, b.as_deref())) {
-                continue;
+            let found = question_length(task, &a, b.as_deref());
+            if !rules.reference && (found != length || is_outside_task(task, &a, b.as_deref())) {
+                return None;
             }
-            if Split::of(canonical_fingerprint(self.task, &a, b.as_deref()), length) != self.split
-                || !self.seen.insert(fingerprint(&[&a, b.as_deref().unwrap_or_default()]))
-            {
-                continue;
+            if Split::of(canonical_fingerprint(task, &a, b.as_deref()), found) != split {
+                return None;
             }
-            let answer = exact_answer(self.task, &a, b.as_deref()).expect("prepared operands have an answer");
-            return Some(Question { task: self.task, length, index: self.next, a, b, answer });
-        }
-        None
+            let answer = exact_answer(task, &a, b.as_deref()).expect("prepared operands have an answer");
+            Some(Question { task, length: found, index: stream, a, b, answer })
+        };
+        (0..PATIENCE).filter_map(draw)
+    }
+
+    fn draw(&mut self) -> Option<Question> {
+        let mut candidates = self.candidates(self.next);
+        candidates.find(|found| self.seen.insert(fingerprint(&[&found.a, found.b.as_deref().unwrap_or_default()])))
     }
 }
 

@@ -64,15 +64,23 @@ fn groups(
     let mut groups = Vec::new();
     for representation in Representation::ALL {
         let own = tasks.iter().filter(|(task, _)| task.representation == representation);
-        let rows: Vec<GridRow> =
-            own.map(|(task, row)| GridRow { name: task.operation.title().into(), cells: cells(row) }).collect();
+        let rows: Vec<GridRow> = own
+            .map(|(task, row)| GridRow {
+                name: task.operation.title().into(),
+                task: Some(task.to_string()),
+                cells: cells(row),
+            })
+            .collect();
         if !rows.is_empty() {
             groups.push(GridGroup { name: representation.heading().into(), rows });
         }
     }
     // One task needs no sum of itself.
     if let (Some(all), true) = (all, tasks.len() > 1) {
-        groups.push(GridGroup { name: String::new(), rows: vec![GridRow { name: "all".into(), cells: cells(all) }] });
+        groups.push(GridGroup {
+            name: String::new(),
+            rows: vec![GridRow { name: "all".into(), task: None, cells: cells(all) }],
+        });
     }
     groups
 }

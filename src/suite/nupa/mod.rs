@@ -7,7 +7,6 @@ mod draw;
 mod error;
 mod exact;
 mod grids;
-mod import;
 mod metrics;
 mod number_format;
 mod options;
@@ -17,8 +16,6 @@ mod plan;
 mod prepare;
 mod prompt;
 mod published;
-mod python_random;
-mod reproduction;
 mod rules;
 mod scoring;
 mod suite;
@@ -34,7 +31,6 @@ pub use cell::{Cell, GENERATOR_VERSION, Question, Split};
 pub use draw::DigitSource;
 pub use error::NupaError;
 pub use exact::{exact_answer, half_even_answer, reference_answer};
-pub use import::{ImportError, Imported};
 pub use metrics::{DigitSet, Metrics, measure};
 pub use number_format::{IndexHints, NumberFormat, Reversal};
 pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, Profile, PromptStyle};
@@ -43,15 +39,15 @@ pub use plan::TaskPlan;
 pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};
 pub use prompt::{Wording, question, rule_following_instruction, system_message};
 pub use published::{
-    Comparison, FigureRow, InferenceTime, PublishedRuleFollowing, compare_with_paper, figure_rows,
-    published_digit_limit, published_inference_times, published_models, published_range_accuracy,
-    published_rule_following, published_rule_length,
+    FigureRow, InferenceTime, PublishedRuleFollowing, TABLE_3_METHODS, figure_rows, published_digit_limit,
+    published_inference_times, published_models, published_range_accuracy, published_rule_following,
+    published_rule_length,
 };
-pub use reproduction::{PlanTotals, Reproduction, RuleFollowingRow, TABLE_3_METHODS, reproduce};
 pub use rules::{
     Rule, RuleError, RuleReach, RuleTrace, TokenLength, longest_within, rule, rule_reach, ruled_tasks, token_lengths,
 };
 pub use suite::NupaSuite;
+pub use summary::{JudgedAnswer, summarise_answers};
 pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
 pub use training::{TextStyle, TrainingLine, TrainingSet};
 

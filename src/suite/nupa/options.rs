@@ -132,6 +132,9 @@ pub struct NupaOptions {
     /// Raw completions end at the first line break. The published evaluation went on until its budget ended; an answer after a
     /// leading line break counts only without this.
     pub stop_at_newline: bool,
+    /// Questions given by hand instead of drawn, as item ids that spell their operands: `<task>:<a>,<b>` or `<task>:<a>`.
+    /// Where there are some, they are the whole suite.
+    pub given: Vec<String>,
 }
 
 impl Default for NupaOptions {
@@ -150,6 +153,7 @@ impl Default for NupaOptions {
             shots: 0,
             budget: BudgetRule::Generous,
             stop_at_newline: true,
+            given: Vec::new(),
         }
     }
 }
@@ -214,7 +218,7 @@ impl NupaOptions {
             BudgetRule::Published => json!("2xL"),
             BudgetRule::Fixed(tokens) => json!(tokens),
         };
-        json!({
+        let mut options = json!({
             "tasks": self.tasks.iter().map(TaskId::to_string).collect::<Vec<_>>(),
             "lengths": lengths,
             "per_length": self.per_length,
@@ -230,7 +234,12 @@ impl NupaOptions {
             "shots": self.shots,
             "budget": budget,
             "stop_at_newline": self.stop_at_newline,
-        })
+        });
+        // Drawn questions are told by the rest, and runs of them keep their identity.
+        if !self.given.is_empty() {
+            options["given"] = json!(self.given);
+        }
+        options
     }
 
     /// Reads what [`NupaOptions::to_json`] wrote; absent fields take their defaults. The result is not yet checked.
@@ -293,6 +302,12 @@ impl NupaOptions {
                 ("stop_at_newline", _) => {
                     options.stop_at_newline =
                         value.as_bool().ok_or_else(|| wrong("stop_at_newline", "true, false", value))?;
+                }
+                ("given", _) => {
+                    let ids = value.as_array().and_then(|ids| {
+                        ids.iter().map(|id| id.as_str().map(String::from)).collect::<Option<Vec<String>>>()
+                    });
+                    options.given = ids.ok_or_else(|| wrong("given", "a list of item ids", value))?;
                 }
                 ("short_operand", _) => return Err(wrong("short_operand", "half, any", value)),
                 ("hard_floats", _) => return Err(wrong("hard_floats", "equal, differ", value)),

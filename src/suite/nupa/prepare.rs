@@ -7,8 +7,8 @@ use crate::number::{Fraction, Number, trim_leading_zeros, trim_trailing_zeros};
 use super::draw::DigitSource;
 use super::exact::compare;
 use super::pairs::RawPair;
-use super::python_random::PythonRandom;
 use super::{NupaError, Operation, Representation, TaskId};
+use crate::suite::python_random::PythonRandom;
 
 /// A task's operands as they stand in the question.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -107,6 +107,9 @@ pub fn published_range_accuracy(model: &str, five_shot: bool, task: TaskId, rang
     TABLES.ranges.values.get(&model)?.get(&task.table_name())?.get(range.name()).copied()
 }
 
+/// The methods of Table 3: fine-tuned on rule following, two models as they are, and fine-tuned on answers.
+pub const TABLE_3_METHODS: [&str; 4] = ["RF CoT", "GPT-4o", "Qwen2-72B", "Llama-8B-ft"];
+
 /// A cell of Table 3.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PublishedRuleFollowing {
@@ -152,54 +155,8 @@ pub fn published_inference_times() -> &'static [InferenceTime] {
     &TABLES.times.rows
 }
 
-/// A published number beside ours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
-    /// The paper's table.
-    pub table: usize,
-    /// The task id.
-    pub task: String,
-    /// What is compared: our column's name.
-    pub what: String,
-    /// The paper's number.
-    pub published: f64,
-    /// Our estimate with its interval.
-    pub ours: Interval,
-    /// Ours minus published.
-    pub difference: f64,
-}
-
 fn column(row: &SummaryRow, name: &str) -> Option<Interval> {
     row.values.iter().find(|(column, _)| column == name).map(|(_, value)| *value)
-}
-
-/// Every published number about `model` (a name of the paper's tables) that a summary of ours has too. Table 10 is
-/// compared for `five_shot` or zero-shot runs; Tables 7 to 9 are zero-shot and skipped for five-shot runs.
-pub fn compare_with_paper(model: &str, five_shot: bool, summary: &Summary) -> Vec<Comparison> {
-    let mut comparisons = Vec::new();
-    for row in &summary.rows {
-        let Ok(task) = row.name.parse::<TaskId>() else { continue };
-        let mut compare = |table: usize, what: String, published: Option<f64>| {
-            if let (Some(published), Some(ours)) = (published, column(row, &what)) {
-                let difference = ours.estimate - published;
-                comparisons.push(Comparison { table, task: row.name.clone(), what, published, ours, difference });
-            }
-        };
-        if !five_shot {
-            for (place, metric) in MetricName::ALL.into_iter().enumerate() {
-                for limit in DigitLimit::ALL {
-                    let published = published_digit_limit(metric, model, task, limit);
-                    let what = format!("{} {} published", metric.name(), limit.name());
-                    compare(7 + place, what, published.map(|digits| digits as f64));
-                }
-            }
-        }
-        for range in LengthRange::ALL {
-            let published = published_range_accuracy(model, five_shot, task, range);
-            compare(10, format!("exact_match {}", range.name()), published);
-        }
-    }
-    comparisons
 }
 
 /// A bar of figures 2 and 5 to 8.
@@ -293,14 +250,9 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_and_figures() {
+    fn figures_are_on_the_papers_scales() {
         let value = |estimate| Interval { estimate, low: 0.0, high: 1.0 };
-        let columns = [
-            ("exact_match S", 0.9),
-            ("digit_match S", 0.95),
-            ("dlength S", 3.0),
-            ("exact_match well_learned published", 5.0),
-        ];
+        let columns = [("exact_match S", 0.9), ("digit_match S", 0.95), ("dlength S", 3.0)];
         let row = SummaryRow {
             name: task("add_Integer").to_string(),
             n: 10,
@@ -308,10 +260,6 @@ mod tests {
             numbers: vec![("n S".into(), 10.0)],
         };
         let summary = Summary { rows: vec![row], series: Vec::new(), notes: Vec::new() };
-        let found = compare_with_paper("Llama-3.1-8B", false, &summary);
-        let tables: Vec<usize> = found.iter().map(|comparison| comparison.table).collect();
-        assert_eq!(tables, [7, 10]);
-        assert!((found[1].difference - (0.9 - 0.95)).abs() < 1e-12);
         let figures = figure_rows(&summary);
         assert_eq!((figures.len(), figures[0].n, figures[0].log2_dlength.estimate), (1, 10, 2.0));
     }

@@ -25,9 +25,12 @@ impl NupaSuite {
     /// The suite under `options`.
     ///
     /// # Errors
-    /// As [`NupaOptions::check`].
+    /// As [`NupaOptions::check`], and for given questions that are none.
     pub fn new(options: NupaOptions) -> Result<Self, NupaError> {
         options.check()?;
+        for id in &options.given {
+            given_question(id)?;
+        }
         let shots = options.tasks.iter().map(|&task| worked_examples(&options, task)).collect::<Result<_, _>>()?;
         Ok(NupaSuite { options, shots, length: OnceLock::new() })
     }
@@ -143,10 +146,9 @@ impl NupaSuite {
             value: id.into(),
             expected: "<task>/<length>/<index>, <task>:<a> or <task>:<a>,<b>".into(),
         };
-        if let Some((task, operands)) = id.split_once(':') {
-            let task: TaskId = task.parse()?;
-            let (a, b) = operands.split_once(',').map_or((operands, None), |(a, b)| (a, Some(b)));
-            return self.item_from_operands(task, a, b).map(Some);
+        if id.contains(':') {
+            let question = given_question(id)?;
+            return self.item_from_operands(question.task, &question.a, question.b.as_deref()).map(Some);
         }
         let [task, length, index] = id.split('/').collect::<Vec<_>>()[..] else { return Err(malformed()) };
         let task: TaskId = task.parse()?;
@@ -161,6 +163,17 @@ impl NupaSuite {
             _ => Ok(None),
         }
     }
+}
+
+/// The question of an id that spells its operands.
+fn given_question(id: &str) -> Result<Question, NupaError> {
+    let (task, operands) = id.split_once(':').ok_or_else(|| NupaError::UnknownValue {
+        what: "the given question",
+        value: id.into(),
+        expected: "<task>:<a> or <task>:<a>,<b>".into(),
+    })?;
+    let (a, b) = operands.split_once(',').map_or((operands, None), |(a, b)| (a, Some(b)));
+    Question::from_operands(task.parse()?, a, b)
 }
 
 pub(super) fn item_id(task: TaskId, length: usize, index: usize) -> String {
@@ -204,6 +217,10 @@ impl Suite for NupaSuite {
     }
 
     fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        if !self.options.given.is_empty() {
+            // They were read when the suite was made.
+            return Box::new(self.options.given.iter().filter_map(|id| self.item_by_id(id).ok().flatten()));
+        }
         let mut tasks: Vec<(usize, TaskQuestions)> = self
             .options
             .tasks
@@ -236,6 +253,9 @@ impl Suite for NupaSuite {
     fn len(&self) -> usize {
         *self.length.get_or_init(|| {
             let options = &self.options;
+            if !options.given.is_empty() {
+                return options.given.len();
+            }
             let cells =
                 options.tasks.iter().flat_map(|&task| options.lengths_of(task).into_iter().map(move |l| (task, l)));
             cells.map(|(task, length)| self.cell_size(task, length)).sum()
@@ -312,6 +332,22 @@ mod tests {
         assert_eq!(suite.item_by_id("length_Integer_none_int/5/3000").unwrap(), None);
         assert!(suite.item_by_id("nothing").is_err());
         assert!(suite.item_by_id("mod_Integer_Integer_Integer:5,0").is_err());
+    }
+
+    #[test]
+    fn given_questions_are_the_whole_suite() {
+        let ids = ["add_Integer_Integer_Integer:744,543", "to_float_Fraction_none_Float:1/8"].map(String::from);
+        let suite = suite(|options| options.given = ids.to_vec());
+        let items: Vec<Item> = suite.items().collect();
+        assert_eq!(items.iter().map(|item| &item.id).collect::<Vec<_>>(), ids.iter().collect::<Vec<_>>());
+        assert_eq!((suite.len(), items[0].gold.as_str(), items[1].gold.as_str()), (2, "1287", "0.125"));
+        let again = NupaOptions::from_json(&suite.options()).unwrap();
+        assert_eq!(&again, suite.settings());
+        for wrong in ["add_Integer", "add_Integer:1", "add_Integer:1,x", "nothing:1,2", "mod_Integer:5,0"] {
+            let options = NupaOptions { given: vec![wrong.into()], ..NupaOptions::default() };
+            assert!(NupaSuite::new(options).is_err(), "{wrong}");
+        }
+        assert!(NupaOptions::default().to_json().get("given").is_none());
     }
 
     #[test]

@@ -4,10 +4,51 @@
 use std::collections::BTreeMap;
 
 use crate::stats::{self, Z95};
-use crate::suite::{Interval, Scored, Series, Summary, SummaryRow};
+use crate::suite::{Interval, Scored, Series, Summary, SummaryRow, Verdict};
 
 use super::aggregate::{DigitLimit, LengthRange, LimitRule, MetricName, Record, digit_limit};
 use super::{NupaOptions, Profile, TaskId};
+
+/// A judged answer, as far as summaries need it: small, so that a whole evaluation fits into memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JudgedAnswer {
+    /// The task.
+    pub task: TaskId,
+    /// Digits of the question.
+    pub length: usize,
+    /// In the order of [`Profile`]: strict, paper, ref.
+    records: [Record; 3],
+    empty: bool,
+    truncated: bool,
+    tokens: usize,
+}
+
+impl JudgedAnswer {
+    /// From what is stored of a sample; none where that is no answer to a question of this suite.
+    pub fn new(
+        task: &str,
+        covariates: &BTreeMap<String, serde_json::Value>,
+        verdict: &Verdict,
+        tokens: usize,
+        truncated: bool,
+    ) -> Option<Self> {
+        let task: TaskId = task.parse().ok()?;
+        let length = usize::try_from(covariates.get("length")?.as_u64()?).ok()?;
+        let metric = |name: &str| verdict.metrics.get(name).copied();
+        let record = |profile: Profile| {
+            let name = profile.name();
+            let exact = verdict.matchers.get(name).copied().unwrap_or(false);
+            Record {
+                length,
+                exact_match: f64::from(u8::from(exact)),
+                digit_match: metric(&format!("{name}_digit_match")).unwrap_or(0.0),
+                dlength: metric(&format!("{name}_dlength")).unwrap_or(0.0),
+            }
+        };
+        let records = [Profile::Strict, Profile::Paper, Profile::Ref].map(record);
+        Some(JudgedAnswer { task, length, records, empty: metric("empty") == Some(1.0), truncated, tokens })
+    }
+}
 
 /// One task's judged samples under the primary profile.
 struct TaskRecords {
@@ -20,22 +61,35 @@ struct TaskRecords {
 }
 
 pub(super) fn summarise(options: &NupaOptions, samples: &[Scored<'_>]) -> Summary {
-    let tasks = collect(options, samples);
+    summarise_answers(
+        options,
+        samples.iter().filter_map(|sample| {
+            let item = sample.item;
+            JudgedAnswer::new(&item.task, &item.covariates, sample.verdict, sample.tokens, sample.truncated)
+        }),
+    )
+}
+
+/// Tables and curves of judged answers by the profile of the options, whatever the profile they were asked with.
+pub fn summarise_answers(options: &NupaOptions, answers: impl IntoIterator<Item = JudgedAnswer>) -> Summary {
+    let tasks = collect(options, answers);
     let mut rows: Vec<SummaryRow> = tasks.iter().map(task_row).collect();
     rows.push(all_row(&tasks));
     let series = tasks.iter().flat_map(curves).collect();
     Summary { rows, series, notes: notes(options, &tasks) }
 }
 
-fn collect(options: &NupaOptions, samples: &[Scored<'_>]) -> Vec<TaskRecords> {
-    let primary = options.profile.name();
-    let mut tasks: BTreeMap<usize, TaskRecords> = BTreeMap::new();
-    for sample in samples {
-        let Ok(task) = sample.item.task.parse::<TaskId>() else { continue };
-        let Some(length) = sample.item.covariates.get("length").and_then(serde_json::Value::as_u64) else { continue };
-        // Tasks appear in the order of the options; a task that was imported without being selected comes last.
-        let place = options.tasks.iter().position(|&selected| selected == task).unwrap_or(usize::MAX);
-        let entry = tasks.entry(place).or_insert_with(|| TaskRecords {
+fn collect(options: &NupaOptions, answers: impl IntoIterator<Item = JudgedAnswer>) -> Vec<TaskRecords> {
+    // Tasks appear in the order of the options; a task that was imported without being selected comes last.
+    let mut tasks: BTreeMap<(usize, String), TaskRecords> = BTreeMap::new();
+    let mut places: BTreeMap<TaskId, (usize, String)> = BTreeMap::new();
+    for answer in answers {
+        let task = answer.task;
+        let place = places.entry(task).or_insert_with(|| {
+            let place = options.tasks.iter().position(|&selected| selected == task).unwrap_or(usize::MAX);
+            (place, task.to_string())
+        });
+        let entry = tasks.entry(place.clone()).or_insert_with(|| TaskRecords {
             task,
             records: Vec::new(),
             exact: BTreeMap::new(),
@@ -43,20 +97,14 @@ fn collect(options: &NupaOptions, samples: &[Scored<'_>]) -> Vec<TaskRecords> {
             empty: 0,
             tokens: 0,
         });
-        let metric = |name: &str| sample.verdict.metrics.get(name).copied();
-        entry.records.push(Record {
-            length: length as usize,
-            exact_match: f64::from(u8::from(sample.verdict.correct)),
-            digit_match: metric(&format!("{primary}_digit_match")).unwrap_or(0.0),
-            dlength: metric(&format!("{primary}_dlength")).unwrap_or(0.0),
-        });
+        entry.records.push(answer.records[options.profile as usize]);
         for profile in [Profile::Strict, Profile::Paper, Profile::Ref] {
-            let exact = sample.verdict.matchers.get(profile.name()).copied().unwrap_or(false);
+            let exact = answer.records[profile as usize].exact_match > 0.0;
             *entry.exact.entry(profile.name()).or_default() += usize::from(exact);
         }
-        entry.truncated += usize::from(sample.truncated);
-        entry.empty += usize::from(metric("empty") == Some(1.0));
-        entry.tokens += sample.tokens;
+        entry.truncated += usize::from(answer.truncated);
+        entry.empty += usize::from(answer.empty);
+        entry.tokens += answer.tokens;
     }
     tasks.into_values().collect()
 }
@@ -266,7 +314,7 @@ fn notes(options: &NupaOptions, tasks: &[TaskRecords]) -> Vec<String> {
 mod tests {
     use super::super::{Lengths, NupaSuite};
     use super::*;
-    use crate::suite::{Answered, Item, Suite, Verdict};
+    use crate::suite::{Answered, Item, Suite};
 
     fn summary_of(answer: impl Fn(&Item) -> String) -> Summary {
         let suite = NupaSuite::new(NupaOptions {

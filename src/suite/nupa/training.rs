@@ -63,6 +63,60 @@ pub struct TrainingLine {
     pub answer: String,
 }
 
+impl TrainingLine {
+    /// Appends the line as JSON with its line break: the bytes that serde_json writes, without its work on texts that need no
+    /// escape, which is all that these are but for rules.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        let field = |out: &mut Vec<u8>, name: &str, text: &str| {
+            out.extend_from_slice(name.as_bytes());
+            write_text(text, out);
+        };
+        field(out, "{\"task\":", &self.task);
+        out.extend_from_slice(b",\"length\":");
+        write_number(self.length, out);
+        out.extend_from_slice(b",\"index\":");
+        write_number(self.index, out);
+        field(out, ",\"split\":", self.split);
+        field(out, ",\"a\":", &self.a);
+        if let Some(b) = &self.b {
+            field(out, ",\"b\":", b);
+        }
+        field(out, ",\"prompt\":", &self.prompt);
+        field(out, ",\"completion\":", &self.completion);
+        field(out, ",\"answer\":", &self.answer);
+        out.extend_from_slice(b"}\n");
+    }
+}
+
+/// A JSON string.
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    // Without an early exit, so that it is done many bytes at a time.
+    let special = text.bytes().fold(false, |found, byte| found | (byte < 0x20) | (byte == b'"') | (byte == b'\\'));
+    if special {
+        serde_json::to_writer(out, text).expect("a string is always JSON, and memory takes every byte");
+        return;
+    }
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+}
+
+fn write_number(number: usize, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut from = digits.len();
+    let mut left = number;
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[from..]);
+}
+
 impl TrainingSet {
     /// The lines, in order of task, length, index.
     ///
@@ -177,6 +231,25 @@ mod tests {
             json.starts_with(r#"{"task":"add_Integer_Integer_Integer","length":3,"index":0,"split":"train","a":""#)
         );
         assert!(lines.iter().all(|line| line.prompt.ends_with(" =") && line.completion == line.answer));
+    }
+
+    #[test]
+    fn lines_are_the_bytes_of_serde_json() {
+        let mut ruled = set(&["mod_Integer"], &[4]);
+        ruled.style = TextStyle::RuleFollowing;
+        let plain = set(&["add_Fraction", "length_Float", "sig_Integer"], &[5, 12]);
+        let mut lines: Vec<TrainingLine> = ruled.lines().unwrap().take(5).chain(plain.lines().unwrap()).collect();
+        lines[0].index = usize::MAX;
+        lines[0].task = "\"quoted\" \\ and \u{1} and é".into();
+        lines[1].a = String::new();
+        let mut found = Vec::new();
+        for line in &lines {
+            found.clear();
+            line.write_json(&mut found);
+            let expected = serde_json::to_string(line).unwrap() + "\n";
+            assert_eq!(std::str::from_utf8(&found).unwrap(), expected);
+        }
+        assert!(lines.len() > 200);
     }
 
     #[test]

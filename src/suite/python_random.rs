@@ -1,14 +1,18 @@
-//! Python's `random.Random(seed).randint`, needed only to reproduce the reference's auxiliary draws: it seeds a fresh
-//! generator with an operand, so that an auxiliary value is a function of that operand (spec section 3.3).
+//! The Mersenne Twister as CPython's `random` and as NumPy's `numpy.random` (legacy) seed and use it, needed only to reproduce
+//! what the reference programs draw: NUPA's auxiliary values are a function of an operand, and DNC's perturbations take their
+//! digits from `random.choice` and their offsets from `numpy.random.normal`.
 use num_bigint::BigUint;
 
 const N: usize = 624;
 const M: usize = 397;
 
-/// The Mersenne Twister as CPython seeds and uses it.
+/// A generator of either library.
+#[derive(Clone)]
 pub struct PythonRandom {
     state: [u32; N],
     index: usize,
+    /// The second number of a pair of normal ones, not yet given out.
+    spare: Option<f64>,
 }
 
 impl PythonRandom {
@@ -49,7 +53,48 @@ impl PythonRandom {
             }
         }
         state[0] = 0x8000_0000;
-        PythonRandom { state, index: N }
+        PythonRandom { state, index: N, spare: None }
+    }
+
+    /// `numpy.random.seed(seed)`.
+    pub fn numpy(seed: u32) -> Self {
+        let mut state = [0u32; N];
+        state[0] = seed;
+        for i in 1..N {
+            state[i] = 1_812_433_253u32.wrapping_mul(state[i - 1] ^ (state[i - 1] >> 30)).wrapping_add(i as u32);
+        }
+        PythonRandom { state, index: N, spare: None }
+    }
+
+    /// Uniform on [0, 1) with 53 bits, as both libraries make it.
+    fn unit(&mut self) -> f64 {
+        let (high, low) = (self.next() >> 5, self.next() >> 6);
+        (f64::from(high) * 67_108_864.0 + f64::from(low)) / 9_007_199_254_740_992.0
+    }
+
+    /// `numpy.random.normal(mean, deviation)`: Marsaglia's polar method, whose second number is kept for the next call.
+    pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
+        let standard = self.spare.take().unwrap_or_else(|| {
+            loop {
+                let first = 2.0 * self.unit() - 1.0;
+                let second = 2.0 * self.unit() - 1.0;
+                let square = first * first + second * second;
+                if square < 1.0 && square != 0.0 {
+                    let factor = (-2.0 * square.ln() / square).sqrt();
+                    self.spare = Some(factor * first);
+                    return factor * second;
+                }
+            }
+        });
+        mean + deviation * standard
+    }
+
+    /// `random.randrange(bound)`, and the index that `random.choice` takes of so many; 0 of nothing.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        match bound {
+            0 => 0,
+            _ => self.randint(0, i64::from(bound) - 1) as u32,
+        }
     }
 
     fn next(&mut self) -> u32 {
@@ -97,5 +142,13 @@ mod tests {
         let mut random = PythonRandom::new("10000000000000000000000000000000000000007");
         let draws: Vec<i64> = (0..8).map(|_| random.randint(0, 99)).collect();
         assert_eq!(draws, [93, 65, 33, 20, 32, 94, 75, 67]);
+    }
+
+    #[test]
+    fn draws_what_numpy_draws() {
+        // numpy.random.seed(7); [int(x) for x in numpy.random.normal(1000, 300, 6)], NumPy 2.4
+        let mut random = PythonRandom::numpy(7);
+        let draws: Vec<i64> = (0..6).map(|_| random.normal(1000.0, 300.0) as i64).collect();
+        assert_eq!(draws, [1507, 860, 1009, 1122, 763, 1000]);
     }
 }
