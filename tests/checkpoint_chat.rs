@@ -20,13 +20,13 @@ fn families_render_as_in_transformers() {
         <|im_start|>assistant\n";
     let gemma = "<s><start_of_turn>user\n1 < 2?<end_of_turn>\n<start_of_turn>model\n<think>\nhm\n</think>\n\nyes<end_of_turn>\n\
         <start_of_turn>user\nwhy<end_of_turn>\n<start_of_turn>model\n";
-    let llama31 = "<s><|start_header_id|>system<|end_header_id|>\n\nToday Date: 26 Jul 2024\n\n<|eot_id|>\
+    let llama31 = "<s><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|>\
         <|start_header_id|>user<|end_header_id|>\n\n1 < 2?<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n\
         <think>\nhm\n</think>\n\nyes<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nwhy<|eot_id|>\
         <|start_header_id|>assistant<|end_header_id|>\n\n";
     let mistral = "<s> [INST]  1 < 2?\n [/INST] <think>\nhm\n</think>\n\nyes</s> [INST] why [/INST]";
     for (file, expected) in
-        [("qwen3.jinja", qwen3), ("gemma.jinja", gemma), ("llama31.jinja", llama31), ("mistral.jinja", mistral)]
+        [("qwen3.jinja", qwen3), ("gemma.jinja", gemma), ("llama31.jinja", llama31), ("mistral_v01.jinja", mistral)]
     {
         assert_eq!(template(file).render(&conversation(), true).unwrap(), expected, "{file}");
     }
@@ -40,7 +40,7 @@ fn a_template_may_refuse_a_conversation() {
     assert!(matches!(error, CheckpointError::Template { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("gemma.jinja") && text.contains("System role not supported"), "{text}");
-    assert!(template("mistral.jinja").render(&messages, true).unwrap().contains("x\n\ny"));
+    assert!(template("mistral_v01.jinja").render(&messages, true).unwrap().contains("x\n\ny"));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The tiny reference checkpoints, one an architecture, load and tokenize as transformers does.
-use earnest::checkpoint::{BlockLayout, Checkpoint, Format, Norm, Parameter, RopeScaling, Values};
+use earnest::checkpoint::{BlockLayout, Checkpoint, Format, Norm, Parameter, Position, RopeScaling, Values};
 use std::path::PathBuf;
 
 const NAMES: [&str; 14] = [
@@ -86,7 +86,11 @@ fn configurations_say_what_the_architectures_compute() {
     assert_eq!((c.attention_softcap, c.final_softcap, c.block), (Some(50.0), Some(30.0), BlockLayout::Sandwich));
     assert_eq!(c.attention_scale, 48f32.powf(-0.5));
     let c = open("gemma3-text").config;
-    let thetas: Vec<f64> = c.layers.iter().map(|l| c.ropes[l.rope].theta).collect();
+    let theta = |position| match position {
+        Position::Rotary(rope) => c.ropes[rope].theta,
+        other => panic!("{other:?}"),
+    };
+    let thetas: Vec<f64> = c.layers.iter().map(|l| theta(l.position)).collect();
     assert_eq!(thetas, [1e4, 1e4, 1e4, 1e4, 1e4, 1e6]);
     assert_eq!((c.attention_softcap, c.final_softcap), (None, None));
 

@@ -1,5 +1,5 @@
 //! Real GGUF files, from the folder that `EARNEST_MODELS` names; without it these tests say so and pass.
-use earnest::checkpoint::{Checkpoint, Format, LayerParameter, Parameter, Values};
+use earnest::checkpoint::{Checkpoint, Format, LayerParameter, Parameter, Position, Values};
 use std::path::PathBuf;
 
 fn open(file: &str) -> Option<Checkpoint> {
@@ -103,7 +103,10 @@ fn gemma3_from_gguf() {
     assert_eq!((c.tokenizer.bos(), c.generation.eos_ids.as_slice()), (Some(2), [1].as_slice()));
     let full: Vec<usize> = (0..18).filter(|i| c.config.layers[*i].window.is_none()).collect();
     assert_eq!(full, [5, 11, 17]);
-    let theta = |i: usize| c.config.ropes[c.config.layers[i].rope].theta;
+    let theta = |i: usize| match c.config.layers[i].position {
+        Position::Rotary(rope) => c.config.ropes[rope].theta,
+        other => panic!("{other:?}"),
+    };
     assert_eq!((theta(0), theta(5)), (1e4, 1e6));
     assert_eq!(c.config.attention_scale, 1.0 / 16.0);
     check_golden(&c, "gemma3_270m_greedy.json", |ids| ids);

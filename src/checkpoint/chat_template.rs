@@ -1,18 +1,13 @@
 //! A checkpoint's chat template: messages become the text that the model was trained on.
 use super::CheckpointError;
+use super::chat_dialect::{TEMPLATE, environment, locate};
 use super::json_fields;
 use super::tokenizer::special_text;
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, Value};
+use minijinja::{Environment, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use sha2::{Digest, Sha256};
 use std::path::Path;
-
-/// The date that templates are given when they ask for today's, so that a prompt is the same every day: 26 July 2024, the
-/// one that Llama 3.1's own template falls back to.
-const FIXED_DATE: Date = Date { year: 2024, month: 7, day: 26, weekday: 5, day_of_year: 208 };
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -89,6 +84,17 @@ impl ChatTemplate {
     /// The text of a conversation; with `add_generation_prompt`, it ends where the assistant's answer begins. It usually
     /// begins with BOS already, so encode it without special tokens.
     pub fn render(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String, CheckpointError> {
+        self.render_thinking(messages, add_generation_prompt, None)
+    }
+
+    /// The same with the template's variable `enable_thinking`; without a value the variable is undefined, and the
+    /// template does what its model does by default.
+    pub fn render_thinking(
+        &self,
+        messages: &[ChatMessage],
+        add_generation_prompt: bool,
+        enable_thinking: Option<bool>,
+    ) -> Result<String, CheckpointError> {
         let environment = self.environment.as_ref().map_err(|(line, message)| CheckpointError::Template {
             template: self.name.clone(),
             line: *line,
@@ -103,6 +109,7 @@ impl ChatTemplate {
             ("tools", Value::from(())),
             ("documents", Value::from(())),
         ];
+        variables.extend(enable_thinking.map(|on| ("enable_thinking", Value::from(on))));
         // transformers leaves absent tokens undefined, which templates test for.
         let tokens = [("bos_token", &self.bos), ("eos_token", &self.eos)];
         variables.extend(tokens.into_iter().filter_map(|(name, text)| Some((name, Value::from(text.as_deref()?)))));
@@ -123,165 +130,14 @@ impl ChatTemplate {
         Sha256::digest(self.source.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
     }
 
+    /// True if the template has a switch that turns thinking on and off, the variable `enable_thinking`.
+    pub fn has_thinking_switch(&self) -> bool {
+        self.source.contains("enable_thinking")
+    }
+
     /// True if the template knows a thinking mode: answers may begin with a chain of thought between `<think>` tags.
     pub fn thinks(&self) -> bool {
         self.source.contains("<think>") || self.source.contains("enable_thinking")
-    }
-}
-
-/// The template's name inside its environment.
-const TEMPLATE: &str = "chat";
-
-fn environment(source: &str) -> Result<Environment<'static>, (usize, String)> {
-    let mut environment = Environment::new();
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(|e| locate(&e))?;
-    environment.set_syntax(syntax);
-    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
-        Err(Error::new(ErrorKind::InvalidOperation, message))
-    });
-    environment.add_function("strftime_now", |format: String| FIXED_DATE.format(&format));
-    environment.add_filter("tojson", python_json);
-    environment.add_template_owned(TEMPLATE, source.to_string()).map_err(|e| locate(&e))?;
-    Ok(environment)
-}
-
-fn locate(error: &Error) -> (usize, String) {
-    let message = match error.detail() {
-        Some(detail) => format!("{}: {detail}", error.kind()),
-        None => error.kind().to_string(),
-    };
-    (error.line().unwrap_or(0), message)
-}
-
-/// `json.dumps(value, ensure_ascii=False)`: a space after `,` and `:`, nothing escaped for HTML; `indent` as there.
-fn python_json(value: &Value, options: Kwargs) -> Result<String, Error> {
-    let indent: Option<usize> = options.get("indent")?;
-    for key in ["ensure_ascii", "separators", "sort_keys"] {
-        // transformers accepts these; a template that changes them would not get what it asks for.
-        if options.get::<Option<Value>>(key)?.is_some_and(|v| v.is_true()) {
-            return Err(Error::new(ErrorKind::InvalidOperation, format!("tojson({key}=...) is not supported")));
-        }
-    }
-    options.assert_all_used()?;
-    let mut out = String::new();
-    write_json(value, indent.map(|n| n.min(16)), 0, &mut out)?;
-    Ok(out)
-}
-
-fn write_json(value: &Value, indent: Option<usize>, depth: usize, out: &mut String) -> Result<(), Error> {
-    let line = |depth: usize, out: &mut String| {
-        if let Some(n) = indent {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', n * depth));
-        }
-    };
-    let quote = |text: &str| serde_json::Value::from(text).to_string();
-    let kind = value.kind();
-    match kind {
-        ValueKind::None => out.push_str("null"),
-        ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
-        ValueKind::Number => out.push_str(&value.to_string()),
-        ValueKind::String => out.push_str(&quote(value.as_str().unwrap_or_default())),
-        ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
-            let (open, close) = if kind == ValueKind::Map { ('{', '}') } else { ('[', ']') };
-            out.push(open);
-            let mut count = 0;
-            for item in value.try_iter()? {
-                out.push_str(match (count, indent) {
-                    (0, _) => "",
-                    (_, Some(_)) => ",",
-                    (_, None) => ", ",
-                });
-                count += 1;
-                line(depth + 1, out);
-                if kind == ValueKind::Map {
-                    out.push_str(&quote(&item.to_string()));
-                    out.push_str(": ");
-                    write_json(&value.get_item(&item)?, indent, depth + 1, out)?;
-                } else {
-                    write_json(&item, indent, depth + 1, out)?;
-                }
-            }
-            if count > 0 {
-                line(depth, out);
-            }
-            out.push(close);
-        }
-        other => return Err(Error::new(ErrorKind::BadSerialization, format!("{other} has no JSON form"))),
-    }
-    Ok(())
-}
-
-/// A calendar day at midnight.
-struct Date {
-    year: u32,
-    month: usize,
-    day: u32,
-    /// Sunday is 0.
-    weekday: usize,
-    day_of_year: u32,
-}
-
-impl Date {
-    /// C's `strftime` in the C locale, the conversions that have a meaning for a day.
-    fn format(&self, format: &str) -> Result<String, Error> {
-        const MONTHS: [&str; 12] = [
-            "January",
-            "February",
-            "March",
-            "April",
-            "May",
-            "June",
-            "July",
-            "August",
-            "September",
-            "October",
-            "November",
-            "December",
-        ];
-        const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-        let month = MONTHS.get(self.month - 1).copied().unwrap_or_default();
-        let weekday = DAYS.get(self.weekday).copied().unwrap_or_default();
-        let short = |name: &str| name.chars().take(3).collect::<String>();
-        let mut out = String::new();
-        let mut chars = format.chars();
-        while let Some(c) = chars.next() {
-            if c != '%' {
-                out.push(c);
-                continue;
-            }
-            let mut conversion = chars.next();
-            let padded = conversion != Some('-');
-            if !padded {
-                conversion = chars.next();
-            }
-            let number = |n: u32, width: usize| if padded { format!("{n:0width$}") } else { n.to_string() };
-            out.push_str(&match conversion {
-                Some('Y') => self.year.to_string(),
-                Some('y') => number(self.year % 100, 2),
-                Some('m') => number(self.month as u32, 2),
-                Some('d') => number(self.day, 2),
-                Some('e') => format!("{:2}", self.day),
-                Some('j') => number(self.day_of_year, 3),
-                Some('B') => month.to_string(),
-                Some('b' | 'h') => short(month),
-                Some('A') => weekday.to_string(),
-                Some('a') => short(weekday),
-                Some('H' | 'M' | 'S') => number(0, 2),
-                Some('I') => number(12, 2),
-                Some('p') => "AM".to_string(),
-                Some('F') => format!("{}-{:02}-{:02}", self.year, self.month, self.day),
-                Some('T') => "00:00:00".to_string(),
-                Some('%') => "%".to_string(),
-                other => {
-                    let what = other.map_or("nothing".to_string(), |c| format!("%{c}"));
-                    return Err(Error::new(ErrorKind::InvalidOperation, format!("strftime_now does not know {what}")));
-                }
-            });
-        }
-        Ok(out)
     }
 }
 

@@ -64,8 +64,27 @@ pub struct DecoderConfig {
 pub struct LayerConfig {
     /// Sliding window: a query at position p sees the keys at positions `p - window + 1 ..= p`. None: all.
     pub window: Option<usize>,
-    /// Index into [`DecoderConfig::ropes`].
-    pub rope: usize,
+    /// How queries know where keys are.
+    pub position: Position,
+}
+
+/// What tells attention the places of tokens, besides the causal mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// Queries and keys are rotated; the index is into [`DecoderConfig::ropes`].
+    Rotary(usize),
+    /// Nothing (NoPE).
+    None,
+    /// `-slope * (query position - key position)` is added to scores, with the slopes of [`alibi_slopes`].
+    Alibi,
+}
+
+/// The slopes of ALiBi (Press et al. 2022), one a head: a geometric series that begins at its own ratio, `2^(-8/heads)`. For
+/// a number of heads that is no power of two, those of the power of two below it, then every other one of the next series.
+pub fn alibi_slopes(heads: usize) -> Vec<f32> {
+    let series = |count: usize| (1..=count).map(move |i| libm::exp2(-8.0 * i as f64 / count as f64) as f32);
+    let below = if heads.is_power_of_two() { heads } else { heads.next_power_of_two() / 2 };
+    series(below).chain(series(2 * below).step_by(2)).take(heads).collect()
 }
 
 /// A norm's kind and epsilon.
@@ -133,4 +152,21 @@ pub enum RopeScaling {
     LongRope { short: Vec<f64>, long: Vec<f64>, original_max_positions: usize, attention_factor: f64 },
     /// `f_i / divisors[i]` (GGUF stores Llama 3.1's scaling as the tensor `rope_freqs.weight`).
     Divisors(Vec<f64>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slopes_are_the_published_ones() {
+        assert_eq!(alibi_slopes(8), [0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125, 0.00390625]);
+        assert_eq!(alibi_slopes(1), [0.00390625]);
+        // Twelve heads: eight of the series of 8, then 2^-0.5, 2^-1.5, ... of the series of 16.
+        let twelve = alibi_slopes(12);
+        assert_eq!(twelve[..8], alibi_slopes(8));
+        assert!(
+            twelve[8..].iter().zip([0.5f64, 1.5, 2.5, 3.5]).all(|(s, p)| (f64::from(*s) - (-p).exp2()).abs() < 1e-7)
+        );
+    }
 }

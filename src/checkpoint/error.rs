@@ -42,6 +42,14 @@ pub enum CheckpointError {
     /// The tokenizer can not be built, or lacks what a run needs.
     #[error("tokenizer of {}: {what}", path.display())]
     Tokenizer { path: PathBuf, what: String },
+    /// A weight can not be quantised at load.
+    #[error("{parameter} can not be quantised to {scheme}: {what}")]
+    Quantise { parameter: String, scheme: &'static str, what: String },
+    /// A weight is beyond the largest number of the type that was asked for.
+    #[error(
+        "{parameter} has a weight of magnitude {largest}, beyond the 65504 that f16 reaches: use --dtype bf16 or f32"
+    )]
+    Overflow { parameter: String, largest: f32 },
     /// A chat template has an error, or raised one for these messages.
     #[error("chat template {template}, line {line}: {message}")]
     Template { template: String, line: usize, message: String },

@@ -4,7 +4,9 @@
 //! Every key of the architecture's section is translated or refused by name; a bias exists if its tensor does.
 use super::gguf_file::GgufFile;
 use super::json_fields::Fields;
-use super::{Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Rope, RopeScaling};
+use super::{
+    Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling,
+};
 
 /// The architectures (`general.architecture`) that are supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +169,7 @@ pub(super) fn read(
         final_softcap: caps.1,
         layers: windows
             .into_iter()
-            .map(|window| LayerConfig { window, rope: if window.is_some() { local } else { 0 } })
+            .map(|window| LayerConfig { window, position: Position::Rotary(if window.is_some() { local } else { 0 }) })
             .collect(),
         ropes,
     };

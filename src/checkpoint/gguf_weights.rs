@@ -4,7 +4,7 @@ use super::gguf_file::{GgufFile, GgufTensor};
 use super::gguf_names;
 use super::hf_names::Place;
 use super::hf_weights::read_values;
-use super::{CheckpointError, DecoderConfig, LayerParameter, Parameter, Tensor, Values};
+use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use candle_core::Device;
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use std::borrow::Cow;
@@ -139,6 +139,15 @@ impl GgufWeights {
         }
         let path = self.file.path.clone();
         Err(CheckpointError::TensorMissing { tensor: usual, parameter: parameter.to_string(), path })
+    }
+
+    /// The type in which a parameter comes from the file: quantised ones are dequantised to f32.
+    pub(super) fn held_as(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> ElementType {
+        match self.place(config, parameter, shape).map(|(_, tensor)| tensor.dtype) {
+            Ok(GgmlDType::BF16) => ElementType::Bf16,
+            Ok(GgmlDType::F16) => ElementType::F16,
+            _ => ElementType::F32,
+        }
     }
 
     pub(super) fn path(&self) -> &PathBuf {

@@ -6,7 +6,7 @@
 use super::hf_family::{Family, SUPPORTED};
 use super::hf_rope;
 use super::json_fields::{self, Fields};
-use super::{Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Rope};
+use super::{Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope};
 use std::path::Path;
 
 /// Where the file comes from and what it is for.
@@ -92,8 +92,25 @@ pub(super) fn read(folder: &Path) -> Result<(DecoderConfig, Family, NamedIds), C
     let path = folder.join("config.json");
     let advice = "a checkpoint folder holds config.json, tokenizer.json and model.safetensors; fetch the checkpoint, or name a .gguf file";
     let map = json_fields::read_object(&path, advice)?;
-    let fields = Fields::new(&path, "", &map);
-    let family = family(&path, &fields)?;
+    parse(&path, &map)
+}
+
+impl DecoderConfig {
+    /// The decoder that the keys of a `config.json` describe; `source` names them in errors.
+    pub fn from_config_keys(
+        source: &Path,
+        keys: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<Self, CheckpointError> {
+        parse(source, keys).map(|(config, ..)| config)
+    }
+}
+
+fn parse(
+    path: &Path,
+    map: &serde_json::Map<String, serde_json::Value>,
+) -> Result<(DecoderConfig, Family, NamedIds), CheckpointError> {
+    let fields = Fields::new(path, "", map);
+    let family = family(path, &fields)?;
     let mut ids =
         NamedIds { bos: fields.token_ids("bos_token_id")?.first().copied(), eos: fields.token_ids("eos_token_id")? };
     if fields.contains("quantization_config") && fields.value("quantization_config").is_some() {
@@ -201,9 +218,9 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
         return Err(f.error("qk_layernorm", "layer norms on queries and keys are not supported for Phi-2"));
     }
     let windows = windows(f, family, num_layers)?;
-    let (ropes, rope_of) = ropes(f, family, head_dim, max_positions, &windows)?;
+    let (ropes, position_of) = ropes(f, family, head_dim, max_positions, &windows)?;
     let layers: Vec<LayerConfig> =
-        windows.iter().zip(rope_of).map(|(w, rope)| LayerConfig { window: w.window, rope }).collect();
+        windows.iter().zip(position_of).map(|(w, position)| LayerConfig { window: w.window, position }).collect();
     let config = DecoderConfig {
         architecture: family.name().to_string(),
         vocab_size: f.positive("vocab_size", Some(d.vocab_size))?,
@@ -223,12 +240,15 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
         gated: family != Family::Phi,
         experts,
         embedding_scale: if is_gemma { (hidden_size as f64).sqrt() as f32 } else { 1.0 },
-        tied_embeddings: f.flag("tie_word_embeddings")?.or(tied_outside).unwrap_or(is_gemma),
+        tied_embeddings: f
+            .flag("tie_word_embeddings")?
+            .or(tied_outside)
+            .unwrap_or(is_gemma || family == Family::SmolLm3),
         head_bias: family == Family::Phi,
         qkv_bias: attention_bias || matches!(family, Family::Qwen2 | Family::Phi),
         output_bias: attention_bias || family == Family::Phi,
         mlp_bias: match family {
-            Family::Llama => f.flag("mlp_bias")?.unwrap_or(false),
+            Family::Llama | Family::SmolLm3 => f.flag("mlp_bias")?.unwrap_or(false),
             family => family == Family::Phi,
         },
         qk_norm: matches!(family, Family::Qwen3 | Family::Gemma3),
@@ -288,7 +308,7 @@ fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWin
         Family::Mistral | Family::Qwen2 | Family::Qwen3 | Family::Gemma2 | Family::Gemma3 => Some(4096),
         _ => None,
     };
-    let has_window = default.is_some() || matches!(family, Family::Mixtral | Family::Phi3);
+    let has_window = default.is_some() || matches!(family, Family::Mixtral | Family::Phi3 | Family::SmolLm3);
     let window = match has_window {
         true if f.contains("sliding_window") => f.size("sliding_window")?,
         true => default,
@@ -307,12 +327,21 @@ fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWin
         }
     };
     match family {
-        Family::Llama | Family::Gemma | Family::Phi => uniform(false),
+        Family::Llama | Family::EarnestAlibi | Family::Gemma | Family::Phi => uniform(false),
         Family::Mistral | Family::Mixtral | Family::Phi3 => uniform(window.is_some()),
         Family::Qwen2 | Family::Qwen3 => {
             let on = f.flag("use_sliding_window")?.unwrap_or(false);
             let first = f.size("max_window_layers")?.unwrap_or(28);
             let types = declared.unwrap_or_else(|| (0..num_layers).map(|i| i >= first).collect());
+            Ok(types.into_iter().map(|sliding| layer(sliding && on)).collect())
+        }
+        Family::SmolLm3 => {
+            let on = f.flag("use_sliding_window")?.unwrap_or(false) && window.is_some();
+            let types = match declared {
+                Some(types) => types,
+                // Layers without a rotary embedding are the local ones.
+                None => rotated_layers(f, num_layers)?.into_iter().map(|rotated| !rotated).collect(),
+            };
             Ok(types.into_iter().map(|sliding| layer(sliding && on)).collect())
         }
         Family::Gemma2 => {
@@ -333,6 +362,27 @@ fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWin
             let types = declared.unwrap_or_else(|| (0..num_layers).map(|i| (i + 1) % pattern != 0).collect());
             Ok(types.into_iter().map(layer).collect())
         }
+    }
+}
+
+/// `no_rope_layers` of SmolLM3, in which 1 means a layer *with* a rotary embedding; without it every
+/// `no_rope_layer_interval`-th layer has none.
+fn rotated_layers(f: &Fields, num_layers: usize) -> Result<Vec<bool>, CheckpointError> {
+    let interval = f.positive("no_rope_layer_interval", Some(4))?;
+    let Some(value) = f.value("no_rope_layers") else {
+        return Ok((1..=num_layers).map(|layer| layer % interval != 0).collect());
+    };
+    let flags: Option<Vec<bool>> = value.as_array().and_then(|list| {
+        let one = |v: &serde_json::Value| match v.as_u64() {
+            Some(0) => Some(false),
+            Some(1) => Some(true),
+            _ => None,
+        };
+        list.iter().map(one).collect()
+    });
+    match flags {
+        Some(flags) if flags.len() >= num_layers => Ok(flags[..num_layers].to_vec()),
+        _ => Err(f.error("no_rope_layers", format!("a list of 0 and 1 for {num_layers} layers is needed"))),
     }
 }
 
@@ -360,11 +410,22 @@ fn ropes(
     head_dim: usize,
     max_positions: usize,
     windows: &[LayerWindow],
-) -> Result<(Vec<Rope>, Vec<usize>), CheckpointError> {
+) -> Result<(Vec<Rope>, Vec<Position>), CheckpointError> {
     let at = hf_rope::Surroundings { family, head_dim, max_positions };
     if family == Family::Gemma3 {
         let (full, sliding) = hf_rope::gemma3(f, &at)?;
-        return Ok((vec![full, sliding], windows.iter().map(|w| usize::from(w.sliding)).collect()));
+        let position = |w: &LayerWindow| Position::Rotary(usize::from(w.sliding));
+        return Ok((vec![full, sliding], windows.iter().map(position).collect()));
     }
-    Ok((vec![hf_rope::single(f, &at)?], vec![0; windows.len()]))
+    if family == Family::EarnestAlibi {
+        return Ok((Vec::new(), vec![Position::Alibi; windows.len()]));
+    }
+    let positions = match family {
+        Family::SmolLm3 => rotated_layers(f, windows.len())?
+            .into_iter()
+            .map(|rotated| if rotated { Position::Rotary(0) } else { Position::None })
+            .collect(),
+        _ => vec![Position::Rotary(0); windows.len()],
+    };
+    Ok((vec![hf_rope::single(f, &at)?], positions))
 }

@@ -3,7 +3,7 @@
 /// For messages.
 pub(super) const SUPPORTED: &str = "LlamaForCausalLM, MistralForCausalLM, MixtralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, \
      GemmaForCausalLM, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3ForConditionalGeneration (its text decoder), PhiForCausalLM, \
-     Phi3ForCausalLM";
+     Phi3ForCausalLM, SmolLM3ForCausalLM, EarnestAlibiForCausalLM";
 
 /// Checkpoints whose configuration and tensor names follow one scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub(super) enum Family {
     Gemma3,
     Phi,
     Phi3,
+    SmolLm3,
+    /// Llama with linear biases instead of rotations: a name of our own, because every library would apply a rotary
+    /// embedding to a Llama.
+    EarnestAlibi,
 }
 
 /// What a configuration class of transformers 5 assumes for an absent field.
@@ -48,6 +52,8 @@ impl Family {
             "Gemma3ForCausalLM" | "Gemma3ForConditionalGeneration" => Family::Gemma3,
             "PhiForCausalLM" => Family::Phi,
             "Phi3ForCausalLM" => Family::Phi3,
+            "SmolLM3ForCausalLM" => Family::SmolLm3,
+            "EarnestAlibiForCausalLM" => Family::EarnestAlibi,
             _ => return None,
         })
     }
@@ -64,6 +70,8 @@ impl Family {
             "gemma3" | "gemma3_text" => Family::Gemma3,
             "phi" => Family::Phi,
             "phi3" => Family::Phi3,
+            "smollm3" => Family::SmolLm3,
+            "earnest_alibi" => Family::EarnestAlibi,
             _ => return None,
         })
     }
@@ -81,12 +89,17 @@ impl Family {
             Family::Gemma3 => "Gemma3ForCausalLM",
             Family::Phi => "PhiForCausalLM",
             Family::Phi3 => "Phi3ForCausalLM",
+            Family::SmolLm3 => "SmolLM3ForCausalLM",
+            Family::EarnestAlibi => "EarnestAlibiForCausalLM",
         }
     }
 
     /// The classes that know `attention_bias`; elsewhere the field is refused unless it is false.
     pub(super) fn has_attention_bias_field(self) -> bool {
-        matches!(self, Family::Llama | Family::Qwen3 | Family::Gemma | Family::Gemma2 | Family::Gemma3)
+        matches!(
+            self,
+            Family::Llama | Family::Qwen3 | Family::Gemma | Family::Gemma2 | Family::Gemma3 | Family::SmolLm3
+        )
     }
 
     /// Norm weights are stored as the difference from one.
@@ -100,7 +113,7 @@ impl Family {
             vocab_size, hidden_size, intermediate_size, num_layers, num_heads, num_kv_heads, head_dim, max_positions, eps,
         };
         match self {
-            Family::Llama =>   table(32_000, 4096, 11_008, 32, 32, None, None, 2048, 1e-6),
+            Family::Llama | Family::EarnestAlibi => table(32_000, 4096, 11_008, 32, 32, None, None, 2048, 1e-6),
             Family::Mistral => table(32_000, 4096, 14_336, 32, 32, Some(8), None, 131_072, 1e-6),
             Family::Mixtral => table(32_000, 4096, 14_336, 32, 32, Some(8), None, 131_072, 1e-5),
             Family::Qwen2 =>   table(151_936, 4096, 22_016, 32, 32, Some(32), None, 32_768, 1e-6),
@@ -110,6 +123,7 @@ impl Family {
             Family::Gemma3 =>  table(262_208, 2304, 9216, 26, 8, Some(4), Some(256), 131_072, 1e-6),
             Family::Phi =>     table(51_200, 2048, 8192, 24, 32, None, None, 2048, 1e-5),
             Family::Phi3 =>    table(32_064, 3072, 8192, 32, 32, None, None, 4096, 1e-5),
+            Family::SmolLm3 => table(128_256, 2048, 11_008, 36, 16, Some(4), None, 32_768, 1e-6),
         }
     }
 }

@@ -15,7 +15,11 @@ pub(super) struct Surroundings {
 
 /// The one embedding of every family but Gemma 3.
 pub(super) fn single(f: &Fields, at: &Surroundings) -> Result<Rope, CheckpointError> {
-    let default_theta = if at.family == Family::Mixtral { 1e6 } else { 1e4 };
+    let default_theta = match at.family {
+        Family::Mixtral => 1e6,
+        Family::SmolLm3 => 2e6,
+        _ => 1e4,
+    };
     let theta = f.number("rope_theta")?.unwrap_or(default_theta);
     let partial = match at.family {
         Family::Phi => Some(f.number("partial_rotary_factor")?.unwrap_or(0.5)),

@@ -5,7 +5,7 @@
 use super::hf_family::Family;
 use super::hf_names::{self, Place};
 use super::json_fields;
-use super::{CheckpointError, DecoderConfig, LayerParameter, Parameter, Tensor, Values};
+use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -184,6 +184,15 @@ impl HfWeights {
 
     fn file(&self, stored: &Stored) -> &Path {
         self.files.get(stored.file).map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// The type in which a parameter comes from its file.
+    pub(super) fn held_as(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> ElementType {
+        match self.place(config, parameter, shape).map(|(_, stored)| stored.dtype) {
+            Ok(Dtype::BF16) => ElementType::Bf16,
+            Ok(Dtype::F16) => ElementType::F16,
+            _ => ElementType::F32,
+        }
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {

@@ -20,15 +20,24 @@ mod sentencepiece_merges;
 mod tokenizer;
 mod token_pieces;
 mod text_stream;
+mod chat_dialect;
 mod chat_template;
+mod python_values;
 mod generation;
+mod weight_format;
+mod nf4;
+mod memory;
 mod error;
 
 pub use chat_template::{ChatMessage, ChatTemplate};
-pub use config::{Activation, BlockLayout, DecoderConfig, Experts, LayerConfig, Norm, Rope, RopeScaling};
+pub use config::{
+    Activation, BlockLayout, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling, alibi_slopes,
+};
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;
+pub use memory::MemoryEstimate;
 pub use open::{Checkpoint, Format};
 pub use text_stream::TextStream;
 pub use tokenizer::Tokenizer;
+pub use weight_format::{ElementType, Quant, WeightFormat, WeightRecord};
 pub use weights::{LayerParameter, Parameter, Tensor, Values};

@@ -4,8 +4,8 @@ use super::gguf_file::GgufFile;
 use super::gguf_weights::{self, GgufWeights};
 use super::hf_weights::HfWeights;
 use super::{
-    ChatTemplate, CheckpointError, DecoderConfig, GenerationDefaults, Parameter, Tensor, Tokenizer, gguf_tokenizer,
-    hf_config, json_fields,
+    ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, MemoryEstimate, Parameter, Tensor,
+    Tokenizer, WeightFormat, WeightRecord, gguf_tokenizer, hf_config, json_fields,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -37,12 +37,15 @@ pub struct Checkpoint {
     shapes: HashMap<Parameter, Vec<usize>>,
     metadata_files: Vec<PathBuf>,
     weights: Weights,
+    weight_format: WeightFormat,
 }
 
 #[derive(Debug)]
 enum Weights {
     Hf(HfWeights),
     Gguf(GgufWeights),
+    /// They were not looked for.
+    Absent,
 }
 
 /// Files of a folder besides the weights, as far as they exist.
@@ -56,17 +59,24 @@ impl Checkpoint {
         let metadata = std::fs::metadata(path).map_err(|e| {
             CheckpointError::io(path, "name a checkpoint folder or a .gguf file, or fetch the model first", e)
         })?;
-        if metadata.is_dir() { Checkpoint::open_folder(path) } else { Checkpoint::open_file(path) }
+        if metadata.is_dir() { Checkpoint::open_folder(path, true) } else { Checkpoint::open_file(path) }
     }
 
-    fn open_folder(folder: &Path) -> Result<Checkpoint, CheckpointError> {
+    /// The same for a model that runs elsewhere: of a folder, the weights are neither needed nor read nor listed, so it may
+    /// hold config.json and tokenizer.json only. [`Checkpoint::tensor`] finds nothing then.
+    pub fn open_without_weights(path: &Path) -> Result<Checkpoint, CheckpointError> {
+        if path.is_dir() { Checkpoint::open_folder(path, false) } else { Checkpoint::open(path) }
+    }
+
+    fn open_folder(folder: &Path, with_weights: bool) -> Result<Checkpoint, CheckpointError> {
         let (config, family, ids) = hf_config::read(folder)?;
         let tokenizer_config = json_fields::read_optional_object(&folder.join("tokenizer_config.json"))?;
         let generation = GenerationDefaults::from_folder(folder, &ids.eos)?;
         let tokenizer = Tokenizer::from_folder(folder, tokenizer_config.as_ref(), ids.bos, config.vocab_size)?;
         let generation = generation.complete(folder, &tokenizer, config.vocab_size)?;
         let chat_template = ChatTemplate::from_folder(folder, tokenizer_config.as_ref())?;
-        let weights = HfWeights::open(folder, family, &config)?;
+        let weights =
+            if with_weights { Weights::Hf(HfWeights::open(folder, family, &config)?) } else { Weights::Absent };
         Ok(Checkpoint {
             source: folder.to_path_buf(),
             format: Format::Safetensors,
@@ -76,7 +86,8 @@ impl Checkpoint {
             chat_template,
             generation,
             metadata_files: METADATA_FILES.iter().map(|f| folder.join(f)).filter(|f| f.is_file()).collect(),
-            weights: Weights::Hf(weights),
+            weights,
+            weight_format: WeightFormat::default(),
         })
     }
 
@@ -102,6 +113,7 @@ impl Checkpoint {
             chat_template: template,
             generation,
             metadata_files: Vec::new(),
+            weight_format: WeightFormat::default(),
         })
     }
 
@@ -122,10 +134,42 @@ impl Checkpoint {
                 expected: shape.to_vec(),
             });
         }
-        match &self.weights {
+        let tensor = match &self.weights {
             Weights::Hf(weights) => weights.tensor(&self.config, p, shape),
             Weights::Gguf(weights) => weights.tensor(&self.config, p, shape),
-        }
+            Weights::Absent => {
+                let tensor = format!("{p:?}");
+                Err(CheckpointError::TensorMissing { tensor, parameter: p.to_string(), path: self.source.clone() })
+            }
+        }?;
+        self.weight_format.apply(p, tensor)
+    }
+
+    /// From now on [`Checkpoint::tensor`] gives quantised or rounded weights: for whoever loads it, another model.
+    pub fn set_weight_format(&mut self, format: WeightFormat) {
+        self.weight_format = format;
+    }
+
+    /// What [`Checkpoint::set_weight_format`] set.
+    pub fn weight_format(&self) -> WeightFormat {
+        self.weight_format
+    }
+
+    /// What is quantised and what is not; none if weights are those of the files.
+    pub fn weight_record(&self) -> Option<WeightRecord> {
+        (!self.weight_format.is_plain()).then(|| self.weight_format.record(&self.config))
+    }
+
+    /// Bytes that the native engine will hold. Where the weights were not looked for, as if they were of the widest type.
+    pub fn memory(&self) -> MemoryEstimate {
+        MemoryEstimate::with(&self.config, |p, shape| {
+            let stored = match &self.weights {
+                Weights::Hf(weights) => weights.held_as(&self.config, p, shape),
+                Weights::Gguf(weights) => weights.held_as(&self.config, p, shape),
+                Weights::Absent => ElementType::F32,
+            };
+            self.weight_format.held_as(p, shape, stored)
+        })
     }
 
     /// True if this decoder has the parameter; a tied head, for example, is none of its own.
@@ -139,6 +183,7 @@ impl Checkpoint {
         match &self.weights {
             Weights::Hf(weights) => files.extend(weights.files().cloned()),
             Weights::Gguf(weights) => files.push(weights.path().clone()),
+            Weights::Absent => {}
         }
         files
     }

@@ -1,0 +1,36 @@
+//! What a decoder takes in memory, before it is loaded.
+use serde::Serialize;
+
+use super::{DecoderConfig, ElementType};
+
+/// Bytes that the native engine holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MemoryEstimate {
+    /// All weights: matrices in their type, norms and biases in f32.
+    pub weights: u64,
+    /// Keys and values of one token of one sequence, in f32.
+    pub kv_per_token: u64,
+}
+
+impl MemoryEstimate {
+    /// For a decoder whose matrices are held in one type.
+    pub fn of(config: &DecoderConfig, dtype: ElementType) -> MemoryEstimate {
+        MemoryEstimate::with(config, |_, _| dtype)
+    }
+
+    /// For a decoder whose matrices are held in the types that `dtype` gives.
+    pub(super) fn with(
+        config: &DecoderConfig,
+        dtype: impl Fn(super::Parameter, &[usize]) -> ElementType,
+    ) -> MemoryEstimate {
+        let bytes = |(parameter, shape): (super::Parameter, Vec<usize>)| {
+            let elements: u64 = shape.iter().map(|&n| n as u64).product();
+            elements * if shape.len() == 2 { dtype(parameter, &shape).bytes() } else { ElementType::F32.bytes() }
+        };
+        let heads = (config.layers.len() * config.num_kv_heads * config.head_dim) as u64;
+        MemoryEstimate {
+            weights: config.parameters().into_iter().map(bytes).sum(),
+            kv_per_token: 2 * heads * ElementType::F32.bytes(),
+        }
+    }
+}

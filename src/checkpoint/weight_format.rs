@@ -1,0 +1,396 @@
+//! In which values weights are computed with: as the file has them, rounded to another float type, or quantised at load.
+//!
+//! The engine's CPU kernels compute with floats. So what `--quant` changes is the values: each weight is quantised as a
+//! llama.cpp or bitsandbytes user would have it and dequantised again, and the engine computes with the result. That shows
+//! what quantisation does to answers; it saves no memory and no time.
+use std::fmt;
+
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{Device, Tensor as CandleTensor};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{CheckpointError, DecoderConfig, LayerParameter, Parameter, Tensor, Values, nf4};
+
+/// A scheme of `--quant`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quant {
+    /// 8 bits, blocks of 32 (8.5 bits a weight).
+    #[serde(rename = "q8_0")]
+    Q8,
+    /// 6 bits, super-blocks of 256 (6.56 bits a weight).
+    Q6k,
+    /// 5 bits, super-blocks of 256 (5.5 bits a weight).
+    Q5k,
+    /// 4 bits, super-blocks of 256 (4.5 bits a weight).
+    Q4k,
+    /// NF4 of QLoRA: blocks of 64, whose scales are quantised to 8 bits in blocks of 256 (4.13 bits a weight).
+    Nf4,
+}
+
+/// A float type of `--dtype`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ElementType {
+    F32,
+    Bf16,
+    F16,
+}
+
+impl ElementType {
+    /// Bytes of an element.
+    pub fn bytes(self) -> u64 {
+        match self {
+            ElementType::F32 => 4,
+            ElementType::Bf16 | ElementType::F16 => 2,
+        }
+    }
+}
+
+/// How weights are changed at load. The default changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WeightFormat {
+    pub quant: Option<Quant>,
+    /// Matrices are rounded to this type and held in it; norms and biases keep the file's values.
+    pub dtype: Option<ElementType>,
+}
+
+/// What becomes of one parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Scheme {
+    Q8,
+    Q6k,
+    Q5k,
+    Q4k,
+    /// Instead of the schemes with super-blocks of 256, where the width is no multiple of that; llama.cpp's choice, too.
+    Q5Of32WithOffset,
+    Q5Of32,
+    Nf4,
+}
+
+/// What becomes of all parameters, for the manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeightRecord {
+    #[serde(flatten)]
+    pub format: WeightFormat,
+    /// Weights (elements) that are quantised, and all.
+    pub quantised_weights: u64,
+    pub weights: u64,
+    /// Roles of parameters that stay as they are.
+    pub unquantised: Vec<String>,
+    /// Roles that are quantised with another scheme, because their width is no multiple of its block: `role: scheme`.
+    pub substituted: Vec<String>,
+}
+
+impl Quant {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quant::Q8 => "q8_0",
+            Quant::Q6k => "q6k",
+            Quant::Q5k => "q5k",
+            Quant::Q4k => "q4k",
+            Quant::Nf4 => "nf4",
+        }
+    }
+
+    /// The scheme for rows of this width; none if no block divides it.
+    fn scheme(self, width: usize) -> Option<Scheme> {
+        let (of_256, of_32) = (width.is_multiple_of(256), width.is_multiple_of(32));
+        match self {
+            // Blocks of NF4 do not care for rows.
+            Quant::Nf4 => Some(Scheme::Nf4),
+            Quant::Q8 => of_32.then_some(Scheme::Q8),
+            Quant::Q6k if of_256 => Some(Scheme::Q6k),
+            Quant::Q5k if of_256 => Some(Scheme::Q5k),
+            Quant::Q4k if of_256 => Some(Scheme::Q4k),
+            Quant::Q6k => of_32.then_some(Scheme::Q8),
+            Quant::Q5k => of_32.then_some(Scheme::Q5Of32WithOffset),
+            Quant::Q4k => of_32.then_some(Scheme::Q5Of32),
+        }
+    }
+}
+
+impl Scheme {
+    fn name(self) -> &'static str {
+        match self {
+            Scheme::Q8 => "q8_0",
+            Scheme::Q6k => "q6k",
+            Scheme::Q5k => "q5k",
+            Scheme::Q4k => "q4k",
+            Scheme::Q5Of32WithOffset => "q5_1",
+            Scheme::Q5Of32 => "q5_0",
+            Scheme::Nf4 => "nf4",
+        }
+    }
+
+    fn ggml(self) -> Option<GgmlDType> {
+        match self {
+            Scheme::Q8 => Some(GgmlDType::Q8_0),
+            Scheme::Q6k => Some(GgmlDType::Q6K),
+            Scheme::Q5k => Some(GgmlDType::Q5K),
+            Scheme::Q4k => Some(GgmlDType::Q4K),
+            Scheme::Q5Of32WithOffset => Some(GgmlDType::Q5_1),
+            Scheme::Q5Of32 => Some(GgmlDType::Q5_0),
+            Scheme::Nf4 => None,
+        }
+    }
+}
+
+impl fmt::Display for WeightFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dtype = self.dtype.map(|dtype| match dtype {
+            ElementType::F32 => "f32",
+            ElementType::Bf16 => "bf16",
+            ElementType::F16 => "f16",
+        });
+        let parts: Vec<&str> = self.quant.map(Quant::name).into_iter().chain(dtype).collect();
+        f.write_str(&parts.join("-"))
+    }
+}
+
+impl fmt::Display for WeightRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.format)?;
+        if self.format.quant.is_some() {
+            let share = 100.0 * self.quantised_weights as f64 / self.weights.max(1) as f64;
+            write!(f, " ({share:.1} % quantised; as they are: {})", self.unquantised.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl WeightFormat {
+    /// True if weights are those of the file.
+    pub fn is_plain(&self) -> bool {
+        *self == WeightFormat::default()
+    }
+
+    /// What becomes of the parameters of a decoder.
+    pub fn record(&self, config: &DecoderConfig) -> WeightRecord {
+        let mut record =
+            WeightRecord { format: *self, quantised_weights: 0, weights: 0, unquantised: vec![], substituted: vec![] };
+        let Some(quant) = self.quant else {
+            record.weights = config.parameter_count();
+            return record;
+        };
+        let note = |list: &mut Vec<String>, text: String| {
+            if !list.contains(&text) {
+                list.push(text);
+            }
+        };
+        for (parameter, shape) in config.parameters() {
+            let count = shape.iter().map(|&n| n as u64).product::<u64>();
+            record.weights += count;
+            match self.scheme(parameter, &shape) {
+                None => note(&mut record.unquantised, role(parameter)),
+                Some(scheme) => {
+                    record.quantised_weights += count;
+                    if scheme.name() != quant.name() {
+                        note(&mut record.substituted, format!("{}: {}", role(parameter), scheme.name()));
+                    }
+                }
+            }
+        }
+        record
+    }
+
+    fn scheme(&self, parameter: Parameter, shape: &[usize]) -> Option<Scheme> {
+        let (quant, [_, width]) = (self.quant?, shape) else { return None };
+        if is_projection(parameter) { quant.scheme(*width) } else { None }
+    }
+
+    /// The type in which a matrix is held whose file has it as `stored`.
+    pub(super) fn held_as(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> ElementType {
+        let quantised = self.scheme(parameter, shape).is_some();
+        self.dtype.unwrap_or(if quantised { ElementType::F32 } else { stored })
+    }
+
+    /// Changes a tensor's values.
+    pub(super) fn apply(&self, parameter: Parameter, tensor: Tensor) -> Result<Tensor, CheckpointError> {
+        let scheme = self.scheme(parameter, &tensor.shape);
+        let matrix = tensor.shape.len() == 2;
+        let dtype = self.dtype.filter(|_| matrix);
+        if scheme.is_none() && dtype.is_none() {
+            return Ok(tensor);
+        }
+        let Tensor { shape, values } = tensor;
+        let values = match scheme {
+            None => values,
+            Some(scheme) => {
+                let wide = widen(values);
+                // The engine names weights that are not finite; a quantiser would spread them over their block.
+                if wide.iter().any(|value| !value.is_finite()) {
+                    return Ok(Tensor { shape, values: Values::F32(wide) });
+                }
+                Values::F32(match scheme.ggml() {
+                    Some(dtype) => through(&wide, dtype).map_err(|error| CheckpointError::Quantise {
+                        parameter: parameter.to_string(),
+                        scheme: scheme.name(),
+                        what: error.to_string(),
+                    })?,
+                    None => nf4::round_trip(&wide),
+                })
+            }
+        };
+        let values = match dtype {
+            None => values,
+            Some(dtype) => round(values, dtype)
+                .map_err(|largest| CheckpointError::Overflow { parameter: parameter.to_string(), largest })?,
+        };
+        Ok(Tensor { shape, values })
+    }
+}
+
+/// The matrices that are quantised: the projections of attention and feed-forward. Embedding, head and the router of a
+/// mixture stay, as in bitsandbytes; norms and biases always do.
+fn is_projection(parameter: Parameter) -> bool {
+    use LayerParameter::*;
+    let Parameter::Layer(_, parameter) = parameter else { return false };
+    matches!(parameter, Query | Key | Value | Output | Gate | Up | Down | ExpertGate(_) | ExpertUp(_) | ExpertDown(_))
+}
+
+/// The name of a parameter without its layer and expert.
+fn role(parameter: Parameter) -> String {
+    use LayerParameter::*;
+    match parameter {
+        Parameter::Layer(_, ExpertGate(_)) => "ExpertGate".to_owned(),
+        Parameter::Layer(_, ExpertUp(_)) => "ExpertUp".to_owned(),
+        Parameter::Layer(_, ExpertDown(_)) => "ExpertDown".to_owned(),
+        Parameter::Layer(_, parameter) => format!("{parameter:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn widen(values: Values) -> Vec<f32> {
+    match values {
+        Values::F32(v) => v,
+        Values::Bf16(v) => v.into_iter().map(|x| half::bf16::from_bits(x).to_f32()).collect(),
+        Values::F16(v) => v.into_iter().map(|x| half::f16::from_bits(x).to_f32()).collect(),
+    }
+}
+
+/// Quantised and dequantised by candle, in parallel pieces of whole blocks.
+fn through(values: &[f32], dtype: GgmlDType) -> candle_core::Result<Vec<f32>> {
+    // A multiple of every block size.
+    const PIECE: usize = 1 << 16;
+    let pieces: Vec<Vec<f32>> = values
+        .par_chunks(PIECE)
+        .map(|piece| {
+            let tensor = CandleTensor::from_slice(piece, piece.len(), &Device::Cpu)?;
+            QTensor::quantize(&tensor, dtype)?.dequantize(&Device::Cpu)?.to_vec1::<f32>()
+        })
+        .collect::<candle_core::Result<_>>()?;
+    Ok(pieces.concat())
+}
+
+/// Rounded to a type; the error is the largest magnitude, where that type has no finite value for it.
+fn round(values: Values, dtype: ElementType) -> Result<Values, f32> {
+    Ok(match (values, dtype) {
+        (values @ Values::F32(_), ElementType::F32)
+        | (values @ Values::Bf16(_), ElementType::Bf16)
+        | (values @ Values::F16(_), ElementType::F16) => values,
+        (values, ElementType::F32) => Values::F32(widen(values)),
+        (values, ElementType::Bf16) => {
+            Values::Bf16(widen(values).into_iter().map(|x| half::bf16::from_f32(x).to_bits()).collect())
+        }
+        (values, ElementType::F16) => {
+            let wide = widen(values);
+            let largest = wide.iter().fold(0f32, |most, x| most.max(x.abs()));
+            if largest.is_finite() && !half::f16::from_f32(largest).is_finite() {
+                return Err(largest);
+            }
+            Values::F16(wide.into_iter().map(|x| half::f16::from_f32(x).to_bits()).collect())
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::LayerParameter::{Down, Query, Router};
+
+    fn noise(count: usize) -> Vec<f32> {
+        // A fixed sequence with a spread like weights have.
+        (0..count).map(|i| ((i as f32 * 12.9898).sin() * 43_758.547).fract() * 0.2 - 0.05).collect()
+    }
+
+    fn apply(format: WeightFormat, parameter: Parameter, shape: [usize; 2], values: Values) -> Tensor {
+        format.apply(parameter, Tensor { shape: shape.to_vec(), values }).unwrap()
+    }
+
+    fn error(a: &[f32], b: &[f32]) -> f64 {
+        let square: f64 = a.iter().zip(b).map(|(x, y)| f64::from(x - y).powi(2)).sum();
+        (square / a.len() as f64).sqrt()
+    }
+
+    #[test]
+    fn fewer_bits_are_further_away() {
+        let values = noise(4 * 512);
+        let spread = error(&values, &vec![values.iter().sum::<f32>() / values.len() as f32; values.len()]);
+        let mut last = 0.0;
+        for quant in [Quant::Q8, Quant::Q6k, Quant::Q5k, Quant::Q4k] {
+            let format = WeightFormat { quant: Some(quant), dtype: None };
+            let tensor = apply(format, Parameter::Layer(0, Query), [4, 512], Values::F32(values.clone()));
+            let Values::F32(found) = tensor.values else { panic!() };
+            let away = error(&values, &found) / spread;
+            assert!(away > last && away < 0.15, "{quant:?}: {away}");
+            last = away;
+        }
+    }
+
+    #[test]
+    fn embedding_head_router_norms_and_biases_stay() {
+        let format = WeightFormat { quant: Some(Quant::Q4k), dtype: None };
+        let values = Values::F32(noise(512));
+        for parameter in [Parameter::Embedding, Parameter::Head, Parameter::Layer(0, Router)] {
+            assert_eq!(apply(format, parameter, [2, 256], values.clone()).values, values);
+        }
+        let bias = Tensor { shape: vec![512], values: values.clone() };
+        assert_eq!(format.apply(Parameter::Layer(0, LayerParameter::QueryBias), bias.clone()).unwrap(), bias);
+        assert_ne!(apply(format, Parameter::Layer(0, Down), [2, 256], values.clone()).values, values);
+    }
+
+    #[test]
+    fn odd_widths_are_substituted_or_left() {
+        let format = WeightFormat { quant: Some(Quant::Q4k), dtype: None };
+        let at = Parameter::Layer(0, Down);
+        assert_eq!(format.scheme(at, &[2, 512]), Some(Scheme::Q4k));
+        assert_eq!(format.scheme(at, &[2, 576]), Some(Scheme::Q5Of32));
+        assert_eq!(format.scheme(at, &[2, 40]), None);
+        let values = Values::F32(noise(2 * 40));
+        assert_eq!(apply(format, at, [2, 40], values.clone()).values, values);
+        apply(format, at, [2, 576], Values::F32(noise(2 * 576)));
+    }
+
+    #[test]
+    fn types_are_rounded_to_and_overflow_is_named() {
+        let format = |dtype| WeightFormat { quant: None, dtype: Some(dtype) };
+        let values = Values::F32(vec![1.0, 1.001, -3.0, 1e-3]);
+        let bf16 = apply(format(ElementType::Bf16), Parameter::Embedding, [2, 2], values.clone());
+        assert!(matches!(&bf16.values, Values::Bf16(v) if v[1] == half::bf16::ONE.to_bits()));
+        assert!(matches!(apply(format(ElementType::F32), Parameter::Head, [2, 2], bf16.values).values, Values::F32(_)));
+        let large = Tensor { shape: vec![1, 2], values: Values::F32(vec![1.0, -70_000.0]) };
+        let failed = format(ElementType::F16).apply(Parameter::Embedding, large).unwrap_err().to_string();
+        assert!(failed.contains("70000") && failed.contains("Embedding"), "{failed}");
+    }
+
+    #[test]
+    fn values_that_are_not_finite_reach_the_engine() {
+        let format = WeightFormat { quant: Some(Quant::Q8), dtype: None };
+        let mut values = noise(64);
+        values[3] = f32::NAN;
+        let tensor = apply(format, Parameter::Layer(0, Down), [2, 32], Values::F32(values));
+        assert!(matches!(tensor.values, Values::F32(v) if v.iter().filter(|x| x.is_nan()).count() == 1));
+    }
+
+    #[test]
+    fn names() {
+        let both = WeightFormat { quant: Some(Quant::Nf4), dtype: Some(ElementType::Bf16) };
+        assert_eq!(both.to_string(), "nf4-bf16");
+        assert_eq!(serde_json::to_string(&both).unwrap(), r#"{"quant":"nf4","dtype":"bf16"}"#);
+        assert_eq!(serde_json::to_string(&Quant::Q8).unwrap(), "\"q8_0\"");
+        assert!(WeightFormat::default().is_plain());
+    }
+}

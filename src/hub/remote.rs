@@ -1,0 +1,289 @@
+//! The hub itself: the only place that opens connections.
+use std::io::Read;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{Commit, Environment, Hash, HubError, Listing, RemoteFile, RepoId, Token};
+
+/// Longest silence of the hub before a connection counts as broken.
+const SILENCE: Duration = Duration::from_secs(60);
+/// A listing is larger than this only by mistake.
+const LARGEST_LISTING: u64 = 64 << 20;
+
+/// A connection to the hub. There is none in offline mode.
+#[derive(Debug)]
+pub struct Remote {
+    agent: ureq::Agent,
+    endpoint: String,
+    token: Option<Token>,
+}
+
+/// What a revision is today.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Revision {
+    pub listing: Listing,
+    /// The licence that the repository's card names.
+    pub licence: Option<String>,
+    pub gated: bool,
+}
+
+/// The part of `GET /api/models/<repo>/revision/<revision>?blobs=true` that is used.
+#[derive(Debug, Deserialize)]
+struct Info {
+    sha: Option<String>,
+    #[serde(default)]
+    siblings: Vec<Sibling>,
+    #[serde(default)]
+    gated: serde_json::Value,
+    #[serde(rename = "cardData", default)]
+    card: serde_json::Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Sibling {
+    rfilename: String,
+    size: Option<u64>,
+    #[serde(rename = "blobId")]
+    blob_id: Option<String>,
+    lfs: Option<Lfs>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Lfs {
+    sha256: String,
+    size: u64,
+}
+
+/// The beginning of a download.
+pub(super) struct Body {
+    /// First byte that comes; 0 where the hub does not continue.
+    pub(super) start: u64,
+    pub(super) reader: Box<dyn Read>,
+}
+
+impl Remote {
+    /// The hub that the environment names; `what` says in the error what offline mode keeps from happening. Nothing is sent
+    /// before a method is called.
+    pub fn of(environment: &Environment, what: &str) -> Result<Remote, HubError> {
+        if let Some(because) = environment.offline {
+            return Err(HubError::Offline { what: what.to_owned(), because });
+        }
+        let endpoint = environment.endpoint.clone();
+        let host = endpoint.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
+        if !(endpoint.starts_with("http://") || endpoint.starts_with("https://")) || host.is_empty() {
+            return Err(HubError::BadEndpoint { endpoint });
+        }
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            // A token goes to the hub, never to the storage that it points to.
+            .redirect_auth_headers(ureq::config::RedirectAuthHeaders::Never)
+            .max_redirects(5)
+            .timeout_connect(Some(Duration::from_secs(30)))
+            .timeout_recv_response(Some(SILENCE))
+            .timeout_per_read(Some(SILENCE))
+            .user_agent(concat!("earnest/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        // In the clear a token goes to this machine only.
+        let own = ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host.starts_with(name));
+        let token = environment.token.clone().filter(|_| endpoint.starts_with("https://") || own);
+        Ok(Remote { agent, endpoint, token })
+    }
+
+    /// The page of a repository, for people.
+    pub fn page(&self, repo: &RepoId) -> String {
+        format!("{}/{repo}", self.endpoint)
+    }
+
+    /// Asks what a revision is today: its commit and its files with sizes and hashes.
+    pub fn revision(&self, repo: &RepoId, revision: &str) -> Result<Revision, HubError> {
+        let url = format!("{}/api/models/{repo}/revision/{}?blobs=true", self.endpoint, encode(revision, true));
+        let mut response = self.get(&url, None)?;
+        self.check(response.status().as_u16(), code(&response), repo, revision, None, &url)?;
+        let broken = |what: String| HubError::BadListing { url: url.clone(), what };
+        let text = response
+            .body_mut()
+            .with_config()
+            .limit(LARGEST_LISTING)
+            .read_to_string()
+            .map_err(|error| broken(error.to_string()))?;
+        let info: Info = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
+        let sha = info.sha.unwrap_or_default();
+        let commit = Commit::parse(&sha).map_err(|_| broken(format!("its commit is '{sha}'")))?;
+        let hexadecimal = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
+        if hexadecimal && !commit.as_str().starts_with(&revision.to_ascii_lowercase()) {
+            return Err(HubError::WrongCommit {
+                repo: repo.to_string(),
+                asked: revision.to_owned(),
+                got: commit.to_string(),
+            });
+        }
+        let files = info.siblings.into_iter().map(|sibling| {
+            let name = sibling.rfilename;
+            let (hash, size) = match (sibling.lfs, sibling.blob_id, sibling.size) {
+                (Some(lfs), ..) => {
+                    (Hash::from_etag(&lfs.sha256).filter(|hash| matches!(hash, Hash::Sha256(_))), Some(lfs.size))
+                }
+                (None, Some(blob), size) => {
+                    (Hash::from_etag(&blob).filter(|hash| matches!(hash, Hash::GitSha1(_))), size)
+                }
+                _ => (None, None),
+            };
+            match (hash, size) {
+                (Some(hash), Some(size)) => Ok(RemoteFile { path: name, size, hash }),
+                _ => Err(broken(format!("{name} has no size or hash"))),
+            }
+        });
+        let listing = Listing { repo: repo.to_string(), commit, files: files.collect::<Result<_, _>>()? };
+        let gated = !matches!(info.gated, serde_json::Value::Null | serde_json::Value::Bool(false));
+        let licence = info.card.get("license").and_then(|licence| licence.as_str()).map(str::to_owned);
+        Ok(Revision { listing, licence, gated })
+    }
+
+    /// Asks for a file's bytes from `start` on. Fetched by commit, so the content can not change in between.
+    pub(super) fn open(&self, repo: &RepoId, commit: &Commit, file: &RemoteFile, start: u64) -> Result<Body, HubError> {
+        let url = format!("{}/{repo}/resolve/{commit}/{}", self.endpoint, encode(&file.path, false));
+        let response = self.get(&url, (start > 0).then_some(start))?;
+        let status = response.status().as_u16();
+        if status == 416 {
+            // What is there is no beginning of the file: from the first byte then.
+            return if start > 0 { self.open(repo, commit, file, 0) } else { Err(HubError::Status { url, status }) };
+        }
+        self.check(status, code(&response), repo, commit.as_str(), Some(&file.path), &url)?;
+        if let Some(got) = header(&response, "x-repo-commit").filter(|got| *got != commit.as_str()) {
+            return Err(HubError::WrongCommit {
+                repo: repo.to_string(),
+                asked: commit.to_string(),
+                got: got.to_owned(),
+            });
+        }
+        let continued = status == 206
+            && header(&response, "content-range")
+                .and_then(|range| range.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok())
+                == Some(start);
+        if status == 206 && !continued {
+            return Err(HubError::Unreachable { url, what: "it answered with another part than was asked for".into() });
+        }
+        let start = if continued { start } else { 0 };
+        Ok(Body { start, reader: Box::new(response.into_body().into_reader()) })
+    }
+
+    fn get(&self, url: &str, start: Option<u64>) -> Result<ureq::http::Response<ureq::Body>, HubError> {
+        // Compressed answers have another length than the file.
+        let mut request = self.agent.get(url).header("Accept-Encoding", "identity");
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", token.header());
+        }
+        if let Some(start) = start {
+            request = request.header("Range", format!("bytes={start}-"));
+        }
+        request.call().map_err(|error| HubError::Unreachable { url: url.to_owned(), what: reason(&error) })
+    }
+
+    /// What a status means for this repository.
+    fn check(
+        &self,
+        status: u16,
+        code: Option<String>,
+        repo: &RepoId,
+        revision: &str,
+        file: Option<&str>,
+        url: &str,
+    ) -> Result<(), HubError> {
+        let (repository, with_token) = (repo.to_string(), self.token.is_some());
+        // Without a token the hub answers 401 alike for what is gated, private or not there, but for its code.
+        let certain = code.as_deref() == Some("GatedRepo") || status == 403;
+        let gated = || HubError::Gated { repo: repository.clone(), status, with_token, page: self.page(repo), certain };
+        match (status, code.as_deref()) {
+            (200 | 206, _) => Ok(()),
+            (401 | 403, Some("GatedRepo")) | (403, _) => Err(gated()),
+            (401, Some("RepoNotFound")) => Err(HubError::NoRepository { repo: repository, with_token }),
+            (401, _) if with_token => Err(HubError::BadToken { repo: repository }),
+            (401, _) => Err(gated()),
+            (404, Some("RevisionNotFound")) => {
+                Err(HubError::NoSuchRevision { repo: repository, revision: revision.to_owned() })
+            }
+            (404, Some("EntryNotFound")) => Err(HubError::NoSuchFile {
+                repo: repository,
+                revision: revision.to_owned(),
+                file: file.unwrap_or_default().to_owned(),
+            }),
+            (404, _) if file.is_none() => Err(HubError::NoRepository { repo: repository, with_token }),
+            (404, _) => Err(HubError::NoSuchFile {
+                repo: repository,
+                revision: revision.to_owned(),
+                file: file.unwrap_or_default().to_owned(),
+            }),
+            _ => Err(HubError::Status { url: url.to_owned(), status }),
+        }
+    }
+}
+
+fn header<'a>(response: &'a ureq::http::Response<ureq::Body>, name: &str) -> Option<&'a str> {
+    response.headers().get(name).and_then(|value| value.to_str().ok())
+}
+
+fn code(response: &ureq::http::Response<ureq::Body>) -> Option<String> {
+    header(response, "x-error-code").map(str::to_owned)
+}
+
+/// A failure of the connection in words. The request is never part of it, because it carries the token.
+fn reason(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::Io(error) => error.to_string(),
+        ureq::Error::Timeout(which) => format!("no answer in time ({which})"),
+        ureq::Error::HostNotFound => "the host is not known".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Everything but unreserved characters in per cent; slashes stay in paths.
+fn encode(text: &str, slashes: bool) -> String {
+    use std::fmt::Write;
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || (byte == b'/' && !slashes) {
+            out.push(byte.into());
+        } else {
+            write!(out, "%{byte:02X}").expect("writing to a String cannot fail");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offline_there_is_no_remote() {
+        let mut environment = Environment::read(true);
+        environment.offline = Some("--offline forbids it");
+        let refused = Remote::of(&environment, "fetching a/b").unwrap_err();
+        assert_eq!(refused.to_string(), "fetching a/b needs the network, and --offline forbids it");
+    }
+
+    #[test]
+    fn tokens_are_not_sent_in_the_clear() {
+        let environment = |endpoint: &str| Environment {
+            cache: None,
+            endpoint: endpoint.to_owned(),
+            token: Token::new("hf_secret"),
+            offline: None,
+        };
+        let sent = |endpoint: &str| Remote::of(&environment(endpoint), "x").unwrap().token.is_some();
+        assert!(sent("https://huggingface.co") && sent("http://127.0.0.1:8000") && sent("http://localhost:1"));
+        assert!(!sent("http://mirror.example"));
+        assert!(
+            Remote::of(&environment("ftp://x"), "x").is_err() && Remote::of(&environment("https://"), "x").is_err()
+        );
+        assert!(!format!("{:?}", Remote::of(&environment("https://a.b"), "x").unwrap()).contains("hf_secret"));
+    }
+
+    #[test]
+    fn addresses_are_encoded() {
+        assert_eq!(encode("refs/pr/1", true), "refs%2Fpr%2F1");
+        assert_eq!(encode("a b/c?d#e%.json", false), "a%20b/c%3Fd%23e%25.json");
+    }
+}

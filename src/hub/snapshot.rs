@@ -1,0 +1,141 @@
+//! Files of a snapshot: what is there, what is missing, how they point to blobs.
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::{Cache, Commit, HubError, RepoId};
+
+/// Deepest folder that is looked into.
+const DEEPEST: usize = 8;
+
+/// Every file below a folder, relative to it, links that lead nowhere included; in the order of names.
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![(PathBuf::new(), 0)];
+    while let Some((below, depth)) = open.pop() {
+        for entry in std::fs::read_dir(folder.join(&below)).into_iter().flatten().flatten() {
+            let path = below.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && depth < DEEPEST => open.push((path, depth + 1)),
+                Ok(kind) if kind.is_dir() => {}
+                _ => found.push(path),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The name of the blob to which a file of a snapshot points.
+pub(super) fn blob_name(pointer: &Path) -> Option<String> {
+    let target = std::fs::read_link(pointer).ok()?;
+    let inside = target.parent()?.file_name()? == "blobs";
+    let name = target.file_name()?.to_str()?;
+    inside.then(|| name.to_owned())
+}
+
+/// Puts a blob at its place in a snapshot: a relative link, where the system has them.
+pub(super) fn point(pointer: &Path, blob: &Path, depth: usize) -> Result<(), HubError> {
+    if let Some(folder) = pointer.parent() {
+        std::fs::create_dir_all(folder).map_err(|source| HubError::io("create", folder, source))?;
+    }
+    let name = blob.file_name().unwrap_or_default();
+    // snapshots/<commit>/<depth folders>/file -> blobs/name
+    let mut target: PathBuf = std::iter::repeat_n("..", depth + 2).collect();
+    target.push("blobs");
+    target.push(name);
+    if std::fs::read_link(pointer).is_ok_and(|old| old == target) && pointer.exists() {
+        return Ok(());
+    }
+    // A new link under another name is renamed over the old one: a reader never finds nothing.
+    let fresh = beside(pointer);
+    let failed = |source| HubError::io("write", pointer, source);
+    link(&target, blob, &fresh).map_err(failed)?;
+    std::fs::rename(&fresh, pointer).inspect_err(|_| drop(std::fs::remove_file(&fresh))).map_err(failed)
+}
+
+#[cfg(unix)]
+fn link(target: &Path, _blob: &Path, place: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, place)
+}
+
+/// Links need a privilege elsewhere; a hard link costs no space, a copy does.
+#[cfg(not(unix))]
+fn link(_target: &Path, blob: &Path, place: &Path) -> std::io::Result<()> {
+    std::fs::hard_link(blob, place).or_else(|_| std::fs::copy(blob, place).map(drop))
+}
+
+/// A name in the same folder that no other process or thread uses.
+fn beside(path: &Path) -> PathBuf {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// Writes a small file so that a reader finds the old content or the new one, never a part.
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), HubError> {
+    let failed = |source| HubError::io("write", path, source);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|source| HubError::io("create", folder, source))?;
+    }
+    let fresh = beside(path);
+    let written = std::fs::File::create(&fresh)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&fresh, path));
+    written.inspect_err(|_| drop(std::fs::remove_file(&fresh))).map_err(failed)
+}
+
+impl Cache {
+    /// The folder of a commit, with everything that was asked for. `named` is how the user names the model, for the command
+    /// in the error.
+    pub fn ready(&self, repo: &RepoId, commit: &Commit, named: &str) -> Result<PathBuf, HubError> {
+        let folder = self.snapshot(repo, commit);
+        let fetch = format!("earnest models fetch {named}");
+        if !folder.is_dir() {
+            return Err(HubError::NotCached {
+                repo: repo.to_string(),
+                commit: commit.to_string(),
+                cache: self.folder().to_owned(),
+                fetch,
+            });
+        }
+        let missing = |file: String| HubError::MissingFile {
+            file,
+            repo: repo.to_string(),
+            folder: folder.clone(),
+            fetch: fetch.clone(),
+        };
+        if let Some(file) = self.examine(repo, commit).missing.into_iter().next() {
+            return Err(missing(file));
+        }
+        // Another program may have fetched only a part; what every checkpoint needs is known.
+        for file in ["config.json", "tokenizer.json"] {
+            if !folder.join(file).is_file() && !holds_gguf(&folder) {
+                return Err(missing(file.to_owned()));
+            }
+        }
+        if !folder.join("model.safetensors").is_file() && !holds_gguf(&folder) {
+            let index = folder.join("model.safetensors.index.json");
+            let Ok(text) = std::fs::read_to_string(&index) else { return Err(missing("model.safetensors".to_owned())) };
+            if let Some(shard) = shards(&text).into_iter().find(|shard| !folder.join(shard).is_file()) {
+                return Err(missing(shard));
+            }
+        }
+        Ok(folder)
+    }
+}
+
+fn holds_gguf(folder: &Path) -> bool {
+    files(folder).iter().any(|path| path.extension().is_some_and(|ending| ending == "gguf"))
+}
+
+/// Files that an index names. A damaged index is the checkpoint's to report.
+fn shards(index: &str) -> Vec<String> {
+    let index: serde_json::Value = serde_json::from_str(index).unwrap_or_default();
+    let map = index.get("weight_map").and_then(|map| map.as_object());
+    let mut names: Vec<String> =
+        map.into_iter().flat_map(|map| map.values()).filter_map(|file| file.as_str().map(str::to_owned)).collect();
+    names.sort();
+    names.dedup();
+    names
+}
