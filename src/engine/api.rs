@@ -34,7 +34,7 @@ pub struct Card {
     pub devices: Vec<String>,
     /// How weights are held, e.g. `f32`.
     pub weights_dtype: String,
-    /// Longest sequence, prompt and generation together, in tokens.
+    /// Longest sequence, prompt and generation together, in tokens; 0 if an endpoint does not say.
     pub context: usize,
     /// Bytes of the weights.
     pub weight_bytes: u64,
@@ -74,6 +74,9 @@ pub struct Statistics {
     /// Cached blocks evicted, running requests set back for want of blocks.
     pub evictions: u64,
     pub preemptions: u64,
+    /// Exchanges with an endpoint that had to be repeated.
+    #[serde(default)]
+    pub retries: u64,
 }
 
 /// Why a request was refused. Every message names the numbers.

@@ -3,6 +3,7 @@
 mod api;
 mod request;
 pub mod native;
+pub mod openai;
 
 pub use api::{Card, Engine, EngineError, Rejected, Statistics};
 pub use request::{

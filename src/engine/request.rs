@@ -57,7 +57,8 @@ pub struct Request {
     pub input: Input,
     pub sampling: Sampling,
     pub sampling_key: SamplingKey,
-    /// Generation ends before the first of these strings; the string is not part of the text.
+    /// Generation ends before the first of these strings; the string is not part of the text. What stands before a NUL within
+    /// a string stays: `\nQ:\0` ends the text with itself.
     pub stop_strings: Vec<String>,
     /// Generation ends at these ids (the checkpoint's end-of-sequence ids, unless the caller decides otherwise).
     pub stop_ids: Vec<u32>,

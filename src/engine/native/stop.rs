@@ -1,9 +1,11 @@
-//! Stop strings, found exactly, also across token borders.
+//! Stop strings, found exactly, also across token borders. A NUL within one marks where the text is cut: `\nQ:` goes, and of
+//! `\nQ:\0` everything stays.
 
 /// The text of a completion as it grows, watched for stop strings.
 #[derive(Debug, Default)]
 pub(crate) struct StopWatch {
-    stops: Vec<String>,
+    /// Each with the number of its bytes that stay.
+    stops: Vec<(String, usize)>,
     longest: usize,
     text: String,
 }
@@ -11,8 +13,8 @@ pub(crate) struct StopWatch {
 impl StopWatch {
     /// Watches for the first occurrence of any of `stops` (empty ones are ignored).
     pub(crate) fn new(stops: Vec<String>) -> StopWatch {
-        let stops: Vec<String> = stops.into_iter().filter(|s| !s.is_empty()).collect();
-        let longest = stops.iter().map(String::len).max().unwrap_or(0);
+        let stops: Vec<(String, usize)> = stops.iter().map(|s| split_cut(s)).filter(|(s, _)| !s.is_empty()).collect();
+        let longest = stops.iter().map(|(s, _)| s.len()).max().unwrap_or(0);
         StopWatch { stops, longest, text: String::new() }
     }
 
@@ -27,9 +29,10 @@ impl StopWatch {
             from -= 1;
         }
         self.text.push_str(piece);
-        let first = self.stops.iter().filter_map(|s| self.text[from..].find(s.as_str())).min();
-        if let Some(at) = first {
-            self.text.truncate(from + at);
+        let found = |(stop, kept): &(String, usize)| Some((self.text[from..].find(stop.as_str())?, *kept));
+        let first = self.stops.iter().filter_map(found).min();
+        if let Some((at, kept)) = first {
+            self.text.truncate(from + at + kept);
         }
         first.is_some()
     }
@@ -37,6 +40,14 @@ impl StopWatch {
     /// The text.
     pub(crate) fn into_text(self) -> String {
         self.text
+    }
+}
+
+/// A stop string without its mark, and how much of it stays.
+fn split_cut(stop: &str) -> (String, usize) {
+    match stop.split_once('\0') {
+        Some((kept, cut)) => (format!("{kept}{cut}"), kept.len()),
+        None => (stop.to_owned(), 0),
     }
 }
 
@@ -62,5 +73,12 @@ mod tests {
         assert_eq!(run(&["é!"], &["é", "é", "!"]), (2, "é".into()));
         assert_eq!(run(&[""], &["a", ""]), (2, "a".into()));
         assert_eq!(run(&["aa"], &["ba", "b", "a", "a"]), (3, "bab".into()));
+    }
+
+    #[test]
+    fn what_stands_before_the_mark_stays() {
+        assert_eq!(run(&["\nQ:\0", " Q:\0"], &["5.", "\n", "Q", ": What"]), (3, "5.\nQ:".into()));
+        assert_eq!(run(&["\n\0Q:"], &["a\nQ: b"]), (0, "a\n".into()));
+        assert_eq!(run(&["\0"], &["a", "b"]), (2, "ab".into()));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::experts::{Routed, mixture};
 use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights};
-use crate::checkpoint::{BlockLayout as Join, DecoderConfig, Norm};
+use crate::checkpoint::{BlockLayout as Join, DecoderConfig, Norm, Position, alibi_slopes};
 use crate::engine::native::kernels::{
     Angles, Attention, BlockPointer, MatmulScratch, QueryToken, SharedMut, Target, activate, attend, gate, layer_norm,
     matmul, rms_norm, rms_norm_row, rotate, scale_and_cap,
@@ -118,7 +118,12 @@ impl Forward {
         norm(team, c, &w.attention_norm, &self.x, &mut self.h);
         self.qkv.resize(m * row, 0.0);
         matmul(team, &mut self.scratch, &self.h, &w.qkv, w.qkv_bias.as_deref(), Target::Overwrite, &mut self.qkv);
-        place(team, c, w, &self.angles[spec.rope], layout, index, step, tables, &mut self.qkv);
+        let angles = match spec.position {
+            Position::Rotary(rope) => Some(&self.angles[rope]),
+            Position::None | Position::Alibi => None,
+        };
+        let slopes = if spec.position == Position::Alibi { alibi_slopes(c.num_heads) } else { Vec::new() };
+        place(team, c, w, angles, layout, index, step, tables, &mut self.qkv);
         self.attended.resize(m * q_width, 0.0);
         let attention = Attention {
             layout,
@@ -127,6 +132,7 @@ impl Forward {
             scale: c.attention_scale,
             softcap: c.attention_softcap,
             window: spec.window,
+            slopes: &slopes,
             tokens: &step.places,
             tables,
             queries: &self.qkv,
@@ -227,7 +233,7 @@ fn place(
     team: &Team,
     c: &DecoderConfig,
     w: &LayerWeights,
-    angles: &Angles,
+    angles: Option<&Angles>,
     layout: BlockLayout,
     layer: usize,
     step: &StepTokens,
@@ -245,7 +251,7 @@ fn place(
     team.run(m.div_ceil(TOKENS_PER_PIECE), &|piece| {
         for t in piece * TOKENS_PER_PIECE..((piece + 1) * TOKENS_PER_PIECE).min(m) {
             let token = step.places[t];
-            let (cosines, sines) = angles.of(t);
+            let angles = angles.map(|angles| angles.of(t));
             // SAFETY: rows are disjoint.
             let (qk, values) = unsafe { all.slice(t * row, row) }.split_at_mut(q_width + kv_width);
             for (head, x) in qk.chunks_exact_mut(d).enumerate() {
@@ -253,7 +259,9 @@ fn place(
                 if let Some(scale) = scale {
                     rms_norm_row(team, x, scale, eps);
                 }
-                rotate(team, x, cosines, sines);
+                if let Some((cosines, sines)) = angles {
+                    rotate(team, x, cosines, sines);
+                }
             }
             let position = token.position as usize;
             let block = tables[token.sequence as usize][position / BLOCK].0.cast_mut();

@@ -44,6 +44,8 @@ pub(crate) struct Attention<'a> {
     pub(crate) scale: f32,
     pub(crate) softcap: Option<f32>,
     pub(crate) window: Option<usize>,
+    /// ALiBi: what each head subtracts from a score for every position between query and key; empty for none.
+    pub(crate) slopes: &'a [f32],
     pub(crate) tokens: &'a [QueryToken],
     /// First element of each block of each sequence, in order of position.
     pub(crate) tables: &'a [Vec<BlockPointer>],
@@ -94,6 +96,7 @@ pub(crate) fn attend(team: &Team, a: &Attention<'_>, out: &mut [f32]) {
         a.tokens.iter().all(|t| a.tables[t.sequence as usize].len() > t.position as usize / BLOCK),
         "a query's block is not in its table"
     );
+    assert!(a.slopes.is_empty() || a.slopes.len() == a.heads, "a slope for every head");
     let per_piece = ROWS / group;
     let spans = a.tokens.len().div_ceil(per_piece);
     let out = SharedMut::new(out);
@@ -163,7 +166,8 @@ unsafe fn body<L: Lanes>(
                 for row in start..start + count {
                     let position = query[row / group].position as usize;
                     let visible = first_visible(position as u32).max(block * BLOCK)..=position;
-                    fold::<L>(s, row, a, block * BLOCK, visible);
+                    let slope = a.slopes.get(head * group + row % group).copied();
+                    fold::<L>(s, row, a, block * BLOCK, visible, slope);
                 }
                 weigh::<L>(s, start, count, d, values);
             }
@@ -216,6 +220,7 @@ unsafe fn fold<L: Lanes>(
     a: &Attention<'_>,
     block_start: usize,
     visible: std::ops::RangeInclusive<usize>,
+    slope: Option<f32>,
 ) {
     unsafe {
         let p = s.scores.as_mut_ptr().add(row * BLOCK);
@@ -225,6 +230,17 @@ unsafe fn fold<L: Lanes>(
             *v = L::load(p.add(i * LANES)).mul(scale);
             if let Some(cap) = a.softcap {
                 *v = math::softcap(*v, L::splat(cap));
+            }
+        }
+        if let Some(slope) = slope {
+            // Positions are exact in f32; the penalty of a key depends on its distance alone, never on the batch.
+            let position = *visible.end() as f32;
+            for (i, v) in v.iter_mut().enumerate() {
+                let mut penalty = [0f32; LANES];
+                for (lane, penalty) in penalty.iter_mut().enumerate() {
+                    *penalty = slope * (position - (block_start + i * LANES + lane) as f32);
+                }
+                *v = v.sub(L::load(penalty.as_ptr()));
             }
         }
         if *visible.start() > block_start || *visible.end() + 1 < block_start + BLOCK {
@@ -317,6 +333,7 @@ unsafe fn weigh<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::alibi_slopes;
     use crate::engine::native::kernels::lanes::Isa;
     use crate::engine::native::kernels::testing::noise;
 
@@ -372,6 +389,7 @@ mod tests {
         scale: f64,
         cap: Option<f32>,
         window: Option<usize>,
+        slopes: &[f32],
     ) -> Vec<f64> {
         let (d, kv) = (c.layout.head_dim, c.layout.kv_heads);
         let mut out = vec![];
@@ -382,7 +400,8 @@ mod tests {
                 .map(|p| {
                     let k = &c.keys[seq][(p * kv + kh) * d..][..d];
                     let s: f64 = (0..d).map(|i| f64::from(q[h * d + i]) * f64::from(k[i])).sum::<f64>() * scale;
-                    cap.map_or(s, |c| f64::from(c) * (s / f64::from(c)).tanh())
+                    let capped = cap.map_or(s, |c| f64::from(c) * (s / f64::from(c)).tanh());
+                    capped - slopes.get(h).map_or(0.0, |slope| f64::from(*slope) * (position - p) as f64)
                 })
                 .collect();
             let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -401,13 +420,16 @@ mod tests {
 
     #[test]
     fn attention_matches_the_formula_and_ignores_neighbours() {
-        for (heads, kv_heads, d, cap, window) in [
-            (4, 2, 16, None, None),
-            (4, 4, 24, Some(5.0), None),
-            (6, 1, 64, None, Some(16)),
-            (3, 3, 80, None, Some(70)),
-            (8, 1, 256, Some(50.0), Some(33)),
+        for (heads, kv_heads, d, cap, window, alibi) in [
+            (4, 2, 16, None, None, false),
+            (4, 4, 24, Some(5.0), None, false),
+            (6, 1, 64, None, Some(16), false),
+            (3, 3, 80, None, Some(70), false),
+            (8, 1, 256, Some(50.0), Some(33), false),
+            (8, 2, 32, None, None, true),
+            (6, 3, 40, None, Some(50), true),
         ] {
+            let slopes = if alibi { alibi_slopes(heads) } else { Vec::new() };
             let layout = BlockLayout { layers: 1, kv_heads, head_dim: d };
             let c = cache(layout, 5, 100, 2);
             let mut tokens: Vec<QueryToken> = vec![];
@@ -427,6 +449,7 @@ mod tests {
                     scale,
                     softcap: cap,
                     window,
+                    slopes: &slopes,
                     tokens,
                     tables: &c.tables,
                     queries,
@@ -438,8 +461,17 @@ mod tests {
             let all = run(&Team::new(1), &tokens, &queries);
             for (i, t) in tokens.iter().enumerate() {
                 let q = &queries[i * row..(i + 1) * row];
-                let expected =
-                    reference(&c, t.sequence as usize, t.position as usize, q, heads, scale.into(), cap, window);
+                let expected = reference(
+                    &c,
+                    t.sequence as usize,
+                    t.position as usize,
+                    q,
+                    heads,
+                    scale.into(),
+                    cap,
+                    window,
+                    &slopes,
+                );
                 let got = &all[i * heads * d..(i + 1) * heads * d];
                 for (e, g) in expected.iter().zip(got) {
                     assert!((e - f64::from(*g)).abs() < 1e-5, "{t:?} {e} {g}");

@@ -1,0 +1,493 @@
+//! The engine: many requests at an endpoint at once.
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::body::Form;
+use super::client::Client;
+use super::probe::{ProbeError, probe};
+use super::reply::{Answer, answer};
+use super::{Address, Api, Dialect, Retry, Secret, Server, Trouble};
+use crate::engine::{
+    Card, Completion, Engine, EngineError, Event, FinishReason, Rejected, Request, RequestId, Statistics, Timings,
+};
+
+/// How long a poll waits for something to happen.
+const POLL: Duration = Duration::from_millis(50);
+
+/// How much is asked of an endpoint at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Concurrency {
+    /// Requests at the endpoint at once.
+    pub requests: usize,
+    /// Exchanges begun in a minute, at most.
+    pub per_minute: Option<f64>,
+}
+
+/// Settings of the engine.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub address: Address,
+    pub key: Option<Secret>,
+    /// The model's name; without one, the endpoint's only model.
+    pub model: Option<String>,
+    pub api: Api,
+    pub concurrency: Concurrency,
+    pub retry: Retry,
+    /// The longest that one exchange may take.
+    pub patience: Duration,
+    /// The longest sequence in tokens, where the endpoint does not say or says too much.
+    pub context: Option<usize>,
+    /// The chat template's switch, for endpoints that apply the template and know it.
+    pub enable_thinking: Option<bool>,
+}
+
+/// Why an endpoint can not be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("cannot use the endpoint {address}: {reason}")]
+pub struct ConnectError {
+    pub address: String,
+    pub reason: String,
+}
+
+/// Requests at an OpenAI-compatible endpoint. Answers are not bit-identical from run to run: that is up to the server.
+pub struct OpenAi {
+    shared: Arc<Shared>,
+    replies: Receiver<(RequestId, Reply)>,
+    /// Requests that were taken and not yet reported; false once cancelled, and their reply is dropped.
+    flights: HashMap<RequestId, bool>,
+    ended: Vec<Event>,
+    /// Why nothing can be answered any more; reported once what was answered before is.
+    fatal: Option<String>,
+    server: Server,
+    context: Option<usize>,
+    concurrency: Concurrency,
+    statistics: Statistics,
+}
+
+/// What the threads share.
+struct Shared {
+    client: Client,
+    form: Form,
+    retry: Retry,
+    state: Mutex<State>,
+    wake: Condvar,
+    stop: AtomicBool,
+    answered: AtomicU64,
+    retries: AtomicU64,
+    per_minute: Option<f64>,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<(Request, Instant)>,
+    /// No exchange begins before this.
+    not_before: Option<Instant>,
+    /// The name under which the endpoint answers, once it has.
+    answers_as: Option<String>,
+}
+
+/// What became of a request.
+enum Reply {
+    Answered(Box<Answer>),
+    Failed {
+        trouble: Trouble,
+        tries: u32,
+    },
+    /// Nothing can be answered any more.
+    Fatal(String),
+}
+
+impl OpenAi {
+    /// Asks the endpoint what it is, and starts the threads.
+    pub fn connect(options: Options) -> Result<OpenAi, ConnectError> {
+        let failed = |reason: String| ConnectError { address: options.address.as_str().to_owned(), reason };
+        let client = Client::new(options.address.clone(), options.key.clone(), options.patience);
+        let mut attempt = 0;
+        // The run has not begun, so somebody is watching: a few quick tries, not the long ones.
+        let server = loop {
+            match probe(&client, options.model.as_deref()) {
+                Ok(server) => break server,
+                Err(ProbeError::Trouble(Trouble::Busy { .. } | Trouble::Malformed(_)))
+                    if attempt < options.retry.times.min(3) =>
+                {
+                    attempt += 1;
+                    std::thread::sleep(
+                        options.retry.wait(attempt, Default::default(), None).min(Duration::from_secs(2)),
+                    );
+                }
+                Err(error) => return Err(failed(client.redact(&error.to_string()))),
+            }
+        };
+        let form = Form {
+            model: server.model.clone(),
+            api: options.api,
+            dialect: server.dialect,
+            max_completion_tokens: options.address.is_openai() && options.api == Api::Chat,
+            enable_thinking: options.enable_thinking,
+        };
+        let shared = Arc::new(Shared {
+            client,
+            form,
+            retry: options.retry,
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            stop: AtomicBool::new(false),
+            answered: AtomicU64::new(0),
+            retries: AtomicU64::new(0),
+            per_minute: options.concurrency.per_minute,
+        });
+        let (sender, replies) = channel();
+        for number in 0..options.concurrency.requests.max(1) {
+            let (shared, sender) = (Arc::clone(&shared), sender.clone());
+            std::thread::Builder::new()
+                .name(format!("endpoint-{number}"))
+                .spawn(move || shared.work(&sender))
+                .map_err(|error| failed(format!("a thread could not be started: {error}")))?;
+        }
+        Ok(OpenAi {
+            shared,
+            replies,
+            flights: HashMap::new(),
+            ended: Vec::new(),
+            fatal: None,
+            context: options.context.or(server.context),
+            server,
+            concurrency: options.concurrency,
+            statistics: Statistics::default(),
+        })
+    }
+
+    /// What the endpoint said of itself.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// True if the server is known to pass `enable_thinking` on to its chat template.
+    pub fn takes_thinking_switch(&self) -> bool {
+        self.server.dialect != Dialect::Unknown
+    }
+
+    /// Takes a reply; none if it is of a cancelled request, or the end of all.
+    fn take(&mut self, id: RequestId, reply: Reply) -> Option<Event> {
+        if let Reply::Fatal(message) = reply {
+            self.fatal.get_or_insert(message);
+            return None;
+        }
+        // A request is reported once, whatever its threads do.
+        let Some(true) = self.flights.remove(&id) else { return None };
+        Some(match reply {
+            Reply::Answered(answer) => {
+                self.statistics.decoded_tokens += answer.generated;
+                self.statistics.prompt_tokens += answer.completion.prompt_tokens as u64;
+                self.statistics.cached_tokens += answer.completion.cached_tokens as u64;
+                Event::Finished(Box::new(answer.completion))
+            }
+            Reply::Failed { trouble, tries } => {
+                let retryable = trouble.may_pass();
+                let error = if tries > 1 { format!("{trouble} (after {tries} tries)") } else { trouble.to_string() };
+                Event::Failed { id, error, retryable }
+            }
+            Reply::Fatal(_) => return None,
+        })
+    }
+}
+
+impl Engine for OpenAi {
+    fn submit(&mut self, request: Request) -> Result<(), Rejected> {
+        if self.flights.contains_key(&request.id) {
+            return Err(Rejected::DuplicateId(request.id));
+        }
+        if request.max_tokens == 0 {
+            return Err(Rejected::NothingToDo);
+        }
+        if let crate::engine::Input::Ids(ids) = &request.input {
+            if ids.is_empty() {
+                return Err(Rejected::EmptyPrompt);
+            }
+            if let Some(context) = self.context
+                && ids.len().saturating_add(request.max_tokens) > context
+            {
+                return Err(Rejected::BeyondContext { prompt: ids.len(), max_tokens: request.max_tokens, context });
+            }
+        }
+        self.shared.form.body(&request).map_err(Rejected::Unsupported)?;
+        self.flights.insert(request.id, true);
+        self.shared.state().queue.push_back((request, Instant::now()));
+        self.shared.wake.notify_one();
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Result<Vec<Event>, EngineError> {
+        let mut events = std::mem::take(&mut self.ended);
+        if self.flights.is_empty() {
+            return Ok(events);
+        }
+        self.statistics.steps += 1;
+        let before = self.statistics.decoded_tokens;
+        let mut wait = if events.is_empty() { POLL } else { Duration::ZERO };
+        loop {
+            match self.replies.recv_timeout(wait) {
+                Ok((id, reply)) => events.extend(self.take(id, reply)),
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(EngineError::Fatal(
+                        "the threads that ask the endpoint ended; please report this".into(),
+                    ));
+                }
+            }
+            wait = Duration::ZERO;
+        }
+        // Answers that came before the end are rows; what ends the engine is said when there are none left.
+        if let (true, Some(message)) = (events.is_empty(), &self.fatal) {
+            return Err(EngineError::Fatal(message.clone()));
+        }
+        let decoded = usize::try_from(self.statistics.decoded_tokens - before).unwrap_or(usize::MAX);
+        events.push(Event::Progress { prefilled: 0, decoded });
+        Ok(events)
+    }
+
+    fn cancel(&mut self, id: RequestId) -> bool {
+        let Some(wanted) = self.flights.get(&id).copied() else { return false };
+        if !wanted {
+            return false;
+        }
+        let mut state = self.shared.state();
+        let queued = state.queue.len();
+        state.queue.retain(|(request, _)| request.id != id);
+        // A queued request is gone; one at the endpoint can not be called back, its reply is dropped.
+        if state.queue.len() < queued {
+            self.flights.remove(&id);
+        } else {
+            self.flights.insert(id, false);
+        }
+        drop(state);
+        self.ended.push(Event::Finished(Box::new(Completion {
+            id,
+            ids: Vec::new(),
+            text: String::new(),
+            finish: FinishReason::Cancelled,
+            prompt_tokens: 0,
+            cached_tokens: 0,
+            logprobs: None,
+            prompt_logprobs: None,
+            logits_hashes: None,
+            timings: Timings::default(),
+        })));
+        true
+    }
+
+    fn card(&self) -> Card {
+        let Server { dialect, version, model, root, .. } = &self.server;
+        let answers_as = self.shared.state().answers_as.clone();
+        let mut name = format!("{model} at {}", self.shared.client.address().as_str());
+        for (what, other) in [("root", root), ("answers as", &answers_as)] {
+            if let Some(other) = other.as_ref().filter(|other| *other != model) {
+                name.push_str(&format!(", {what} {other}"));
+            }
+        }
+        Card {
+            engine: "openai".into(),
+            version: format!("{} {}", dialect.name(), version.as_deref().unwrap_or("(version not told)")),
+            devices: vec![name],
+            weights_dtype: "not told".into(),
+            context: self.context.unwrap_or(0),
+            weight_bytes: 0,
+            kv_bytes: 0,
+            kv_tokens: 0,
+            in_flight: self.concurrency.requests.max(1),
+            deterministic: false,
+            seeded: *dialect != Dialect::Unknown,
+            logprobs: matches!(dialect, Dialect::Earnest | Dialect::Vllm),
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        let waiting = self.shared.state().queue.len();
+        Statistics {
+            running: self.flights.len().saturating_sub(waiting),
+            waiting,
+            retries: self.shared.retries.load(Ordering::Relaxed),
+            ..self.statistics
+        }
+    }
+}
+
+impl Drop for OpenAi {
+    fn drop(&mut self) {
+        // Threads that wait end at once; one in an exchange ends after it and is not waited for.
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.wake.notify_all();
+    }
+}
+
+impl Shared {
+    /// The state; a thread that panicked while it held the lock left no half-made change in it.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// A thread: takes requests and brings their replies until the engine is dropped.
+    fn work(&self, replies: &Sender<(RequestId, Reply)>) {
+        loop {
+            let mut state = self.state();
+            let (request, submitted) = loop {
+                if self.stopped() {
+                    return;
+                }
+                match state.queue.pop_front() {
+                    Some(next) => break next,
+                    None => state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+                }
+            };
+            drop(state);
+            let Some(reply) = self.ask(&request, submitted) else { return };
+            if replies.send((request.id, reply)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Asks until there is an answer or patience ends; none if the engine was dropped meanwhile.
+    fn ask(&self, request: &Request, submitted: Instant) -> Option<Reply> {
+        let body = match self.form.body(request) {
+            Ok(body) => body,
+            Err(message) => {
+                return Some(Reply::Failed { trouble: Trouble::Refused { status: 0, message }, tries: 0 });
+            }
+        };
+        let answered_before = self.answered.load(Ordering::Relaxed);
+        let mut only_connections = true;
+        let mut tries = 0;
+        loop {
+            self.wait_for_turn()?;
+            let begun = Instant::now();
+            tries += 1;
+            let trouble = match self.exchange(request, &body) {
+                Ok(mut answer) => {
+                    self.answered.fetch_add(1, Ordering::Relaxed);
+                    answer.completion.timings = Timings {
+                        queued_s: (begun - submitted).as_secs_f64(),
+                        // The endpoint does not say how its time divides.
+                        prefill_s: 0.0,
+                        decode_s: begun.elapsed().as_secs_f64(),
+                    };
+                    return Some(Reply::Answered(Box::new(answer)));
+                }
+                Err(trouble) => trouble,
+            };
+            only_connections &= matches!(trouble, Trouble::Connection(_));
+            if let Trouble::Closed { .. } = trouble {
+                let hint = match &trouble {
+                    Trouble::Closed { status: 401 | 403, .. } => {
+                        " (the key is read from EARNEST_API_KEY or OPENAI_API_KEY)"
+                    }
+                    _ => "",
+                };
+                return Some(Reply::Fatal(format!("{} refuses: {trouble}{hint}", self.client.address().as_str())));
+            }
+            if !trouble.may_pass() {
+                return Some(Reply::Failed { trouble, tries });
+            }
+            if tries > self.retry.times {
+                // An endpoint that answered nobody in all that time is gone; asking it for the rest of the run would mark
+                // every remaining sample as failed.
+                let gone = only_connections && self.answered.load(Ordering::Relaxed) == answered_before;
+                return Some(if gone {
+                    let address = self.client.address().as_str();
+                    Reply::Fatal(format!("{address} cannot be reached: {trouble} (after {tries} tries)"))
+                } else {
+                    Reply::Failed { trouble, tries }
+                });
+            }
+            self.retries.fetch_add(1, Ordering::Relaxed);
+            let wished = match &trouble {
+                Trouble::Busy { wished, .. } => *wished,
+                _ => None,
+            };
+            if let Some(wished) = wished {
+                // It is the endpoint that is busy, not this request: all threads wait.
+                let until = Instant::now() + wished.min(self.retry.longest);
+                let mut state = self.state();
+                state.not_before = Some(state.not_before.map_or(until, |other| other.max(until)));
+            }
+            self.sleep_until(Instant::now() + self.retry.wait(tries, request.sampling_key, wished))?;
+        }
+    }
+
+    fn exchange(&self, request: &Request, body: &serde_json::Value) -> Result<Answer, Trouble> {
+        let reply = self.client.post(self.form.api.path(), body)?;
+        let mut answer =
+            answer(&reply, request, self.form.api, self.form.dialect).map_err(|trouble| match trouble {
+                Trouble::Malformed(message) => Trouble::Malformed(self.client.redact(&message)),
+                Trouble::Refused { status, message } => {
+                    Trouble::Refused { status, message: self.client.redact(&message) }
+                }
+                other => other,
+            })?;
+        if let Some(model) = &answer.model {
+            self.check_model(&self.client.redact(model))?;
+        }
+        answer.completion.text = self.client.redact_text(answer.completion.text);
+        Ok(answer)
+    }
+
+    /// An answer of another model is none: a gateway may send requests to the wrong backend. Providers answer under the
+    /// dated name of what was asked for; that name must stay the same.
+    fn check_model(&self, model: &str) -> Result<(), Trouble> {
+        let asked = self.form.model.as_str();
+        if model == asked {
+            return Ok(());
+        }
+        let related = model.strip_prefix(asked).is_some_and(|rest| rest.starts_with(['-', '@', ':']))
+            || asked.rsplit('/').next() == Some(model)
+            || model.rsplit('/').next() == Some(asked);
+        let mut state = self.state();
+        let known = state.answers_as.get_or_insert_with(|| if related { model.to_owned() } else { asked.to_owned() });
+        if known == model {
+            return Ok(());
+        }
+        let known =
+            if known == asked { asked.to_owned() } else { format!("{asked}, which answered as {known} before") };
+        Err(Trouble::Malformed(format!("{model} answered, but {known} was asked")))
+    }
+
+    /// Waits for the rate limit and for what the endpoint wished.
+    fn wait_for_turn(&self) -> Option<()> {
+        loop {
+            let now = Instant::now();
+            let due = {
+                let mut state = self.state();
+                match state.not_before {
+                    Some(due) if due > now => due,
+                    _ => {
+                        let pause = self.per_minute.map(|most| Duration::from_secs_f64(60.0 / most));
+                        state.not_before = pause.map(|pause| now + pause);
+                        return (!self.stopped()).then_some(());
+                    }
+                }
+            };
+            self.sleep_until(due)?;
+        }
+    }
+
+    /// None if the engine was dropped meanwhile.
+    fn sleep_until(&self, due: Instant) -> Option<()> {
+        loop {
+            if self.stopped() {
+                return None;
+            }
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Some(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(100)));
+        }
+    }
+}

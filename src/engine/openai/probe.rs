@@ -1,0 +1,132 @@
+//! What an endpoint says of itself before the first request.
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::client::{Client, Trouble};
+
+/// Which extensions of the protocol a server knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// `earnest serve`.
+    Earnest,
+    Vllm,
+    Sglang,
+    LlamaCpp,
+    /// Only the protocol itself.
+    Unknown,
+}
+
+impl Dialect {
+    fn of(owner: &str) -> Dialect {
+        match owner.to_ascii_lowercase().as_str() {
+            "earnest" => Dialect::Earnest,
+            "vllm" => Dialect::Vllm,
+            "sglang" => Dialect::Sglang,
+            "llamacpp" | "llama.cpp" => Dialect::LlamaCpp,
+            _ => Dialect::Unknown,
+        }
+    }
+
+    /// The server's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Earnest => "earnest",
+            Dialect::Vllm => "vllm",
+            Dialect::Sglang => "sglang",
+            Dialect::LlamaCpp => "llama.cpp",
+            Dialect::Unknown => "unknown server",
+        }
+    }
+}
+
+/// A server and the model that was chosen of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    pub dialect: Dialect,
+    /// Its version, if it tells.
+    pub version: Option<String>,
+    /// The model's name there.
+    pub model: String,
+    /// What the name stands for (vLLM's `root`), if it tells.
+    pub root: Option<String>,
+    /// The longest sequence, in tokens, if it tells.
+    pub context: Option<usize>,
+    /// False if the server has no list of models, so that nobody knows whether it has this one.
+    pub listed: bool,
+}
+
+/// Why no model could be settled on.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(super) enum ProbeError {
+    #[error("{0}")]
+    Trouble(#[from] Trouble),
+    #[error("the endpoint has no model {asked}; it has {}", list(known))]
+    NoSuchModel { asked: String, known: Vec<String> },
+    #[error("the endpoint has several models: choose one with --model-name: {}", list(known))]
+    SeveralModels { known: Vec<String> },
+    #[error("the endpoint has no list of models: name one with --model-name")]
+    NoList,
+}
+
+/// Names, not more than a screen holds.
+fn list(names: &[String]) -> String {
+    const MOST: usize = 12;
+    match names {
+        [] => "none".to_owned(),
+        _ if names.len() <= MOST => names.join(", "),
+        _ => format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST),
+    }
+}
+
+/// Asks for the models and the version.
+pub(super) fn probe(client: &Client, asked: Option<&str>) -> Result<Server, ProbeError> {
+    let entries = match client.get(&client.address().path("models")) {
+        Ok(reply) => match reply["data"].as_array() {
+            Some(entries) => entries.clone(),
+            None => return Err(Trouble::Malformed("the list of models is not one of OpenAI's schema".into()).into()),
+        },
+        Err(Trouble::Closed { status: 404 | 405, .. } | Trouble::Refused { status: 501, .. }) => {
+            let model = asked.ok_or(ProbeError::NoList)?.to_owned();
+            return Ok(Server {
+                dialect: Dialect::Unknown,
+                version: None,
+                model,
+                root: None,
+                context: None,
+                listed: false,
+            });
+        }
+        Err(trouble) => return Err(trouble.into()),
+    };
+    let id = |entry: &Value| entry["id"].as_str().map(str::to_owned);
+    let known = || entries.iter().filter_map(id).collect::<Vec<_>>();
+    let chosen = match asked {
+        Some(asked) => entries
+            .iter()
+            .find(|entry| entry["id"] == asked)
+            .ok_or_else(|| ProbeError::NoSuchModel { asked: asked.to_owned(), known: known() })?,
+        None if entries.len() == 1 => &entries[0],
+        None => return Err(ProbeError::SeveralModels { known: known() }),
+    };
+    let model = id(chosen).ok_or(Trouble::Malformed("a model of the endpoint has no id".into()))?;
+    let dialect = Dialect::of(chosen["owned_by"].as_str().unwrap_or_default());
+    let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
+    let context = count(&chosen["max_model_len"]).or_else(|| count(&chosen["meta"]["n_ctx"]));
+    let root = chosen["root"].as_str().filter(|root| *root != model).map(|root| client.redact(root));
+    let version = version(client, dialect);
+    Ok(Server { dialect, version, model, root, context, listed: true })
+}
+
+/// Each server tells its version in a place of its own; one that does not tell has none.
+fn version(client: &Client, dialect: Dialect) -> Option<String> {
+    let (path, field) = match dialect {
+        Dialect::Earnest | Dialect::Vllm => ("version", "version"),
+        Dialect::Sglang => ("get_server_info", "version"),
+        Dialect::LlamaCpp => ("props", "build_info"),
+        Dialect::Unknown => return None,
+    };
+    let reply = client.get(&client.address().beside(path)).ok()?;
+    let version = reply[field].as_str()?;
+    Some(client.redact(&version.chars().take(100).collect::<String>()))
+}

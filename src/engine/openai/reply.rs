@@ -1,0 +1,261 @@
+//! What comes back: a reply becomes a completion.
+use serde_json::Value;
+
+use super::client::Trouble;
+use super::{Api, Dialect};
+use crate::engine::{Completion, FinishReason, Request, Timings, TokenLogprobs};
+
+/// A reply, read.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Answer {
+    pub completion: Completion,
+    /// Tokens generated, as the endpoint counts them.
+    pub generated: u64,
+    /// The model that answered, if the reply says.
+    pub model: Option<String>,
+}
+
+fn malformed(what: &str) -> Trouble {
+    Trouble::Malformed(format!("the reply has {what}"))
+}
+
+/// Reads a reply to `request`.
+pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialect) -> Result<Answer, Trouble> {
+    if let Some(error) = reply["error"]["message"].as_str() {
+        // Some gateways put the error of a broken backend into a reply with status 200.
+        return Err(Trouble::Malformed(format!(
+            "the reply is an error: {}",
+            error.chars().take(300).collect::<String>()
+        )));
+    }
+    let choices = reply["choices"].as_array().ok_or_else(|| malformed("no choices"))?;
+    let [choice] = &choices[..] else {
+        return Err(malformed(&format!("{} choices where 1 is expected", choices.len())));
+    };
+    let text = match api {
+        Api::Completions => choice["text"].as_str().ok_or_else(|| malformed("no text"))?.to_owned(),
+        Api::Chat => chat_text(&choice["message"])?,
+    };
+    let (text, cut) = before_stops(text, &request.stop_strings);
+    let finish = match choice["finish_reason"].as_str() {
+        _ if cut => FinishReason::StopString,
+        Some("stop" | "eos" | "eos_token") if stopped_by_string(choice, dialect) => FinishReason::StopString,
+        Some("stop" | "eos" | "eos_token") => FinishReason::Eos,
+        Some("length") => FinishReason::Length,
+        Some("abort" | "error") => return Err(malformed("a completion that the endpoint gave up")),
+        Some(other) => {
+            return Err(Trouble::Refused { status: 200, message: format!("the completion ended by {other}") });
+        }
+        None => return Err(malformed("no finish_reason")),
+    };
+    let ids = ids(&choice["token_ids"])?.unwrap_or_default();
+    let usage = &reply["usage"];
+    let generated = usage["completion_tokens"].as_u64().unwrap_or(ids.len() as u64);
+    if ids.len() > request.max_tokens.saturating_add(1) || (!ids.is_empty() && ids.len() as u64 != generated) {
+        return Err(malformed(&format!(
+            "{} token ids, {generated} tokens in its usage, of {} asked for",
+            ids.len(),
+            request.max_tokens
+        )));
+    }
+    let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+    let completion = Completion {
+        id: request.id,
+        text,
+        finish,
+        prompt_tokens: count(&usage["prompt_tokens"]),
+        cached_tokens: count(&usage["prompt_tokens_details"]["cached_tokens"]),
+        logprobs: if request.logprobs.top > 0 { logprobs(choice, api, &ids) } else { None },
+        prompt_logprobs: None,
+        logits_hashes: None,
+        timings: Timings::default(),
+        ids,
+    };
+    Ok(Answer { completion, generated, model: reply["model"].as_str().map(str::to_owned) })
+}
+
+/// The answer, after its thinking where the server took that apart: the suites want to see both.
+fn chat_text(message: &Value) -> Result<String, Trouble> {
+    let part = |name: &str| message[name].as_str().filter(|text| !text.is_empty());
+    let thinking = part("reasoning_content").or_else(|| part("reasoning"));
+    let content = match &message["content"] {
+        Value::String(content) => content.as_str(),
+        Value::Null if message.is_object() => "",
+        _ => return Err(malformed("no message")),
+    };
+    Ok(match thinking {
+        Some(thinking) if content.is_empty() => format!("<think>\n{thinking}"),
+        Some(thinking) => format!("<think>\n{thinking}\n</think>\n\n{content}"),
+        None => content.to_owned(),
+    })
+}
+
+/// The text before the first stop string; servers differ in whether they leave it in, and some take only four.
+fn before_stops(mut text: String, stops: &[String]) -> (String, bool) {
+    let first = stops.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| text.find(stop.as_str())).min();
+    if let Some(end) = first {
+        text.truncate(end);
+    }
+    (text, first.is_some())
+}
+
+fn stopped_by_string(choice: &Value, dialect: Dialect) -> bool {
+    match dialect {
+        Dialect::Earnest => choice["earnest_finish"] == "stop_string",
+        _ => choice["stop_reason"].is_string() || choice["matched_stop"].is_string(),
+    }
+}
+
+fn ids(value: &Value) -> Result<Option<Vec<u32>>, Trouble> {
+    let Some(values) = value.as_array() else { return Ok(None) };
+    let read = |id: &Value| id.as_u64().and_then(|id| u32::try_from(id).ok());
+    values.iter().map(read).collect::<Option<Vec<u32>>>().map(Some).ok_or_else(|| malformed("token ids that are none"))
+}
+
+/// An id that is written as `token_id:17`.
+fn token_id(name: &str) -> Option<u32> {
+    name.strip_prefix("token_id:")?.parse().ok()
+}
+
+/// Log-probabilities, where tokens are named by their ids; a token's text does not say which id it is.
+fn logprobs(choice: &Value, api: Api, ids: &[u32]) -> Option<Vec<TokenLogprobs>> {
+    let number = |value: &Value| value.as_f64().map(|value| value as f32);
+    let sorted = |mut top: Vec<(u32, f32)>| {
+        top.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        top
+    };
+    let found: Vec<TokenLogprobs> = match api {
+        Api::Completions => {
+            let chosen = choice["logprobs"]["token_logprobs"].as_array()?;
+            let tops = choice["logprobs"]["top_logprobs"].as_array()?;
+            let pairs = chosen.iter().zip(tops).map(|(chosen, top)| {
+                let top = top.as_object()?.iter().map(|(name, value)| Some((token_id(name)?, number(value)?)));
+                Some(TokenLogprobs { chosen: number(chosen)?, top: sorted(top.collect::<Option<_>>()?) })
+            });
+            pairs.collect::<Option<_>>()?
+        }
+        Api::Chat => {
+            let entries = choice["logprobs"]["content"].as_array()?.iter().map(|entry| {
+                let top = entry["top_logprobs"].as_array()?.iter();
+                let top = top.map(|entry| Some((token_id(entry["token"].as_str()?)?, number(&entry["logprob"])?)));
+                Some(TokenLogprobs { chosen: number(&entry["logprob"])?, top: sorted(top.collect::<Option<_>>()?) })
+            });
+            entries.collect::<Option<_>>()?
+        }
+    };
+    (found.len() == ids.len()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::RequestId;
+    use serde_json::json;
+
+    fn read(reply: Value, api: Api, dialect: Dialect) -> Result<Answer, Trouble> {
+        let request = Request { stop_strings: vec!["\n".into()], ..Request::greedy(RequestId(1), vec![1], 5) };
+        answer(&reply, &request, api, dialect)
+    }
+
+    #[test]
+    fn a_whole_reply() {
+        let reply = json!({
+            "model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}},
+            "choices": [{"text": "42", "finish_reason": "stop", "token_ids": [7, 2], "stop_reason": null}]
+        });
+        let found = read(reply, Api::Completions, Dialect::Vllm).unwrap();
+        assert_eq!((found.generated, found.model.as_deref()), (2, Some("m")));
+        let completion = found.completion;
+        assert_eq!(
+            (completion.text.as_str(), completion.finish, completion.ids),
+            ("42", FinishReason::Eos, vec![7, 2])
+        );
+        assert_eq!((completion.prompt_tokens, completion.cached_tokens), (9, 4));
+    }
+
+    #[test]
+    fn how_completions_end() {
+        let finish = |choice: Value, dialect| {
+            read(json!({"choices": [choice]}), Api::Completions, dialect)
+                .map(|answer| (answer.completion.text, answer.completion.finish))
+        };
+        let stop = |extra: &str, value: Value| json!({"text": "4", "finish_reason": "stop", extra: value});
+        assert_eq!(finish(stop("stop_reason", json!("\n")), Dialect::Vllm).unwrap().1, FinishReason::StopString);
+        assert_eq!(finish(stop("stop_reason", json!(2)), Dialect::Vllm).unwrap().1, FinishReason::Eos);
+        assert_eq!(finish(stop("matched_stop", json!("\n")), Dialect::Sglang).unwrap().1, FinishReason::StopString);
+        assert_eq!(
+            finish(stop("earnest_finish", json!("stop_string")), Dialect::Earnest).unwrap().1,
+            FinishReason::StopString
+        );
+        assert_eq!(
+            finish(json!({"text": "4\n5", "finish_reason": "length"}), Dialect::Unknown).unwrap(),
+            ("4".into(), FinishReason::StopString)
+        );
+        assert_eq!(
+            finish(json!({"text": "4", "finish_reason": "length"}), Dialect::Unknown).unwrap().1,
+            FinishReason::Length
+        );
+        assert!(matches!(
+            finish(json!({"text": "4", "finish_reason": "content_filter"}), Dialect::Unknown),
+            Err(Trouble::Refused { .. })
+        ));
+        assert!(matches!(
+            finish(json!({"text": "4", "finish_reason": null}), Dialect::Unknown),
+            Err(Trouble::Malformed(_))
+        ));
+    }
+
+    #[test]
+    fn broken_replies_are_no_answers() {
+        for wrong in [
+            json!(null),
+            json!([1]),
+            json!({"choices": []}),
+            json!({"choices": [{"text": 5, "finish_reason": "stop"}]}),
+            json!({"choices": [{"text": "a", "finish_reason": "stop"}, {"text": "b", "finish_reason": "stop"}]}),
+            json!({"error": {"message": "the backend died"}}),
+            json!({"choices": [{"text": "a", "finish_reason": "stop", "token_ids": [-1]}]}),
+            json!({"choices": [{"text": "a", "finish_reason": "stop", "token_ids": [1, 2, 3, 4, 5, 6, 7]}]}),
+            json!({"choices": [{"text": "a", "finish_reason": "stop", "token_ids": [1]}], "usage": {"completion_tokens": 3}}),
+        ] {
+            assert!(
+                matches!(read(wrong.clone(), Api::Completions, Dialect::Vllm), Err(Trouble::Malformed(_))),
+                "{wrong}"
+            );
+        }
+        assert!(
+            read(json!({"choices": [{"message": "x", "finish_reason": "stop"}]}), Api::Chat, Dialect::Vllm).is_err()
+        );
+    }
+
+    #[test]
+    fn thinking_comes_before_the_answer() {
+        let chat = |message: Value| {
+            let reply = json!({"choices": [{"message": message, "finish_reason": "length"}]});
+            let request = Request::greedy(RequestId(1), vec![1], 5);
+            answer(&reply, &request, Api::Chat, Dialect::Vllm).unwrap().completion.text
+        };
+        assert_eq!(chat(json!({"content": "4"})), "4");
+        assert_eq!(chat(json!({"content": "4", "reasoning_content": "2+2"})), "<think>\n2+2\n</think>\n\n4");
+        assert_eq!(chat(json!({"content": null, "reasoning": "2+"})), "<think>\n2+");
+    }
+
+    #[test]
+    fn logprobs_need_ids() {
+        let request = Request {
+            logprobs: crate::engine::Logprobs { top: 2, prompt: false },
+            ..Request::greedy(RequestId(1), vec![1], 5)
+        };
+        let reply = |names: [&str; 2]| {
+            json!({"choices": [{
+                "text": "4", "finish_reason": "length", "token_ids": [7],
+                "logprobs": {"tokens": ["x"], "token_logprobs": [-0.5], "top_logprobs": [{names[0]: -1.5, names[1]: -0.5}]}
+            }]})
+        };
+        let read =
+            |names| answer(&reply(names), &request, Api::Completions, Dialect::Vllm).unwrap().completion.logprobs;
+        let expected = vec![TokenLogprobs { chosen: -0.5, top: vec![(7, -0.5), (9, -1.5)] }];
+        assert_eq!(read(["token_id:9", "token_id:7"]), Some(expected));
+        assert_eq!(read([" a", " b"]), None);
+    }
+}
