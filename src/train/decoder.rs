@@ -1,0 +1,447 @@
+//! A decoder that can be differentiated: the Llama architecture, with rotary, no or linear-bias positions.
+use candle_core::{D, Device, Result as TensorResult, Tensor};
+
+use super::TrainError;
+use super::adapter::{Adapter, AdapterSettings};
+use super::batch::Batch;
+use super::norm::rms_norm;
+use super::parameters::{Parameters, normal};
+use super::positions::{RotaryTable, mask};
+use crate::checkpoint::{Activation, BlockLayout, DecoderConfig, LayerConfig, Norm, Position, alibi_slopes};
+
+/// Deviation of fresh weights; projections that write to the residual stream get less, by the number of layers (GPT-2).
+const DEVIATION: f64 = 0.02;
+
+/// A matrix product with an optional bias and an optional adapter.
+#[derive(Debug, Clone)]
+struct Linear {
+    /// `[out, in]`, as checkpoints store it.
+    weight: Tensor,
+    bias: Option<Tensor>,
+    adapter: Option<Adapter>,
+}
+
+impl Linear {
+    /// `x` is `[rows, in]`.
+    fn forward(&self, x: &Tensor) -> TensorResult<Tensor> {
+        let mut out = x.matmul(&self.weight.t()?)?;
+        if let Some(bias) = &self.bias {
+            out = out.broadcast_add(bias)?;
+        }
+        match &self.adapter {
+            Some(adapter) => out + adapter.apply(x)?,
+            None => Ok(out),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Layer {
+    config: LayerConfig,
+    attention_norm: Tensor,
+    mlp_norm: Tensor,
+    q: Linear,
+    k: Linear,
+    v: Linear,
+    o: Linear,
+    gate: Linear,
+    up: Linear,
+    down: Linear,
+}
+
+/// The model.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    config: DecoderConfig,
+    eps: f32,
+    embedding: Tensor,
+    layers: Vec<Layer>,
+    norm: Tensor,
+    head: Option<Tensor>,
+    device: Device,
+}
+
+/// Where the tensors of a model come from.
+enum Source<'a> {
+    /// Drawn, and all of them trained.
+    Fresh { seed: u64, parameters: &'a mut Parameters },
+    /// Given, and only adapters trained.
+    Loaded {
+        tensor: &'a mut dyn FnMut(&str) -> Result<Tensor, TrainError>,
+        adapters: &'a AdapterSettings,
+        seed: u64,
+        parameters: &'a mut Parameters,
+    },
+}
+
+impl Decoder {
+    /// A model with fresh weights; every tensor is added to the parameters under its name in a checkpoint.
+    ///
+    /// # Errors
+    /// [`TrainError::Architecture`] for a decoder with parts that are not differentiated here.
+    pub fn fresh(
+        config: &DecoderConfig,
+        seed: u64,
+        parameters: &mut Parameters,
+        device: &Device,
+    ) -> Result<Self, TrainError> {
+        Self::build(config, Source::Fresh { seed, parameters }, device)
+    }
+
+    /// A model with the tensors of a checkpoint, by their names there, and fresh adapters; only those are parameters.
+    ///
+    /// # Errors
+    /// [`TrainError::Architecture`], and what `tensor` says.
+    pub fn adapted(
+        config: &DecoderConfig,
+        tensor: &mut dyn FnMut(&str) -> Result<Tensor, TrainError>,
+        adapters: &AdapterSettings,
+        seed: u64,
+        parameters: &mut Parameters,
+        device: &Device,
+    ) -> Result<Self, TrainError> {
+        adapters.check()?;
+        Self::build(config, Source::Loaded { tensor, adapters, seed, parameters }, device)
+    }
+
+    fn build(config: &DecoderConfig, mut source: Source<'_>, device: &Device) -> Result<Self, TrainError> {
+        let eps = differentiable(config)?;
+        let c = config;
+        let residual = DEVIATION / (2.0 * c.layers.len() as f64).sqrt();
+        let (q_rows, kv_rows) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
+        let mut layers = Vec::with_capacity(c.layers.len());
+        let embedding =
+            source.tensor("model.embed_tokens.weight", &[c.vocab_size, c.hidden_size], DEVIATION, device)?;
+        for (index, &layer) in c.layers.iter().enumerate() {
+            let prefix = format!("model.layers.{index}");
+            let mut norm = |name: &str| source.ones(&format!("{prefix}.{name}.weight"), c.hidden_size, device);
+            let (attention_norm, mlp_norm) = (norm("input_layernorm")?, norm("post_attention_layernorm")?);
+            let mut linear = |name: &str, shape: (usize, usize), deviation: f64, bias: bool| {
+                source.linear(&format!("{prefix}.{name}"), shape, deviation, bias, device)
+            };
+            layers.push(Layer {
+                config: layer,
+                attention_norm,
+                mlp_norm,
+                q: linear("self_attn.q_proj", (q_rows, c.hidden_size), DEVIATION, c.qkv_bias)?,
+                k: linear("self_attn.k_proj", (kv_rows, c.hidden_size), DEVIATION, c.qkv_bias)?,
+                v: linear("self_attn.v_proj", (kv_rows, c.hidden_size), DEVIATION, c.qkv_bias)?,
+                o: linear("self_attn.o_proj", (c.hidden_size, q_rows), residual, c.output_bias)?,
+                gate: linear("mlp.gate_proj", (c.intermediate_size, c.hidden_size), DEVIATION, c.mlp_bias)?,
+                up: linear("mlp.up_proj", (c.intermediate_size, c.hidden_size), DEVIATION, c.mlp_bias)?,
+                down: linear("mlp.down_proj", (c.hidden_size, c.intermediate_size), residual, c.mlp_bias)?,
+            });
+        }
+        let norm = source.ones("model.norm.weight", c.hidden_size, device)?;
+        let head = match c.tied_embeddings {
+            true => None,
+            false => Some(source.tensor("lm_head.weight", &[c.vocab_size, c.hidden_size], DEVIATION, device)?),
+        };
+        Ok(Decoder { config: config.clone(), eps, embedding, layers, norm, head, device: device.clone() })
+    }
+
+    /// What the decoder computes.
+    pub fn config(&self) -> &DecoderConfig {
+        &self.config
+    }
+
+    /// Logits of the tokens that follow the learnt places of a batch, `[targets, vocabulary]`.
+    ///
+    /// # Errors
+    /// A tensor operation that fails.
+    pub fn logits(&self, batch: &Batch) -> TensorResult<Tensor> {
+        let hidden = self.hidden(&batch.ids)?;
+        let (examples, length, width) = hidden.dims3()?;
+        // Only what is learnt reaches the head, which is most of a small model's work.
+        let chosen = hidden.reshape((examples * length, width))?.index_select(&batch.places, 0)?;
+        rms_norm(&chosen, &self.norm, self.eps)?.matmul(&self.head.as_ref().unwrap_or(&self.embedding).t()?)
+    }
+
+    /// The residual stream after the last layer, `[examples, length, hidden]`.
+    fn hidden(&self, ids: &Tensor) -> TensorResult<Tensor> {
+        let (examples, length) = ids.dims2()?;
+        let width = self.config.hidden_size;
+        let ropes: Vec<RotaryTable> = self
+            .config
+            .ropes
+            .iter()
+            .map(|rope| RotaryTable::new(rope, length, &self.device))
+            .collect::<TensorResult<_>>()?;
+        let mut x = self.embedding.index_select(&ids.flatten_all()?, 0)?;
+        for layer in &self.layers {
+            let h = rms_norm(&x, &layer.attention_norm, self.eps)?;
+            x = (x + self.attention(layer, &h, examples, length, &ropes)?)?;
+            let h = rms_norm(&x, &layer.mlp_norm, self.eps)?;
+            let gated = (layer.gate.forward(&h)?.silu()? * layer.up.forward(&h)?)?;
+            x = (x + layer.down.forward(&gated)?)?;
+        }
+        x.reshape((examples, length, width))
+    }
+
+    /// `h` is `[examples * length, hidden]`.
+    fn attention(
+        &self,
+        layer: &Layer,
+        h: &Tensor,
+        examples: usize,
+        length: usize,
+        ropes: &[RotaryTable],
+    ) -> TensorResult<Tensor> {
+        let c = &self.config;
+        let group = c.num_heads / c.num_kv_heads;
+        let heads = |x: Tensor, heads: usize| -> TensorResult<Tensor> {
+            x.reshape((examples, length, heads, c.head_dim))?.transpose(1, 2)?.contiguous()
+        };
+        let mut q = heads(layer.q.forward(h)?, c.num_heads)?;
+        let mut k = heads(layer.k.forward(h)?, c.num_kv_heads)?;
+        let v = heads(layer.v.forward(h)?, c.num_kv_heads)?;
+        let slopes = match layer.config.position {
+            Position::Rotary(index) => {
+                q = ropes[index].rotate(&q)?;
+                k = ropes[index].rotate(&k)?;
+                None
+            }
+            Position::None => None,
+            Position::Alibi => Some(alibi_slopes(c.num_heads)),
+        };
+        let mask = mask(length, slopes.as_deref(), layer.config.window, &self.device)?;
+        // The heads of a group stand one below the other, so that keys are not repeated.
+        let q = q.reshape((examples, c.num_kv_heads, group * length, c.head_dim))?;
+        let scores = (q.matmul(&k.transpose(2, 3)?.contiguous()?)? * f64::from(c.attention_scale))?;
+        let scores = scores.reshape((examples, c.num_heads, length, length))?.broadcast_add(&mask)?;
+        let weights = softmax(&scores)?.reshape((examples, c.num_kv_heads, group * length, length))?;
+        let out = weights.matmul(&v)?.reshape((examples, c.num_heads, length, c.head_dim))?;
+        let out = out.transpose(1, 2)?.reshape((examples * length, c.num_heads * c.head_dim))?;
+        layer.o.forward(&out)
+    }
+
+    /// The adapted matrices with their adapters added, by the names of their modules.
+    ///
+    /// # Errors
+    /// A tensor operation that fails.
+    pub fn merged(&self) -> TensorResult<Vec<(String, Tensor)>> {
+        let mut merged = Vec::new();
+        for (index, layer) in self.layers.iter().enumerate() {
+            let all = [
+                ("self_attn.q_proj", &layer.q),
+                ("self_attn.k_proj", &layer.k),
+                ("self_attn.v_proj", &layer.v),
+                ("self_attn.o_proj", &layer.o),
+                ("mlp.gate_proj", &layer.gate),
+                ("mlp.up_proj", &layer.up),
+                ("mlp.down_proj", &layer.down),
+            ];
+            for (name, linear) in all {
+                if let Some(adapter) = &linear.adapter {
+                    let weight = (&linear.weight + adapter.delta()?)?;
+                    merged.push((format!("model.layers.{index}.{name}.weight"), weight));
+                }
+            }
+        }
+        Ok(merged)
+    }
+}
+
+/// Over the last dimension.
+fn softmax(x: &Tensor) -> TensorResult<Tensor> {
+    let shifted = x.broadcast_sub(&x.max_keepdim(D::Minus1)?.detach())?.exp()?;
+    shifted.broadcast_div(&shifted.sum_keepdim(D::Minus1)?)
+}
+
+/// The norm's epsilon, if everything in the description can be differentiated here.
+fn differentiable(c: &DecoderConfig) -> Result<f32, TrainError> {
+    let no = |part: &'static str| Err(TrainError::Architecture { architecture: c.architecture.clone(), part });
+    let Norm::Rms { eps } = c.norm else { return no("a layer norm") };
+    if c.block != BlockLayout::PreNorm {
+        return no("its arrangement of norms");
+    }
+    if c.activation != Activation::Silu || !c.gated {
+        return no("its feed-forward activation");
+    }
+    if c.experts.is_some() {
+        return no("a mixture of experts");
+    }
+    if c.qk_norm {
+        return no("a norm of queries and keys");
+    }
+    if c.attention_softcap.is_some() || c.final_softcap.is_some() {
+        return no("soft-capping");
+    }
+    if c.embedding_scale != 1.0 || c.head_bias {
+        return no("a scaled embedding or a bias of the head");
+    }
+    Ok(eps)
+}
+
+impl Source<'_> {
+    fn tensor(&mut self, name: &str, shape: &[usize], deviation: f64, device: &Device) -> Result<Tensor, TrainError> {
+        match self {
+            Source::Fresh { seed, parameters } => {
+                Ok(parameters.insert(name, &normal(*seed, name, shape, deviation, device)?)?)
+            }
+            Source::Loaded { tensor, .. } => tensor(name),
+        }
+    }
+
+    fn ones(&mut self, name: &str, width: usize, device: &Device) -> Result<Tensor, TrainError> {
+        match self {
+            Source::Fresh { parameters, .. } => {
+                Ok(parameters.insert(name, &Tensor::ones(width, candle_core::DType::F32, device)?)?)
+            }
+            Source::Loaded { tensor, .. } => tensor(name),
+        }
+    }
+
+    fn linear(
+        &mut self,
+        name: &str,
+        shape: (usize, usize),
+        deviation: f64,
+        bias: bool,
+        device: &Device,
+    ) -> Result<Linear, TrainError> {
+        let weight = self.tensor(&format!("{name}.weight"), &[shape.0, shape.1], deviation, device)?;
+        let bias = match bias {
+            true => Some(self.tensor(&format!("{name}.bias"), &[shape.0], 0.0, device)?),
+            false => None,
+        };
+        let adapter = match self {
+            Source::Loaded { adapters, seed, parameters, .. }
+                if adapters.targets.iter().any(|target| name.ends_with(target.as_str())) =>
+            {
+                Some(Adapter::new(adapters, name, shape, *seed, parameters, device)?)
+            }
+            _ => None,
+        };
+        Ok(Linear { weight, bias, adapter })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{AdamW, AdamWSettings, Example, Gradients, PositionEncoding, Size, answer_loss, answer_scores};
+    use super::*;
+
+    const TINY: Size = Size { layers: 2, hidden: 16, intermediate: 24, heads: 4, kv_heads: 2 };
+
+    fn examples() -> Vec<Example> {
+        let example = |ids: &[u32], prompt| Example { ids: ids.to_vec(), prompt };
+        vec![example(&[1, 5, 9, 3, 2], 3), example(&[1, 4, 4, 8, 6, 7, 2], 4), example(&[1, 2], 1)]
+    }
+
+    fn loss(decoder: &Decoder, batch: &Batch) -> Tensor {
+        (answer_loss(&decoder.logits(batch).unwrap(), batch).unwrap() / batch.targets() as f64).unwrap()
+    }
+
+    #[test]
+    fn gradients_agree_with_finite_differences() {
+        for encoding in [PositionEncoding::Rope, PositionEncoding::Nope, PositionEncoding::Alibi] {
+            let mut parameters = Parameters::default();
+            let config = TINY.decoder(11, 32, encoding);
+            let decoder = Decoder::fresh(&config, 3, &mut parameters, &Device::Cpu).unwrap();
+            // Weights of ordinary size: with the small ones of a fresh model, every gradient drowns in rounding.
+            for (name, variable) in parameters.iter() {
+                let draw = normal(9, name, variable.dims(), 0.4, &Device::Cpu).unwrap();
+                let base = if variable.dims().len() == 1 { 1.0 } else { 0.0 };
+                variable.set(&(draw + base).unwrap()).unwrap();
+            }
+            let batch = Batch::new(&examples(), 0, &Device::Cpu).unwrap();
+            let gradients = loss(&decoder, &batch).backward().unwrap();
+            for (name, variable) in parameters.iter() {
+                let gradient =
+                    gradients.get(variable.as_tensor()).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                let values = variable.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                // Along the gradient itself: the difference is then as large as it can be.
+                let norm = gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+                let step = 2e-3;
+                let moved = |sign: f64| {
+                    let along = |(v, g): (&f32, &f32)| (f64::from(*v) + sign * step * f64::from(*g) / norm) as f32;
+                    let values: Vec<f32> = values.iter().zip(&gradient).map(along).collect();
+                    variable.set(&Tensor::from_vec(values, variable.shape(), &Device::Cpu).unwrap()).unwrap();
+                    f64::from(loss(&decoder, &batch).to_scalar::<f32>().unwrap())
+                };
+                let slope = (moved(1.0) - moved(-1.0)) / (2.0 * step);
+                variable.set(&Tensor::from_vec(values.clone(), variable.shape(), &Device::Cpu).unwrap()).unwrap();
+                assert!((slope - norm).abs() < 0.01 * norm + 2e-3, "{encoding:?} {name}: {slope} and {norm}");
+            }
+        }
+    }
+
+    #[test]
+    fn padding_and_neighbours_change_nothing() {
+        let mut parameters = Parameters::default();
+        let decoder =
+            Decoder::fresh(&TINY.decoder(11, 32, PositionEncoding::Rope), 3, &mut parameters, &Device::Cpu).unwrap();
+        let all = examples();
+        let together = decoder.logits(&Batch::new(&all, 0, &Device::Cpu).unwrap()).unwrap().to_vec2::<f32>().unwrap();
+        let alone: Vec<Vec<f32>> = all
+            .iter()
+            .flat_map(|example| {
+                let batch = Batch::new(std::slice::from_ref(example), 7, &Device::Cpu).unwrap();
+                decoder.logits(&batch).unwrap().to_vec2::<f32>().unwrap()
+            })
+            .collect();
+        assert_eq!(together.len(), alone.len());
+        for (a, b) in together.iter().flatten().zip(alone.iter().flatten()) {
+            assert!((a - b).abs() < 1e-5, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_small_model_learns_by_heart_and_repeats_from_its_seed() {
+        let run = || {
+            let mut parameters = Parameters::default();
+            let config = TINY.decoder(11, 32, PositionEncoding::Rope);
+            let decoder = Decoder::fresh(&config, 3, &mut parameters, &Device::Cpu).unwrap();
+            let mut optimiser = AdamW::new(AdamWSettings::default());
+            let batch = Batch::new(&examples(), 0, &Device::Cpu).unwrap();
+            let mut losses = Vec::new();
+            for _ in 0..150 {
+                let loss = loss(&decoder, &batch);
+                losses.push(loss.to_scalar::<f32>().unwrap());
+                optimiser.step(&parameters, &Gradients::of(&loss, &parameters).unwrap(), 0.01).unwrap();
+            }
+            (losses, answer_scores(&decoder.logits(&batch).unwrap(), &batch).unwrap())
+        };
+        let (losses, exact) = run();
+        assert!(losses[0] > 2.0 && losses[149] < 0.05, "{} {}", losses[0], losses[149]);
+        assert_eq!(exact, [true, true, true]);
+        assert_eq!(run().0, losses);
+    }
+
+    #[test]
+    fn adapters_begin_as_nothing_and_merge() {
+        let mut whole = Parameters::default();
+        let config = TINY.decoder(11, 32, PositionEncoding::Rope);
+        let loaded = Decoder::fresh(&config, 3, &mut whole, &Device::Cpu).unwrap();
+        let settings = AdapterSettings { rank: 2, alpha: 4.0, targets: vec!["q_proj".into(), "down_proj".into()] };
+        let mut trained = Parameters::default();
+        let mut tensor = |name: &str| Ok(whole.get(name).unwrap().as_tensor().detach());
+        let adapted = Decoder::adapted(&config, &mut tensor, &settings, 5, &mut trained, &Device::Cpu).unwrap();
+        assert_eq!(trained.iter().count(), 8, "two factors of two matrices in two layers");
+        let batch = Batch::new(&examples(), 0, &Device::Cpu).unwrap();
+        let logits = |decoder: &Decoder| decoder.logits(&batch).unwrap().to_vec2::<f32>().unwrap();
+        assert_eq!(logits(&loaded), logits(&adapted));
+        let mut optimiser = AdamW::new(AdamWSettings::default());
+        for _ in 0..30 {
+            let gradients = Gradients::of(&loss(&adapted, &batch), &trained).unwrap();
+            optimiser.step(&trained, &gradients, 0.05).unwrap();
+        }
+        let unmerged = logits(&adapted);
+        assert_ne!(unmerged, logits(&loaded));
+        for (name, weight) in adapted.merged().unwrap() {
+            whole.get(&name).unwrap().set(&weight).unwrap();
+        }
+        for (a, b) in logits(&loaded).iter().flatten().zip(unmerged.iter().flatten()) {
+            assert!((a - b).abs() < 1e-4, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_differentiated_is_named() {
+        let mut config = TINY.decoder(11, 32, PositionEncoding::Rope);
+        config.attention_softcap = Some(50.0);
+        let failed = Decoder::fresh(&config, 1, &mut Parameters::default(), &Device::Cpu).unwrap_err();
+        assert!(failed.to_string().contains("soft-capping"), "{failed}");
+    }
+}

@@ -1,0 +1,39 @@
+//! Training on one machine: small decoders from scratch on streams of number questions, and LoRA on loaded checkpoints
+//! (section 3 and appendix A.4 of the Number Cookbook). It has a differentiable decoder of its own; what it writes are
+//! ordinary checkpoint folders, which the engine loads like any other.
+
+mod adapter;
+mod batch;
+mod decoder;
+mod error;
+mod folder;
+mod loss;
+mod progress;
+mod settings;
+mod state;
+mod step;
+mod trainer;
+mod norm;
+mod optimiser;
+mod parameters;
+mod positions;
+mod schedule;
+mod shape;
+mod stream;
+mod tokenizer;
+
+pub use adapter::{Adapter, AdapterSettings, TARGETS};
+pub use batch::{Batch, Example};
+pub use decoder::Decoder;
+pub use error::TrainError;
+pub use folder::{StoredType, write_model};
+pub use loss::{answer_loss, answer_scores};
+pub use optimiser::{AdamW, AdamWSettings};
+pub use parameters::{Gradients, Parameters};
+pub use progress::{CellScore, TrainEvent, Validation};
+pub use schedule::Schedule;
+pub use settings::{FormatSettings, TrainSettings};
+pub use shape::{PositionEncoding, Size};
+pub use stream::{QuestionStream, StreamSettings, TextPair};
+pub use tokenizer::{DigitGroups, NumberTokenizer, TokenizerSettings};
+pub use trainer::{Ended, Trainer};

@@ -1,0 +1,115 @@
+//! AdamW (Loshchilov & Hutter, 2019) with clipping by the global norm and a state that can be saved.
+use std::collections::BTreeMap;
+
+use candle_core::{Result, Tensor, Var};
+use serde::{Deserialize, Serialize};
+
+use super::{Gradients, Parameters};
+
+/// Settings; the defaults are those of the paper's program (transformers' Trainer).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct AdamWSettings {
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub eps: f64,
+    /// Decoupled weight decay; norms and biases are spared.
+    pub weight_decay: f64,
+    /// Gradients are scaled down to this global norm.
+    pub clip: f64,
+}
+
+impl Default for AdamWSettings {
+    fn default() -> Self {
+        AdamWSettings { beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, clip: 1.0 }
+    }
+}
+
+/// The optimiser and its two moments of every parameter.
+#[derive(Debug)]
+pub struct AdamW {
+    settings: AdamWSettings,
+    /// Steps done.
+    step: u64,
+    moments: BTreeMap<String, (Tensor, Tensor)>,
+}
+
+impl AdamW {
+    /// Fresh moments.
+    pub fn new(settings: AdamWSettings) -> Self {
+        AdamW { settings, step: 0, moments: BTreeMap::new() }
+    }
+
+    /// Steps done.
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// One step at this learning rate. Returns the norm of the gradient before clipping.
+    ///
+    /// # Errors
+    /// A tensor operation that fails.
+    pub fn step(&mut self, parameters: &Parameters, gradients: &Gradients, rate: f64) -> Result<f64> {
+        let trained: Vec<(&str, &Var, &Tensor)> =
+            parameters.iter().filter_map(|(name, variable)| Some((name, variable, gradients.get(name)?))).collect();
+        let mut squares = 0.0;
+        for (_, _, gradient) in &trained {
+            squares += f64::from(gradient.sqr()?.sum_all()?.to_scalar::<f32>()?);
+        }
+        let norm = squares.sqrt();
+        let s = self.settings;
+        let scale = if norm > s.clip { s.clip / norm } else { 1.0 };
+        self.step += 1;
+        let correction1 = 1.0 - s.beta1.powi(self.step as i32);
+        let correction2 = 1.0 - s.beta2.powi(self.step as i32);
+        for (name, variable, gradient) in trained {
+            let gradient = (gradient * scale)?;
+            let (first, second) = match self.moments.get(name) {
+                Some((first, second)) => (first.clone(), second.clone()),
+                None => (gradient.zeros_like()?, gradient.zeros_like()?),
+            };
+            let first = ((first * s.beta1)? + (&gradient * (1.0 - s.beta1))?)?;
+            let second = ((second * s.beta2)? + (gradient.sqr()? * (1.0 - s.beta2))?)?;
+            let root = ((&second / correction2)?.sqrt()? + s.eps)?;
+            let update = ((&first / correction1)? / root)?;
+            // Matrices decay, norms and biases do not.
+            let decay = if variable.dims().len() > 1 { 1.0 - rate * s.weight_decay } else { 1.0 };
+            variable.set(&((variable.as_tensor() * decay)? - (update * rate)?)?.detach())?;
+            self.moments.insert(name.to_owned(), (first.detach(), second.detach()));
+        }
+        Ok(norm)
+    }
+
+    /// The moments by name, for a file: `NAME.first` and `NAME.second`.
+    pub fn tensors(&self) -> impl Iterator<Item = (String, &Tensor)> {
+        self.moments
+            .iter()
+            .flat_map(|(name, (first, second))| [(format!("{name}.first"), first), (format!("{name}.second"), second)])
+    }
+
+    /// Continues after `step` steps with these moments.
+    ///
+    /// # Errors
+    /// The name of a moment that is missing.
+    pub fn restore(
+        settings: AdamWSettings,
+        step: u64,
+        parameters: &Parameters,
+        mut tensors: impl FnMut(&str) -> Option<Tensor>,
+    ) -> std::result::Result<Self, String> {
+        let mut moments = BTreeMap::new();
+        if step > 0 {
+            for (name, variable) in parameters.iter() {
+                let mut moment = |kind: &str| {
+                    let name = format!("{name}.{kind}");
+                    tensors(&name).filter(|tensor| tensor.shape() == variable.shape()).ok_or(name)
+                };
+                let pair = (moment("first")?, moment("second")?);
+                moments.insert(name.to_owned(), pair);
+            }
+        }
+        Ok(AdamW { settings, step, moments })
+    }
+}

@@ -1,0 +1,156 @@
+//! Everything that determines a training from scratch.
+use serde::{Deserialize, Serialize};
+
+use super::{AdamWSettings, PositionEncoding, Schedule, Size, StreamSettings, TokenizerSettings, TrainError};
+use crate::suite::nupa::{IndexHints, NumberFormat, PairRules, ShorterOperand, TaskId};
+
+/// How numbers are written in training and in use (Number Cookbook, 4.2).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FormatSettings {
+    /// Parts written backwards: none, int, dec, each or total.
+    #[serde(default = "no_reversal")]
+    pub reversal: String,
+    /// Operands padded to the longer one.
+    #[serde(default)]
+    pub zero_padding: bool,
+    /// Size of the alphabet of index hints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_hints: Option<usize>,
+}
+
+fn no_reversal() -> String {
+    "none".to_owned()
+}
+
+impl Default for FormatSettings {
+    fn default() -> Self {
+        FormatSettings { reversal: no_reversal(), zero_padding: false, index_hints: None }
+    }
+}
+
+impl FormatSettings {
+    /// The format.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`] with the reversals that there are.
+    pub fn number_format(&self) -> Result<NumberFormat, TrainError> {
+        let reversal = self
+            .reversal
+            .parse()
+            .map_err(|error| TrainError::Setting { setting: "reversal", problem: format!("{error}") })?;
+        let index_hints = self.index_hints.map(|alphabet| IndexHints { alphabet, ..IndexHints::default() });
+        Ok(NumberFormat { reversal, zero_padding: self.zero_padding, index_hints })
+    }
+}
+
+/// A training from scratch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainSettings {
+    /// Widths of the model.
+    pub size: Size,
+    /// How it knows the order of tokens.
+    #[serde(default)]
+    pub position: PositionEncoding,
+    /// Its tokenizer.
+    pub tokenizer: TokenizerSettings,
+    /// Tasks of the NUPA Test, by name.
+    pub tasks: Vec<String>,
+    /// Lengths that are learnt.
+    pub lengths: Vec<usize>,
+    /// Longer ones that are only validated.
+    #[serde(default)]
+    pub beyond: Vec<usize>,
+    /// How numbers are written.
+    #[serde(default)]
+    pub format: FormatSettings,
+    /// The shorter operand may have any length (as in the paper's trainings), or at least half of the longer one's.
+    #[serde(default)]
+    pub any_shorter_operand: bool,
+    /// Seed of weights and questions.
+    pub seed: u64,
+    /// Examples of a step.
+    pub batch: usize,
+    /// Steps.
+    pub steps: u64,
+    /// Peak of the learning rate.
+    pub learning_rate: f64,
+    /// Steps of the warm-up.
+    pub warm_up: u64,
+    /// The optimiser.
+    #[serde(default)]
+    pub optimiser: AdamWSettings,
+    /// Steps between validations.
+    pub validate_every: u64,
+    /// Questions of each task and length in a validation.
+    pub validation: usize,
+    /// Longest sequence in tokens.
+    pub context: usize,
+    /// Parts of a batch whose gradients are computed at the same time. It changes the last bits of sums, so it is a setting
+    /// and not taken from the machine.
+    #[serde(default = "two")]
+    pub parts: usize,
+}
+
+fn two() -> usize {
+    2
+}
+
+impl TrainSettings {
+    /// The tasks.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`] with the tasks that there are.
+    pub fn task_ids(&self) -> Result<Vec<TaskId>, TrainError> {
+        let parse = |name: &String| {
+            name.parse().map_err(|error| TrainError::Setting { setting: "tasks", problem: format!("{error}") })
+        };
+        self.tasks.iter().map(parse).collect()
+    }
+
+    /// The learning rate's course.
+    pub fn schedule(&self) -> Schedule {
+        Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps: self.steps, floor: 0.0 }
+    }
+
+    /// What is streamed, at these lengths.
+    pub(super) fn stream(&self, lengths: &[usize]) -> Result<StreamSettings, TrainError> {
+        let shorter = if self.any_shorter_operand { ShorterOperand::Any } else { ShorterOperand::default() };
+        Ok(StreamSettings {
+            tasks: self.task_ids()?,
+            lengths: lengths.to_vec(),
+            pairs: PairRules { shorter, ..PairRules::default() },
+            format: self.format.number_format()?,
+            seed: self.seed,
+        })
+    }
+
+    /// Checks what single fields can not.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`].
+    pub fn check(&self) -> Result<(), TrainError> {
+        self.size.check()?;
+        let wrong = |setting, problem: &str| Err(TrainError::Setting { setting, problem: problem.to_owned() });
+        if self.tasks.is_empty() || self.lengths.is_empty() {
+            return wrong("tasks", "at least one task and one length are learnt");
+        }
+        if self.batch == 0 || self.steps == 0 || self.parts == 0 || self.parts > self.batch {
+            return wrong("batch", "batch, steps and parts are at least 1, and a part has at least one example");
+        }
+        if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
+            return wrong("learning_rate", "it is a positive number");
+        }
+        if self.validate_every == 0 || self.validation == 0 {
+            return wrong("validation", "validate_every and validation are at least 1");
+        }
+        if let Some(length) = self.beyond.iter().find(|length| self.lengths.contains(length)) {
+            let problem = format!("length {length} is learnt, so it is not beyond what is learnt");
+            return Err(TrainError::Setting { setting: "beyond", problem });
+        }
+        self.task_ids()?;
+        self.format.number_format()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! Training from scratch: steps, validations, a log, and a state to resume from.
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use candle_core::Device;
+use sha2::{Digest, Sha256};
+
+use super::folder::{StoredType, put, write_model};
+use super::progress::{CellScore, TrainEvent, Validation};
+use super::state::{self, Header};
+use super::step::gradients;
+use super::stream::encoded;
+use super::tokenizer::PAD;
+use super::{
+    AdamW, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, TrainError, TrainSettings,
+    answer_loss, answer_scores,
+};
+use crate::suite::nupa::{DigitSource, Split};
+
+/// Questions whose words the tokenizer learns.
+const TOKENIZER_TEXTS: u64 = 4000;
+
+/// Batches that are sorted by length together, so that little is padded.
+const SORTED: u64 = 8;
+
+/// Examples of a validation computed at once.
+const VALIDATION_BATCH: usize = 256;
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All steps are done; the folder holds the best model.
+    Finished,
+    /// Asked to stop; the state is saved.
+    Stopped,
+}
+
+/// A validation's questions of one task and length.
+struct ValidationCell {
+    score: CellScore,
+    examples: Vec<Example>,
+}
+
+/// A training.
+pub struct Trainer {
+    settings: TrainSettings,
+    folder: PathBuf,
+    device: Device,
+    tokenizer: NumberTokenizer,
+    stream: QuestionStream,
+    validation: Vec<ValidationCell>,
+    decoder: Decoder,
+    parameters: Parameters,
+    optimiser: AdamW,
+    header: Header,
+    /// Examples of the group of batches that is worked on.
+    group: Option<(u64, Vec<Vec<Example>>)>,
+}
+
+impl Trainer {
+    /// Begins, or goes on where the folder's state is.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`]; [`TrainError::Resume`] if the folder holds a training with other settings.
+    pub fn open(settings: TrainSettings, folder: &Path, device: &Device) -> Result<Self, TrainError> {
+        settings.check()?;
+        std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
+        let stream = QuestionStream::new(settings.stream(&settings.lengths)?, Split::Train)?;
+        let texts: Vec<String> = (0..TOKENIZER_TEXTS)
+            .map(|number| Ok(stream.text(&stream.question(number), number)?.prompt))
+            .collect::<Result<_, TrainError>>()?;
+        let tokenizer = NumberTokenizer::learn(&settings.tokenizer, texts.iter().map(String::as_str))?;
+        let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
+        let mut parameters = Parameters::default();
+        let decoder = Decoder::fresh(&config, settings.seed, &mut parameters, device)?;
+        let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
+        let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let (header, optimiser) = match state::read(folder)? {
+            Some(header) if header.settings == digest => {
+                let optimiser = state::restore(folder, &header, settings.optimiser, &parameters, device)?;
+                (header, optimiser)
+            }
+            Some(_) => {
+                let problem = "it holds a training with other settings; choose another folder".to_owned();
+                return Err(TrainError::Resume { path: folder.to_owned(), problem });
+            }
+            None => (Header { step: 0, settings: digest, best: None }, AdamW::new(settings.optimiser)),
+        };
+        put(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
+        let validation = validation(&settings, &tokenizer)?;
+        let folder = folder.to_owned();
+        let device = device.clone();
+        Ok(Trainer {
+            settings,
+            folder,
+            device,
+            tokenizer,
+            stream,
+            validation,
+            decoder,
+            parameters,
+            optimiser,
+            header,
+            group: None,
+        })
+    }
+
+    /// Steps done before this session.
+    pub fn steps_done(&self) -> u64 {
+        self.header.step
+    }
+
+    /// Trained numbers, the embedding included.
+    pub fn parameter_count(&self) -> usize {
+        self.parameters.count()
+    }
+
+    /// Makes steps until all are done or `stop` is set. Every event goes to `log.jsonl` and to `report`.
+    ///
+    /// # Errors
+    /// [`TrainError::Diverged`], [`TrainError::File`], [`TrainError::Tensor`].
+    pub fn run(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(&TrainEvent)) -> Result<Ended, TrainError> {
+        let mut log = Log::open(&self.folder, self.header.step)?;
+        let schedule = self.settings.schedule();
+        while self.header.step < self.settings.steps {
+            if stop.load(Ordering::Relaxed) {
+                self.save(&mut log, report)?;
+                return Ok(Ended::Stopped);
+            }
+            let step = self.header.step + 1;
+            let started = Instant::now();
+            let examples = self.examples(step)?;
+            let computed = gradients(&self.decoder, &self.parameters, &examples, self.settings.parts, &self.device)?;
+            if !computed.loss.is_finite() {
+                return Err(TrainError::Diverged { step, loss: computed.loss as f32 });
+            }
+            let rate = schedule.rate(step);
+            let gradient = self.optimiser.step(&self.parameters, &computed.gradients, rate)?;
+            self.header.step = step;
+            let seconds = started.elapsed().as_secs_f64();
+            let event =
+                TrainEvent::Step { step, loss: computed.loss, rate, gradient, tokens: computed.tokens, seconds };
+            log.write(&event, report)?;
+            if step.is_multiple_of(self.settings.validate_every) || step == self.settings.steps {
+                let found = self.validate()?;
+                let exact = found.exact();
+                log.write(&TrainEvent::Validated(found), report)?;
+                if self.header.best.is_none_or(|(best, _)| exact >= best) {
+                    self.header.best = Some((exact, step));
+                    self.write(StoredType::F32)?;
+                }
+                self.save(&mut log, report)?;
+            }
+        }
+        state::remove(&self.folder)?;
+        Ok(Ended::Finished)
+    }
+
+    /// Exact match of every cell with today's weights.
+    ///
+    /// # Errors
+    /// A tensor operation that fails.
+    pub fn validate(&self) -> Result<Validation, TrainError> {
+        let (mut loss, mut targets) = (0.0, 0);
+        let mut cells = Vec::with_capacity(self.validation.len());
+        for cell in &self.validation {
+            let mut exact = 0;
+            for examples in cell.examples.chunks(VALIDATION_BATCH) {
+                let batch = Batch::new(examples, PAD, &self.device)?;
+                let logits = self.decoder.logits(&batch)?;
+                exact += answer_scores(&logits, &batch)?.into_iter().filter(|answered| *answered).count();
+                if cell.score.learnt {
+                    loss += f64::from(answer_loss(&logits, &batch)?.to_scalar::<f32>()?);
+                    targets += batch.targets();
+                }
+            }
+            cells.push(CellScore { exact, ..cell.score.clone() });
+        }
+        Ok(Validation { step: self.header.step, loss: loss / targets.max(1) as f64, cells })
+    }
+
+    /// Writes today's weights as a checkpoint folder.
+    ///
+    /// # Errors
+    /// [`TrainError::File`].
+    pub fn write(&self, stored: StoredType) -> Result<(), TrainError> {
+        let tensors = self.parameters.iter().map(|(name, variable)| (name, variable.as_tensor()));
+        write_model(&self.folder, self.decoder.config(), tensors, &self.tokenizer, stored)
+    }
+
+    fn save(&self, log: &mut Log, report: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
+        state::save(&self.folder, &self.header, &self.parameters, &self.optimiser)?;
+        log.write(&TrainEvent::Saved { step: self.header.step }, report)
+    }
+
+    /// The examples of a step. Steps are made in groups: their examples are sorted by length, cut into batches, and the
+    /// batches mixed.
+    fn examples(&mut self, step: u64) -> Result<Vec<Example>, TrainError> {
+        let (group, place) = ((step - 1) / SORTED, ((step - 1) % SORTED) as usize);
+        if self.group.as_ref().is_none_or(|(made, _)| *made != group) {
+            self.group = Some((group, self.make_group(group)?));
+        }
+        let (_, batches) = self.group.as_ref().expect("it was just made");
+        Ok(batches[place].clone())
+    }
+
+    fn make_group(&self, group: u64) -> Result<Vec<Vec<Example>>, TrainError> {
+        let size = SORTED * self.settings.batch as u64;
+        let mut examples: Vec<Example> = (group * size..(group + 1) * size)
+            .map(|number| self.stream.example(number, &self.tokenizer))
+            .collect::<Result<_, _>>()?;
+        if let Some(long) = examples.iter().find(|example| example.ids.len() > self.settings.context) {
+            let problem = format!("an example has {} tokens, the context {}", long.ids.len(), self.settings.context);
+            return Err(TrainError::Setting { setting: "context", problem });
+        }
+        // Stable, so that equal lengths keep the stream's order.
+        examples.sort_by_key(|example| example.ids.len());
+        let mut batches: Vec<Vec<Example>> = examples.chunks(self.settings.batch).map(<[Example]>::to_vec).collect();
+        let mut random = DigitSource::named(&format!("train batches {} {group}", self.settings.seed));
+        for last in (1..batches.len()).rev() {
+            batches.swap(last, random.below(last as u64 + 1) as usize);
+        }
+        // Parts of a batch should take the same time: deal its examples out.
+        for batch in &mut batches {
+            let parts = self.settings.parts;
+            let dealt = (0..parts).flat_map(|part| batch.iter().skip(part).step_by(parts).cloned()).collect();
+            *batch = dealt;
+        }
+        Ok(batches)
+    }
+}
+
+/// The questions of validations: of the part `valid`, in use's tokens.
+fn validation(settings: &TrainSettings, tokenizer: &NumberTokenizer) -> Result<Vec<ValidationCell>, TrainError> {
+    let mut cells: Vec<ValidationCell> = Vec::new();
+    for (lengths, learnt) in [(&settings.lengths, true), (&settings.beyond, false)] {
+        if lengths.is_empty() {
+            continue;
+        }
+        let stream = QuestionStream::new(settings.stream(lengths)?, Split::Valid)?;
+        for (number, question) in stream.fixed(settings.validation).into_iter().enumerate() {
+            let text = stream.text(&question, number as u64)?;
+            let example = encoded(&text, &mut |text| tokenizer.encode(text))?;
+            let (task, length) = (question.task.short_name(), question.length);
+            match cells.last_mut() {
+                Some(cell) if cell.score.task == task && cell.score.length == length => cell.examples.push(example),
+                _ => {
+                    let score = CellScore { task, length, learnt, questions: 0, exact: 0 };
+                    cells.push(ValidationCell { score, examples: vec![example] });
+                }
+            }
+        }
+    }
+    for cell in &mut cells {
+        cell.score.questions = cell.examples.len();
+    }
+    Ok(cells)
+}
+
+/// `log.jsonl`: an event a line.
+struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    /// Opens the log of a training that has made `step` steps; what an interrupted session wrote after its last saved state is
+    /// dropped, because it will be done again.
+    fn open(folder: &Path, step: u64) -> Result<Self, TrainError> {
+        let path = folder.join("log.jsonl");
+        let failed = |source| TrainError::File { path: path.clone(), source };
+        let mut kept = Vec::new();
+        if step > 0 && path.exists() {
+            for line in BufReader::new(File::open(&path).map_err(failed)?).lines() {
+                let line = line.map_err(failed)?;
+                // A line that was cut by a kill is the last one, and after the state.
+                let Ok(event) = serde_json::from_str::<TrainEvent>(&line) else { break };
+                let at = match &event {
+                    TrainEvent::Step { step, .. } | TrainEvent::Saved { step } => *step,
+                    TrainEvent::Validated(validation) => validation.step,
+                };
+                if at > step {
+                    break;
+                }
+                kept.extend_from_slice(line.as_bytes());
+                kept.push(b'\n');
+            }
+        }
+        put(&path, &kept)?;
+        let file = File::options().append(true).open(&path).map_err(failed)?;
+        Ok(Log { path, file })
+    }
+
+    fn write(&mut self, event: &TrainEvent, report: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
+        let mut line = serde_json::to_string(event).expect("an event is JSON");
+        line.push('\n');
+        self.file.write_all(line.as_bytes()).map_err(|source| TrainError::File { path: self.path.clone(), source })?;
+        report(event);
+        Ok(())
+    }
+}
