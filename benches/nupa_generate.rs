@@ -34,8 +34,7 @@ fn generate(bencher: divan::Bencher<'_, '_>, (name, length): (&str, usize), spli
     bencher.counter(ItemsCount::new(LINES)).bench_local(|| {
         buffer.clear();
         for line in set.lines().expect("possible options") {
-            serde_json::to_writer(&mut buffer, &line).expect("writing to memory");
-            buffer.push(b'\n');
+            line.write_json(&mut buffer);
         }
         buffer.len()
     });

@@ -1,84 +1,149 @@
 //! How fast the file of results is: writes samples of real text size, then lists, sums and reads them.
 //!
-//! `cargo bench --bench store -- 1000000` (samples; default 100,000). It needs about 1.7 GB of disk a million samples.
+//! `cargo bench --bench store -- 100000 1000000` (samples; default 100,000). It needs 2.5 GB of disk for a million.
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use earnest::engine::{FinishReason, Sampling, Timings};
 use earnest::prompt::Mode;
-use earnest::run::store::{Filter, Store};
+use earnest::report::Document;
+use earnest::run::store::{BULK_ROWS, Filter, RunRecord, Store};
 use earnest::run::{
-    FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, SAMPLE_FORMAT,
-    Sample, Status,
+    FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, RunError, RunSettings,
+    SAMPLE_FORMAT, Sample, Status,
 };
-use earnest::suite::Verdict;
+use earnest::suite::{Answered, Budget, Item, Scored, Segments, Suite, Summary, SummaryRow, Verdict};
 
 fn main() {
-    let count = std::env::args().filter_map(|word| word.parse().ok()).next().unwrap_or(100_000);
+    let mut counts: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
+    if counts.is_empty() {
+        counts.push(100_000);
+    }
+    println!("{} bytes of text and 140 ids a sample; peak memory of each step by itself", text(0).len());
+    for count in counts {
+        println!("\n{count} samples          s     rows/s   CPU s  peak MB");
+        measure(count);
+    }
+}
+
+fn measure(count: usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::create(folder.path()).expect("a new file of results");
-    let run = store.begin(&manifest(), count).expect("a new run");
+    let questions = Questions(count);
+    // As a run writes (rows come one by one), and as imports and merges do.
+    write("write, batches of 64", &store, &store.begin(&manifest("run", &questions), count).expect("a new run"), 64);
+    let run = store.begin(&manifest("bulk", &questions), count).expect("a new run");
+    write("write, in bulk", &store, &run, BULK_ROWS);
+    let size = std::fs::metadata(store.path()).map_or(0, |file| file.len());
+    println!("  {:.0} MB in the file", size as f64 / 1e6);
+    drop(store);
+
+    let store = step("open", 1, || Store::open(folder.path()).expect("the file that was written"));
+    let run = store.run("bulk").expect("its run");
+    let ids = step("list every row", count, || {
+        let mut bytes = 0;
+        let walk = store.outcomes(&run, |outcome| -> Result<(), RunError> {
+            bytes += outcome.item.len();
+            Ok(())
+        });
+        walk.expect("whole rows");
+        bytes
+    });
+    let wrong = Filter { failed: true, task: Some("main".into()), ..Filter::default() };
+    let shown = step("list 20 wrong ones", 20, || store.samples(&run, wrong).take(20).count());
+    let sums = step("aggregate", count, || store.aggregate(&run).expect("its rows"));
+    let standing = step("what is there", count, || store.standing(&run).expect("its rows"));
+    let bytes = step("read every text", count, || {
+        let texts = store.samples(&run, Filter::default()).map(|sample| sample.expect("a whole row"));
+        texts.map(|sample| sample.completion.map_or(0, |completion| completion.text.len())).sum::<usize>()
+    });
+    // The last step, because the system keeps the memory that it needs for a million different questions.
+    let document = step("summary and screen", count, || Document::stored(&store, &run, &questions).expect("its rows"));
+    println!(
+        "  {} MB of ids, {shown} shown, {} rows, accuracy {:.4}, {} rows in the summary, {} MB of text",
+        ids / 1_000_000,
+        standing.settled(),
+        sums.accuracy().map_or(f64::NAN, |accuracy| accuracy.value),
+        document.summary.rows.first().map_or(0, |row| row.n),
+        bytes / 1_000_000
+    );
+}
+
+/// Runs a step and prints what it took.
+fn step<T>(name: &str, rows: usize, work: impl FnOnce() -> T) -> T {
+    forget_peak();
+    let (start, cpu) = (Instant::now(), cpu_seconds());
+    let result = work();
+    report(name, rows, start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    result
+}
+
+fn report(name: &str, rows: usize, seconds: f64, cpu: f64) {
+    println!("{name:22}{seconds:7.3} {:10.0} {cpu:7.2} {:8}", rows as f64 / seconds, peak_mb());
+}
+
+fn write(name: &str, store: &Store, run: &RunRecord, batch: usize) {
     // Made before the clock starts: a hundred different ones, of which only the item changes.
     let mut templates: Vec<Sample> = (0..100).map(sample).collect();
-    println!(
-        "{count} samples, {} bytes of text and {} ids each",
-        text(0).len(),
-        templates[0].completion.as_ref().map_or(0, |c| c.ids.len())
-    );
-
-    let mut writer = store.writer(&run).batches_of(10_000);
-    let start = Instant::now();
-    let cpu = cpu_seconds();
-    let mut making = std::time::Duration::ZERO;
+    let count = run.planned.unwrap_or(0);
+    let mut writer = store.writer(run).batches_of(batch);
+    forget_peak();
+    let (start, cpu) = (Instant::now(), cpu_seconds());
+    let mut making = Duration::ZERO;
     for number in 0..count {
         let clock = Instant::now();
         let template = &mut templates[number % 100];
-        template.item = format!("gsm-symbolic/{:04}/{:02}", number / 50, number % 50);
+        template.item = item_id(number);
         template.cluster = format!("{:04}", number / 50);
         let sample = template.clone();
         making += clock.elapsed();
         writer.push(number, sample).expect("room on the disk");
     }
     writer.write().expect("room on the disk");
-    drop(writer);
+    // Making the samples is not the file's work. Its processor time cannot be told apart and stays in.
     let seconds = (start.elapsed() - making).as_secs_f64();
-    let size = std::fs::metadata(store.path()).map_or(0, |file| file.len());
-    println!(
-        "write      {seconds:8.3} s  {:9.0} rows/s  {:.0} MB  peak memory {} MB  CPU {:.2} s",
-        count as f64 / seconds,
-        size as f64 / 1e6,
-        peak_mb(),
-        cpu_seconds() - cpu
-    );
-    drop(store);
+    report(name, count, seconds, cpu_seconds() - cpu);
+}
 
-    let before = peak_mb();
-    let start = Instant::now();
-    let store = Store::open(folder.path()).expect("the file that was written");
-    let runs = store.runs().expect("its runs");
-    let found = store.aggregate(&runs[0]).expect("its rows");
-    let seconds = start.elapsed().as_secs_f64();
-    println!(
-        "list+sum   {seconds:8.3} s  {:9.0} rows/s  accuracy {:.4}  standard error {:.5}  memory {:+} MB",
-        count as f64 / seconds,
-        found.accuracy().map_or(f64::NAN, |accuracy| accuracy.value),
-        found.standard_error.unwrap_or(f64::NAN),
-        peak_mb() - before
-    );
+fn item_id(number: usize) -> String {
+    format!("gsm-symbolic/{:04}/{:02}", number / 50, number % 50)
+}
 
-    let before = peak_mb();
-    let start = Instant::now();
-    let mut bytes = 0;
-    for sample in store.samples(&runs[0], Filter::default()) {
-        bytes += sample.expect("a whole row").completion.map_or(0, |completion| completion.text.len());
+/// A suite with these items, for the summary.
+struct Questions(usize);
+
+impl Suite for Questions {
+    fn name(&self) -> &'static str {
+        "gsm-symbolic"
     }
-    let seconds = start.elapsed().as_secs_f64();
-    println!(
-        "read all   {seconds:8.3} s  {:9.0} rows/s  {:.0} MB of text  memory {:+} MB",
-        count as f64 / seconds,
-        bytes as f64 / 1e6,
-        peak_mb() - before
-    );
+    fn version(&self) -> &'static str {
+        "1"
+    }
+    fn options(&self) -> serde_json::Value {
+        serde_json::json!({})
+    }
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new((0..self.0).map(|number| Item {
+            id: item_id(number),
+            task: ["main", "p1", "p2"][number % 3].into(),
+            cluster: format!("{:04}", number / 50),
+            covariates: BTreeMap::from([("variant".into(), number.into()), ("template".into(), (number / 50).into())]),
+            segments: Segments::question(text(number)),
+            gold: (number + 28).to_string(),
+            budget: Budget { answer: 512, thinking: 512 },
+            stop_strings: Vec::new(),
+        }))
+    }
+    fn len(&self) -> usize {
+        self.0
+    }
+    fn score(&self, _: &Item, _: &Answered<'_>) -> Verdict {
+        unreachable!("nothing is judged here")
+    }
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        let row = SummaryRow { name: "all".into(), n: samples.len(), values: Vec::new(), numbers: Vec::new() };
+        Summary { rows: vec![row], series: Vec::new(), notes: Vec::new() }
+    }
 }
 
 /// A worked answer of the length that models write to grade-school problems (GSM8K's solutions have 100 to 150 tokens).
@@ -134,15 +199,17 @@ fn sample(number: usize) -> Sample {
     }
 }
 
-fn manifest() -> Manifest {
+fn manifest(name: &str, suite: &Questions) -> Manifest {
     let settings = RunSettings {
-        suite: "gsm-symbolic".into(),
-        suite_version: "1".into(),
-        suite_options: serde_json::json!({}),
+        suite: suite.name().into(),
+        suite_version: suite.version().into(),
+        suite_options: suite.options(),
         limit: None,
         samples: 1,
         model_files: vec![FileRecord { name: "model".into(), size: 1, sha256: "0".repeat(64) }],
+        weights: None,
         prompt_mode: Mode::Raw,
+        system: earnest::prompt::SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
             seed: 1,
@@ -150,12 +217,15 @@ fn manifest() -> Manifest {
             max_tokens: None,
             thinking: false,
         },
+        enable_thinking: None,
+        thinking_text: Default::default(),
+        endpoint: None,
         engine: "bench".into(),
         earnest: env!("CARGO_PKG_VERSION").into(),
     };
     Manifest {
         format: MANIFEST_FORMAT,
-        run: "bench".into(),
+        run: name.into(),
         status: Status::Running,
         shard: None,
         settings_sha256: settings.sha256(),
@@ -167,6 +237,8 @@ fn manifest() -> Manifest {
             architecture: "none".into(),
             context: 4096,
             chat_template_sha256: None,
+            pinned: None,
+            weights: None,
         },
         first_prompt: None,
         engine: None,
@@ -178,7 +250,12 @@ fn manifest() -> Manifest {
     }
 }
 
-/// The largest resident set of this process so far, in MB; 0 where the system does not say.
+/// Starts the search for the largest resident set anew, where the system can (Linux).
+fn forget_peak() {
+    std::fs::write("/proc/self/clear_refs", "5").ok();
+}
+
+/// The largest resident set of this process since [`forget_peak`], in MB; 0 where the system does not say.
 fn peak_mb() -> i64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

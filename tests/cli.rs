@@ -1,92 +1,12 @@
-//! The program as its users meet it: screens, errors, exit codes, interrupted runs. Models: a tiny random checkpoint
+//! The program as its users meet it: screens, errors, exit codes. Models: a tiny random checkpoint
 //! from the golden folder, and SmolLM2 where `EARNEST_MODELS` has it.
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+mod program;
 
-use earnest::engine::Timings;
-use earnest::run::store::{Filter, RunRecord, Store};
-use earnest::run::write_jsonl;
+use std::path::Path;
+use std::process::Stdio;
+
+use program::*;
 use serde_json::Value;
-
-fn golden() -> PathBuf {
-    // The committed copy: `EARNEST_GOLDEN` may name a folder that holds other vectors.
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-}
-
-fn tiny() -> PathBuf {
-    golden().join("engine/checkpoints/llama")
-}
-
-/// The program in a folder of its own, without the user's environment.
-fn earnest(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
-    command.current_dir(folder).stdin(Stdio::null());
-    for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "NO_COLOR"] {
-        command.env_remove(name);
-    }
-    command
-}
-
-fn run_in(folder: &Path, words: &[&str]) -> Output {
-    earnest(folder).args(words).output().unwrap()
-}
-
-/// `earnest run` on the tiny checkpoint.
-fn tiny_run(folder: &Path, words: &[&str]) -> Output {
-    let model = tiny();
-    let fixed = ["run", "arithmetic-bench", "--threads", "1", "--model", model.to_str().unwrap()];
-    earnest(folder).args(fixed).args(words).output().unwrap()
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-/// The one document on stdout.
-fn document(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stdout(output)))
-}
-
-/// The results of a folder.
-fn store(folder: &Path) -> Store {
-    Store::open(&folder.join("earnest-results")).unwrap()
-}
-
-/// The only run of a folder.
-fn only_run(folder: &Path) -> RunRecord {
-    let mut runs = store(folder).runs().unwrap();
-    assert_eq!(runs.len(), 1, "{runs:?}");
-    runs.remove(0)
-}
-
-/// The rows without what depends on time and scheduling, as the bytes that are exported.
-fn timeless(folder: &Path, run: &RunRecord) -> Vec<String> {
-    let store = store(folder);
-    let rows = store.samples(run, Filter::default()).map(|sample| {
-        let mut sample = sample.unwrap();
-        if let Some(completion) = &mut sample.completion {
-            completion.timings = Timings::default();
-            completion.cached_tokens = 0;
-        }
-        let mut line = Vec::new();
-        write_jsonl(&mut line, &sample).unwrap();
-        String::from_utf8(line).unwrap()
-    });
-    rows.collect()
-}
-
-fn timeless_rows(folder: &Path) -> Vec<Value> {
-    timeless(folder, &only_run(folder)).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 #[test]
 fn help_documents_examples_variables_and_exit_codes() {
@@ -205,12 +125,15 @@ fn suites_and_doctor_print_text_or_one_document() {
     assert_eq!((list[0]["name"].as_str(), list[0]["items"].as_u64()), (Some("arithmetic-bench"), Some(16_000)));
 
     let doctor = run_in(folder.path(), &["doctor"]);
-    for part in ["threads", "memory", "cuda", "results", "Hugging Face cache"] {
+    for part in ["threads", "memory", "cuda", "RustPython", "landlock", "seccomp", "results", "Hugging Face cache"] {
         assert!(stdout(&doctor).contains(part), "{}", stdout(&doctor));
     }
     let found = document(&run_in(folder.path(), &["doctor", "--json"]));
     assert!(found["host"]["threads"].as_u64().unwrap() >= 1);
     assert!(found["cuda"]["compiled"].is_boolean());
+    assert_eq!(found["sandbox"]["problem"], serde_json::Value::Null);
+    let wrong = run_in(folder.path(), &["doctor", "--python", "/no/such/python"]);
+    assert!(code(&wrong) == 0 && stdout(&wrong).contains("not available: cannot use"), "{}", stdout(&wrong));
 }
 
 #[test]
@@ -321,110 +244,6 @@ fn a_prompt_beyond_the_context_is_recorded_and_exits_with_1() {
     assert_eq!(failed[0]["failure"]["kind"], "beyond_context");
     let answered = rows.iter().find(|row| row["failure"].is_null()).unwrap();
     assert!(answered["max_tokens"].as_u64() < answered["budget"].as_u64());
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_exits_with_4_and_the_same_command_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let unbroken = tempfile::tempdir().unwrap();
-    let words = ["--lengths", "1..30", "--per-length", "1", "--max-tokens", "8", "--quiet"];
-    assert_eq!(code(&tiny_run(unbroken.path(), &words)), 0);
-    // A limit on the size of files fails a write like a full disk, in the middle of a row.
-    let model = tiny();
-    let script = format!(
-        "trap '' XFSZ; ulimit -f 300; exec {} run arithmetic-bench --threads 1 --model {} {}",
-        env!("CARGO_BIN_EXE_earnest"),
-        model.display(),
-        words.join(" ")
-    );
-    let full = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
-    assert_eq!(code(&full), 4, "{}", stderr(&full));
-    assert!(stderr(&full).contains("earnest.sqlite") && stderr(&full).contains("help: free"), "{}", stderr(&full));
-    let kept = timeless_rows(folder.path()).len();
-    assert!((1..480).contains(&kept), "{kept}");
-    assert_eq!(code(&tiny_run(folder.path(), &words)), 0);
-    assert_eq!(timeless_rows(folder.path()), timeless_rows(unbroken.path()));
-}
-
-/// Starts the run `words`, sends the signal once the run has a row and `after` more has passed, and waits. None if the
-/// run was faster.
-#[cfg(unix)]
-fn signalled(folder: &Path, words: &[&str], signal: &str, after: Duration) -> Option<Output> {
-    let model = tiny();
-    let fixed = ["run", "arithmetic-bench", "--threads", "1", "--model", model.to_str().unwrap()];
-    let mut command = earnest(folder);
-    let mut child = command.args(fixed).args(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let results = folder.join("earnest-results");
-    let has_rows = || {
-        let store = Store::open(&results).ok()?;
-        let run = store.runs().ok()?.pop()?;
-        store.count(&run).ok().filter(|&rows| rows > 0)
-    };
-    while has_rows().is_none() && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    std::thread::sleep(after);
-    let ended = child.try_wait().unwrap().is_some();
-    if !ended {
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-    }
-    let output = child.wait_with_output().unwrap();
-    (!ended).then_some(output)
-}
-
-#[cfg(unix)]
-#[test]
-fn a_run_killed_at_20_random_moments_ends_with_the_same_rows() {
-    let unbroken = tempfile::tempdir().unwrap();
-    let words = ["--lengths", "1..12", "--per-length", "2", "--max-tokens", "16", "--max-batch", "8", "--quiet"];
-    assert_eq!(code(&tiny_run(unbroken.path(), &words)), 0);
-    let expected = timeless(unbroken.path(), &only_run(unbroken.path()));
-    assert_eq!(expected.len(), 384);
-    // A linear congruential generator with a fixed seed: the moments are random, but the same every time.
-    let mut seed = 20_u64;
-    let mut random = move |below: u64| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % below
-    };
-    let mut folder = tempfile::tempdir().unwrap();
-    let (mut kills, mut in_the_middle) = (0, 0);
-    while kills < 20 {
-        let killed = signalled(folder.path(), &words, "-KILL", Duration::from_millis(random(60)));
-        kills += 1;
-        let kept = timeless(folder.path(), &only_run(folder.path()));
-        in_the_middle += usize::from(killed.is_some() && kept.len() < 384);
-        assert!(kept.iter().all(|row| expected.contains(row)), "a kill leaves whole rows only");
-        if kept.len() == 384 {
-            assert_eq!(code(&tiny_run(folder.path(), &words)), 0);
-            assert_eq!(timeless(folder.path(), &only_run(folder.path())), expected);
-            folder = tempfile::tempdir().unwrap();
-        }
-    }
-    assert!(in_the_middle >= 5, "only {in_the_middle} of 20 kills met a working run");
-    if folder.path().join("earnest-results").exists() {
-        let resumed = run_in(folder.path(), &["resume", "--threads", "1", "--quiet"]);
-        assert_eq!(code(&resumed), 0, "{}", stderr(&resumed));
-        assert_eq!(timeless(folder.path(), &only_run(folder.path())), expected);
-    }
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_keeps_what_is_there_and_says_how_to_go_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let words = ["--lengths", "1..20", "--per-length", "4", "--max-tokens", "24", "--max-batch", "8"];
-    let output = signalled(folder.path(), &words, "-INT", Duration::from_millis(5)).expect("the run was too fast");
-    assert_eq!(code(&output), 130);
-    assert!(stderr(&output).contains("the same command continues the run"), "{}", stderr(&output));
-    let kept = timeless_rows(folder.path()).len();
-    assert!((1..1280).contains(&kept), "{kept}");
-    let list = document(&run_in(folder.path(), &["runs", "list", "--json"]));
-    assert_eq!((list[0]["status"].as_str(), list[0]["recorded"].as_u64()), (Some("interrupted"), Some(kept as u64)));
-    let resumed = run_in(folder.path(), &["resume", "--threads", "1"]);
-    assert_eq!(code(&resumed), 0, "{}", stderr(&resumed));
-    assert!(stderr(&resumed).contains(&format!("continuing: {kept} of 1280")), "{}", stderr(&resumed));
-    assert_eq!(timeless_rows(folder.path()).len(), 1280);
 }
 
 #[test]

@@ -17,10 +17,14 @@ mod runner;
 
 #[path = "golden_subjects/arithmetic_bench.rs"]
 mod arithmetic_bench;
+#[path = "golden_subjects/dnc.rs"]
+mod dnc;
 #[path = "golden_subjects/engine.rs"]
 mod engine;
 #[path = "golden_subjects/glmm.rs"]
 mod glmm;
+#[path = "golden_subjects/gsm.rs"]
+mod gsm;
 #[path = "golden_subjects/nupa.rs"]
 mod nupa;
 
@@ -28,8 +32,10 @@ use runner::Subject;
 
 const SUBJECTS: &[Subject] = &[
     Subject { name: "arithmetic_bench", check: arithmetic_bench::check },
+    Subject { name: "dnc", check: dnc::check },
     Subject { name: "engine", check: engine::check },
     Subject { name: "glmm", check: glmm::check },
+    Subject { name: "gsm", check: gsm::check },
     Subject { name: "nupa", check: nupa::check },
 ];
 

@@ -4,6 +4,8 @@ use std::path::Path;
 
 #[path = "golden_subjects/arithmetic_bench.rs"]
 mod arithmetic_bench;
+#[path = "golden_subjects/gsm.rs"]
+mod gsm;
 #[path = "golden_subjects/report.rs"]
 #[allow(dead_code, reason = "shared with the subjects, each of which needs another part of it")]
 mod report;
@@ -84,4 +86,48 @@ fn an_empty_or_unreadable_file_fails_and_a_missing_one_does_not() {
     let nowhere = arithmetic_bench::check(Path::new("no/such/folder")).pop().unwrap();
     assert!(nowhere.passes() && matches!(nowhere.outcome, Outcome::Absent));
     assert_eq!(nowhere.file, FILE);
+}
+
+/// The report on a file of the GSM subject with these rows of texts and code.
+fn gsm_report(texts: &str, codes: &str) -> FileReport {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("gsm")).unwrap();
+    fs::write(folder.path().join(gsm::FILE), format!(r#"{{"text": [{texts}], "code": [{codes}]}}"#)).unwrap();
+    gsm::check(folder.path()).pop().unwrap()
+}
+
+#[test]
+fn spoilt_extractions_fail() {
+    const TEXT: &str = r#"{"response": "The answer is 3", "value": 3.0, "label": "GSM_SYMBOLIC"}"#;
+    const NO_TEXT: &str = r#"{"response": "", "value": null, "label": "EMPTY_RESPONSE"}"#;
+    const CODE: &str = r#"{"response": "\n    return 2**70", "extracted": "def solution():\n\n    return 2**70", "function": "solution", "value": "1180591620717411303424", "type": "int", "label": "CODE"}"#;
+    const NO_CODE: &str =
+        r#"{"response": "x", "extracted": "", "function": "", "value": null, "type": null, "label": "NO_FUNCTION"}"#;
+    assert!(gsm_report(&format!("{TEXT},{NO_TEXT}"), &format!("{CODE},{NO_CODE}")).passes());
+    assert!(!gsm_report("", CODE).passes() && !gsm_report(TEXT, "").passes());
+    for (row, from, to) in [
+        (TEXT, "3.0", "3.5"),
+        (TEXT, "3.0", "null"),
+        (TEXT, "GSM_SYMBOLIC", "LAST_NUMBER"),
+        (TEXT, "GSM_SYMBOLIC", "GSM"),
+        (TEXT, "\"value\": 3.0, ", ""),
+        (NO_TEXT, "null", "0"),
+    ] {
+        assert!(row.contains(from), "{from}");
+        assert!(!gsm_report(&row.replacen(from, to, 1), CODE).passes(), "{row}: {from} -> {to}");
+    }
+    for (row, from, to) in [
+        (CODE, "303424", "303425"),
+        (CODE, "\"int\"", "\"float\""),
+        (CODE, "\"CODE\"", "\"NAME_ERROR\""),
+        (CODE, "def solution():\\n\\n", "def solution():\\n"),
+        (CODE, "\"solution\"", "\"solve\""),
+        (CODE, "\"type\": \"int\", ", ""),
+        (NO_CODE, "\"value\": null", "\"value\": 1"),
+        (NO_CODE, "NO_FUNCTION", "FORBIDDEN_STRING"),
+        (NO_CODE, "\"function\": \"\"", "\"function\": \"f\""),
+    ] {
+        assert!(row.contains(from), "{from}");
+        assert!(!gsm_report(TEXT, &row.replacen(from, to, 1)).passes(), "{row}: {from} -> {to}");
+    }
 }

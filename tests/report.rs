@@ -156,7 +156,7 @@ fn mistakes_name_the_thing_and_the_next_step() {
         (&["report", "run-c"], 2, "run-c"),
         (&["export", "run-a", "--format", "lm-eval", "-o", "-"], 2, "folder"),
         (&["export", "run-a", "--format", "csv", "-o", "missing/samples.csv"], 4, "missing"),
-        (&["reproduce", "nupa"], 2, "arithmetic-bench"),
+        (&["reproduce", "arithmetic-benches"], 2, "arithmetic-bench"),
         (&["report", "run-a", "--results", "elsewhere"], 4, "elsewhere"),
     ];
     for (words, code, named) in cases {
@@ -210,4 +210,58 @@ fn reproduction_stands_beside_the_paper() {
     assert!(folder.path().join("figures/arithmetic-bench-figure-1.svg").exists());
     let plan = succeeds(folder.path(), &["reproduce", "arithmetic-bench", "--plan"]);
     assert!(plan.contains("QwQ-32B") && plan.contains("16000") && !plan.contains("--model gpt-4"));
+}
+
+/// A suite with several metrics: tables of its own units, heat maps of ranges, curves of every metric, and unknown bounds.
+#[test]
+fn a_nupa_run_shows_every_metric_in_its_unit() {
+    use earnest::suite::Suite;
+    use earnest::suite::nupa::{Lengths, NupaOptions, NupaSuite};
+    let folder = tempfile::tempdir().unwrap();
+    let tasks = ["add_Integer", "max_Float", "to_float_Fraction", "multiply_hard_ScientificNotation"];
+    let options = NupaOptions {
+        tasks: tasks.iter().map(|task| task.parse().unwrap()).collect(),
+        lengths: Lengths::Chosen(vec![3, 6, 10, 18]),
+        per_length: 1,
+        seed: 1,
+        ..NupaOptions::default()
+    };
+    let suite = NupaSuite::new(options).unwrap();
+    let lines = suite.items().enumerate().map(|(number, item)| {
+        let completion = if number % 3 == 0 { item.gold.clone() } else { "12".to_owned() };
+        format!("{}\n", serde_json::json!({"item": item.id, "completion": completion}))
+    });
+    std::fs::write(folder.path().join("lines.jsonl"), lines.collect::<String>()).unwrap();
+    let names = tasks.join(",");
+    let words =
+        ["import", "nupa", "--tasks", &names, "--lengths", "3,6,10,18", "--per-length", "1", "--name", "Model-N"];
+    succeeds(folder.path(), &[&words[..], &["--completions", "lines.jsonl"]].concat());
+    succeeds(folder.path(), &["report", "nupa-Model-N", "-o", "report.html", "--svg", "figures"]);
+    let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    for part in [
+        "Digit match, per cent of the digits",
+        "Difference in length (dlength), digits",
+        "Further metrics by length",
+        "max_Float: dlength",
+        "range of lengths",
+    ] {
+        assert!(html.contains(part), "{part} is missing");
+    }
+    // One sample leaves the bounds of a mean unknown; that is no number on the page.
+    assert!(html.contains("unknown") && !html.contains("NaN") && !html.contains(">inf") && !html.contains("Infinity"));
+    let drawings = std::fs::read_dir(folder.path().join("figures")).unwrap().count();
+    // Accuracy, 4 tasks by 3 metrics, 3 heat maps, outcomes, tokens.
+    assert_eq!(drawings, 1 + 12 + 3 + 1 + 1);
+    for format in ["csv", "jsonl", "parquet"] {
+        let file = format!("samples.{format}");
+        succeeds(folder.path(), &["export", "nupa-Model-N", "--format", format, "-o", &file]);
+    }
+    let csv = std::fs::read_to_string(folder.path().join("samples.csv")).unwrap();
+    assert!(csv.lines().next().unwrap().contains("metric_strict_dlength") && csv.lines().count() >= 17);
+    assert!(!csv.contains("NaN") && !csv.contains("inf"), "{csv}");
+    succeeds(folder.path(), &["export", "nupa-Model-N", "--format", "lm-eval", "-o", "lm"]);
+    let shots = std::env::var_os("EARNEST_SCREENSHOTS").map(PathBuf::from);
+    let page = folder.path().join("report.html");
+    let arguments: Vec<&Path> = [page.as_path()].into_iter().chain(shots.as_deref()).collect();
+    python("browser/report.py", &arguments);
 }

@@ -3,6 +3,7 @@ mod support;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use earnest::engine::{FinishReason, Sampling};
 use earnest::prompt::{ModeRequest, Prompter};
@@ -10,7 +11,7 @@ use earnest::run::store::{Filter, Store};
 use earnest::run::{
     Ended, FailureKind, Generation, Plan, Reporter, RunError, RunEvent, Runner, Sample, Shard, write_jsonl,
 };
-use earnest::suite::Suite;
+use earnest::suite::{Answered, Item, Scored, Suite, Summary, Verdict};
 use support::{Fate, Letters, Scripted, Sums, manifest};
 
 const PLAN: Plan = Plan { limit: None, samples: 1, shard: None };
@@ -281,4 +282,93 @@ fn events_tell_the_whole_story() {
     session(results.path(), &Sums { items: 3, long: None }, PLAN, &mut Scripted::new(), &never, &mut story).unwrap();
     assert_eq!(story.0, ["started", "sample", "sample", "sample", "ended"]);
     assert!(!never.load(Ordering::Relaxed));
+}
+
+/// Sums whose verdicts wait until the engine has finished everything.
+struct Slow<'a> {
+    sums: Sums,
+    finished: &'a std::sync::atomic::AtomicUsize,
+}
+
+impl Suite for Slow<'_> {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+    fn version(&self) -> &'static str {
+        "1"
+    }
+    fn options(&self) -> serde_json::Value {
+        serde_json::json!({})
+    }
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        self.sums.items()
+    }
+    fn len(&self) -> usize {
+        self.sums.len()
+    }
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Verdict {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.finished.load(Ordering::Relaxed) < 2 * self.sums.items {
+            assert!(Instant::now() < deadline, "the engine waits for verdicts");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.sums.score(item, answered)
+    }
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        self.sums.summarise(samples)
+    }
+}
+
+#[test]
+fn the_engine_does_not_wait_for_verdicts() {
+    let finished = std::sync::atomic::AtomicUsize::new(0);
+    let suite = Slow { sums: Sums { items: 24, long: None }, finished: &finished };
+    // A prompt is looked at when it is asked and when it is answered.
+    let fate = |_: &str| {
+        finished.fetch_add(1, Ordering::Relaxed);
+        Fate::Answer
+    };
+    let results = tempfile::tempdir().unwrap();
+    let mut engine = Scripted { fate: Box::new(fate), ..Scripted::new() };
+    let samples = whole(results.path(), &suite, PLAN, &mut engine);
+    assert_eq!(samples.len(), 24);
+    assert!(samples.iter().all(|sample| sample.verdict.as_ref().unwrap().correct));
+}
+
+/// Sums with a defect.
+struct Defective(Sums);
+
+impl Suite for Defective {
+    fn name(&self) -> &'static str {
+        "defective"
+    }
+    fn version(&self) -> &'static str {
+        "1"
+    }
+    fn options(&self) -> serde_json::Value {
+        serde_json::json!({})
+    }
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        self.0.items()
+    }
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Verdict {
+        assert!(item.gold != "4", "a defect of the suite");
+        self.0.score(item, answered)
+    }
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        self.0.summarise(samples)
+    }
+}
+
+#[test]
+fn a_defect_of_a_suite_is_not_swallowed() {
+    let results = tempfile::tempdir().unwrap();
+    let suite = Defective(Sums { items: 12, long: None });
+    let ended = std::panic::catch_unwind(|| {
+        session(results.path(), &suite, PLAN, &mut Scripted::new(), &AtomicBool::new(false), &mut ())
+    });
+    assert!(ended.is_err(), "a panic in score ends the session");
 }

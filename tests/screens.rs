@@ -1,24 +1,26 @@
 //! Every screen of the command line as a snapshot: `INSTA_UPDATE=always cargo test --release --test screens` writes them
 //! anew, and the diff shows what a user will see differently.
+mod program;
+
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use insta::{Settings, assert_snapshot};
-
-fn tiny() -> PathBuf {
-    let golden = std::env::var_os("EARNEST_GOLDEN")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), PathBuf::from);
-    golden.join("engine/checkpoints/llama")
-}
+use program::{copy_of_tiny, fill_tensor, tiny};
 
 /// Exit code, stdout and stderr of a command.
 fn screen(folder: &Path, words: &[&str]) -> String {
+    screen_with(folder, words, &[])
+}
+
+fn screen_with(folder: &Path, words: &[&str], variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
     command.current_dir(folder).stdin(Stdio::null()).args(words);
     for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "NO_COLOR", "COLUMNS"] {
         command.env_remove(name);
     }
+    command.envs(variables.iter().copied());
     let output = command.output().unwrap();
     let code = output.status.code().unwrap_or(-1);
     let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
@@ -31,10 +33,16 @@ fn screen(folder: &Path, words: &[&str]) -> String {
     text
 }
 
+/// A screen of so many columns.
+fn screen_at(folder: &Path, words: &[&str], columns: &str) -> String {
+    screen_with(folder, words, &[("COLUMNS", columns)])
+}
+
 /// What differs between machines, moments and versions.
 fn settings() -> Settings {
     let mut settings = Settings::clone_current();
     settings.add_filter(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\dZ?", "[time]");
+    settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+", "[time]");
     settings.add_filter(r"sha256:[0-9a-f]{12,64}", "sha256:[hash]");
     settings.add_filter(r"-[0-9a-f]{8}\b", "-[hash]");
     settings.add_filter(r"(?m)^host .*$", "host [machine]");
@@ -88,32 +96,27 @@ fn import<'a>(name: &'a str, file: &'a str) -> [&'a str; 12] {
     ]
 }
 
+/// The commands that a `--help` lists.
+fn commands(help: &str) -> Vec<String> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// The help of a command and of all below it. Returns how many there are.
+fn helps(folder: &Path, path: &[&str]) -> usize {
+    let text = screen(folder, &[path, &["--help"]].concat());
+    assert!(text.starts_with("exit 0"), "{path:?}: {text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{path:?} has lines beyond 100 columns:\n{text}");
+    assert_snapshot!([&["help"], path].concat().join("_").replace('-', "_"), &text);
+    let below = commands(&text);
+    1 + below.iter().map(|name| helps(folder, &[path, &[name.as_str()]].concat())).sum::<usize>()
+}
+
 #[test]
 fn help() {
     let folder = tempfile::tempdir().unwrap();
-    settings().bind(|| {
-        assert_snapshot!("help", screen(folder.path(), &["--help"]));
-        for command in [
-            "run",
-            "resume",
-            "runs",
-            "samples",
-            "compare",
-            "score",
-            "import",
-            "merge",
-            "suites",
-            "show",
-            "doctor",
-            "completions",
-            "man",
-        ] {
-            assert_snapshot!(format!("help_{command}"), screen(folder.path(), &[command, "--help"]));
-        }
-        for command in ["list", "show", "delete", "verify"] {
-            assert_snapshot!(format!("help_runs_{command}"), screen(folder.path(), &["runs", command, "--help"]));
-        }
-    });
+    settings().bind(|| assert!(helps(folder.path(), &[]) >= 30));
 }
 
 #[test]
@@ -123,12 +126,20 @@ fn results_screens() {
     settings().bind(|| {
         assert_snapshot!("import", screen(at, &import("careful", "careful.jsonl")));
         assert_snapshot!("runs_list", screen(at, &["runs", "list"]));
+        assert_snapshot!("runs_list_narrow", screen_at(at, &["runs", "list"], "60"));
+        assert_snapshot!("runs_list_json", screen(at, &["runs", "list", "--json"]));
         assert_snapshot!("runs_show", screen(at, &["runs", "show", "hasty"]));
+        assert_snapshot!("runs_show_narrow", screen_at(at, &["runs", "show", "hasty"], "60"));
         assert_snapshot!("samples", screen(at, &["samples", "hasty", "--limit", "3"]));
         assert_snapshot!(
             "samples_failed",
             screen(at, &["samples", "hasty", "--failed", "--task", "add", "--limit", "1"])
         );
+        assert_snapshot!("samples_grep", screen(at, &["samples", "hasty", "--grep", "I think", "--limit", "1"]));
+        let one = screen(at, &["samples", "hasty", "--correct", "--limit", "1", "--json"]);
+        let one: serde_json::Value = serde_json::from_str(one.split("--- stdout\n").nth(1).unwrap()).unwrap();
+        assert_snapshot!("samples_item", screen(at, &["samples", "hasty", "--item", one["item"].as_str().unwrap()]));
+        assert_snapshot!("samples_truncated", screen(at, &["samples", "hasty", "--truncated"]));
         assert_snapshot!("samples_none", screen(at, &["samples", "hasty", "--grep", "no such text"]));
         assert_snapshot!("samples_json", screen(at, &["samples", "hasty", "--json", "--limit", "1"]));
         assert_snapshot!("ambiguous", screen(at, &["samples", "careful-"]));
@@ -152,6 +163,19 @@ fn comparisons() {
             screen(at, &import("twin", "careful.jsonl"));
             screen(at, &["compare", "careful", "twin"])
         });
+        assert_snapshot!(
+            "report",
+            screen(at, &["report", "careful", "hasty", "-o", "report.html", "--svg", "figures"])
+        );
+        for format in ["jsonl", "csv", "parquet"] {
+            let file = format!("hasty.{format}");
+            assert_snapshot!(
+                format!("export_{format}"),
+                screen(at, &["export", "hasty", "--format", format, "-o", &file])
+            );
+        }
+        assert_snapshot!("export_lm_eval", screen(at, &["export", "hasty", "--format", "lm-eval", "-o", "lm-eval"]));
+        assert_snapshot!("reproduce", screen(at, &["reproduce", "arithmetic-bench"]));
         assert_snapshot!("compare_three", screen(at, &["compare", "careful", "hasty", "twin", "--flips", "2"]));
     });
 }
@@ -261,4 +285,110 @@ fn events_are_lines_of_json() {
     assert_eq!((named("started"), named("sample"), named("ended")), (1, 16, 1));
     assert!(named("preparing") == 3 && named("progress") >= 1);
     assert!(events.iter().all(|event| event["format"] == 1 && event["at"].is_string()));
+}
+
+#[test]
+fn questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let model = tiny();
+    let model = model.to_str().unwrap();
+    settings().bind(|| {
+        assert_snapshot!("suites", screen(at, &["suites"]));
+        assert_snapshot!("suites_narrow", screen_at(at, &["suites"], "60"));
+        let words = ["show", "arithmetic-bench", "--model", model, "--task", "rev", "--lengths", "3"];
+        assert_snapshot!("show", screen(at, &words));
+        assert_snapshot!("reproduce_plan", screen(at, &["reproduce", "arithmetic-bench", "--plan"]));
+        let words = ["generate", "nupa", "--tasks", "max_Float,add_Integer", "--lengths", "1-2", "--per-length", "1"];
+        assert_snapshot!("generate", screen(at, &words));
+        assert_snapshot!(
+            "rf_lengths",
+            screen(at, &["rf-lengths", "--model", model, "--tasks", "add_Integer,max_Float"])
+        );
+        let bash = screen(at, &["completions", "bash"]);
+        assert_snapshot!("completions", bash.lines().take(12).collect::<Vec<_>>().join("\n"));
+        let manual = screen(at, &["man"]);
+        assert_snapshot!("man", manual.lines().take(20).collect::<Vec<_>>().join("\n"));
+    });
+}
+
+#[test]
+fn machines() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let model = tiny();
+    let mut settings = settings();
+    // What this machine has is not what the next one has: a line's name stays.
+    settings.add_filter(r"(?m)^(earnest|cpu|threads|memory|Hugging Face cache)  .*$", "$1  [machine]");
+    settings.add_filter(r"(?m)^cpu features  .*\n(  not there  .*\n)?", "cpu features  [machine]\n");
+    settings.add_filter(r"(?m)^cuda  .*\n(  .*\n)*", "cuda  [machine]\n");
+    settings.add_filter(r"(?m)^(engine|loading|  steps|  decode|  memory)  .*$", "$1  [machine]");
+    settings.add_filter(r"(?m)^  \d.* samples/s .*$", "  [speed]");
+    settings.bind(|| {
+        assert_snapshot!("doctor", screen(at, &["doctor"]));
+        let words =
+            ["bench", "engine", "--model", model.to_str().unwrap(), "--threads", "1", "--workload", "zero-shot"];
+        assert_snapshot!("bench_engine", screen(at, &[&words[..], &["--prompts", "4", "--repeat", "1"]].concat()));
+    });
+}
+
+#[test]
+fn a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // Logits that are all alike make the same answer on every processor.
+    fill_tensor(&copy_of_tiny(at), "lm_head.weight", 0.0);
+    let words = ["run", "arithmetic-bench", "--model", "copy", "--threads", "1", "--max-tokens", "4"];
+    let words = [&words[..], &["--tasks", "add,rev", "--lengths", "1..6", "--per-length", "4"]].concat();
+    let mut settings = settings();
+    settings.add_filter(r"(?s)\d+ completions of .*?\nResults:", "[speed]\nResults:");
+    settings.bind(|| {
+        assert_snapshot!("run", screen(at, &words));
+        assert_snapshot!("run_again", screen(at, &words));
+        assert_snapshot!("run_narrow", screen_at(at, &words, "60"));
+        assert_snapshot!("resume_finished", screen(at, &["resume"]));
+        let nupa = ["run", "nupa", "--model", "copy", "--threads", "1", "--max-tokens", "4", "--limit", "12"];
+        let nupa = [&nupa[..], &["--tasks", "add_Integer,max_Float", "--lengths", "1-6"]].concat();
+        assert_snapshot!("run_nupa", screen(at, &nupa));
+        assert_snapshot!("fail_on_error_beyond", screen(at, &[&words[..], &["--fail-on-error", "2"]].concat()));
+        assert_snapshot!("no_run", screen(at, &["runs", "show", "nothing"]));
+        fill_tensor(&at.join("copy"), "lm_head.weight", f32::MAX);
+        assert_snapshot!("resume_another_model", screen(at, &["resume", "arithmetic"]));
+        std::fs::write(at.join("earnest-results/earnest.sqlite"), "no file of results, but long enough").unwrap();
+        assert_snapshot!("not_a_store", screen(at, &["runs", "list"]));
+    });
+}
+
+#[test]
+fn statistics() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let mut csv = String::from("template,variant,first,second,value\n");
+    for row in 0..240_u32 {
+        // A fixed pattern without structure.
+        let die = row.wrapping_mul(2_654_435_761) >> 16;
+        let (first, second) = (u32::from(die % 10 < 6), u32::from(die % 10 < 5 || die % 7 == 0));
+        writeln!(csv, "t{},{},{first},{second},{}", row % 12, row % 2, die % 101).unwrap();
+    }
+    std::fs::write(at.join("data.csv"), csv).unwrap();
+    let glmm = ["stats", "glmm", "data.csv", "--response", "first", "--fixed", "variant", "--group", "template"];
+    settings().bind(|| {
+        assert_snapshot!("stats_glmm", screen(at, &glmm));
+        assert_snapshot!("stats_ks", screen(at, &["stats", "ks", "data.csv", "--value", "value", "--by", "variant"]));
+        assert_snapshot!("stats_holm", screen(at, &["stats", "holm", "0.01", "0.04", "0.03"]));
+        let compare = ["stats", "compare", "data.csv", "--first", "first", "--second", "second", "--group", "template"];
+        assert_snapshot!("stats_compare", screen(at, &compare));
+        assert_snapshot!(
+            "stats_power_paired",
+            screen(at, &["stats", "power", "paired", "--discordance", "0.2", "--effect", "0.05"])
+        );
+        assert_snapshot!("stats_power_clustered", {
+            let rates = ["--accuracy", "0.6", "--intracluster", "0.3", "--effect", "0.05"];
+            screen(at, &[&["stats", "power", "clustered"][..], &rates].concat())
+        });
+        assert_snapshot!(
+            "stats_no_column",
+            screen(at, &["stats", "ks", "data.csv", "--value", "x", "--by", "variant"])
+        );
+    });
 }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use earnest::engine::{FinishReason, Timings};
+use earnest::report::Document;
 use earnest::run::store::{FILE_NAME, Filter, RunRecord, SCHEMA_VERSION, Store};
-use earnest::run::{FailureKind, Generated, Plan, RunError, SAMPLE_FORMAT, Sample, SampleFailure};
+use earnest::run::{FailureKind, Generated, Plan, RunError, SAMPLE_FORMAT, Sample, SampleFailure, judge};
 use earnest::suite::Verdict;
 use sums::{Sums, manifest};
 
@@ -285,7 +286,18 @@ fn several_writers_of_different_runs_share_a_new_file() {
 fn rows_that_do_not_belong_are_found() {
     let results = tempfile::tempdir().unwrap();
     let (store, run) = filled(results.path(), "run");
-    // The fixture's covariates and answers are those of the suite.
+    let faults = store.examine(&run, &suite()).unwrap();
+    assert!(faults.len() == 1 && faults[0].contains("verdict that today's scoring"), "made-up verdicts: {faults:?}");
+    let mut writer = store.writer(&run);
+    for planned in PLAN.walk(&suite()) {
+        let mut row = sample(planned.index);
+        if let Some(completion) = &row.completion {
+            row.verdict = Some(judge(&suite(), &planned.item, None, &completion.text, row.truncated()));
+        }
+        writer.push(planned.index, row).unwrap();
+    }
+    writer.write().unwrap();
+    drop(writer);
     assert_eq!(store.examine(&run, &suite()).unwrap(), Vec::<String>::new());
     let mut edited = run.clone();
     edited.manifest.status = earnest::run::Status::Finished;
@@ -302,4 +314,47 @@ fn rows_that_do_not_belong_are_found() {
     let faults = store.examine(&run, &suite()).unwrap();
     assert!(faults.iter().any(|fault| fault.contains("not in the run's plan")), "{faults:?}");
     assert!(store.strays().unwrap() > 0);
+}
+
+#[test]
+fn a_document_from_the_file_equals_that_of_the_rows() {
+    for shard in [None, Some(earnest::run::Shard { part: 2, of: 3 })] {
+        let results = tempfile::tempdir().unwrap();
+        let plan = Plan { limit: Some(36), samples: 1, shard };
+        let store = Store::create(results.path()).unwrap();
+        let run = store.begin(&manifest("run", &suite(), plan), plan.len(&suite())).unwrap();
+        let mut writer = store.writer(&run);
+        for planned in plan.walk(&suite()).skip(1) {
+            writer.push(planned.index, sample(planned.index)).unwrap();
+        }
+        writer.write().unwrap();
+        drop(writer);
+        let path = store.path().display().to_string();
+        let rows = read(&store, &run, Filter::default());
+        let expected = Document::new(&path, run.manifest.clone(), &suite(), plan, &rows);
+        let found = Document::stored(&store, &run, &suite()).unwrap();
+        assert_eq!(found, expected);
+        assert!(found.totals.recorded > 10 && found.totals.failed > 0 && found.totals.truncated > 0);
+        assert!(found.summary.rows[0].n > 5 && found.failures[0].count == found.totals.failed);
+    }
+}
+
+#[test]
+fn outcomes_are_the_rows_without_their_texts() {
+    let results = tempfile::tempdir().unwrap();
+    let (store, run) = filled(results.path(), "run");
+    let mut outcomes = Vec::new();
+    let walk = store.outcomes(&run, |outcome| -> Result<(), RunError> {
+        outcomes.push(outcome);
+        Ok(())
+    });
+    walk.unwrap();
+    assert_eq!(outcomes.len(), 40);
+    for (number, outcome) in outcomes.iter().enumerate() {
+        let expected = sample(number);
+        let verdict = expected.verdict.map(|verdict| Verdict { extracted: None, ..verdict });
+        assert_eq!(outcome.verdict.as_deref(), verdict.as_ref());
+        assert_eq!((outcome.place, &outcome.item, &outcome.failure), (number, &expected.item, &expected.failure));
+        assert_eq!(outcome.tokens, expected.completion.map_or(0, |completion| completion.ids.len()));
+    }
 }

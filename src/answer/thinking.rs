@@ -83,6 +83,22 @@ pub fn opened_by(prompt: &str) -> Option<&'static str> {
     MARKERS.iter().map(|&(open, _)| open).find(|open| prompt.ends_with(open))
 }
 
+/// A completion as one text, thinking included: a line end stands for each marker, so that no number arises across one.
+pub fn without_markers(completion: &str) -> Cow<'_, str> {
+    let mut text = String::new();
+    let mut rest = completion;
+    while let Some((start, marker, _)) = next_marker(rest) {
+        text.push_str(&rest[..start]);
+        text.push('\n');
+        rest = &rest[start + marker.len()..];
+    }
+    if rest.len() == completion.len() {
+        return Cow::Borrowed(completion);
+    }
+    text.push_str(rest);
+    Cow::Owned(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +133,14 @@ mod tests {
         assert_eq!(parts("<think>a[/THINK]b</think>3"), ("3".into(), true, false));
         assert_eq!(parts("<think>a</think>b</think>3"), ("3".into(), true, false));
         assert_eq!(parts("<think></think>5<think>6"), ("5".into(), true, true));
+    }
+
+    #[test]
+    fn markers_alone_can_be_taken_out() {
+        assert_eq!(without_markers("<think>1+1</think>2"), "\n1+1\n2");
+        assert_eq!(without_markers("[THINK]5"), "\n5");
+        assert_eq!(without_markers("a < b"), "a < b");
+        assert!(!split_thinking(&without_markers("1<think>x</think>2<think>")).has_thinking);
     }
 
     #[test]

@@ -4,11 +4,16 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::Exit;
-use super::nupa_args::NupaArgs;
+use super::catalogue::data::DataArgs;
+use super::catalogue::dnc::DncArgs;
+use super::catalogue::gsm_symbolic::GsmArgs;
+use super::catalogue::nupa::NupaArgs;
+use super::engine_choice::{PatienceArgs, TargetArgs};
+use super::models::{HubArgs, WeightArgs};
 use super::result_args::{
     CompareArgs, CompletionsArgs, ImportArgs, ManArgs, MergeArgs, RunsArgs, SamplesArgs, ScoreArgs,
 };
-use super::values::{ByteSize, Lengths};
+use super::values::{ByteSize, Lengths, Prompts};
 use crate::run::Shard;
 
 /// Evaluates the numerical reasoning of open-weight language models: offline, exactly scored, with error bars.
@@ -50,8 +55,24 @@ fn long_help() -> String {
 Environment variables:
   EARNEST_MODEL    the checkpoint, when --model is not given
   EARNEST_RESULTS  the results folder, when --results is not given
+  EARNEST_MODELS_TOML
+                   a list of models, when --models is not given
+  EARNEST_CACHE    where digests of large files are kept [default: ~/.cache/earnest]
+  EARNEST_GSM_DATA the questions of GSM-Symbolic, when --data is not given or a stored run's data was moved
+  EARNEST_DATA     where the data of stored runs lie now, if they were moved
+  EARNEST_API_KEY, OPENAI_API_KEY
+                   the key of an endpoint (--engine openai); it is sent there and written nowhere
+  EARNEST_SERVE_KEY
+                   the key that `earnest serve` asks of its clients
+  EARNEST_MISTRALRS
+                   the program earnest-mistralrs, if it is not in the PATH
   HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME
-                   where `earnest doctor` looks for the Hugging Face cache
+                   where the Hugging Face cache is
+  HF_TOKEN, HF_TOKEN_PATH
+                   a token for gated models; it is sent to the hub and printed nowhere
+  HF_ENDPOINT      another hub than https://huggingface.co
+  HF_HUB_OFFLINE   when 1, as --offline: nothing is fetched, and only endpoints on this machine are asked
+  HTTPS_PROXY      a proxy for connections to the hub
   NO_COLOR         when set to anything, messages have no colours
 
 {}
@@ -64,7 +85,7 @@ Results go to standard output, progress and messages to standard error.",
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Ask a model a suite's questions, score the answers, keep every sample
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Continue an interrupted run from its manifest
     Resume(ResumeArgs),
     /// List, show, delete or verify the runs of a results folder
@@ -80,25 +101,31 @@ pub enum Command {
     /// Join the parts of runs that were worked on with --shard, and results of other folders
     Merge(MergeArgs),
     /// List the suites, their tasks and options
-    Suites(SuitesArgs),
+    Suites(super::suites::SuitesArgs),
     /// Show the exact prompt of an item: text, token ids, BOS count, budget, expected answer
-    Show(ShowArgs),
+    Show(super::show::ShowArgs),
+    /// Serve a model with OpenAI's protocol on this machine
+    Serve(super::serve::ServeArgs),
     /// Statistics on any CSV file: mixed models, tests, sample sizes
     Stats(super::stats::StatsArgs),
     /// Write questions with exact answers as JSON lines: items, or training sets
     Generate(super::generate::GenerateArgs),
+    /// Perturb any set of questions: numbers as words, with decimals, noise, distractors, another order
+    Perturb(super::perturb::PerturbArgs),
     /// Up to how many digits the rule-following traces of NUPA fit a context window
     RfLengths(super::rf_lengths::RfLengthsArgs),
+    /// List, fetch, verify and remove models by commit; check what quantisation does
+    Models(super::models::ModelsArgs),
     /// Measure the speed of the engine on this machine
-    Bench(BenchArgs),
+    Bench(super::bench::BenchArgs),
     /// Show what this machine offers: CPU features, memory, CUDA, cache and results folders
-    Doctor(DoctorArgs),
+    Doctor(super::doctor::DoctorArgs),
     /// Write runs as one HTML page: tables, plots, every sample, no network
-    Report(ReportArgs),
+    Report(super::report::ReportArgs),
     /// Write a run's samples as JSONL, CSV, Parquet or lm-eval results
-    Export(ExportArgs),
+    Export(super::export::ExportArgs),
     /// Hold runs against a paper's published tables and figures
-    Reproduce(ReproduceArgs),
+    Reproduce(super::reproduce::ReproduceArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write those of all commands
@@ -131,28 +158,33 @@ pub struct SuiteArgs {
     pub seed: u64,
 
     #[command(flatten)]
+    pub data: DataArgs,
+
+    #[command(flatten)]
     pub nupa: NupaArgs,
+
+    #[command(flatten)]
+    pub gsm: GsmArgs,
+
+    #[command(flatten)]
+    pub dnc: DncArgs,
 }
 
 /// Which model.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
-    /// The checkpoint: a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file
-    #[arg(long, value_name = "PATH", env = "EARNEST_MODEL", hide_env_values = true)]
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
     pub model: PathBuf,
 
-    /// How prompts are written: with the checkpoint's chat template, as bare text, or chat if there is a template
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = PromptArg::Auto)]
-    pub prompt: PromptArg,
-}
+    /// How prompts are written: `chat` with the checkpoint's chat template, `raw` as bare text, `auto` chat if there is a
+    /// template; for suites with several prompts also which of them, e.g. `all` or `raw,simple-code` [default: auto]
+    #[arg(long, value_name = "PROMPT")]
+    pub prompt: Option<Prompts>,
 
-/// `--prompt`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PromptArg {
-    Auto,
-    Chat,
-    Raw,
+    #[command(flatten)]
+    pub hub: HubArgs,
 }
 
 /// `--thinking`.
@@ -161,6 +193,22 @@ pub enum ThinkingArg {
     Auto,
     On,
     Off,
+}
+
+/// `--eos`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EosArg {
+    All,
+    Tokenizer,
+}
+
+/// `--thinking-text`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ThinkingTextArg {
+    /// Only what comes after the thinking is judged
+    Strip,
+    /// Thinking is judged like the rest
+    Keep,
 }
 
 /// How tokens are generated.
@@ -195,9 +243,19 @@ pub struct GenerationArgs {
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
 
-    /// Use the suite's larger budget for models that think first; auto asks the chat template
+    /// Which tokens end a completion: all that the checkpoint names, or the tokenizer's own end-of-sequence token alone, as the
+    /// GSM-Symbolic study did (models that end turns with another token then run on) [default: all]
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub eos: Option<EosArg>,
+
+    /// Use the suite's larger budget for models that think first, and set the chat template's switch (enable_thinking) where it
+    /// has one; auto leaves the switch alone and asks the template for the budget
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ThinkingArg::Auto)]
     pub thinking: ThinkingArg,
+
+    /// Whether answers are looked for in the thinking too
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = ThinkingTextArg::Strip)]
+    pub thinking_text: ThinkingTextArg,
 }
 
 /// Limits of the engine. None of them changes an answer.
@@ -230,6 +288,10 @@ pub struct EngineArgs {
   earnest run --from arithmetic-bench-model-1f2e3d4c              repeats a run from its manifest
   earnest run nupa --model model.gguf --tasks add_Integer,max:Float --lengths 1-20 --per-length 20
   earnest run nupa --model model.gguf --limit 1060 --metric digit_match
+  earnest run gsm-mini --model model.gguf --prompt all --limit 100
+  earnest run gsm-symbolic --model model.gguf --data gsm-symbolic --prompt gsm,simple-code
+  earnest run dnc --data DIR --model model.gguf --kinds all --limit 900
+  earnest run nupa --engine openai --base-url http://127.0.0.1:8000/v1 --tokenizer ./Qwen2.5-7B-Instruct --limit 1060
 
 A run is named after its settings and the content of the model's files. The same command continues an interrupted \
 run and reports a finished one.")]
@@ -242,20 +304,30 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = FIXED_BY_FROM)]
     pub from: Option<String>,
 
-    /// The checkpoint: a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(
         long,
-        value_name = "PATH",
+        value_name = "MODEL",
         env = "EARNEST_MODEL",
         hide_env_values = true,
-        required_unless_present = "from",
+        required_unless_present_any = ["from", "base_url"],
         help_heading = "Model"
     )]
     pub model: Option<PathBuf>,
 
-    /// How prompts are written: with the checkpoint's chat template, as bare text, or chat if there is a template
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = PromptArg::Auto, help_heading = "Model")]
-    pub prompt: PromptArg,
+    /// How prompts are written: `chat` with the checkpoint's chat template, `raw` as bare text, `auto` chat if there is a
+    /// template; for suites with several prompts also which of them, e.g. `all` or `raw,simple-code` [default: auto]
+    #[arg(long, value_name = "PROMPT", help_heading = "Model")]
+    pub prompt: Option<Prompts>,
+
+    #[command(flatten)]
+    pub target: TargetArgs,
+
+    #[command(flatten)]
+    pub weights: WeightArgs,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
 
     #[command(flatten)]
     pub items: SuiteArgs,
@@ -284,8 +356,16 @@ pub struct RunArgs {
 }
 
 /// What `--from` takes from the manifest.
-const FIXED_BY_FROM: [&str; 29] = [
+const FIXED_BY_FROM: [&str; 57] = [
     "suite",
+    "engine",
+    "base_url",
+    "model_name",
+    "api",
+    "tokenizer",
+    "context",
+    "quant",
+    "dtype",
     "prompt",
     "tasks",
     "lengths",
@@ -303,6 +383,7 @@ const FIXED_BY_FROM: [&str; 29] = [
     "recommended",
     "max_tokens",
     "thinking",
+    "thinking_text",
     "split",
     "profile",
     "style",
@@ -313,6 +394,25 @@ const FIXED_BY_FROM: [&str; 29] = [
     "reference",
     "short_operand",
     "hard_floats",
+    "data",
+    "sets",
+    "instances",
+    "templates",
+    "per_template",
+    "trailing_space",
+    "python",
+    "eos",
+    "dataset",
+    "kinds",
+    "mode",
+    "splits",
+    "numbers",
+    "demonstrations",
+    "demonstration_sets",
+    "defence",
+    "draws",
+    "annotations",
+    "malformed",
     "new",
 ];
 
@@ -321,6 +421,9 @@ const FIXED_BY_FROM: [&str; 29] = [
 pub struct SessionArgs {
     #[command(flatten)]
     pub engine: EngineArgs,
+
+    #[command(flatten)]
+    pub patience: PatienceArgs,
 
     #[command(flatten)]
     pub results: ResultsArgs,
@@ -351,8 +454,11 @@ pub struct ResumeArgs {
     pub run: Option<String>,
 
     /// Where the checkpoint lies now, if it was moved
-    #[arg(long, value_name = "PATH", help_heading = "Model")]
+    #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub model: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
 
     #[command(flatten)]
     pub session: SessionArgs,
@@ -391,231 +497,6 @@ pub enum MetricArg {
     /// Up to how many digits a model copes
     Digits,
     All,
-}
-
-#[derive(Debug, Args)]
-pub struct SuitesArgs {
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  earnest show arithmetic-bench --model model.gguf
-  earnest show arithmetic-bench --model model.gguf --task rev --lengths 5
-  earnest show arithmetic-bench --model model.gguf --prompt raw --json
-  earnest show nupa --model model.gguf --task sig_Float --shots 5")]
-pub struct ShowArgs {
-    /// The suite
-    #[arg(value_name = "SUITE", value_parser = super::catalogue::names())]
-    pub suite: String,
-
-    #[command(flatten)]
-    pub model: ModelArgs,
-
-    /// The first item of this task
-    #[arg(long, value_name = "TASK", conflicts_with = "item")]
-    pub task: Option<String>,
-
-    /// The item with this id, as `earnest samples` shows it
-    #[arg(long, value_name = "ID")]
-    pub item: Option<String>,
-
-    #[command(flatten)]
-    pub items: SuiteArgs,
-
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct BenchArgs {
-    #[command(subcommand)]
-    pub what: BenchCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum BenchCommand {
-    /// Prompts like an evaluation's through the whole engine: samples, prefill and decode tokens a second, memory
-    Engine(BenchEngineArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Workloads:
-  few-shot   64 word problems after eight worked examples (about 950 tokens, nearly all shared), 64 new tokens each
-  zero-shot  128 questions on numbers with a line of instructions (about 55 tokens), 24 new tokens each
-End-of-sequence tokens are ignored, so that every engine does the same work; loading is not counted; the prefix cache
-is empty at the start of each repetition.
-
-Examples:
-  earnest bench engine --model model.gguf
-  earnest bench engine --model model.gguf --workload zero-shot --prompts 32 --repeat 5 --json
-  earnest bench engine --model model.gguf --dump prompts.json      (for benches/peers/transformers_bench.py)")]
-pub struct BenchEngineArgs {
-    /// The checkpoint: a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file
-    #[arg(long, value_name = "PATH", env = "EARNEST_MODEL", hide_env_values = true)]
-    pub model: PathBuf,
-
-    /// Only this workload [default: both]
-    #[arg(long, value_name = "NAME", value_enum)]
-    pub workload: Option<WorkloadArg>,
-
-    /// Number of prompts [default: the workload's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub prompts: Option<u32>,
-
-    /// Tokens to generate for each prompt [default: the workload's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub new_tokens: Option<u32>,
-
-    /// Repetitions of each workload; the median counts
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeat: u32,
-
-    /// Write the prompts (text and token ids) to this file, for measuring other engines on them
-    #[arg(long, value_name = "FILE")]
-    pub dump: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub engine: EngineArgs,
-
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `--workload`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WorkloadArg {
-    FewShot,
-    ZeroShot,
-}
-
-#[derive(Debug, Args)]
-pub struct DoctorArgs {
-    #[command(flatten)]
-    pub results: ResultsArgs,
-
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  earnest report arithmetic-bench-SmolLM2 -o report.html
-  earnest report RUN1 RUN2 -o report.html --svg figures")]
-pub struct ReportArgs {
-    /// The runs, by name or by a beginning of it that only one run has; differences are to the first
-    #[arg(value_name = "RUN", required = true)]
-    pub runs: Vec<String>,
-
-    /// The page
-    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
-    pub output: PathBuf,
-
-    /// Write every figure as a file of its own into this folder
-    #[arg(long, value_name = "DIR")]
-    pub svg: Option<PathBuf>,
-
-    /// Folder for results
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "EARNEST_RESULTS",
-        hide_env_values = true,
-        default_value = "earnest-results"
-    )]
-    pub results: PathBuf,
-}
-
-/// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// One JSON object a line, everything that is stored
-    Jsonl,
-    /// One row a sample, RFC 4180
-    Csv,
-    /// One row a sample, gzip, the manifest in the metadata
-    Parquet,
-    /// Results JSON and samples in the schema of lm-evaluation-harness, in a folder
-    LmEval,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  earnest export RUN --format parquet -o samples.parquet
-  earnest export RUN --format csv -o - | head
-  earnest export RUN --format lm-eval -o lm-eval-results")]
-pub struct ExportArgs {
-    /// The run, by name or by a beginning of it that only one run has
-    #[arg(value_name = "RUN")]
-    pub run: String,
-
-    /// The format
-    #[arg(long, short, value_name = "FORMAT", value_enum)]
-    pub format: ExportFormat,
-
-    /// The file, - for standard output; for lm-eval a folder
-    #[arg(long, short, value_name = "FILE")]
-    pub output: PathBuf,
-
-    /// Folder for results
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "EARNEST_RESULTS",
-        hide_env_values = true,
-        default_value = "earnest-results"
-    )]
-    pub results: PathBuf,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  earnest reproduce arithmetic-bench
-  earnest reproduce arithmetic-bench RUN --json
-  earnest reproduce arithmetic-bench --plan --model model.gguf")]
-pub struct ReproduceArgs {
-    /// The paper, by its suite
-    #[arg(value_name = "SUITE", value_parser = ["arithmetic-bench"])]
-    pub suite: String,
-
-    /// The runs, by name or by a beginning of it that only one run has [default: all of the suite]
-    #[arg(value_name = "RUN")]
-    pub runs: Vec<String>,
-
-    /// Show what must be run instead: prompts, tokens, commands
-    #[arg(long, conflicts_with_all = ["runs", "svg"])]
-    pub plan: bool,
-
-    /// Count the plan's prompt tokens with this checkpoint
-    #[arg(long, value_name = "PATH", requires = "plan")]
-    pub model: Option<PathBuf>,
-
-    /// How that checkpoint's prompts are written
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = PromptArg::Auto, requires = "model")]
-    pub prompt: PromptArg,
-
-    /// Write the figures of our runs into this folder
-    #[arg(long, value_name = "DIR")]
-    pub svg: Option<PathBuf>,
-
-    /// Folder for results
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "EARNEST_RESULTS",
-        hide_env_values = true,
-        default_value = "earnest-results"
-    )]
-    pub results: PathBuf,
-
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[cfg(test)]

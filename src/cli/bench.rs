@@ -1,16 +1,88 @@
 //! `earnest bench`: measurements of the engine.
 use std::fmt::Write;
+use std::path::PathBuf;
 
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
-use super::args::{BenchArgs, BenchCommand, BenchEngineArgs, WorkloadArg};
+use super::args::EngineArgs;
 use super::error::CliError;
+use super::models::{HubArgs, WeightArgs};
 use super::printer::Printer;
 use super::values::human_bytes;
 use super::{Exit, model};
 use crate::bench::{BenchError, Measurement, Workload, WorkloadKind, measure, peak_memory};
 use crate::engine::{Card, Engine};
 use crate::run::Host;
+
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub what: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Prompts like an evaluation's through the whole engine: samples, prefill and decode tokens a second, memory
+    Engine(BenchEngineArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Workloads:
+  few-shot   64 word problems after eight worked examples (950 tokens, nearly all shared), 64 new
+  zero-shot  128 questions on numbers with a line of instructions (55 tokens), 24 new
+End-of-sequence tokens are ignored, so that every engine does the same work; loading is not counted; the prefix cache \
+is empty at the start of each repetition.
+
+Examples:
+  earnest bench engine --model model.gguf
+  earnest bench engine --model model.gguf --workload zero-shot --prompts 32 --repeat 5 --json
+  earnest bench engine --model model.gguf --dump prompts.json  # for transformers_bench.py")]
+pub struct BenchEngineArgs {
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
+    pub model: PathBuf,
+
+    #[command(flatten)]
+    pub weights: WeightArgs,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    /// Only this workload [default: both]
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub workload: Option<WorkloadArg>,
+
+    /// Number of prompts [default: the workload's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub prompts: Option<u32>,
+
+    /// Tokens to generate for each prompt [default: the workload's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub new_tokens: Option<u32>,
+
+    /// Repetitions of each workload; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    /// Write the prompts (text and token ids) to this file, for measuring other engines on them
+    #[arg(long, value_name = "FILE")]
+    pub dump: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `--workload`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadArg {
+    FewShot,
+    ZeroShot,
+}
 
 /// Everything that a reader needs to judge the numbers.
 #[derive(Debug, Serialize)]
@@ -38,7 +110,8 @@ fn engine(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<Exit,
             printer.message(&text);
         }
     };
-    let checkpoint = model::open(&args.model)?;
+    let chosen = model::choose(&args.model, &args.hub, args.weights.into())?;
+    let checkpoint = model::open(&chosen)?;
     let workloads = workloads(args, &checkpoint)?;
     if let Some(path) = &args.dump {
         let failed = |error: String| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()));

@@ -6,6 +6,7 @@ use super::printer::Printer;
 use super::result_args::CompareArgs;
 use super::{Exit, results};
 use crate::report::{Align, Comparison, Difference, Scores, Table, compare, p_text, wrap};
+use crate::run::FileRecord;
 use crate::run::store::{Filter, RunRecord};
 
 /// Compares.
@@ -55,6 +56,15 @@ fn check(runs: &[RunRecord], printer: Printer) -> Result<(), CliError> {
             );
             return Err(CliError::usage(message));
         }
+        let (model, other_model) = (&first.manifest.model, &other.manifest.model);
+        if model.name == other_model.name && mine.model_files != theirs.model_files {
+            printer.warning(&format!(
+                "{name} and {} name their models alike ({}), but the files differ: {}",
+                other.manifest.run,
+                model.name,
+                changed_files(&mine.model_files, &theirs.model_files)
+            ));
+        }
         if theirs.suite_version != mine.suite_version {
             printer.warning(&format!(
                 "{name} was scored with version {} of the suite, {} with {}; `earnest score --save` scores them alike",
@@ -63,6 +73,17 @@ fn check(runs: &[RunRecord], printer: Printer) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// Names of files with other content, or in one list only.
+fn changed_files(mine: &[FileRecord], theirs: &[FileRecord]) -> String {
+    let alone = |these: &[FileRecord], those: &[FileRecord]| -> Vec<String> {
+        these.iter().filter(|file| !those.contains(file)).map(|file| file.name.clone()).collect()
+    };
+    let mut names = [alone(mine, theirs), alone(theirs, mine)].concat();
+    names.sort();
+    names.dedup();
+    names.join(", ")
 }
 
 fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> String {

@@ -2,14 +2,30 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::args::DoctorArgs;
+use super::args::ResultsArgs;
 use super::error::CliError;
 use super::printer::Printer;
+use super::sandbox_args::SandboxArgs;
 use super::values::human_bytes;
 use crate::run::{Host, available_memory};
+use crate::sandbox;
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
 
 #[derive(Debug, Serialize)]
 struct Findings {
@@ -20,6 +36,7 @@ struct Findings {
     /// Instruction sets that speed up matrix products: name and whether the CPU has it.
     cpu_features: Vec<(&'static str, bool)>,
     cuda: Cuda,
+    sandbox: Sandbox,
     folders: Vec<Folder>,
     environment: Vec<(&'static str, Option<String>)>,
     /// What the user may want to change.
@@ -34,6 +51,21 @@ struct Cuda {
     devices: Vec<String>,
 }
 
+/// What model-written Python runs in.
+#[derive(Debug, Serialize)]
+struct Sandbox {
+    /// None if it does not work.
+    report: Option<sandbox::Report>,
+    /// Why it does not work.
+    problem: Option<String>,
+    /// The interpreter that was asked for; none is the embedded one.
+    python: Option<PathBuf>,
+    /// Seconds a program may take.
+    wall_s: f64,
+    /// Bytes of memory it may take.
+    memory: u64,
+}
+
 #[derive(Debug, Serialize)]
 struct Folder {
     purpose: &'static str,
@@ -45,7 +77,7 @@ struct Folder {
 
 /// Examines the machine. Nothing found is an error: the exit code is 0.
 pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
-    let findings = examine(&args.results.folder);
+    let findings = examine(&args.results.folder, examine_sandbox(&args.sandbox));
     if args.json {
         printer.json(&findings)?;
     } else {
@@ -54,7 +86,17 @@ pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-fn examine(results: &Path) -> Findings {
+/// Starts the sandbox, has it compute something, and ends it.
+fn examine_sandbox(args: &SandboxArgs) -> Sandbox {
+    let pool = args.pool();
+    let (report, problem, wall, memory) = match &pool {
+        Ok(pool) => (Some(pool.report().clone()), None, pool.settings().wall, pool.settings().memory),
+        Err(error) => (None, Some(error.message.clone()), sandbox::Settings::WALL, sandbox::Settings::MEMORY),
+    };
+    Sandbox { report, problem, python: args.python.clone(), wall_s: wall.as_secs_f64(), memory }
+}
+
+fn examine(results: &Path, sandbox: Sandbox) -> Findings {
     let host = Host::probe();
     let available_memory = available_memory();
     let cpu_features = cpu_features();
@@ -73,6 +115,17 @@ fn examine(results: &Path) -> Findings {
     if !cuda.devices.is_empty() && !cuda.compiled {
         advice.push("there is a GPU, but this build computes on the CPU only".to_owned());
     }
+    match &sandbox.report {
+        None => {
+            advice.push("model-written Python cannot be run: prompts that ask for code cannot be scored".to_owned())
+        }
+        Some(report) if !report.confinement.seccomp && report.confinement.landlock.is_none() => advice.push(
+            "this kernel confines programs by limits only: run prompts that ask for code in a container without \
+             network and files"
+                .to_owned(),
+        ),
+        Some(_) => {}
+    }
     if available_memory.is_some_and(|bytes| bytes < 2 << 30) {
         advice
             .push("less than 2 GiB of memory is free: a model of 135 million parameters takes about 1 GiB".to_owned());
@@ -83,6 +136,7 @@ fn examine(results: &Path) -> Findings {
         available_memory,
         cpu_features,
         cuda,
+        sandbox,
         folders,
         environment,
         advice,
@@ -189,6 +243,7 @@ fn screen(findings: &Findings) -> String {
     lines.push(("  driver".into(), cuda.driver.clone().unwrap_or_else(|| "none".into())));
     let devices = if cuda.devices.is_empty() { "none".to_owned() } else { cuda.devices.join(", ") };
     lines.push(("  devices".into(), devices));
+    lines.extend(sandbox_lines(&findings.sandbox));
     for folder in &findings.folders {
         let state = match (folder.exists, folder.writable) {
             (true, true) => "writable",
@@ -214,18 +269,58 @@ fn screen(findings: &Findings) -> String {
     text
 }
 
+fn sandbox_lines(sandbox: &Sandbox) -> Vec<(String, String)> {
+    let Some(report) = &sandbox.report else {
+        let problem = sandbox.problem.as_deref().unwrap_or("it does not work");
+        return vec![("model-written Python".into(), format!("not available: {problem}"))];
+    };
+    let files = if sandbox.python.is_some() { "no files but the interpreter's own" } else { "no files" };
+    let landlock = match report.confinement.landlock {
+        Some(abi) => format!("ABI {abi}: {files}{}", if abi >= 4 { ", no TCP" } else { "" }),
+        None => "not there: the kernel takes no files away".to_owned(),
+    };
+    let seccomp = if report.confinement.seccomp {
+        "on: no processes, no network, no signals, no files to write"
+    } else {
+        "not there: the kernel filters no system calls"
+    };
+    let memory = human_bytes(sandbox.memory);
+    let limits = format!("{} s, {memory}, one process, no environment, no files written", sandbox.wall_s);
+    vec![
+        ("model-written Python".into(), report.interpreter.clone()),
+        ("  landlock".into(), landlock),
+        ("  seccomp".into(), seccomp.into()),
+        ("  limits".into(), limits),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn no_sandbox() -> Sandbox {
+        Sandbox { report: None, problem: Some("none".into()), python: None, wall_s: 1.0, memory: 1 }
+    }
+
+    #[test]
+    fn what_confines_programs_is_said() {
+        let mut sandbox = no_sandbox();
+        assert!(sandbox_lines(&sandbox)[0].1.contains("not available: none"));
+        let confinement = sandbox::Confinement { landlock: None, seccomp: false };
+        sandbox.report = Some(sandbox::Report { interpreter: "P 1".into(), confinement });
+        let findings = examine(Path::new("."), sandbox);
+        assert!(findings.advice.iter().any(|advice| advice.contains("container")));
+        assert!(screen(&findings).contains("P 1"));
+    }
+
     #[test]
     fn an_unwritable_results_folder_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        let fine = examine(&folder.path().join("a/b"));
+        let fine = examine(&folder.path().join("a/b"), no_sandbox());
         assert!(fine.folders[0].writable && !fine.folders[0].exists);
         assert!(!folder.path().join("a").exists());
         std::fs::write(folder.path().join("file"), "").unwrap();
-        let blocked = examine(&folder.path().join("file/below"));
+        let blocked = examine(&folder.path().join("file/below"), no_sandbox());
         assert!(!blocked.folders[0].writable);
         assert!(blocked.advice.iter().any(|advice| advice.contains("--results")));
     }

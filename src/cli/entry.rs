@@ -1,21 +1,25 @@
 //! From the process's arguments to its exit code.
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use super::args::{Cli, Command};
 use super::error::CliError;
 use super::printer::Printer;
 use super::{
-    bench, compare, doctor, export, generate, import, merge, report, reproduce, rf_lengths, run, runs, samples, score,
-    shell, show, stats, suites,
+    bench, compare, doctor, export, generate, import, merge, models, perturb, report, reproduce, rf_lengths, run, runs,
+    samples, score, serve, shell, show, stats, suites,
 };
 
 /// Parses the arguments, runs the command, prints an error if there is one.
 pub fn main() -> ExitCode {
+    // A worker of the sandbox is this program too; it must not parse arguments, print or read settings.
+    crate::sandbox::serve_if_worker();
     let printer = Printer::new();
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| with_names(error).exit());
     let outcome = match &cli.command {
         Command::Run(args) => run::execute(args, cli.quiet, printer),
         Command::Resume(args) => run::resume(args, cli.quiet, printer),
@@ -28,13 +32,16 @@ pub fn main() -> ExitCode {
         Command::Suites(args) => suites::execute(args, printer),
         Command::Show(args) => show::execute(args, printer),
         Command::Generate(args) => generate::execute(args, cli.quiet, printer),
+        Command::Perturb(args) => perturb::execute(args, cli.quiet, printer),
         Command::RfLengths(args) => rf_lengths::execute(args, printer),
+        Command::Models(args) => models::execute(args, cli.quiet, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
+        Command::Serve(args) => serve::execute(args, cli.quiet, printer),
         Command::Stats(args) => statistics(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),
         Command::Report(args) => report::execute(args, printer),
         Command::Export(args) => export::execute(args, printer),
-        Command::Reproduce(args) => reproduce::execute(args, printer),
+        Command::Reproduce(args) => reproduce::execute(args, cli.quiet, printer),
         Command::Completions(args) => shell::completions(args, printer),
         Command::Man(args) => shell::man(args, printer),
     };
@@ -45,6 +52,23 @@ pub fn main() -> ExitCode {
             error.exit.into()
         }
     }
+}
+
+/// An unknown command is answered with the names that there are; clap itself only guesses at similar ones.
+fn with_names(mut error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return error;
+    }
+    let mut command = Cli::command();
+    for word in std::env::args().skip(1) {
+        if let Some(found) = command.find_subcommand(&word) {
+            command = found.clone();
+        }
+    }
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    let tip = StyledStr::from(format!("choose from {}", names.join(", ")));
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    error
 }
 
 /// Statistics write text and fail with a chain of causes; both become what every command prints.

@@ -32,6 +32,14 @@ impl Reporters {
         Ok(Reporters { printer, progress: Some(Progress::new(printer, quiet)), file })
     }
 
+    /// Does something that prints while the progress bar is out of the way.
+    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.progress {
+            Some(progress) => progress.aside(print),
+            None => print(),
+        }
+    }
+
     /// Ends the display. Events that could not be written end no run, but they are reported.
     pub fn close(&mut self) {
         drop(self.progress.take());

@@ -1,14 +1,57 @@
 //! `earnest export`.
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::args::{ExportArgs, ExportFormat};
+use clap::{Args, ValueEnum};
+
 use super::error::CliError;
 use super::printer::Printer;
 use super::stored::{StoredRun, write_file};
 use super::{Exit, catalogue};
 use crate::report::ReportError;
 use crate::report::export::{LmEval, write_csv, write_jsonl, write_parquet};
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One JSON object a line, everything that is stored
+    Jsonl,
+    /// One row a sample, RFC 4180
+    Csv,
+    /// One row a sample, gzip, the manifest in the metadata
+    Parquet,
+    /// Results JSON and samples in the schema of lm-evaluation-harness, in a folder
+    LmEval,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest export RUN --format parquet -o samples.parquet
+  earnest export RUN --format csv -o - | head
+  earnest export RUN --format lm-eval -o lm-eval-results")]
+pub struct ExportArgs {
+    /// The run, by name or by a beginning of it that only one run has
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// The format
+    #[arg(long, short, value_name = "FORMAT", value_enum)]
+    pub format: ExportFormat,
+
+    /// The file, - for standard output; for lm-eval a folder
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// Folder for results
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "EARNEST_RESULTS",
+        hide_env_values = true,
+        default_value = "earnest-results"
+    )]
+    pub results: PathBuf,
+}
 
 /// Writes a run in another format.
 pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {

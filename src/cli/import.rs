@@ -1,5 +1,5 @@
 //! `earnest import`: completions of other engines become a run.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -8,13 +8,14 @@ use std::time::SystemTime;
 use serde::Deserialize;
 
 use super::args::MetricArg;
+use super::catalogue::{Choice, GivenQuestion};
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ImportArgs;
 use super::{Exit, catalogue, results};
 use crate::engine::{FinishReason, Sampling, Timings};
-use crate::prompt::Mode;
-use crate::run::store::Store;
+use crate::prompt::{Mode, SystemPlace};
+use crate::run::store::{BULK_ROWS, Store};
 use crate::run::{
     FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, Plan, RunSettings, SAMPLE_FORMAT,
     Sample, Status, judge, timestamp,
@@ -31,6 +32,7 @@ const MODE: Mode = Mode::Raw;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
+    #[serde(alias = "id")]
     item: Option<String>,
     task: Option<String>,
     a: Option<String>,
@@ -44,7 +46,11 @@ struct Line {
 
 /// Imports.
 pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
-    let choice = catalogue::choose(&args.suite, &args.items)?;
+    let prompts = args.prompt.clone().unwrap_or_default();
+    if prompts.mode.is_some() {
+        return Err(CliError::usage("imported prompts are as they were: --prompt names the suite's prompts only"));
+    }
+    let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
     let suite = choice.suite(MODE)?;
     let mut lines = read(&args.completions)?;
     for (number, line) in &mut lines {
@@ -52,8 +58,19 @@ pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
             *task = choice.task(task).map_err(|error| wrong(&args.completions, *number, error.message))?;
         }
     }
-    let samples = lines.iter().map(|(_, line)| line.sample + 1).max().unwrap_or(1);
+    let samples = lines.iter().map(|(_, line)| line.sample.saturating_add(1)).max().unwrap_or(1);
     let plan = Plan { limit: args.limit, samples, shard: None };
+    let own = match args.limit {
+        None => own_questions(choice.as_ref(), suite.as_ref(), &args.completions, &lines)?,
+        Some(_) => None,
+    };
+    if let Some(own) = &own {
+        printer.message(&format!(
+            "the operands are not all among the drawn questions: the run consists of the file's own {}",
+            own.len()
+        ));
+    }
+    let suite = own.unwrap_or(suite);
     let places = place(&args.completions, suite.as_ref(), plan, lines)?;
     let manifest = manifest(args, suite.as_ref(), plan, places.len())?;
     let store = results::create(&args.results.folder, printer)?;
@@ -89,6 +106,36 @@ fn read(path: &Path) -> Result<Vec<(usize, Line)>, CliError> {
         return Err(CliError::usage(format!("{} has no completions", path.display())));
     }
     Ok(lines)
+}
+
+/// The suite of the file's own questions, where its lines name operands (no items) and the suite draws not all of them: a
+/// published data set, say. None where the drawn questions do, or the suite cannot be asked others.
+fn own_questions(
+    choice: &dyn Choice,
+    suite: &dyn Suite,
+    path: &Path,
+    lines: &[(usize, Line)],
+) -> Result<Option<Box<dyn Suite>>, CliError> {
+    let mut questions: Vec<GivenQuestion> = Vec::new();
+    let mut missing = HashSet::new();
+    for (number, line) in lines {
+        let (None, Some(task), Some(a)) = (&line.item, &line.task, &line.a) else { return Ok(None) };
+        let question = GivenQuestion { task: task.clone(), a: a.clone(), b: line.b.clone() };
+        if missing.insert(question.clone()) {
+            // Each alone first, so that the line with a question that is none can be named.
+            choice.given(MODE, std::slice::from_ref(&question)).map_err(|error| wrong(path, *number, error.message))?;
+            questions.push(question);
+        }
+    }
+    for item in suite.items() {
+        let Some(a) = operand(&item, "a") else { continue };
+        let b = operand(&item, "b");
+        missing.remove(&GivenQuestion { task: item.task, a, b });
+        if missing.is_empty() {
+            return Ok(None);
+        }
+    }
+    choice.given(MODE, &questions)
 }
 
 /// Finds the sample that each line answers.
@@ -164,7 +211,9 @@ fn manifest(args: &ImportArgs, suite: &dyn Suite, plan: Plan, rows: usize) -> Re
         limit: plan.limit,
         samples: plan.samples,
         model_files: vec![FileRecord { name, size, sha256 }],
+        weights: None,
         prompt_mode: MODE,
+        system: SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
             seed: args.items.seed,
@@ -172,6 +221,9 @@ fn manifest(args: &ImportArgs, suite: &dyn Suite, plan: Plan, rows: usize) -> Re
             max_tokens: None,
             thinking: false,
         },
+        enable_thinking: None,
+        thinking_text: Default::default(),
+        endpoint: None,
         engine: ENGINE.to_owned(),
         earnest: env!("CARGO_PKG_VERSION").to_owned(),
     };
@@ -191,6 +243,8 @@ fn manifest(args: &ImportArgs, suite: &dyn Suite, plan: Plan, rows: usize) -> Re
             architecture: "imported".to_owned(),
             context: 0,
             chat_template_sha256: None,
+            pinned: None,
+            weights: None,
         },
         first_prompt: None,
         engine: None,
@@ -212,7 +266,7 @@ fn keep(
     let (_lock, name) = results::free_name(store, &manifest.run)?;
     manifest.run.clone_from(&name);
     let run = store.begin(&manifest, plan.len(suite))?;
-    let mut writer = store.writer(&run).batches_of(1_000);
+    let mut writer = store.writer(&run).batches_of(BULK_ROWS);
     for planned in plan.walk(suite) {
         let Some(line) = lines.get(&planned.index) else { continue };
         let item = &planned.item;

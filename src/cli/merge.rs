@@ -5,8 +5,11 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::MergeArgs;
 use super::{Exit, catalogue, results};
-use crate::run::store::{Filter, RunRecord, Store};
+use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
 use crate::run::{Manifest, Sample, Status};
+
+/// Most differing samples that are named.
+const SHOWN: usize = 3;
 
 /// Copies other folders' runs, then joins parts.
 pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -14,6 +17,12 @@ pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
     for folder in &args.folders {
         let other = Store::open(folder)?;
         for run in other.runs()? {
+            let faults = other.examine(&run, catalogue::stored(&run.manifest.settings)?.as_ref())?;
+            if let Some(first) = faults.first() {
+                let message = format!("{} in {} is damaged: {first}", run.manifest.run, other.path().display());
+                return Err(CliError::new(Exit::Results, message)
+                    .help("`earnest runs verify` says everything; nothing of this run was copied"));
+            }
             copy(&other, &run, &store, printer)?;
         }
     }
@@ -54,7 +63,8 @@ fn copy(from: &Store, run: &RunRecord, to: &Store, printer: Printer) -> Result<(
         }
     };
     let standing = to.standing(&target)?;
-    let mut writer = to.writer(&target).batches_of(1_000);
+    agree(from, run, to, &target)?;
+    let mut writer = to.writer(&target).batches_of(BULK_ROWS);
     let mut copied = 0;
     for sample in from.samples(run, Filter::default()).placed() {
         let (place, sample) = sample?;
@@ -70,6 +80,46 @@ fn copy(from: &Store, run: &RunRecord, to: &Store, printer: Printer) -> Result<(
     }
     printer.message(&format!("{}: {copied} samples copied from {}", target.manifest.run, from.path().display()));
     Ok(())
+}
+
+/// Checks, before the first row is copied, that rows which both runs have say the same. Failures that are worth another
+/// try may differ.
+fn agree(from: &Store, run: &RunRecord, to: &Store, target: &RunRecord) -> Result<(), CliError> {
+    let retryable = |sample: &Sample| sample.failure.as_ref().is_some_and(|failure| failure.retryable);
+    let (mut common, mut differing, mut named) = (0_usize, 0_usize, Vec::new());
+    let mut theirs = from.samples(run, Filter::default()).placed().peekable();
+    for mine in to.samples(target, Filter::default()).placed() {
+        let (place, mine) = mine?;
+        while theirs.next_if(|other| other.as_ref().is_ok_and(|(other, _)| *other < place)).is_some() {}
+        let same_place = theirs.next_if(|other| other.as_ref().map_or(true, |(other, _)| *other == place));
+        let Some((_, other)) = same_place.transpose()? else { continue };
+        if retryable(&mine) || retryable(&other) {
+            continue;
+        }
+        common += 1;
+        let differences = mine.differences(&other);
+        if !differences.is_empty() {
+            differing += 1;
+            if named.len() < SHOWN {
+                named.push(format!("sample {} of {} in {}", mine.sample, mine.item, differences.join(", ")));
+            }
+        }
+    }
+    if differing == 0 {
+        return Ok(());
+    }
+    let more = if differing > named.len() { "; ..." } else { "" };
+    let message = format!(
+        "{differing} of {common} samples of {} that both have differ between {} and {}: {}{more}",
+        target.manifest.run,
+        to.path().display(),
+        from.path().display(),
+        named.join("; ")
+    );
+    Err(CliError::new(Exit::Results, message).help(
+        "one of them is not what these settings give: an edited row, or a machine that computes otherwise; `earnest runs \
+         verify` examines each, and nothing of this run was copied",
+    ))
 }
 
 /// Joins the parts of a run; false if some are missing or unfinished.
@@ -102,7 +152,7 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], printer: Printer) -> Resu
         ..whole
     };
     let target = store.begin(&manifest, planned)?;
-    let mut writer = store.writer(&target).batches_of(1_000);
+    let mut writer = store.writer(&target).batches_of(BULK_ROWS);
     for run in &chosen {
         for sample in store.samples(run, Filter::default()).placed() {
             let (place, sample) = sample?;

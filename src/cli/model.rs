@@ -4,15 +4,61 @@ use std::path::{Path, PathBuf};
 use super::Exit;
 use super::args::EngineArgs;
 use super::error::CliError;
+use super::models::{HubArgs, Target};
 use super::settings::CheckpointSays;
-use crate::checkpoint::{Checkpoint, Format};
+use crate::checkpoint::{Checkpoint, Format, WeightFormat};
+use crate::digest::DigestCache;
 use crate::engine::Sampling;
 use crate::engine::native::{Native, Options};
-use crate::run::{FileRecord, ModelRecord};
+use crate::run::{FileRecord, ModelRecord, Pinned};
+
+/// A model as it was named, and where it lies.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// As given on the command line.
+    given: PathBuf,
+    /// The folder or file.
+    path: PathBuf,
+    pinned: Option<Pinned>,
+    weights: WeightFormat,
+}
+
+impl Chosen {
+    /// The folder or file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Finds a model: a folder or file of that name, a name of the list, or a commit of a repository. Nothing is fetched: what
+/// is not in the cache is an error that names the command.
+pub fn choose(given: &Path, hub: &HubArgs, weights: WeightFormat) -> Result<Chosen, CliError> {
+    let target = given.to_str().map(|text| Target::find(text, hub)).transpose()?.flatten();
+    let Some(target) = target else {
+        return Ok(Chosen { given: given.to_owned(), path: given.to_owned(), pinned: None, weights });
+    };
+    let path = target.folder(hub)?;
+    let pinned = Pinned {
+        repo: target.repo.to_string(),
+        commit: target.commit.to_string(),
+        name: target.entry.map(|entry| entry.name),
+    };
+    Ok(Chosen { given: given.to_owned(), path, pinned: Some(pinned), weights })
+}
+
+/// What of the weights is not as the files have it, for the settings.
+pub fn weights(checkpoint: &Checkpoint) -> Option<WeightFormat> {
+    Some(checkpoint.weight_format()).filter(|format| !format.is_plain())
+}
 
 /// Opens a checkpoint: headers, tokenizer and template, no weights.
-pub fn open(path: &Path) -> Result<Checkpoint, CliError> {
-    Checkpoint::open(path).map_err(|error| {
+pub fn open(chosen: &Chosen) -> Result<Checkpoint, CliError> {
+    let path = chosen.path.as_path();
+    let opened = Checkpoint::open(path).map(|mut checkpoint| {
+        checkpoint.set_weight_format(chosen.weights);
+        checkpoint
+    });
+    opened.map_err(|error| {
         let failed = CliError::new(Exit::Model, format!("cannot use the checkpoint: {error}"));
         if path.exists() {
             failed
@@ -25,10 +71,14 @@ pub fn open(path: &Path) -> Result<Checkpoint, CliError> {
 }
 
 /// The checkpoint for the manifest.
-pub fn record(path: &Path, checkpoint: &Checkpoint) -> ModelRecord {
+pub fn record(chosen: &Chosen, checkpoint: &Checkpoint) -> ModelRecord {
+    let mut name = name(&chosen.path);
+    if !chosen.weights.is_plain() {
+        name = format!("{name}-{}", chosen.weights);
+    }
     ModelRecord {
-        name: name(path),
-        path: path.display().to_string(),
+        name,
+        path: chosen.given.display().to_string(),
         format: match &checkpoint.format {
             Format::Safetensors => "safetensors".to_owned(),
             Format::Gguf { quantisation } => format!("gguf {quantisation}"),
@@ -36,12 +86,14 @@ pub fn record(path: &Path, checkpoint: &Checkpoint) -> ModelRecord {
         architecture: checkpoint.config.architecture.clone(),
         context: checkpoint.config.max_positions,
         chat_template_sha256: checkpoint.chat_template.as_ref().map(|template| template.sha256()),
+        pinned: chosen.pinned.clone(),
+        weights: checkpoint.weight_record(),
     }
 }
 
 /// A name for people: the folder or the file without `.gguf`. Snapshots of a Hugging Face cache
 /// (`models--org--name/snapshots/<commit>`) are called by their name, not by their commit.
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let part = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let repository = path.ancestors().map(part).find_map(|folder| {
@@ -53,7 +105,8 @@ fn name(path: &Path) -> String {
     repository.unwrap_or(own)
 }
 
-/// Size and SHA-256 of every file of the checkpoint, by name. `progress` hears the bytes done and the bytes in all.
+/// Size and SHA-256 of every file of the checkpoint, by name. Large files that have not changed since they were hashed are not
+/// read again. `progress` hears the bytes done and the bytes in all.
 pub fn hash_files(checkpoint: &Checkpoint, mut progress: impl FnMut(u64, u64)) -> Result<Vec<FileRecord>, CliError> {
     let failed = |path: &Path, error: std::io::Error| {
         CliError::new(Exit::Model, format!("cannot read {}: {error}", path.display()))
@@ -65,14 +118,16 @@ pub fn hash_files(checkpoint: &Checkpoint, mut progress: impl FnMut(u64, u64)) -
     }
     files.sort();
     let total = files.iter().map(|(_, size)| size).sum();
+    let digests = DigestCache::of_user();
     let mut done = 0;
     let mut records = Vec::with_capacity(files.len());
     for (path, size) in files {
-        let sha256 = crate::digest::sha256_file(&path, |bytes| {
-            done += bytes;
-            progress(done, total);
-        })
-        .map_err(|error| failed(&path, error))?;
+        let sha256 = digests
+            .sha256_file(&path, |bytes| {
+                done += bytes;
+                progress(done, total);
+            })
+            .map_err(|error| failed(&path, error))?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         records.push(FileRecord { name, size, sha256 });
     }
@@ -98,6 +153,7 @@ pub fn says(checkpoint: &Checkpoint) -> CheckpointSays {
     CheckpointSays {
         recommended,
         stop_ids: defaults.eos_ids.clone(),
+        tokenizer_eos: checkpoint.tokenizer.eos(),
         thinks: checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks()),
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::error::CliError;
+use crate::report::wrap;
 
 /// Prints.
 #[derive(Debug, Clone, Copy)]
@@ -20,12 +21,16 @@ impl Printer {
         Printer { style: wanted && io::stderr().is_terminal() }
     }
 
-    /// Columns for results: those of the terminal, 100 elsewhere.
+    /// Columns for results: those that were asked for, or 100.
     pub fn width(&self) -> usize {
-        match terminal_size::terminal_size_of(io::stdout()) {
-            Some((terminal_size::Width(columns), _)) if columns >= 40 => columns.into(),
-            _ => 100,
-        }
+        self.asked_width().unwrap_or(100)
+    }
+
+    /// Columns of the terminal, or of the variable `COLUMNS`, never less than 40; none where nobody says.
+    pub fn asked_width(&self) -> Option<usize> {
+        let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+        let variable = || std::env::var("COLUMNS").ok()?.trim().parse::<usize>().ok();
+        terminal().or_else(variable).filter(|&columns| columns > 0).map(|columns| columns.max(40))
     }
 
     /// Prints a result. A reader that went away (`| head`) is no error.
@@ -60,8 +65,13 @@ impl Printer {
         self.result(&(text + "\n"))
     }
 
-    /// Prints a message for the user.
+    /// Prints a message for the user, on a terminal broken between words.
     pub fn message(&self, text: &str) {
+        let terminal = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
+        let width = terminal.filter(|&width| width >= 20).unwrap_or(usize::MAX);
+        let lines =
+            text.lines().map(|line| if line.chars().count() > width { wrap(line, width, "") } else { line.to_owned() });
+        let text = lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n");
         // A closed stderr leaves nowhere to report to.
         writeln!(io::stderr().lock(), "{text}").ok();
     }

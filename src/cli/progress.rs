@@ -60,6 +60,14 @@ impl Progress {
         Progress { printer, show, tally: Tally::new(0, 0, now), last_shown: now, failure_shown: false }
     }
 
+    /// Does something that prints while the bar is out of the way.
+    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.show {
+            Show::Bar(bar) => bar.suspend(print),
+            Show::Plain | Show::Nothing => print(),
+        }
+    }
+
     /// A line that stays.
     fn line(&self, text: &str) {
         match &self.show {
@@ -70,10 +78,7 @@ impl Progress {
     }
 
     fn warning(&self, text: &str) {
-        match &self.show {
-            Show::Bar(bar) => bar.suspend(|| self.printer.warning(text)),
-            Show::Plain | Show::Nothing => self.printer.warning(text),
-        }
+        self.aside(|| self.printer.warning(text));
     }
 
     fn preparing(&mut self, stage: Stage) {
@@ -108,7 +113,7 @@ impl Progress {
             self.line(&format!("continuing: {recorded} of {planned} samples are there already"));
         }
         if let Show::Bar(bar) = &self.show {
-            bar.set_style(bar_style());
+            bar.set_style(bar_style(columns()));
             bar.set_length(planned as u64);
             bar.set_position(recorded as u64);
             bar.set_message("first tokens on the way");
@@ -135,10 +140,10 @@ impl Progress {
         }
         self.last_shown = Instant::now();
         match &self.show {
-            Show::Bar(bar) => bar.set_message(self.tally.figures()),
+            Show::Bar(bar) => bar.set_message(self.tally.figures(columns().saturating_sub(self.tally.before()))),
             Show::Plain => {
                 let Tally { planned, .. } = self.tally;
-                self.printer.message(&format!("{}/{planned}  {}", self.tally.done(), self.tally.figures()));
+                self.printer.message(&format!("{}/{planned}  {}", self.tally.done(), self.tally.figures(usize::MAX)));
             }
             Show::Nothing => {}
         }
@@ -209,30 +214,54 @@ impl Tally {
         self.recorded + self.finished
     }
 
-    /// Tokens and samples a second, time left, cache hits, accuracy, truncations.
-    fn figures(&self) -> String {
+    /// Columns of the bar's line before the figures, at most.
+    fn before(&self) -> usize {
+        let digits = self.planned.to_string().len();
+        "S 99m [] /  ".len() + bar_columns(columns()) + 2 * digits
+    }
+
+    /// Time left, accuracy, samples and tokens a second, cache hits, truncations. What matters most comes first; what
+    /// does not fit is left out whole.
+    fn figures(&self, columns: usize) -> String {
         let seconds = self.started.elapsed().as_secs_f64().max(1e-3);
         let statistics = &self.statistics;
         let computed = statistics.prefilled_tokens as f64 / seconds;
         let generated = statistics.decoded_tokens as f64 / seconds;
         let rate = self.finished as f64 / seconds;
         let left = self.planned.saturating_sub(self.done()) as f64;
-        // What matters most comes first: a narrow terminal cuts the end.
         let mut parts = vec![if rate > 0.0 { format!("ETA {}", clock(left / rate)) } else { "ETA -".to_owned() }];
-        parts.push(format!("{rate:.2} samples/s"));
-        parts.push(format!("{generated:.0} tok/s out, {computed:.0} in"));
-        let prompt = statistics.cached_tokens + statistics.prefilled_tokens;
-        if prompt > 0 {
-            parts.push(format!("cache {:.0} %", 100.0 * statistics.cached_tokens as f64 / prompt as f64));
-        }
         if let Some(right) = wilson(self.correct as f64, self.judged as f64, Z95) {
             let [value, low, high] = [right.value, right.low, right.high].map(|part| 100.0 * part);
             parts.push(format!("right {value:.1} % [{low:.1}, {high:.1}]"));
         }
-        parts.extend((self.truncated > 0).then(|| format!("cut {}", self.truncated)));
         parts.extend((self.failed > 0).then(|| format!("failed {}", self.failed)));
-        parts.join(" | ")
+        parts.push(format!("{rate:.2} samples/s"));
+        parts.push(format!("{generated:.0} tok/s out, {computed:.0} in"));
+        parts.extend((self.truncated > 0).then(|| format!("cut {}", self.truncated)));
+        let prompt = statistics.cached_tokens + statistics.prefilled_tokens;
+        if prompt > 0 {
+            parts.push(format!("cache {:.0} %", 100.0 * statistics.cached_tokens as f64 / prompt as f64));
+        }
+        let mut line = String::new();
+        for part in parts {
+            if line.is_empty() {
+                line = part;
+            } else if line.len() + " | ".len() + part.len() <= columns {
+                line = format!("{line} | {part}");
+            }
+        }
+        line
     }
+}
+
+/// Columns of the terminal.
+fn columns() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0))
+}
+
+/// Columns of the bar itself.
+fn bar_columns(columns: usize) -> usize {
+    if columns < 100 { 6 } else { 16 }
 }
 
 /// `m:ss` or `h:mm:ss`.
@@ -246,10 +275,13 @@ fn spinner() -> ProgressStyle {
     ProgressStyle::with_template("{spinner} {msg}").expect("the template is constant and valid")
 }
 
-fn bar_style() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {elapsed} [{bar:16}] {pos}/{len}  {wide_msg}")
-        .expect("the template is constant and valid")
-        .progress_chars("=> ")
+fn bar_style(columns: usize) -> ProgressStyle {
+    ProgressStyle::with_template(&format!(
+        "{{spinner}} {{elapsed}} [{{bar:{}}}] {{pos}}/{{len}}  {{wide_msg}}",
+        bar_columns(columns)
+    ))
+    .expect("the template is valid for every number")
+    .progress_chars("=> ")
 }
 
 #[cfg(test)]
@@ -260,17 +292,20 @@ mod tests {
     fn figures_say_what_is_known() {
         let started = Instant::now() - Duration::from_secs(10);
         let mut tally = Tally::new(100, 40, started);
-        assert!(tally.figures().contains("ETA -"));
+        assert!(tally.figures(200).contains("ETA -"));
         tally.finished = 20;
         tally.judged = 18;
         tally.correct = 9;
         tally.failed = 2;
         tally.statistics = Statistics { prefilled_tokens: 500, cached_tokens: 1500, ..Statistics::default() };
-        let figures = tally.figures();
+        let figures = tally.figures(200);
         for part in ["2.00 samples/s", "ETA 0:20", "cache 75 %", "right 50.0 % [29.0, 71.0]", "failed 2"] {
             assert!(figures.contains(part), "{figures}");
         }
         assert!(!figures.contains("cut"));
+        assert_eq!(tally.figures(36), "ETA 0:20 | right 50.0 % [29.0, 71.0]");
+        assert_eq!(tally.figures(24), "ETA 0:20 | failed 2");
+        assert_eq!(tally.figures(0), "ETA 0:20");
     }
 
     #[test]

@@ -1,12 +1,42 @@
 //! `earnest report`.
+use std::path::PathBuf;
 
-use super::args::ReportArgs;
+use clap::Args;
+
 use super::error::CliError;
 use super::printer::Printer;
 use super::stored::{StoredRun, write_file};
 use super::{Exit, catalogue};
 use crate::report::ReportError;
 use crate::report::page::{ReportRun, figures, page};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest report arithmetic-bench-SmolLM2 -o report.html
+  earnest report RUN1 RUN2 -o report.html --svg figures")]
+pub struct ReportArgs {
+    /// The runs, by name or by a beginning of it that only one run has; differences are to the first
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+
+    /// The page
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+
+    /// Write every figure as a file of its own into this folder
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+
+    /// Folder for results
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "EARNEST_RESULTS",
+        hide_env_values = true,
+        default_value = "earnest-results"
+    )]
+    pub results: PathBuf,
+}
 
 /// Writes the page and, if asked, the figures as files.
 pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use clap_complete::Shell;
 
 use super::args::{ResultsArgs, SuiteArgs, TableArgs};
+use super::values::Prompts;
 
 #[derive(Debug, Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -190,6 +191,10 @@ pub struct ImportArgs {
     /// What to call the model
     #[arg(long, value_name = "NAME")]
     pub name: String,
+
+    /// Which of the suite's prompts were used, where it has several, e.g. gsm,simple-code or all [default: the suite's first]
+    #[arg(long, value_name = "PROMPT", help_heading = "Items")]
+    pub prompt: Option<Prompts>,
 
     #[command(flatten)]
     pub items: SuiteArgs,

@@ -8,8 +8,8 @@ use super::catalogue;
 use super::error::CliError;
 use super::printer::Printer;
 use crate::report::{self, Document};
-use crate::run::store::{Filter, RunLock, RunRecord, Store, legacy_folders};
-use crate::run::{RunError, Sample};
+use crate::run::RunError;
+use crate::run::store::{RunLock, RunRecord, Store, legacy_folders};
 
 /// Opens results that must be there.
 pub fn open(args: &ResultsArgs, printer: Printer) -> Result<Store, CliError> {
@@ -37,12 +37,10 @@ pub fn create(folder: &Path, printer: Printer) -> Result<Store, CliError> {
     Ok(store)
 }
 
-/// A run's document from its rows.
+/// A run's document from its rows, whose texts are not read.
 pub fn document(store: &Store, run: &RunRecord) -> Result<Document, CliError> {
     let suite = catalogue::stored(&run.manifest.settings)?;
-    let samples = store.samples(run, Filter::default()).collect::<Result<Vec<Sample>, _>>()?;
-    let path = store.path().display().to_string();
-    Ok(Document::new(&path, run.manifest.clone(), suite.as_ref(), run.manifest.plan(), &samples))
+    Ok(Document::stored(store, run, suite.as_ref())?)
 }
 
 /// Prints a document: as JSON whole, as text like [`screen`].

@@ -6,8 +6,9 @@ use clap::Args;
 use serde::Serialize;
 
 use super::error::CliError;
+use super::models::HubArgs;
 use super::printer::Printer;
-use super::{Exit, model, nupa_args};
+use super::{Exit, catalogue::nupa, model};
 use crate::report::{Align, Table};
 use crate::suite::nupa::{RuleReach, TASKS, TaskId, rule, rule_reach, ruled_tasks};
 
@@ -17,8 +18,11 @@ use crate::suite::nupa::{RuleReach, TASKS, TaskId, rule, rule_reach, ruled_tasks
   earnest rf-lengths --model model.gguf --context 8192 --tasks mod_Integer,add_Float --json")]
 pub struct RfLengthsArgs {
     /// The checkpoint whose tokenizer counts; its weights are not read
-    #[arg(long, value_name = "PATH", env = "EARNEST_MODEL", hide_env_values = true)]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
     pub model: PathBuf,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
 
     /// Only these tasks, separated by commas [default: all that have a rule]
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
@@ -57,24 +61,25 @@ const UNREADABLE: usize = 1 << 40;
 /// Measures and shows.
 pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError> {
     let tasks: Vec<TaskId> = match &args.tasks {
-        Some(names) => nupa_args::tasks(names)?,
+        Some(names) => nupa::tasks(names)?,
         None => {
             let ruled = ruled_tasks();
             TASKS.into_iter().filter(|task| ruled.contains(task)).collect()
         }
     };
     for &task in &tasks {
-        rule(task).map_err(nupa_args::refused)?;
+        rule(task).map_err(nupa::refused)?;
     }
-    let checkpoint = model::open(&args.model)?;
+    let chosen = model::choose(&args.model, &args.hub, Default::default())?;
+    let checkpoint = model::open(&chosen)?;
     let count = |text: &str| checkpoint.tokenizer.encode(text, false).map_or(UNREADABLE, |ids| ids.len());
     let measure = |task: TaskId| rule_reach(task, args.context, args.questions as usize, args.seed, &count);
     let reaches = Reaches {
-        model: model::record(&args.model, &checkpoint).name,
+        model: model::record(&chosen, &checkpoint).name,
         context: args.context,
         questions: args.questions,
         seed: args.seed,
-        tasks: tasks.into_iter().map(measure).collect::<Result<_, _>>().map_err(nupa_args::refused)?,
+        tasks: tasks.into_iter().map(measure).collect::<Result<_, _>>().map_err(nupa::refused)?,
     };
     if args.json {
         printer.json(&reaches)?;

@@ -1,8 +1,10 @@
 //! `earnest run` and `earnest resume`: which run is worked on.
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::args::{ResumeArgs, RunArgs};
+use super::engine_choice::{Target, enable_thinking};
 use super::error::CliError;
+use super::models::HubArgs;
 use super::printer::Printer;
 use super::session::{self, Decoding, Job, Questions, Which};
 use super::{Exit, catalogue, results};
@@ -15,21 +17,26 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     if let Some(name) = &args.from {
         let store = results::open(&args.session.results, printer)?;
         let run = store.run(name)?;
-        let job = repeat(&run, args.model.clone())?;
+        let job = repeat(&run, args.model.as_deref(), &args.hub)?;
         return session::execute(job, Which::Repeat(Box::new(run.manifest)), &args.session, quiet, printer);
     }
     if args.limit == Some(0) || args.samples == 0 {
         return Err(CliError::usage("--limit 0 and --samples 0 leave nothing to ask"));
     }
-    // Clap asks for both unless --from is given.
-    let (Some(suite), Some(model)) = (&args.suite, &args.model) else {
-        return Err(CliError::usage("name a suite and a --model, or a run with --from"));
+    // Clap asks for one unless --from is given.
+    let Some(suite) = &args.suite else {
+        return Err(CliError::usage("name a suite, or a run with --from"));
     };
+    let prompts = args.prompt.clone().unwrap_or_default();
+    let choice = catalogue::choose(suite, &args.items, &prompts)?;
+    let prompt = prompts.mode.unwrap_or_else(|| choice.default_mode());
     let job = Job {
-        questions: Questions::Chosen(catalogue::choose(suite, &args.items)?),
+        target: Target::of(args, Some(prompt))?,
+        thinking: enable_thinking(args.generation.thinking),
+        thinking_text: args.generation.thinking_text.into(),
+        prompt,
+        questions: Questions::Chosen(choice),
         plan: Plan { limit: args.limit, samples: args.samples, shard: args.shard },
-        model: model.clone(),
-        prompt: args.prompt.into(),
         decoding: Decoding::Asked { args: args.generation.clone(), seed: args.items.seed },
     };
     let which = if args.new { Which::New } else { Which::Continue };
@@ -46,7 +53,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     if run.manifest.settings.engine == "import" {
         return Err(CliError::usage(format!("{} was imported: there is nothing to ask", run.manifest.run)));
     }
-    let job = repeat(&run, args.model.clone())?;
+    let job = repeat(&run, args.model.as_deref(), &args.hub)?;
     session::execute(job, Which::Resume(Box::new(run)), &args.session, quiet, printer)
 }
 
@@ -64,12 +71,14 @@ fn newest_unfinished(store: &Store) -> Result<RunRecord, CliError> {
 }
 
 /// What a stored run asked.
-fn repeat(run: &RunRecord, model: Option<PathBuf>) -> Result<Job, CliError> {
+fn repeat(run: &RunRecord, model: Option<&Path>, hub: &HubArgs) -> Result<Job, CliError> {
     let settings = &run.manifest.settings;
     Ok(Job {
         questions: Questions::Stored(catalogue::stored(settings)?),
         plan: run.manifest.plan(),
-        model: model.unwrap_or_else(|| PathBuf::from(&run.manifest.model.path)),
+        target: Target::stored(settings, &run.manifest.model, model, hub)?,
+        thinking: settings.enable_thinking,
+        thinking_text: settings.thinking_text,
         prompt: match settings.prompt_mode {
             Mode::Chat => ModeRequest::Chat,
             Mode::Raw => ModeRequest::Raw,

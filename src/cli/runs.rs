@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
 use super::{Exit, catalogue, results};
-use crate::report::{Align, Table};
+use crate::report::{Align, Table, wrap};
 use crate::run::Status;
 use crate::run::store::{Aggregate, RunLock, RunRecord, Store};
 
@@ -109,9 +109,35 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
                 line.started.trim_end_matches('Z').replace('T', " "),
             ]);
         }
-        printer.result(&table.render())?;
+        let text = table.render();
+        let columns = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let fits = printer.asked_width().is_none_or(|width| columns <= width);
+        printer.result(&if fits { text } else { cards(&lines, printer.width()) })?;
     }
     Ok(Exit::Success)
+}
+
+/// The list for terminals that are too narrow for its table.
+fn cards(lines: &[Line], width: usize) -> String {
+    let card = |line: &Line| {
+        let samples = match line.planned {
+            Some(planned) if planned != line.recorded => format!("{} of {planned} samples", line.recorded),
+            _ => format!("{} samples", line.recorded),
+        };
+        let right = match (line.accuracy, line.low, line.high) {
+            (Some(value), Some(low), Some(high)) => {
+                format!(", right {:.1} % [{:.1}, {:.1}]", 100.0 * value, 100.0 * low, 100.0 * high)
+            }
+            _ => String::new(),
+        };
+        let started = line.started.trim_end_matches('Z').replace('T', " ");
+        let about = format!(
+            "{}, {samples}{right}, {} failed, {} cut, started {started}",
+            line.status, line.failed, line.truncated
+        );
+        format!("{}\n{}", line.run, wrap(&about, width, "  "))
+    };
+    lines.iter().map(card).collect()
 }
 
 fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -138,6 +164,12 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     row("seed", settings.generation.seed.to_string());
     row("model", manifest.model.path.clone());
+    if let Some(pinned) = &manifest.model.pinned {
+        row("commit", format!("{}@{}", pinned.repo, pinned.commit));
+    }
+    if let Some(weights) = &manifest.model.weights {
+        row("weights", weights.to_string());
+    }
     row("files", files.join(", "));
     if let Some(engine) = &manifest.engine {
         let card = &engine.card;
@@ -191,6 +223,7 @@ fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
     };
     verdict(&store.path().display().to_string(), &faults);
     let mut damaged = usize::from(!faults.is_empty());
+    let mut old_rules = Vec::new();
     let runs = if args.runs.is_empty() {
         store.runs()?
     } else {
@@ -201,12 +234,29 @@ fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
         let faults = store.examine(&run, suite.as_ref())?;
         damaged += usize::from(!faults.is_empty());
         verdict(&run.manifest.run, &faults);
+        let (then, today) = (&run.manifest.settings.suite_version, suite.version());
+        if then != today {
+            old_rules.push(format!("{} (version {then}; today's is {today})", run.manifest.run));
+        }
+    }
+    text.push('\n');
+    text += &wrap(
+        "Checked: the file's structure; that every row can be read, is in its run's plan with the expected answer of today's \
+         questions, and has the verdict that today's scoring gives its completion. Prompts and completions themselves are \
+         what the model was asked and said: `earnest run --from RUN` asks again.",
+        printer.width(),
+        "",
+    );
+    if !old_rules.is_empty() {
+        let left_out = format!("Not scored again, because the suite's rules changed since: {}.", old_rules.join(", "));
+        text += &wrap(&left_out, printer.width(), "");
     }
     printer.result(&text)?;
     if damaged == 0 {
         return Ok(Exit::Success);
     }
-    Err(CliError::new(Exit::Results, format!("{damaged} faults were found")).help(
+    let found = if damaged == 1 { "damage was found in one place" } else { "damage was found in several places" };
+    Err(CliError::new(Exit::Results, found).help(
         "a damaged run can be deleted (`earnest runs delete`) and repeated (`earnest run --from` first reads its settings)",
     ))
 }

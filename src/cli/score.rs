@@ -8,7 +8,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ScoreArgs;
 use super::{Exit, catalogue, results};
-use crate::run::store::{Filter, RunRecord, Store};
+use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
 use crate::run::{Manifest, Sample, judge};
 use crate::suite::Suite;
 
@@ -141,7 +141,7 @@ fn save(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<String, Cli
     let manifest = Manifest { run: name.clone(), settings, settings_sha256, ..run.manifest.clone() };
     let planned = manifest.plan().len(suite);
     let target = store.begin(&manifest, planned)?;
-    let mut writer = store.writer(&target).batches_of(1_000);
+    let mut writer = store.writer(&target).batches_of(BULK_ROWS);
     rescore(store, run, suite, |_, (place, after)| {
         writer.push(place, Sample { run: name.clone(), ..after }).map_err(CliError::from)
     })?;

@@ -1,34 +1,34 @@
 //! One session with the engine: finds or begins the run, asks what is missing, reports.
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime};
 
 use super::args::{GenerationArgs, SessionArgs};
 use super::catalogue::Choice;
+use super::engine_choice::{PatienceArgs, Subject, Target};
 use super::error::CliError;
 use super::events::Reporters;
 use super::printer::Printer;
-use super::{Exit, model, results, settings};
-use crate::checkpoint::Checkpoint;
+use super::{Exit, results, settings};
 use crate::engine::Engine;
-use crate::prompt::{ModeRequest, Prompter};
+use crate::prompt::{ModeRequest, Prompter, SystemPlace};
 use crate::run::store::{RunLock, RunRecord, Standing, Store};
 use crate::run::{
-    Ended, EngineRecord, FirstPrompt, Generation, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter, RunError, RunEvent,
-    RunSettings, Runner, Stage, Status, timestamp,
+    Ended, EngineRecord, FileRecord, FirstPrompt, Generation, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter,
+    RunError, RunEvent, RunSettings, Runner, Stage, Status, timestamp,
 };
 use crate::stats::{PairedDesign, Rates};
-use crate::suite::Suite;
-
-/// The engine that `run` uses.
-const ENGINE: &str = "native";
+use crate::suite::{Suite, ThinkingText};
 
 /// What is to be asked of which model.
 pub struct Job {
     pub questions: Questions,
     pub plan: Plan,
-    pub model: PathBuf,
+    pub target: Target,
+    /// What the chat template's thinking switch is to be set to.
+    pub thinking: Option<bool>,
+    /// Whether the scoring sees what the model thought.
+    pub thinking_text: ThinkingText,
     pub prompt: ModeRequest,
     pub decoding: Decoding,
 }
@@ -36,7 +36,7 @@ pub struct Job {
 /// Where the items come from.
 pub enum Questions {
     /// As the command line says; some items depend on the prompt mode, which the checkpoint decides.
-    Chosen(Choice),
+    Chosen(Box<dyn Choice>),
     /// As a manifest says.
     Stored(Box<dyn Suite>),
 }
@@ -61,11 +61,49 @@ pub enum Which {
     Resume(Box<RunRecord>),
 }
 
+/// A model that serves several runs: its files are hashed and its weights loaded, or its endpoint reached, at most once, when
+/// a run first needs them.
+pub struct OpenModel {
+    subject: Subject,
+    files: Option<Vec<FileRecord>>,
+    engine: Option<LoadedEngine>,
+}
+
+impl OpenModel {
+    /// Opens what a job is to be asked of; loads nothing.
+    pub fn open(target: &Target, thinking: Option<bool>, patience: &PatienceArgs) -> Result<Self, CliError> {
+        Ok(OpenModel { subject: Subject::open(target, thinking, patience)?, files: None, engine: None })
+    }
+
+    /// What a user should know of it before it is asked.
+    pub fn warnings(&self) -> Vec<String> {
+        self.subject.warnings()
+    }
+}
+
+/// Weights in memory, or an endpoint that was reached.
+struct LoadedEngine {
+    engine: Box<dyn Engine>,
+    options: serde_json::Value,
+    load_s: f64,
+}
+
+impl LoadedEngine {
+    fn record(&self) -> EngineRecord {
+        EngineRecord {
+            card: self.engine.card(),
+            options: self.options.clone(),
+            load_s: self.load_s,
+            statistics: self.engine.statistics(),
+        }
+    }
+}
+
 /// Everything that is settled before a weight is loaded.
 struct Prepared<'a> {
     job: &'a Job,
     suite: &'a dyn Suite,
-    checkpoint: &'a Checkpoint,
+    subject: &'a Subject,
     prompter: &'a Prompter<'a>,
     settings: RunSettings,
     planned: usize,
@@ -76,21 +114,50 @@ pub fn execute(job: Job, which: Which, args: &SessionArgs, quiet: bool, printer:
     settings::check_session(args)?;
     let mut reporters = Reporters::new(printer, quiet, args.events.as_deref())?;
     reporters.event(&RunEvent::Preparing(Stage::OpeningCheckpoint));
-    let checkpoint = model::open(&job.model)?;
-    let prompter = Prompter::new(&checkpoint, job.prompt)?;
+    let mut model = OpenModel::open(&job.target, job.thinking, &args.patience)?;
+    for warning in model.warnings() {
+        reporters.aside(|| printer.warning(&warning));
+    }
+    let (store, run) = perform(&job, &mut model, &which, args, quiet, reporters, printer)?;
+    let document = results::document(&store, &run)?;
+    let failed = document.totals.failed;
+    results::present(document, args.json, args.table.metric, printer)?;
+    Ok(if failed > 0 { Exit::FailedSamples } else { Exit::Success })
+}
+
+/// Runs or continues one run with a model that may already be loaded; an error where the run did not come to its end. A
+/// finished run comes back as it is.
+pub fn perform(
+    job: &Job,
+    model: &mut OpenModel,
+    which: &Which,
+    args: &SessionArgs,
+    quiet: bool,
+    mut reporters: Reporters,
+    printer: Printer,
+) -> Result<(Store, RunRecord), CliError> {
+    let OpenModel { subject, files, engine } = model;
+    let source = subject.source();
+    let prompter = Prompter::new(source.as_ref(), job.prompt)?;
     let chosen;
     let suite = match &job.questions {
         Questions::Chosen(choice) => {
-            chosen = choice.suite(prompter.mode())?;
+            chosen = job.thinking_text.of(choice.suite(prompter.mode())?);
             chosen.as_ref()
         }
         Questions::Stored(suite) => suite.as_ref(),
     };
-    let settings = settle(&job, suite, &checkpoint, &prompter, &mut reporters)?;
+    let settings = settle(job, suite, subject, files, &prompter, &mut reporters)?;
+    if !settings.system.is_own() && !quiet {
+        reporters.aside(|| printer.message(
+            "the chat template takes no system message; its text stands before the first user turn instead, a blank line between",
+        ));
+    }
     let planned = job.plan.len(suite);
-    let prepared = Prepared { job: &job, suite, checkpoint: &checkpoint, prompter: &prompter, settings, planned };
-    let store = results::create(&args.results.folder, printer)?;
-    let (lock, name, earlier) = find(&prepared, &store, &which, printer)?;
+    let prepared = Prepared { job, suite, subject, prompter: &prompter, settings, planned };
+    // Not before: a refused command leaves nothing behind.
+    let store = reporters.aside(|| results::create(&args.results.folder, printer))?;
+    let (lock, name, earlier) = reporters.aside(|| find(&prepared, &store, which, printer))?;
     let standing = earlier.as_ref().map(|run| store.standing(run)).transpose()?.unwrap_or_default();
     let run = match earlier {
         Some(run) if run.manifest.status == Status::Finished && standing.settled() == planned => {
@@ -104,34 +171,40 @@ pub fn execute(job: Job, which: Which, args: &SessionArgs, quiet: bool, printer:
         }
         earlier => {
             if !quiet && earlier.is_none() {
-                printer.message(&detectable(planned / (job.plan.samples.max(1) as usize)));
+                let sentence = detectable(planned / (job.plan.samples.max(1) as usize));
+                reporters.aside(|| printer.message(&sentence));
             }
-            let (run, ended) = generate(args, &prepared, &store, &name, earlier, &standing, reporters)?;
+            let (run, ended) = generate(args, &prepared, engine, &store, &name, earlier, &standing, reporters)?;
             end(ended, &store, &run, &prepared)?;
             run
         }
     };
     drop(lock);
-    let document = results::document(&store, &run)?;
-    let failed = document.totals.failed;
-    results::present(document, args.json, args.table.metric, printer)?;
-    Ok(if failed > 0 { Exit::FailedSamples } else { Exit::Success })
+    Ok((store, run))
 }
 
 fn settle(
     job: &Job,
     suite: &dyn Suite,
-    checkpoint: &Checkpoint,
+    subject: &Subject,
+    files: &mut Option<Vec<FileRecord>>,
     prompter: &Prompter<'_>,
     reporters: &mut Reporters,
 ) -> Result<RunSettings, CliError> {
     let generation = match &job.decoding {
-        Decoding::Asked { args, seed } => settings::generation(args, *seed, prompter.mode(), model::says(checkpoint))?,
+        Decoding::Asked { args, seed } => {
+            settings::generation(args, *seed, prompter.mode(), subject.says(args.recommended)?)?
+        }
         Decoding::Stored(generation) => generation.clone(),
     };
-    let model_files = model::hash_files(checkpoint, |done, total| {
-        reporters.event(&RunEvent::Preparing(Stage::HashingFiles { done, total }));
-    })?;
+    let model_files = match files {
+        Some(files) => files.clone(),
+        None => files
+            .insert(subject.hash_files(|done, total| {
+                reporters.event(&RunEvent::Preparing(Stage::HashingFiles { done, total }));
+            })?)
+            .clone(),
+    };
     Ok(RunSettings {
         suite: suite.name().to_owned(),
         suite_version: suite.version().to_owned(),
@@ -139,11 +212,21 @@ fn settle(
         limit: job.plan.limit,
         samples: job.plan.samples,
         model_files,
+        weights: subject.weights(),
         prompt_mode: prompter.mode(),
+        system: if asks_system(suite) { prompter.system() } else { SystemPlace::Own },
         generation,
-        engine: ENGINE.to_owned(),
+        enable_thinking: subject.enable_thinking(),
+        thinking_text: job.thinking_text,
+        endpoint: subject.endpoint(),
+        engine: subject.engine().to_owned(),
         earnest: env!("CARGO_PKG_VERSION").to_owned(),
     })
+}
+
+/// True if the suite's prompts have a system message; its items are alike in that.
+fn asks_system(suite: &dyn Suite) -> bool {
+    suite.items().next().is_some_and(|item| item.segments.system.is_some())
 }
 
 /// The run to work on and the right to write it: an earlier one, or the name of a new one.
@@ -182,7 +265,7 @@ fn find(
         let run = store.exactly(&name)?;
         return Ok((lock, name, run));
     }
-    let mut base = prepared.settings.run_id(&model::record(&prepared.job.model, prepared.checkpoint).name);
+    let mut base = prepared.settings.run_id(&prepared.subject.record().name);
     if let Some(shard) = shard {
         base = format!("{base}-{}of{}", shard.part, shard.of);
     }
@@ -191,9 +274,11 @@ fn find(
 }
 
 /// One session. The manifest says where the run stands at any moment, also after a crash.
+#[expect(clippy::too_many_arguments, reason = "what a session needs, each of another owner")]
 fn generate(
     args: &SessionArgs,
     prepared: &Prepared<'_>,
+    engine: &mut Option<LoadedEngine>,
     store: &Store,
     name: &str,
     earlier: Option<RunRecord>,
@@ -207,21 +292,16 @@ fn generate(
         None => store.begin(&manifest, prepared.planned)?,
     };
     store.update(run.id, &run.manifest, prepared.planned)?;
-    reporters.event(&RunEvent::Preparing(Stage::LoadingWeights));
-    let options = model::engine_options(&args.engine);
-    let described = model::describe_options(&options);
-    let loading = Instant::now();
-    let mut engine = model::load(prepared.checkpoint, options)?;
+    let engine = match engine {
+        Some(engine) => engine,
+        None => {
+            reporters.event(&RunEvent::Preparing(Stage::LoadingWeights));
+            engine.insert(load(args, prepared.subject)?)
+        }
+    };
     // Not before: until here a signal ends the process at once, as it would any other; nothing is lost yet.
     let stop = stop_on_signal()?;
-    let load_s = loading.elapsed().as_secs_f64();
-    let record = |engine: &dyn Engine| EngineRecord {
-        card: engine.card(),
-        options: described.clone(),
-        load_s,
-        statistics: engine.statistics(),
-    };
-    run.manifest.engine = Some(record(&engine));
+    run.manifest.engine = Some(engine.record());
     store.update(run.id, &run.manifest, prepared.planned)?;
     let mut writer = store.writer(&run);
     let runner = Runner {
@@ -234,12 +314,12 @@ fn generate(
         stop: &stop,
     };
     let generating = Instant::now();
-    let outcome = runner.run(&mut engine, &mut writer, standing, &mut reporters);
+    let outcome = runner.run(engine.engine.as_mut(), &mut writer, standing, &mut reporters);
     drop(writer);
     reporters.close();
     let manifest = &mut run.manifest;
     manifest.generation_s += generating.elapsed().as_secs_f64();
-    manifest.engine = Some(record(&engine));
+    manifest.engine = Some(engine.record());
     manifest.ended = Some(timestamp(SystemTime::now()));
     manifest.status = if matches!(outcome, Ok(Ended::Finished)) { Status::Finished } else { Status::Interrupted };
     // The first error counts: on a full disk the manifest can not be written either.
@@ -247,6 +327,12 @@ fn generate(
     let ended = outcome?;
     written?;
     Ok((run, ended))
+}
+
+fn load(args: &SessionArgs, subject: &Subject) -> Result<LoadedEngine, CliError> {
+    let loading = Instant::now();
+    let (engine, options) = subject.load(&args.engine, &args.patience)?;
+    Ok(LoadedEngine { engine, options, load_s: loading.elapsed().as_secs_f64() })
 }
 
 /// The manifest at the beginning of a session.
@@ -263,7 +349,7 @@ fn begin(prepared: &Prepared<'_>, name: &str, earlier: Option<Manifest>) -> Resu
         shard: prepared.job.plan.shard,
         settings: prepared.settings.clone(),
         settings_sha256: prepared.settings.sha256(),
-        model: model::record(&prepared.job.model, prepared.checkpoint),
+        model: prepared.subject.record(),
         first_prompt,
         engine: None,
         host: Host::probe(),
@@ -277,8 +363,13 @@ fn begin(prepared: &Prepared<'_>, name: &str, earlier: Option<Manifest>) -> Resu
     Ok(Manifest { status: Status::Running, host: Host::probe(), sessions, ..manifest })
 }
 
-/// The first signal asks the runner to stop, the second ends the process at once.
+/// The first signal asks the runner to stop, the second ends the process at once. One handler serves all runs of the
+/// process: a wish to stop is meant for the runs after this one too.
 fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
+    static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(stop) = STOP.get() {
+        return Ok(Arc::clone(stop));
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || {
@@ -287,7 +378,7 @@ fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
         }
     })
     .map_err(|error| CliError::new(Exit::Engine, format!("cannot listen for Ctrl-C: {error}")))?;
-    Ok(stop)
+    Ok(Arc::clone(STOP.get_or_init(|| stop)))
 }
 
 /// What to say of a session that did not finish the run.

@@ -1,19 +1,10 @@
 //! Raw arguments become settings, once.
-use super::args::{GenerationArgs, PromptArg, SessionArgs, ThinkingArg};
+use super::args::{EngineArgs, EosArg, GenerationArgs, SessionArgs, ThinkingArg, ThinkingTextArg};
 use super::error::CliError;
 use crate::engine::Sampling;
-use crate::prompt::{Mode, ModeRequest};
+use crate::prompt::Mode;
 use crate::run::{Generation, ThinkingRequest};
-
-impl From<PromptArg> for ModeRequest {
-    fn from(arg: PromptArg) -> Self {
-        match arg {
-            PromptArg::Auto => ModeRequest::Auto,
-            PromptArg::Chat => ModeRequest::Chat,
-            PromptArg::Raw => ModeRequest::Raw,
-        }
-    }
-}
+use crate::suite::ThinkingText;
 
 impl From<ThinkingArg> for ThinkingRequest {
     fn from(arg: ThinkingArg) -> Self {
@@ -25,12 +16,23 @@ impl From<ThinkingArg> for ThinkingRequest {
     }
 }
 
+impl From<ThinkingTextArg> for ThinkingText {
+    fn from(arg: ThinkingTextArg) -> Self {
+        match arg {
+            ThinkingTextArg::Strip => ThinkingText::Stripped,
+            ThinkingTextArg::Keep => ThinkingText::Kept,
+        }
+    }
+}
+
 /// What a checkpoint says about generation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointSays {
     /// Its recommended sampling.
     pub recommended: Sampling,
     pub stop_ids: Vec<u32>,
+    /// The tokenizer's own end-of-sequence token.
+    pub tokenizer_eos: Option<u32>,
     /// Its chat template opens a thinking block.
     pub thinks: bool,
 }
@@ -67,7 +69,15 @@ pub fn generation(args: &GenerationArgs, seed: u64, mode: Mode, says: Checkpoint
         // A template that is not used opens nothing.
         ThinkingRequest::Auto => mode == Mode::Chat && says.thinks,
     };
-    Ok(Generation { sampling, seed, stop_ids: says.stop_ids, max_tokens: args.max_tokens, thinking })
+    let stop_ids = match (args.eos, says.tokenizer_eos) {
+        (None | Some(EosArg::All), _) => says.stop_ids,
+        (Some(EosArg::Tokenizer), Some(id)) => vec![id],
+        (Some(EosArg::Tokenizer), None) => {
+            return Err(CliError::usage("--eos tokenizer: this tokenizer names no end-of-sequence token")
+                .help("--eos all takes those of the other configuration files"));
+        }
+    };
+    Ok(Generation { sampling, seed, stop_ids, max_tokens: args.max_tokens, thinking })
 }
 
 /// Checks what no session can keep.
@@ -77,7 +87,11 @@ pub fn check_session(args: &SessionArgs) -> Result<(), CliError> {
     {
         return Err(CliError::usage(format!("--fail-on-error {fraction} is no fraction: take 0 to 1")));
     }
-    let args = &args.engine;
+    check_engine(&args.engine)
+}
+
+/// Checks the limits of the native engine.
+pub fn check_engine(args: &EngineArgs) -> Result<(), CliError> {
     if args.max_batch == Some(0) {
         return Err(CliError::usage("--max-batch 0 would compute nothing"));
     }
@@ -100,13 +114,15 @@ mod tests {
             repetition_penalty: None,
             recommended: false,
             max_tokens: None,
+            eos: None,
             thinking: ThinkingArg::Auto,
+            thinking_text: ThinkingTextArg::Strip,
         }
     }
 
     fn says(thinks: bool) -> CheckpointSays {
         let recommended = Sampling { temperature: 0.7, top_k: 20, top_p: 0.8, min_p: 0.0, repetition_penalty: 1.05 };
-        CheckpointSays { recommended, stop_ids: vec![2], thinks }
+        CheckpointSays { recommended, stop_ids: vec![2, 7], tokenizer_eos: Some(7), thinks }
     }
 
     #[test]
@@ -117,6 +133,16 @@ mod tests {
         assert_eq!(settle(&recommended).unwrap(), says(false).recommended);
         let cooler = GenerationArgs { temperature: Some(0.3), ..recommended };
         assert_eq!(settle(&cooler).unwrap(), Sampling { temperature: 0.3, ..says(false).recommended });
+    }
+
+    #[test]
+    fn the_tokenizers_end_alone_is_the_studys_rule() {
+        let ids =
+            |eos, says| generation(&GenerationArgs { eos, ..args() }, 1, Mode::Raw, says).map(|found| found.stop_ids);
+        assert_eq!(ids(None, says(false)).unwrap(), [2, 7]);
+        assert_eq!(ids(Some(EosArg::All), says(false)).unwrap(), [2, 7]);
+        assert_eq!(ids(Some(EosArg::Tokenizer), says(false)).unwrap(), [7]);
+        assert!(ids(Some(EosArg::Tokenizer), CheckpointSays { tokenizer_eos: None, ..says(false) }).is_err());
     }
 
     #[test]

@@ -1,15 +1,51 @@
 //! `earnest show`: the exact prompt of an item.
 use std::fmt::Write;
 
+use clap::Args;
 use serde::Serialize;
 
-use super::args::ShowArgs;
+use super::args::{ModelArgs, SuiteArgs, ThinkingArg};
+use super::engine_choice::enable_thinking;
 use super::error::CliError;
 use super::printer::Printer;
 use super::{Exit, catalogue, model};
 use crate::checkpoint::{Checkpoint, Tokenizer};
-use crate::prompt::{Mode, Prompter};
+use crate::prompt::{Mode, Prompter, WithThinking};
 use crate::suite::{Budget, Item, Suite};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest show arithmetic-bench --model model.gguf
+  earnest show arithmetic-bench --model model.gguf --task rev --lengths 5
+  earnest show arithmetic-bench --model model.gguf --prompt raw --json
+  earnest show nupa --model model.gguf --task sig_Float --shots 5")]
+pub struct ShowArgs {
+    /// The suite
+    #[arg(value_name = "SUITE", value_parser = super::catalogue::names())]
+    pub suite: String,
+
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    /// The first item of this task
+    #[arg(long, value_name = "TASK", conflicts_with = "item")]
+    pub task: Option<String>,
+
+    /// The item with this id, as `earnest samples` shows it
+    #[arg(long, value_name = "ID")]
+    pub item: Option<String>,
+
+    /// Set the chat template's switch for thinking (enable_thinking), where it has one
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ThinkingArg::Auto)]
+    pub thinking: ThinkingArg,
+
+    #[command(flatten)]
+    pub items: SuiteArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// What is shown.
 #[derive(Debug, Serialize)]
@@ -39,10 +75,13 @@ struct TokenShown {
 
 /// Shows one item's prompt.
 pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
-    let choice = catalogue::choose(&args.suite, &args.items)?;
+    let prompts = args.model.prompt.clone().unwrap_or_default();
+    let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
     let task = args.task.as_deref().map(|name| choice.task(name)).transpose()?;
-    let checkpoint = model::open(&args.model.model)?;
-    let prompter = Prompter::new(&checkpoint, args.model.prompt.into())?;
+    let chosen = model::choose(&args.model.model, &args.model.hub, Default::default())?;
+    let checkpoint = model::open(&chosen)?;
+    let source = WithThinking { checkpoint: &checkpoint, enable_thinking: enable_thinking(args.thinking) };
+    let prompter = Prompter::new(&source, prompts.mode.unwrap_or_else(|| choice.default_mode()))?;
     let suite = choice.suite(prompter.mode())?;
     let item = find(suite.as_ref(), args.item.as_deref(), task.as_deref())?;
     let rendered = prompter.render(&item.segments)?;
@@ -98,7 +137,12 @@ fn screen(shown: &Shown, checkpoint: &Checkpoint) -> String {
         (Some(_), 0) => "0 (the checkpoint's tokenizer adds none)".to_owned(),
         (Some(token), count) => format!("{count} ({} = {})", token.id, visible(&token.piece)),
     };
-    let stops: Vec<String> = shown.stop_strings.iter().map(|stop| format!("{stop:?}")).collect();
+    // A string with a NUL at its end stays in the completion.
+    let spelt = |stop: &String| match stop.strip_suffix('\0') {
+        Some(kept) => format!("{kept:?} (kept)"),
+        None => format!("{stop:?}"),
+    };
+    let stops: Vec<String> = shown.stop_strings.iter().map(spelt).collect();
     let ends: Vec<String> = checkpoint
         .generation
         .eos_ids

@@ -70,7 +70,7 @@ pub fn write_file(
     use std::io::Write;
     let failed = |source: std::io::Error| ReportError::Write { path: path.to_owned(), source };
     if path == Path::new("-") {
-        let mut out = std::io::BufWriter::new(std::io::stdout());
+        let mut out = std::io::BufWriter::new(StandardOutput { reader_left: false });
         write(&mut out)?;
         return out.flush().map_err(failed);
     }
@@ -87,4 +87,37 @@ pub fn write_file(
     attempt().inspect_err(|_| {
         std::fs::remove_file(&beside).ok();
     })
+}
+
+/// Standard output, whose reader may leave early (`| head`): that is no error, and nothing more is written.
+struct StandardOutput {
+    reader_left: bool,
+}
+
+impl std::io::Write for StandardOutput {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.reader_left {
+            return Ok(bytes.len());
+        }
+        match std::io::stdout().write(bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                self.reader_left = true;
+                Ok(bytes.len())
+            }
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.reader_left {
+            return Ok(());
+        }
+        match std::io::stdout().flush() {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                self.reader_left = true;
+                Ok(())
+            }
+            flushed => flushed,
+        }
+    }
 }

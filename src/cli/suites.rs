@@ -1,10 +1,19 @@
 //! `earnest suites`.
 use std::fmt::Write;
 
-use super::args::SuitesArgs;
+use clap::Args;
+
 use super::error::CliError;
 use super::printer::Printer;
 use super::{Exit, catalogue};
+use crate::report::wrap;
+
+#[derive(Debug, Args)]
+pub struct SuitesArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Lists the suites.
 pub fn execute(args: &SuitesArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -14,19 +23,21 @@ pub fn execute(args: &SuitesArgs, printer: Printer) -> Result<Exit, CliError> {
         return Ok(Exit::Success);
     }
     let mut text = String::new();
+    let width = printer.width();
     for entry in &entries {
-        write!(
-            text,
-            "{} (version {})\n  {}\n  paper    {}\n  tasks    {}\n  items    {} with default options\n  options  {}\n",
-            entry.name,
-            entry.version,
-            entry.about,
-            entry.paper,
-            entry.tasks.join(", "),
-            entry.items,
-            entry.options.join(", "),
-        )
-        .expect("writing to a String cannot fail");
+        writeln!(text, "{} (version {})", entry.name, entry.version).expect("writing to a String cannot fail");
+        text += &wrap(entry.about, width, "  ");
+        for (name, value) in [
+            ("paper", entry.paper.to_owned()),
+            ("tasks", entry.tasks.join(", ")),
+            (
+                "items",
+                entry.items.map_or("as many as --data has".to_owned(), |items| format!("{items} with default options")),
+            ),
+            ("options", entry.options.join(", ")),
+        ] {
+            text += &wrap(&value, width, &format!("  {name:<9}"));
+        }
     }
     printer.result(&text)?;
     Ok(Exit::Success)

@@ -1,6 +1,8 @@
 //! Values on the command line that are more than a number or a word.
 use std::ops::RangeInclusive;
 
+use crate::prompt::ModeRequest;
+
 /// `all`, `reference`, or a list such as `1..3` or `1-3` (both inclusive), `5` or `1,2,5..7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lengths {
@@ -54,6 +56,40 @@ fn range(part: &str) -> Result<RangeInclusive<usize>, String> {
     Ok(from..=to)
 }
 
+/// How prompts are written (`auto`, `chat`, `raw`) and, where a suite has several prompts, which of them: a list of both.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prompts {
+    /// The last of the modes that are named; a suite has its own default.
+    pub mode: Option<ModeRequest>,
+    /// Everything else, for the suite to check.
+    pub names: Vec<String>,
+}
+
+impl std::str::FromStr for Prompts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut prompts = Prompts::default();
+        for word in text.split(',').map(str::trim) {
+            let mode = match word {
+                "" => return Err("a name is empty: write e.g. auto, chat, raw or a list without gaps".into()),
+                "auto" => ModeRequest::Auto,
+                "chat" => ModeRequest::Chat,
+                "raw" => ModeRequest::Raw,
+                name => {
+                    prompts.names.push(name.to_owned());
+                    continue;
+                }
+            };
+            if prompts.mode.is_some_and(|earlier| earlier != mode) {
+                return Err("auto, chat and raw exclude each other".into());
+            }
+            prompts.mode = Some(mode);
+        }
+        Ok(prompts)
+    }
+}
+
 /// Bytes, written `2GiB`, `512M`, `1.5g` or `1000000`. Units are powers of 1024, as memory is sold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteSize(pub u64);
@@ -98,6 +134,15 @@ pub fn human_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prompts_are_modes_and_names() {
+        let parsed = |text: &str| text.parse::<Prompts>();
+        assert_eq!(parsed("chat").unwrap(), Prompts { mode: Some(ModeRequest::Chat), names: vec![] });
+        let both = Prompts { mode: Some(ModeRequest::Raw), names: vec!["gsm".into(), "all".into()] };
+        assert_eq!(parsed("gsm, raw,all").unwrap(), both);
+        assert!(parsed("chat,raw").is_err() && parsed("").is_err() && parsed("gsm,,raw").is_err());
+    }
 
     #[test]
     fn ranges_are_inclusive() {

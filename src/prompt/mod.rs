@@ -3,8 +3,12 @@
 mod checkpoint;
 mod mode;
 mod prompter;
+mod remote;
 mod source;
+mod thinking;
 
-pub use mode::{Mode, ModeRequest};
-pub use prompter::{PromptError, Prompter, Rendered};
+pub use mode::{Mode, ModeRequest, SystemPlace};
+pub use prompter::{PromptError, Prompter, Rendered, Wire, tokenise};
+pub use remote::Remote;
 pub use source::PromptSource;
+pub use thinking::WithThinking;

@@ -32,3 +32,21 @@ impl std::fmt::Display for Mode {
         })
     }
 }
+
+/// Where a suite's system message goes; part of a run's identity where it is not the usual place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemPlace {
+    /// A message of its own.
+    #[default]
+    Own,
+    /// Before the first user turn's text, a blank line between: the chat template takes no system message.
+    FirstUserTurn,
+}
+
+impl SystemPlace {
+    /// True for [`SystemPlace::Own`].
+    pub fn is_own(&self) -> bool {
+        *self == SystemPlace::Own
+    }
+}

@@ -1,7 +1,7 @@
 //! From segments to token ids.
 use sha2::{Digest, Sha256};
 
-use super::{Mode, ModeRequest, PromptSource};
+use super::{Mode, ModeRequest, PromptSource, SystemPlace};
 use crate::checkpoint::ChatMessage;
 use crate::suite::Segments;
 
@@ -9,6 +9,7 @@ use crate::suite::Segments;
 pub struct Prompter<'a> {
     source: &'a dyn PromptSource,
     mode: Mode,
+    system: SystemPlace,
 }
 
 /// A prompt as the model sees it.
@@ -20,8 +21,35 @@ pub struct Rendered {
     pub ids: Vec<u32>,
     /// How many BOS ids stand at the beginning: 1, or 0 where the checkpoint does not use one.
     pub bos: usize,
-    /// Lower-case hex SHA-256 over the ids, each as four little-endian bytes.
+    /// Lower-case hex SHA-256 over the ids, each as four little-endian bytes; over the text where there are no ids.
     pub sha256: String,
+    /// What the engine is given of it.
+    pub wire: Wire,
+}
+
+/// The form in which a prompt goes to the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wire {
+    /// The ids.
+    Ids,
+    /// The text; the endpoint makes ids of it.
+    Text,
+    /// The conversation; the endpoint has the chat template.
+    Messages(Vec<ChatMessage>),
+}
+
+impl Rendered {
+    /// A prompt of which an endpoint makes ids.
+    fn untokenised(text: String, messages: Option<Vec<ChatMessage>>) -> Rendered {
+        let sha256 = crate::digest::hex(&crate::digest::sha256(text.as_bytes()));
+        Rendered { text, ids: Vec::new(), bos: 0, sha256, wire: messages.map_or(Wire::Text, Wire::Messages) }
+    }
+
+    /// A conversation that an endpoint renders; the text is its JSON.
+    fn messages(messages: Vec<ChatMessage>) -> Rendered {
+        let text = serde_json::to_string_pretty(&messages).expect("messages are strings, so they serialise");
+        Rendered::untokenised(text, Some(messages))
+    }
 }
 
 /// Why a prompt can not be rendered.
@@ -30,7 +58,7 @@ pub enum PromptError {
     /// Chat mode was asked for.
     #[error("the checkpoint has no chat template, so --prompt chat is impossible")]
     NoTemplate,
-    /// The template refused the conversation, e.g. because it knows no system role.
+    /// The template refused the conversation, e.g. because it wants turns in another order.
     #[error("the chat template failed: {0}")]
     Template(String),
     /// The tokenizer refused the text.
@@ -49,7 +77,8 @@ impl<'a> Prompter<'a> {
             (ModeRequest::Auto | ModeRequest::Chat, true) => Mode::Chat,
             (ModeRequest::Chat, false) => return Err(PromptError::NoTemplate),
         };
-        Ok(Prompter { source, mode })
+        let system = if mode == Mode::Chat { system_place(source) } else { SystemPlace::Own };
+        Ok(Prompter { source, mode, system })
     }
 
     /// The mode that was settled.
@@ -57,28 +86,46 @@ impl<'a> Prompter<'a> {
         self.mode
     }
 
+    /// Where system messages go.
+    pub fn system(&self) -> SystemPlace {
+        self.system
+    }
+
     /// Renders one prompt.
     pub fn render(&self, segments: &Segments) -> Result<Rendered, PromptError> {
+        if !self.source.tokenises() {
+            return Ok(match self.mode {
+                Mode::Raw => Rendered::untokenised(raw_text(segments), None),
+                Mode::Chat => Rendered::messages(conversation(segments, self.system)),
+            });
+        }
         let text = match self.mode {
             Mode::Raw => raw_text(segments),
-            Mode::Chat => self.source.apply_template(&conversation(segments)).map_err(PromptError::Template)?,
+            Mode::Chat => {
+                self.source.apply_template(&conversation(segments, self.system)).map_err(PromptError::Template)?
+            }
         };
-        let mut ids = self.source.encode(&text).map_err(PromptError::Tokenizer)?;
-        let mut count = 0;
-        if let Some(bos) = self.source.bos() {
-            // Templates of Llama 3 or Gemma write BOS themselves, those of others leave it to the tokenizer; a
-            // second one, or none at all, is the most reported silent accuracy loss of evaluators.
-            if self.source.adds_bos() && ids.first() != Some(&bos) {
-                ids.insert(0, bos);
-            }
-            count = ids.iter().take_while(|&&id| id == bos).count();
-            if count > 1 {
-                return Err(PromptError::RepeatedBos { count, bos });
-            }
-        }
-        let sha256 = hash_ids(&ids);
-        Ok(Rendered { text, ids, bos: count, sha256 })
+        tokenise(self.source, text)
     }
+}
+
+/// A text as ids, with exactly one BOS where the checkpoint uses one.
+pub fn tokenise(source: &dyn PromptSource, text: String) -> Result<Rendered, PromptError> {
+    let mut ids = source.encode(&text).map_err(PromptError::Tokenizer)?;
+    let mut count = 0;
+    if let Some(bos) = source.bos() {
+        // Templates of Llama 3 or Gemma write BOS themselves, those of others leave it to the tokenizer; a
+        // second one, or none at all, is the most reported silent accuracy loss of evaluators.
+        if source.adds_bos() && ids.first() != Some(&bos) {
+            ids.insert(0, bos);
+        }
+        count = ids.iter().take_while(|&&id| id == bos).count();
+        if count > 1 {
+            return Err(PromptError::RepeatedBos { count, bos });
+        }
+    }
+    let sha256 = hash_ids(&ids);
+    Ok(Rendered { text, ids, bos: count, sha256, wire: Wire::Ids })
 }
 
 /// System message, shots and question, one a line; the suite's exact bytes where it prescribes them.
@@ -96,16 +143,32 @@ fn raw_text(segments: &Segments) -> String {
     pieces.join("\n")
 }
 
+/// Some templates (Gemma's, Mistral's first ones) refuse a system message or drop it without a word. A template that fails
+/// without one too is broken in another way, which the first prompt reports.
+fn system_place(source: &dyn PromptSource) -> SystemPlace {
+    const PROBE: &str = "earnest-system-probe";
+    let user = ChatMessage::new("user", "question");
+    let kept = source
+        .apply_template(&[ChatMessage::new("system", PROBE), user.clone()])
+        .is_ok_and(|text| text.contains(PROBE));
+    if kept || source.apply_template(&[user]).is_err() { SystemPlace::Own } else { SystemPlace::FirstUserTurn }
+}
+
 /// Shots are earlier turns: the question the user's, the answer the assistant's.
-fn conversation(segments: &Segments) -> Vec<ChatMessage> {
+fn conversation(segments: &Segments, place: SystemPlace) -> Vec<ChatMessage> {
     let turn = |role: &str, content: &str| ChatMessage::new(role, content);
     let mut turns = Vec::with_capacity(2 + 2 * segments.shots.len());
-    turns.extend(segments.system.as_deref().map(|system| turn("system", system)));
+    if place == SystemPlace::Own {
+        turns.extend(segments.system.as_deref().map(|system| turn("system", system)));
+    }
     for shot in &segments.shots {
         turns.push(turn("user", &shot.question));
         turns.push(turn("assistant", &shot.answer));
     }
     turns.push(turn("user", &segments.question));
+    if let (SystemPlace::FirstUserTurn, Some(system), Some(first)) = (place, &segments.system, turns.first_mut()) {
+        first.content = format!("{system}\n\n{}", first.content);
+    }
     turns
 }
 
@@ -216,11 +279,26 @@ mod tests {
     }
 
     #[test]
+    fn a_refused_system_message_goes_before_the_first_user_turn() {
+        let letters = Letters { bos: None, adds_bos: false, template: Some("") };
+        let prompter = Prompter::new(&letters, ModeRequest::Chat).unwrap();
+        assert_eq!(prompter.system(), SystemPlace::FirstUserTurn);
+        let system = Segments { system: Some("Be brief.".into()), ..segments() };
+        assert_eq!(
+            prompter.render(&system).unwrap().text,
+            "<user>Be brief.\n\n1+1=?<assistant>2<user>2+2=?<assistant>"
+        );
+        let zero_shot = Segments { shots: Vec::new(), ..system };
+        assert_eq!(prompter.render(&zero_shot).unwrap().text, "<user>Be brief.\n\n2+2=?<assistant>");
+        // Without a system message nothing moves, and a raw prompt has no turns.
+        assert_eq!(prompter.render(&segments()).unwrap().text, "<user>1+1=?<assistant>2<user>2+2=?<assistant>");
+        assert!(Prompter::new(&letters, ModeRequest::Raw).unwrap().system().is_own());
+    }
+
+    #[test]
     fn refusals_carry_the_reason() {
         let letters = Letters { bos: None, adds_bos: false, template: Some("") };
         let prompter = Prompter::new(&letters, ModeRequest::Chat).unwrap();
-        let system = Segments { system: Some("Be brief.".into()), ..segments() };
-        assert_eq!(prompter.render(&system), Err(PromptError::Template("System role not supported".into())));
         let nul = Segments::question("\u{0}");
         assert_eq!(prompter.render(&nul), Err(PromptError::Tokenizer("a NUL".into())));
     }

@@ -3,6 +3,12 @@ use crate::checkpoint::ChatMessage;
 
 /// The tokenizer and chat template that prompts are rendered with.
 pub trait PromptSource {
+    /// False if prompts go to an endpoint as text or messages, which makes ids of them by itself. Nothing is encoded then, and
+    /// [`PromptSource::has_template`] says which of the two it takes.
+    fn tokenises(&self) -> bool {
+        true
+    }
+
     /// The ids of a text. Special tokens written in the text are recognised, none is added. The error is the
     /// tokenizer's own message.
     fn encode(&self, text: &str) -> Result<Vec<u32>, String>;

@@ -1,10 +1,12 @@
 //! A run's results as one JSON document: the output of `--json`.
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{FailureKind, Manifest, Plan, Sample, Totals};
-use crate::suite::{Grid, Item, Scored, Suite, Summary};
+use crate::run::store::{RunRecord, Store};
+use crate::run::{FailureKind, Manifest, Plan, RunError, Sample, SampleFailure, Totals};
+use crate::suite::{Grid, Item, Scored, Segments, Suite, Summary, Verdict};
 
 /// Version of [`Document`]'s form.
 pub const REPORT_FORMAT: u32 = 1;
@@ -42,35 +44,80 @@ impl Document {
     pub fn new(folder: &str, manifest: Manifest, suite: &dyn Suite, plan: Plan, samples: &[Sample]) -> Self {
         let items: HashMap<String, Item> =
             suite.items().take(plan.items(suite)).map(|item| (item.id.clone(), item)).collect();
-        let mut totals = Totals { planned: plan.len(suite), ..Totals::default() };
-        let mut failures: BTreeMap<FailureKind, FailureGroup> = BTreeMap::new();
+        let mut counts = Counts::new(plan.len(suite));
         let mut scored = Vec::with_capacity(samples.len());
         for sample in samples {
-            totals.add(sample);
-            if let Some(failure) = &sample.failure {
-                let first = || FailureGroup {
-                    kind: failure.kind,
-                    count: 0,
-                    item: sample.item.clone(),
-                    message: failure.message.clone(),
-                };
-                failures.entry(failure.kind).or_insert_with(first).count += 1;
-            }
+            counts.totals.add(sample);
+            counts.failure(&sample.item, sample.failure.as_ref());
             if let (Some(item), Some(verdict), Some(completion)) =
                 (items.get(&sample.item), &sample.verdict, &sample.completion)
             {
                 scored.push(Scored { item, verdict, tokens: completion.ids.len(), truncated: sample.truncated() });
             }
         }
-        let summary = suite.summarise(&scored);
+        Self::of(folder, manifest, suite, counts, &scored)
+    }
+
+    /// The same from the file of results, without reading a text: rows and plan are walked in step. Of an item only what
+    /// summaries use is kept, and verdicts that are alike are kept once.
+    pub fn stored(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<Self, RunError> {
+        let plan = run.manifest.plan();
+        let mut counts = Counts::new(plan.len(suite));
+        let mut planned = plan.walk(suite).peekable();
+        let mut items: Vec<Item> = Vec::new();
+        let mut judged: Vec<(usize, Arc<Verdict>, usize, bool)> = Vec::new();
+        store.outcomes(run, |outcome| -> Result<(), RunError> {
+            counts.totals.add_outcome(&outcome);
+            counts.failure(&outcome.item, outcome.failure.as_ref());
+            while planned.next_if(|planned| planned.index < outcome.place).is_some() {}
+            let asked = planned.next_if(|planned| planned.index == outcome.place && planned.item.id == outcome.item);
+            let (Some(asked), Some(verdict), Some(_)) = (asked, &outcome.verdict, outcome.finish) else {
+                return Ok(());
+            };
+            // Samples of an item follow each other.
+            if items.last().is_none_or(|last| last.id != outcome.item) {
+                items.push(Item { segments: Segments::default(), stop_strings: Vec::new(), ..asked.item });
+            }
+            judged.push((items.len() - 1, Arc::clone(verdict), outcome.tokens, outcome.truncated()));
+            Ok(())
+        })?;
+        let scored = judged.iter().filter_map(|(item, verdict, tokens, truncated)| {
+            Some(Scored { item: items.get(*item)?, verdict, tokens: *tokens, truncated: *truncated })
+        });
+        let scored: Vec<Scored<'_>> = scored.collect();
+        let path = store.path().display().to_string();
+        Ok(Self::of(&path, run.manifest.clone(), suite, counts, &scored))
+    }
+
+    fn of(folder: &str, manifest: Manifest, suite: &dyn Suite, counts: Counts, scored: &[Scored<'_>]) -> Self {
+        let summary = suite.summarise(scored);
         Document {
             format: REPORT_FORMAT,
             folder: folder.to_owned(),
             manifest,
-            totals,
-            failures: failures.into_values().collect(),
+            totals: counts.totals,
+            failures: counts.failures.into_values().collect(),
             grids: suite.grids(&summary),
             summary,
         }
+    }
+}
+
+/// What is counted over all rows.
+struct Counts {
+    totals: Totals,
+    failures: BTreeMap<FailureKind, FailureGroup>,
+}
+
+impl Counts {
+    fn new(planned: usize) -> Self {
+        Counts { totals: Totals { planned, ..Totals::default() }, failures: BTreeMap::new() }
+    }
+
+    fn failure(&mut self, item: &str, failure: Option<&SampleFailure>) {
+        let Some(failure) = failure else { return };
+        let first =
+            || FailureGroup { kind: failure.kind, count: 0, item: item.to_owned(), message: failure.message.clone() };
+        self.failures.entry(failure.kind).or_insert_with(first).count += 1;
     }
 }

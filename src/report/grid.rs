@@ -3,7 +3,7 @@ use super::{Align, Table};
 use crate::suite::{Grid, GridCell, Unit};
 
 /// The grid with its title; groups are separated by lines that name them. Columns without a cell are left out.
-pub(super) fn text(grid: &Grid) -> String {
+pub fn text(grid: &Grid) -> String {
     let rows = || grid.groups.iter().flat_map(|group| &group.rows);
     let cell = |cells: &[Option<GridCell>], place: usize| cells.get(place).copied().flatten();
     let used: Vec<usize> =
@@ -67,7 +67,10 @@ mod tests {
     fn grid(unit: Unit, rows: Vec<GridRow>) -> Grid {
         let groups = vec![
             GridGroup { name: "Integer".into(), rows },
-            GridGroup { name: String::new(), rows: vec![GridRow { name: "all".into(), cells: vec![None; 3] }] },
+            GridGroup {
+                name: String::new(),
+                rows: vec![GridRow { name: "all".into(), task: None, cells: vec![None; 3] }],
+            },
         ];
         let columns = ["S", "M", "L"].map(String::from).to_vec();
         Grid { name: "exact_match".into(), title: "Exact match, per cent".into(), unit, columns, groups }
@@ -76,8 +79,12 @@ mod tests {
     #[test]
     fn cells_line_up_and_empty_columns_go() {
         let rows = vec![
-            GridRow { name: "add".into(), cells: vec![cell(1.0, 0.96, 1.0, 100), None, cell(0.05, 0.0, 0.24, 6)] },
-            GridRow { name: "sub".into(), cells: vec![cell(f64::NAN, 0.0, 1.0, 0)] },
+            GridRow {
+                name: "add".into(),
+                task: None,
+                cells: vec![cell(1.0, 0.96, 1.0, 100), None, cell(0.05, 0.0, 0.24, 6)],
+            },
+            GridRow { name: "sub".into(), task: None, cells: vec![cell(f64::NAN, 0.0, 1.0, 0)] },
         ];
         assert_eq!(
             text(&grid(Unit::Fraction, rows)),
@@ -94,7 +101,7 @@ mod tests {
 
     #[test]
     fn digits_have_a_decimal_and_may_be_unbounded() {
-        let rows = vec![GridRow { name: "add".into(), cells: vec![cell(2.25, 0.0, f64::INFINITY, 1)] }];
+        let rows = vec![GridRow { name: "add".into(), task: None, cells: vec![cell(2.25, 0.0, f64::INFINITY, 1)] }];
         assert!(text(&grid(Unit::Digits, rows)).contains(" 2.2 [ 0.0,  inf]    1"));
         assert_eq!(number(Unit::Digits, 1234.5), "1234");
         let reach = GridCell { value: Interval { estimate: 12.0, low: 0.0, high: 100.0 }, n: 9 };

@@ -14,6 +14,7 @@ mod text;
 pub use compare::{Comparison, Difference, Flip, Scores, compare, p_text};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use error::ReportError;
+pub use grid::text as grid_text;
 pub use rows::{Rows, StoredRows};
 pub use table::{Align, Table};
 pub use text::render;

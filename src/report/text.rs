@@ -8,7 +8,7 @@ use crate::suite::{Interval, SummaryRow};
 
 /// The final screen of a run. Lines of prose are wrapped at `width` columns; tables are as wide as they must be.
 pub fn render(document: &Document, width: usize) -> String {
-    let mut text = heading(document);
+    let mut text: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     text.push('\n');
     let mut remarks: Vec<String> = Vec::new();
     if document.grids.is_empty() {
@@ -31,8 +31,7 @@ pub fn render(document: &Document, width: usize) -> String {
     }
     text.push('\n');
     text.push_str(&wrap(&speed(document), width, ""));
-    writeln!(text, "Results: {}, run {}", document.folder, document.manifest.run)
-        .expect("writing to a String cannot fail");
+    text += &wrap(&format!("Results: {}, run {}", document.folder, document.manifest.run), width, "");
     text
 }
 

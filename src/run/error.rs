@@ -112,8 +112,11 @@ impl RunError {
                 "delete line {line} of {} and repeat the command to ask that sample again, or start over with --new",
                 path.display()
             )),
-            RunError::Manifest { .. } | RunError::OtherSettings { .. } | RunError::NotAStore { .. } => {
+            RunError::Manifest { .. } | RunError::OtherSettings { .. } => {
                 Some("start over with --new, or choose another folder with --results".to_owned())
+            }
+            RunError::NotAStore { .. } => {
+                Some("choose another folder with --results, or move that file out of the way".to_owned())
             }
             RunError::NoStore { .. } => Some("name the folder with --results; `earnest run` creates one".to_owned()),
             RunError::Store { .. } => {
@@ -122,7 +125,7 @@ impl RunError {
             RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
             RunError::NoRun { .. } => Some("`earnest runs list` names them; a part of a name is enough".to_owned()),
             RunError::AmbiguousRun { runs, .. } => Some(format!("give more of the name: {}", runs.join(", "))),
-            RunError::LaterFormat { .. } => Some("update earnest, or start over with --new".to_owned()),
+            RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with --results".to_owned()),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
                 Some("repeat the command: it continues after the samples that are written".to_owned())
             }

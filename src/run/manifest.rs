@@ -1,9 +1,13 @@
 //! Everything needed to repeat a run and to trust its rows.
 use serde::{Deserialize, Serialize};
 
-use super::{Generation, Plan, Shard};
+use super::store::Outcome;
+use super::{Generation, Plan, Sample, Shard};
+use crate::checkpoint::{WeightFormat, WeightRecord};
+use crate::engine::openai::Api;
 use crate::engine::{Card, Statistics};
-use crate::prompt::{Mode, Rendered};
+use crate::prompt::{Mode, Rendered, SystemPlace};
+use crate::suite::ThinkingText;
 
 /// Version of [`Manifest`]'s form. A reader refuses later ones.
 pub const MANIFEST_FORMAT: u32 = 1;
@@ -22,8 +26,23 @@ pub struct RunSettings {
     pub samples: u32,
     /// The checkpoint's files: name and content, wherever they lie.
     pub model_files: Vec<FileRecord>,
+    /// How weights are changed at load; none is not at all. A quantised model is another model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<WeightFormat>,
     pub prompt_mode: Mode,
+    /// Where the suite's system message goes, if that is not a message of its own.
+    #[serde(default, skip_serializing_if = "SystemPlace::is_own")]
+    pub system: SystemPlace,
     pub generation: Generation,
+    /// What the chat template's variable `enable_thinking` was set to; none leaves it to the template.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enable_thinking: Option<bool>,
+    /// Whether the scoring sees what the model thought.
+    #[serde(default, skip_serializing_if = "ThinkingText::is_stripped")]
+    pub thinking_text: ThinkingText,
+    /// The endpoint that is asked, if the model runs elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointSettings>,
     /// The engine's name.
     pub engine: String,
     /// Version of earnest.
@@ -59,6 +78,20 @@ impl RunSettings {
         let model: String = model_name.chars().map(plain).take(80).collect();
         format!("{}-{model}-{}", self.suite, &self.sha256()[..8])
     }
+}
+
+/// An endpoint as far as rows depend on it. What it says of itself (version, root, context) is in the engine's card: it is
+/// known only when it is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointSettings {
+    /// Without secrets.
+    pub base_url: String,
+    /// The model's name there.
+    pub model: String,
+    pub api: Api,
+    /// The longest sequence in tokens, where the user says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<usize>,
 }
 
 /// A file by content.
@@ -137,6 +170,22 @@ pub struct ModelRecord {
     /// Longest sequence the checkpoint declares, in tokens.
     pub context: usize,
     pub chat_template_sha256: Option<String>,
+    /// Where it comes from, if it was named by commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Pinned>,
+    /// What of it is quantised, if anything is changed at load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<WeightRecord>,
+}
+
+/// A commit of a repository of the hub.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pinned {
+    pub repo: String,
+    /// 40 hexadecimal digits.
+    pub commit: String,
+    /// The name in the list of models, if it was named so.
+    pub name: Option<String>,
 }
 
 /// The first prompt of a run.
@@ -200,17 +249,29 @@ pub struct Totals {
 
 impl Totals {
     /// Adds a row.
-    pub fn add(&mut self, sample: &super::Sample) {
+    pub fn add(&mut self, sample: &Sample) {
+        let completion = sample.completion.as_ref();
+        let counts = completion.map(|completion| (completion.ids.len(), completion.cached_tokens, sample.truncated()));
+        self.count(sample.prompt_tokens, sample.clipped(), counts);
+    }
+
+    /// Adds a row of which only the outcome was read.
+    pub fn add_outcome(&mut self, outcome: &Outcome) {
+        let counts = outcome.finish.map(|_| (outcome.tokens, outcome.cached_tokens, outcome.truncated()));
+        self.count(outcome.prompt_tokens, outcome.max_tokens < outcome.budget, counts);
+    }
+
+    /// `completion`: its tokens, the cached ones of its prompt, whether it was cut; none if the sample failed.
+    fn count(&mut self, prompt_tokens: usize, clipped: bool, completion: Option<(usize, usize, bool)>) {
         self.recorded += 1;
-        self.truncated += usize::from(sample.truncated());
-        self.clipped += usize::from(sample.clipped() && sample.completion.is_some());
-        self.prompt_tokens += sample.prompt_tokens as u64;
-        match &sample.completion {
-            Some(completion) => {
-                self.completion_tokens += completion.ids.len() as u64;
-                self.cached_tokens += completion.cached_tokens as u64;
-            }
-            None => self.failed += 1,
-        }
+        self.prompt_tokens += prompt_tokens as u64;
+        let Some((tokens, cached, cut)) = completion else {
+            self.failed += 1;
+            return;
+        };
+        self.truncated += usize::from(cut);
+        self.clipped += usize::from(clipped);
+        self.completion_tokens += tokens as u64;
+        self.cached_tokens += cached as u64;
     }
 }

@@ -1,11 +1,13 @@
 //! A run: which questions are asked how often, what is written, how it continues after an interruption.
 
 mod clock;
+mod code_runner;
 mod error;
 mod event;
 mod generation;
 mod host;
 mod judge;
+mod judging;
 mod jsonl;
 mod manifest;
 mod plan;
@@ -21,7 +23,8 @@ pub use host::available_memory;
 pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
 pub use judge::judge;
 pub use manifest::{
-    EngineRecord, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, Status, Totals,
+    EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, ModelRecord, Pinned,
+    RunSettings, Status, Totals,
 };
 pub use plan::{Plan, PlannedSample, Shard};
 pub use runner::{Ended, Runner};

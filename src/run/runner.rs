@@ -1,15 +1,16 @@
-//! Feeds the engine from the plan, judges what comes back and writes it down.
+//! Feeds the engine from the plan, has judged what comes back and writes it down.
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::judging::{Judged, Judges, Unjudged};
 use super::store::{SampleWriter, Standing};
 use super::{
     FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent, SAMPLE_FORMAT, Sample,
-    SampleFailure, judge,
+    SampleFailure,
 };
 use crate::answer::opened_by;
-use crate::engine::{Completion, Engine, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId};
-use crate::prompt::Prompter;
+use crate::engine::{Completion, Engine, Event, Input, Logprobs, Rejected, Request, RequestId};
+use crate::prompt::{Prompter, Wire};
 use crate::suite::{Item, Suite};
 
 /// Requests given to the engine beyond what it can run at once, as a factor: so much that it never waits for a prompt
@@ -62,8 +63,20 @@ impl Runner<'_> {
         standing: &Standing,
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
-        let outcome = self.session(engine, writer, standing, reporter);
-        // Also after an error, rows that are waiting are results. The first error is the one to report.
+        let planned = self.plan.len(self.suite);
+        reporter.event(&RunEvent::Started { run: self.run, planned, standing, card: &engine.card() });
+        let mut failures = Failures { count: standing.failed(), most: self.fail_on_error.map(|f| f * planned as f64) };
+        let outcome = std::thread::scope(|scope| {
+            let mut judges = Judges::start(scope, self.suite);
+            let outcome = self.session(engine, &mut judges, writer, standing, &mut failures, reporter);
+            // Also after an error, what was answered is a result. The first error is the one to report.
+            let mut recorded = Ok(());
+            while let Some(judged) = judges.next() {
+                let written = self.record(judged, &mut failures, writer, reporter);
+                recorded = recorded.and(written);
+            }
+            outcome.and_then(|ended| recorded.map(|()| ended))
+        });
         let written = writer.write();
         reporter.event(&RunEvent::Ended);
         let ended = outcome?;
@@ -73,14 +86,13 @@ impl Runner<'_> {
     fn session(
         &self,
         engine: &mut dyn Engine,
+        judges: &mut Judges,
         writer: &mut SampleWriter<'_>,
         standing: &Standing,
+        failures: &mut Failures,
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
         let card = engine.card();
-        let planned = self.plan.len(self.suite);
-        reporter.event(&RunEvent::Started { run: self.run, planned, standing, card: &card });
-        let mut failures = Failures { count: standing.failed(), most: self.fail_on_error.map(|f| f * planned as f64) };
         let mut capacity = card.in_flight;
         let mut seen = HashSet::new();
         let mut waiting = self.plan.walk(self.suite);
@@ -102,11 +114,11 @@ impl Runner<'_> {
                 if standing.settles(next.index) {
                     continue;
                 }
-                match self.submit(engine, next, card.context) {
+                match self.submit(engine, next, if card.context == 0 { usize::MAX } else { card.context }) {
                     Ok(flying) => {
                         in_flight.insert(flying.request.id, flying);
                     }
-                    Err((place, failed)) => self.record(place, *failed, &mut failures, writer, reporter)?,
+                    Err((place, failed)) => self.record((place, *failed), failures, writer, reporter)?,
                 }
             }
             if failures.too_many() {
@@ -129,9 +141,7 @@ impl Runner<'_> {
                     Event::Finished(completion) => {
                         let flying = in_flight.remove(&completion.id);
                         let flying = flying.ok_or(RunError::UnknownRequest(completion.id.0))?;
-                        let place = flying.planned.index;
-                        let sample = self.judge(flying, *completion);
-                        self.record(place, sample, &mut failures, writer, reporter)?;
+                        judges.submit(self.answered(flying, *completion));
                     }
                     Event::Failed { id, error, retryable } => {
                         let mut flying = in_flight.remove(&id).ok_or(RunError::UnknownRequest(id.0))?;
@@ -145,16 +155,19 @@ impl Runner<'_> {
                                 }
                                 Err(refusal) => {
                                     let sample = self.refused(&flying, &refusal);
-                                    self.record(flying.planned.index, sample, &mut failures, writer, reporter)?;
+                                    self.record((flying.planned.index, sample), failures, writer, reporter)?;
                                 }
                             }
                         } else {
                             let failure = SampleFailure { kind: FailureKind::Engine, message: error, retryable };
                             let sample = self.failed(&flying, failure);
-                            self.record(flying.planned.index, sample, &mut failures, writer, reporter)?;
+                            self.record((flying.planned.index, sample), failures, writer, reporter)?;
                         }
                     }
                 }
+            }
+            while let Some(judged) = judges.ready() {
+                self.record(judged, failures, writer, reporter)?;
             }
             writer.write_if_due()?;
         }
@@ -184,9 +197,14 @@ impl Runner<'_> {
             let message = format!("{tokens} prompt tokens leave no room in the context of {context} tokens");
             return Err(fail(Some((&rendered.sha256, tokens)), room, FailureKind::BeyondContext, message));
         }
+        let input = match rendered.wire {
+            Wire::Ids => Input::Ids(rendered.ids),
+            Wire::Text => Input::Text(rendered.text.clone()),
+            Wire::Messages(messages) => Input::Messages(messages),
+        };
         let request = Request {
             id: RequestId(planned.index as u64),
-            input: Input::Ids(rendered.ids),
+            input,
             sampling: self.generation.sampling.clone(),
             sampling_key: self.generation.sampling_key(&planned.item.id, planned.sample),
             stop_strings: planned.item.stop_strings.clone(),
@@ -210,10 +228,11 @@ impl Runner<'_> {
         }
     }
 
-    /// The row of a completion.
-    fn judge(&self, flying: InFlight, completion: Completion) -> Sample {
-        let truncated = completion.finish == FinishReason::Length;
-        let verdict = judge(self.suite, &flying.planned.item, flying.opened_thinking, &completion.text, truncated);
+    /// The row of a completion, for the judges.
+    fn answered(&self, flying: InFlight, completion: Completion) -> Unjudged {
+        // An endpoint that tokenises by itself tells how long the prompt was.
+        let tokenised_here = matches!(flying.request.input, Input::Ids(_));
+        let prompt_tokens = if tokenised_here { flying.prompt_tokens } else { completion.prompt_tokens };
         let generated = Generated {
             text: completion.text,
             ids: completion.ids,
@@ -221,7 +240,9 @@ impl Runner<'_> {
             cached_tokens: completion.cached_tokens,
             timings: completion.timings,
         };
-        Sample { completion: Some(generated), verdict: Some(verdict), ..self.row_of(&flying) }
+        let sample = Sample { prompt_tokens, completion: Some(generated), ..self.row_of(&flying) };
+        let InFlight { planned, opened_thinking, .. } = flying;
+        Unjudged { place: planned.index, item: planned.item, opened_thinking, sample }
     }
 
     /// The row of a refused request. A larger cache would take it, so it is asked again when the run is continued.
@@ -262,8 +283,7 @@ impl Runner<'_> {
 
     fn record(
         &self,
-        place: usize,
-        sample: Sample,
+        (place, sample): Judged,
         failures: &mut Failures,
         writer: &mut SampleWriter<'_>,
         reporter: &mut dyn Reporter,

@@ -91,6 +91,31 @@ impl Sample {
         (self.item.clone(), self.sample)
     }
 
+    /// What two rows of the same settings may not differ in but do, by name. Timings and cached tokens depend on what ran
+    /// before, and the run's name and the form's version on who wrote the row: they are not compared.
+    pub fn differences(&self, other: &Sample) -> Vec<&'static str> {
+        let text = |sample: &Self| sample.completion.as_ref().map(|completion| completion.text.clone());
+        let ids = |sample: &Self| sample.completion.as_ref().map(|completion| completion.ids.clone());
+        let finish = |sample: &Self| sample.completion.as_ref().map(|completion| completion.finish);
+        let compared = [
+            ("suite", self.suite == other.suite),
+            ("item", self.item == other.item),
+            ("sample number", self.sample == other.sample),
+            ("task", self.task == other.task),
+            ("cluster", self.cluster == other.cluster),
+            ("covariates", self.covariates == other.covariates),
+            ("expected answer", self.gold == other.gold),
+            ("prompt", (&self.prompt_sha256, self.prompt_tokens) == (&other.prompt_sha256, other.prompt_tokens)),
+            ("token budget", (self.budget, self.max_tokens) == (other.budget, other.max_tokens)),
+            ("completion", text(self) == text(other)),
+            ("token ids", ids(self) == ids(other)),
+            ("finish reason", finish(self) == finish(other)),
+            ("verdict", self.verdict == other.verdict),
+            ("failure", self.failure == other.failure),
+        ];
+        compared.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
+    }
+
     /// True if the token budget ended the completion: the answer may be cut.
     pub fn truncated(&self) -> bool {
         self.completion.as_ref().is_some_and(|completion| completion.finish == FinishReason::Length)

@@ -82,7 +82,8 @@ try:
     assert values == sorted(values), values
     assert rows()[-1] == "all" and heading.get_attribute("aria-sort") == "ascending"
     click(all_of("#matrix thead th")[0])
-    assert rows()[:-1] == sorted(rows()[:-1]), rows()
+    # As people sort: capitals are no words of their own.
+    assert rows()[:-1] == sorted(rows()[:-1], key=str.casefold), rows()
 
     # The picker hides a task everywhere.
     click(one("#picker summary"))

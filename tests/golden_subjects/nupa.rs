@@ -3,23 +3,77 @@ use std::path::Path;
 
 use earnest::answer::nupa::{AnswerForm, ReferenceMarker, extract_paper, extract_reference};
 use earnest::suite::nupa::{
-    AggregateError, Auxiliary, DigitSet, MetricName, RawPair, Record, TaskId, Wording, exact_answer, half_even_answer,
-    measure, prepare, question, question_length, reference_answer, reference_statistics,
+    AggregateError, Auxiliary, DigitSet, MetricName, NupaOptions, NupaSuite, Operation, PairSource, RawPair, Record,
+    Second, TaskId, Wording, exact_answer, half_even_answer, measure, prepare, question, question_length,
+    reference_answer, reference_statistics,
 };
+use earnest::suite::{Answered, Suite};
 use serde_json::{Map, Value};
 
-use super::report::{FileReport, check_json_lines, require_equal as same, text};
+use super::report::{FileReport, check_json_lines, flag, require_equal as same, require_fields, text};
 
 /// Checks the subject's files.
 pub fn check(root: &Path) -> Vec<FileReport> {
+    let suite = NupaSuite::new(NupaOptions::default()).expect("the default options are possible");
     vec![
-        check_json_lines(root, "nupa/tasks.jsonl", task_row),
+        check_json_lines(root, "nupa/tasks.jsonl", |row| task_row(&suite, row)),
         check_json_lines(root, "nupa/metrics.jsonl", metric_row),
         check_json_lines(root, "nupa/aggregate.jsonl", aggregate_row),
     ]
 }
 
 type Row = Map<String, Value>;
+
+/// A row has exactly these fields (and those that its task asks for): one that is missing would be one that is not checked.
+const TASK_FIELDS: [&str; 16] = [
+    "task",
+    "title",
+    "representation",
+    "second",
+    "output",
+    "dataset",
+    "length",
+    "a",
+    "b",
+    "answer",
+    "reference_answer",
+    "reference_disagrees",
+    "in_reference_test_range",
+    "in_reference_config",
+    "source",
+    "prompt",
+];
+
+const METRIC_FIELDS: [&str; 17] = [
+    "id",
+    "mode",
+    "output_domain",
+    "task",
+    "truth",
+    "prediction_text",
+    "prompt",
+    "note",
+    "extracted",
+    "reference_crashes",
+    "reference_error",
+    "exact_match",
+    "digit_match",
+    "dlength",
+    "paper_extracted",
+    "paper",
+    "paper_differs",
+];
+
+const STATISTICS_FIELDS: [&str; 8] = [
+    "well_learned_digit",
+    "has_performance_digit",
+    "in_domain",
+    "out_domain",
+    "short_range",
+    "medium_range",
+    "long_range",
+    "very_long_range",
+];
 
 /// A field that is a string or null.
 fn optional<'a>(row: &'a Row, field: &str) -> Result<Option<&'a str>, String> {
@@ -30,17 +84,45 @@ fn optional<'a>(row: &'a Row, field: &str) -> Result<Option<&'a str>, String> {
     }
 }
 
-fn task_row(row: &Row) -> Result<(), String> {
+fn task_row(suite: &NupaSuite, row: &Row) -> Result<(), String> {
     let task: TaskId = text(row, "task")?.parse().map_err(|error| format!("{error}"))?;
+    let generated = text(row, "source")? == "reference_generator";
+    let half_even = task.operation == Operation::Sig;
+    let mut fields = TASK_FIELDS.to_vec();
+    fields.extend(generated.then_some("raw_pair"));
+    fields.extend(half_even.then_some("answer_half_even"));
+    require_fields(row, &fields)?;
     let a = text(row, "a")?;
     let b = optional(row, "b")?;
     let said = |error: earnest::suite::nupa::NupaError| error.to_string();
-    same("answer", exact_answer(task, a, b).map_err(said)?.as_str(), text(row, "answer")?)?;
+    let answer = exact_answer(task, a, b).map_err(said)?;
+    same("answer", answer.as_str(), text(row, "answer")?)?;
     let reference = reference_answer(task, a, b).map_err(said)?;
     same("reference answer", reference.as_str(), text(row, "reference_answer")?)?;
-    if let Some(golden) = row.get("answer_half_even").and_then(Value::as_str) {
-        same("half-even answer", half_even_answer(task, a, b).map_err(said)?.as_str(), golden)?;
+    same("reference disagrees", answer != reference, flag(row, "reference_disagrees")?)?;
+    if half_even {
+        let ours = half_even_answer(task, a, b).map_err(said)?;
+        same("half-even answer", ours.as_str(), text(row, "answer_half_even")?)?;
     }
+    profiles(suite, task, a, b, &answer, &reference)?;
+    let data_set = match task.pair_source() {
+        PairSource::Add => "add",
+        PairSource::Compare => "compare",
+        PairSource::CompareHarder => "compare_harder",
+    };
+    same("data set", data_set, text(row, "dataset")?)?;
+    let second = match task.operation.second() {
+        Second::None => "none",
+        Second::SameRepresentation => task.representation.name(),
+        Second::ShortInteger => "int",
+    };
+    same("second operand", second, text(row, "second")?)?;
+    // The id ends with the output's representation.
+    same(
+        "id",
+        task.to_string(),
+        format!("{}_{}_{second}_{}", text(row, "title")?, text(row, "representation")?, text(row, "output")?),
+    )?;
     let golden = text(row, "prompt")?;
     same("reference prompt", question(task, a, b, Wording::Reference).as_str(), golden)?;
     same("prompt", question(task, a, b, Wording::Corrected), golden.replace("mininal", "minimal"))?;
@@ -68,7 +150,34 @@ fn task_row(row: &Row) -> Result<(), String> {
     }
 }
 
+/// The suite itself, asked this question: `strict` and `paper` follow exact arithmetic, `ref` the reference.
+fn profiles(
+    suite: &NupaSuite,
+    task: TaskId,
+    a: &str,
+    b: Option<&str>,
+    answer: &str,
+    reference: &str,
+) -> Result<(), String> {
+    let item = suite.item_from_operands(task, a, b).map_err(|error| error.to_string())?;
+    same("the item's truth", item.gold.as_str(), answer)?;
+    for given in [answer, reference] {
+        // The space before the answer is what the reference's marker needs.
+        let completion = format!(" {given}");
+        let verdict = suite.score(&item, &Answered { completion: &completion, truncated: false });
+        let passes = |profile: &str| verdict.matchers.get(profile).copied();
+        same("strict", passes("strict"), Some(given == answer))?;
+        same("paper", passes("paper"), Some(given == answer))?;
+        same("ref", passes("ref"), Some(given == reference))?;
+    }
+    Ok(())
+}
+
 fn metric_row(row: &Row) -> Result<(), String> {
+    require_fields(row, &METRIC_FIELDS)?;
+    row.get("id").and_then(Value::as_u64).ok_or("field `id` is no number")?;
+    same("task", row.get("task"), Some(&Value::Null))?;
+    optional(row, "note")?;
     let form = match text(row, "output_domain")? {
         "Integer" | "int" => AnswerForm::Integer,
         "Float" => AnswerForm::Float,
@@ -91,18 +200,34 @@ fn metric_row(row: &Row) -> Result<(), String> {
     };
     same("extracted", extracted.as_deref(), optional(row, "extracted")?)?;
     let ours = extracted.and_then(|text| measure(form, DigitSet::Python, truth, &text));
-    same("reference stops", Some(ours.is_none()), row.get("reference_crashes").and_then(Value::as_bool))?;
-    if let Some(ours) = ours {
-        numbers(row, ours.exact, ours.digit_match, ours.dlength_total)?;
+    same("reference stops", ours.is_none(), flag(row, "reference_crashes")?)?;
+    same("reference error", ours.is_none(), optional(row, "reference_error")?.is_some())?;
+    match ours {
+        Some(ours) => numbers(row, ours.exact, ours.digit_match, ours.dlength_total)?,
+        None => {
+            for field in ["exact_match", "digit_match", "dlength"] {
+                same(field, row.get(field), Some(&Value::Null))?;
+            }
+        }
     }
     let paper = prediction.and_then(|text| extract_paper(form, text)).unwrap_or_default();
     same("paper extraction", paper, text(row, "paper_extracted")?)?;
     let golden = row.get("paper").ok_or("field `paper` is missing")?;
-    match (measure(form, DigitSet::Python, truth, paper), golden) {
-        (None, Value::Null) => Ok(()),
-        (Some(ours), Value::Object(golden)) => numbers(golden, ours.exact, ours.digit_match, ours.dlength),
-        (ours, golden) => Err(format!("paper metrics: {ours:?} instead of {golden}")),
+    let theirs = measure(form, DigitSet::Python, truth, paper);
+    match (theirs, golden) {
+        (None, Value::Null) => {}
+        (Some(ours), Value::Object(golden)) => {
+            require_fields(golden, &["exact_match", "digit_match", "dlength"])?;
+            numbers(golden, ours.exact, ours.digit_match, ours.dlength)?;
+        }
+        (ours, golden) => return Err(format!("paper metrics: {ours:?} instead of {golden}")),
     }
+    let metrics = |total: bool, found: Option<earnest::suite::nupa::Metrics>| {
+        found.map(|found| (found.exact, found.digit_match, if total { found.dlength_total } else { found.dlength }))
+    };
+    let differs = metrics(true, ours) != metrics(false, theirs);
+    // Where the reference stops, there is nothing that could agree.
+    same("paper differs", differs || ours.is_none(), flag(row, "paper_differs")?)
 }
 
 fn numbers(golden: &Row, exact: bool, digit_match: f64, dlength: usize) -> Result<(), String> {
@@ -112,6 +237,9 @@ fn numbers(golden: &Row, exact: bool, digit_match: f64, dlength: usize) -> Resul
 }
 
 fn aggregate_row(row: &Row) -> Result<(), String> {
+    require_fields(row, &["scenario", "task", "records", "statistics", "reference_error"])?;
+    text(row, "scenario")?;
+    let failed = optional(row, "reference_error")?.is_some();
     let records: Vec<Record> = row
         .get("records")
         .and_then(Value::as_array)
@@ -127,9 +255,24 @@ fn aggregate_row(row: &Row) -> Result<(), String> {
             })
         })
         .collect::<Result<_, &str>>()?;
+    if row["records"].as_array().into_iter().flatten().any(|record| record.as_array().map(Vec::len) != Some(4)) {
+        return Err("a record is not four numbers".into());
+    }
     let task = text(row, "task")?;
+    task.parse::<TaskId>().map_err(|error| error.to_string())?;
+    match &row["statistics"] {
+        Value::Null => same("an error", failed, true)?,
+        Value::Object(metrics) => {
+            same("an error", failed, false)?;
+            require_fields(metrics, &MetricName::ALL.map(MetricName::name))?;
+            for tasks in metrics.values() {
+                require_fields(tasks.as_object().ok_or("statistics of a metric are no object")?, &[task])?;
+            }
+        }
+        other => return Err(format!("statistics are {other}")),
+    }
     for metric in MetricName::ALL {
-        let golden = &row.get("statistics").ok_or("field `statistics` is missing")?[metric.name()][task];
+        let golden = &row["statistics"][metric.name()][task];
         match (reference_statistics(metric, &records), golden) {
             (Err(AggregateError::UnknownScheme(_) | AggregateError::EmptyRange(_)), Value::Null) => {
                 if row.get("reference_error").is_none_or(Value::is_null) {
@@ -137,6 +280,7 @@ fn aggregate_row(row: &Row) -> Result<(), String> {
                 }
             }
             (Ok(ours), Value::Object(golden)) => {
+                require_fields(golden, &STATISTICS_FIELDS)?;
                 let limit = |field: &str| golden.get(field).and_then(Value::as_u64);
                 same("well learned", Some(ours.well_learned_digit as u64), limit("well_learned_digit"))?;
                 same("performance", Some(ours.has_performance_digit as u64), limit("has_performance_digit"))?;

@@ -69,7 +69,9 @@ pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
         limit: plan.limit,
         samples: plan.samples,
         model_files: vec![FileRecord { name: "model".into(), size: 3, sha256: "ab".repeat(32) }],
+        weights: None,
         prompt_mode: Mode::Raw,
+        system: earnest::prompt::SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
             seed: 1,
@@ -77,6 +79,9 @@ pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
             max_tokens: None,
             thinking: false,
         },
+        enable_thinking: None,
+        thinking_text: Default::default(),
+        endpoint: None,
         engine: "scripted".into(),
         earnest: "0".into(),
     };
@@ -94,6 +99,8 @@ pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
             architecture: "none".into(),
             context: 64,
             chat_template_sha256: None,
+            pinned: None,
+            weights: None,
         },
         first_prompt: None,
         engine: None,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use earnest::engine::{FinishReason, Sampling, Timings};
 use earnest::prompt::Mode;
-use earnest::run::store::Store;
+use earnest::run::store::{BULK_ROWS, Store};
 use earnest::run::{
     FailureKind, FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings,
     SAMPLE_FORMAT, Sample, SampleFailure, Status,
@@ -45,7 +45,9 @@ pub fn manifest(name: &str, model: &str, suite: &ArithmeticBench) -> Manifest {
         limit: None,
         samples: 1,
         model_files: vec![FileRecord { name: format!("{model}.gguf"), size: 1, sha256: "00".repeat(32) }],
+        weights: None,
         prompt_mode: Mode::Raw,
+        system: earnest::prompt::SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
             seed: 1,
@@ -53,6 +55,9 @@ pub fn manifest(name: &str, model: &str, suite: &ArithmeticBench) -> Manifest {
             max_tokens: None,
             thinking: false,
         },
+        enable_thinking: None,
+        thinking_text: Default::default(),
+        endpoint: None,
         engine: "native".into(),
         earnest: "0".into(),
     };
@@ -69,6 +74,8 @@ pub fn manifest(name: &str, model: &str, suite: &ArithmeticBench) -> Manifest {
             architecture: "llama".into(),
             context: 4096,
             chat_template_sha256: None,
+            pinned: None,
+            weights: None,
         },
         first_prompt: None,
         engine: None,
@@ -201,7 +208,7 @@ fn solution(item: &Item, right: bool, dice: &mut Dice) -> String {
 pub fn store(results: &Path, manifest: &Manifest, samples: &[Sample]) {
     let store = Store::create(results).unwrap();
     let record = store.begin(manifest, samples.len()).unwrap();
-    let mut writer = store.writer(&record).batches_of(10_000);
+    let mut writer = store.writer(&record).batches_of(BULK_ROWS);
     for (place, sample) in samples.iter().enumerate() {
         writer.push(place, sample.clone()).unwrap();
     }

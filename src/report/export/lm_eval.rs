@@ -187,7 +187,7 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
             "metadata_suite_options": settings.suite_options.to_string(),
         })),
         "versions": every(&|_, _| json!(settings.suite_version)),
-        "n-shot": every(&|_, _| json!(0)),
+        "n-shot": every(&|_, _| json!(settings.suite_options.get("shots").and_then(Value::as_u64).unwrap_or(0))),
         "higher_is_better": every(&|_, _| json!({ "acc": true })),
         "n-samples": every(&|name, task| json!({
             "original": planned.get(name).copied().unwrap_or(task.items).max(task.items),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use super::ReportRun;
 use super::run::{latency, paired};
 use crate::report::plot::{
-    Bar, BarGroup, Bars, Curve, CurvePlot, Distribution, Figure, Heat, Histogram, Stacked, bars, curves, heat,
-    histogram, stacked,
+    Bar, BarGroup, Bars, Curve, CurvePlot, Distribution, Figure, Heat, HeatRow, Histogram, Measure, Shade, Stacked,
+    bars, compact, curves, heat, histogram, number, stacked,
 };
-use crate::suite::{Interval, Series};
+use crate::suite::{Grid, Interval, Series, Unit};
 
 /// A figure and where it belongs.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,8 @@ pub enum Section {
     Accuracy,
     Differences,
     Curves,
+    /// Curves of further metrics.
+    MoreCurves,
     Heat,
     Outcomes,
     Latency,
@@ -37,7 +39,7 @@ pub fn figures(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
     figures.extend(accuracy(runs, legend));
     figures.extend(differences(runs, legend));
     figures.extend(by_length(runs, legend));
-    figures.extend(runs.iter().enumerate().filter_map(|(place, run)| lengths_heat(run, place)));
+    figures.extend(runs.iter().enumerate().flat_map(|(place, run)| heats(run, place)));
     let classes = classes(runs);
     figures.extend(runs.iter().enumerate().map(|(place, run)| outcomes(run, place, &classes)));
     figures.extend(distributions(runs, legend));
@@ -114,32 +116,100 @@ fn primary(run: &ReportRun) -> Vec<&Series> {
     series.iter().filter(|one| Some(one.name.as_str()) == name).collect()
 }
 
-/// One plot a task, one curve a run.
+/// The series that are drawn: of a suite with tables of several metrics all of them, of others the primary rule's.
+fn drawn(run: &ReportRun) -> Vec<&Series> {
+    if run.document.grids.is_empty() { primary(run) } else { run.document.summary.series.iter().collect() }
+}
+
+/// The table of a run that shows the same metric as a series.
+fn grid_of<'a>(run: &'a ReportRun, series: &Series) -> Option<&'a Grid> {
+    run.document.grids.iter().find(|grid| series.name.strip_suffix(" by length") == Some(grid.name.as_str()))
+}
+
+/// One plot a task and metric, one curve a run.
 fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
-    let mut plots: Vec<CurvePlot> = Vec::new();
-    for (number, run) in runs.iter().enumerate() {
-        for series in primary(run).into_iter().filter(|series| series.points.len() > 1) {
-            let curve = Curve { label: run.label.clone(), series: number, points: series.points.clone() };
-            match plots.iter_mut().find(|plot| plot.title == series.task) {
-                Some(plot) => plot.curves.push(curve),
-                None => plots.push(CurvePlot {
-                    name: format!("by-length-{}", series.task),
-                    title: series.task.clone(),
-                    x_label: "length".into(),
-                    y_label: "accuracy, %".into(),
-                    curves: vec![curve],
-                    legend,
-                }),
+    // Task, metric and plot; the metric is none where it is the primary one.
+    let mut plots: Vec<(String, Option<String>, CurvePlot)> = Vec::new();
+    for (place, run) in runs.iter().enumerate() {
+        let first = run.document.summary.series.first().map(|series| series.name.as_str());
+        for series in drawn(run).into_iter().filter(|series| series.points.len() > 1) {
+            let grid = grid_of(run, series);
+            let further = (first != Some(series.name.as_str()))
+                .then(|| grid.map_or_else(|| series.name.clone(), |grid| grid.name.replace('_', " ")));
+            let curve = Curve { label: run.label.clone(), series: place, points: series.points.clone() };
+            let known = plots.iter_mut().find(|(task, metric, _)| *task == series.task && *metric == further);
+            if let Some((_, _, plot)) = known {
+                plot.curves.push(curve);
+                continue;
             }
+            let measure = match grid.map(|grid| grid.unit) {
+                Some(Unit::Digits | Unit::Reach) => Measure::Amount,
+                Some(Unit::Fraction) | None => Measure::Share,
+            };
+            let (name, title, y_label) = match (&further, measure) {
+                (None, _) => (String::new(), compact(&series.task), "accuracy, %".to_owned()),
+                (Some(metric), Measure::Share) => {
+                    (format!("{metric}-"), format!("{}: {metric}", compact(&series.task)), format!("{metric}, %"))
+                }
+                (Some(metric), Measure::Amount) => {
+                    (format!("{metric}-"), format!("{}: {metric}", compact(&series.task)), metric.clone())
+                }
+            };
+            let plot = CurvePlot {
+                name: format!("by-length-{}{}", name.replace(' ', "-"), series.task),
+                title,
+                x_label: "length".into(),
+                y_label,
+                measure,
+                curves: vec![curve],
+                legend,
+            };
+            plots.push((series.task.clone(), further, plot));
         }
     }
-    let placed = |plot: CurvePlot| Placed {
-        section: Section::Curves,
-        task: Some(plot.title.clone()),
+    let placed = |(task, metric, plot): (String, Option<String>, CurvePlot)| Placed {
+        section: if metric.is_none() { Section::Curves } else { Section::MoreCurves },
+        task: Some(task),
         run: None,
         figure: curves(&plot),
     };
     plots.into_iter().map(placed).collect()
+}
+
+/// The suite's own tables as heat maps, or accuracy by task and length where it has none.
+fn heats(run: &ReportRun, place: usize) -> Vec<Placed> {
+    let grids = run.document.grids.iter().filter_map(|grid| grid_heat(run, place, grid)).collect::<Vec<_>>();
+    if grids.is_empty() { lengths_heat(run, place).into_iter().collect() } else { grids }
+}
+
+/// A table of means; limits are no shade of anything.
+fn grid_heat(run: &ReportRun, place: usize, grid: &Grid) -> Option<Placed> {
+    let cells = || grid.groups.iter().flat_map(|group| &group.rows).flat_map(|row| &row.cells).flatten();
+    let shade = match grid.unit {
+        Unit::Fraction => Shade::Share,
+        Unit::Digits => {
+            let values = cells().map(|cell| cell.value.estimate).filter(|value| value.is_finite());
+            Shade::ErrorUpTo(values.fold(0.0, f64::max))
+        }
+        Unit::Reach => return None,
+    };
+    cells().next()?;
+    let rows = grid.groups.iter().flat_map(|group| {
+        group.rows.iter().map(|row| {
+            let name = format!("{} {}", row.name, group.name).trim_end().to_owned();
+            let cells = row.cells.iter().map(|cell| cell.map(|cell| (cell.value.estimate, cell.n))).collect();
+            HeatRow { name, task: row.task.clone(), cells }
+        })
+    });
+    let figure = heat(&Heat {
+        name: format!("heat-{}-{}", grid.name, run.label),
+        title: format!("{}: {}", grid.title, run.label),
+        x_label: "range of lengths".into(),
+        shade,
+        columns: grid.columns.clone(),
+        rows: rows.collect(),
+    });
+    Some(Placed { section: Section::Heat, task: None, run: Some(place), figure })
 }
 
 /// Accuracy by task and length of one run.
@@ -155,12 +225,17 @@ fn lengths_heat(run: &ReportRun, place: usize) -> Option<Placed> {
         let point = one.points.iter().find(|point| point.0 == length);
         point.map(|(_, n, Interval { estimate, .. })| (*estimate, *n))
     };
-    let rows = series.iter().map(|one| (one.task.clone(), lengths.iter().map(|&length| cell(one, length)).collect()));
+    let rows = series.iter().map(|one| HeatRow {
+        name: one.task.clone(),
+        task: Some(one.task.clone()),
+        cells: lengths.iter().map(|&length| cell(one, length)).collect(),
+    });
     let figure = heat(&Heat {
         name: format!("heat-{}", run.label),
         title: format!("Accuracy by task and length: {}", run.label),
         x_label: "length".into(),
-        columns: lengths.iter().map(|length| crate::report::plot::number(*length)).collect(),
+        shade: Shade::Share,
+        columns: lengths.iter().map(|length| number(*length)).collect(),
         rows: rows.collect(),
     });
     Some(Placed { section: Section::Heat, task: None, run: Some(place), figure })

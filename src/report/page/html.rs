@@ -4,7 +4,7 @@ use super::data::data;
 use super::figures::{Section, figures};
 use super::pack::pack;
 use super::sections;
-use crate::report::plot::{DARK, LIGHT, RULES, escape};
+use crate::report::plot::{DARK, LIGHT, RULES, compact, escape};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -41,8 +41,8 @@ pub fn page(runs: &[ReportRun]) -> String {
     section(
         "curves",
         "Accuracy by length",
-        "Bands are 95 % Wilson intervals of each length.",
-        figures(&[Section::Curves]),
+        "Bands are 95 % intervals of each length, Wilson's for shares.",
+        figures(&[Section::Curves]) + &sections::folded("Further metrics by length", figures(&[Section::MoreCurves])),
     );
     section("heat", "Tasks and lengths", "", figures(&[Section::Heat]));
     section(
@@ -97,9 +97,12 @@ fn picker(runs: &[ReportRun]) -> String {
             escape(&run.label)
         )
     });
-    let tasks = tasks.into_iter().map(|task| {
-        let task = escape(task);
-        format!("<label><input type=\"checkbox\" name=\"task\" value=\"{task}\" checked>{task}</label>")
+    let tasks = tasks.into_iter().map(|name| {
+        let task = escape(name);
+        format!(
+            "<label><input type=\"checkbox\" name=\"task\" value=\"{task}\" checked>{}</label>",
+            escape(&compact(name))
+        )
     });
     format!(
         "<details class=\"picker script\" id=\"picker\"><summary>Choose models and tasks</summary>\

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::report::Document;
 use crate::run::{Manifest, Sample};
-use crate::stats::{Z95, cluster_robust_se};
+use crate::stats::clustered_mean;
 use crate::suite::{Interval, Suite};
 
 /// A run with its rows, its summary and its questions.
@@ -131,9 +131,23 @@ pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<(String, usize, I
     found
 }
 
+/// As `compare` has it: Student's t with the clusters' degrees of freedom. Where differences are all alike, or there is one
+/// cluster, no error can be estimated: nothing between all lost and all won is excluded.
 fn mean_interval(values: &[(&str, f64)]) -> Option<Interval> {
-    // Differences that are all alike have no variance, yet are not known exactly: never less than one value turned.
-    let error = cluster_robust_se(values.iter().copied())?.max(1.0 / values.len() as f64);
-    let mean = values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64;
-    Some(Interval { estimate: mean, low: (mean - Z95 * error).max(-1.0), high: (mean + Z95 * error).min(1.0) })
+    if values.is_empty() {
+        return None;
+    }
+    let mut known: HashMap<&str, u64> = HashMap::new();
+    let mut clusters = Vec::with_capacity(values.len());
+    for (cluster, _) in values {
+        let next = known.len() as u64;
+        clusters.push(*known.entry(cluster).or_insert(next));
+    }
+    let differences: Vec<f64> = values.iter().map(|(_, difference)| *difference).collect();
+    let estimate = differences.iter().sum::<f64>() / differences.len() as f64;
+    let (low, high) = match clustered_mean(&differences, &clusters) {
+        Ok(mean) if mean.standard_error > 0.0 => mean.interval(0.95),
+        _ => (-1.0, 1.0),
+    };
+    Some(Interval { estimate, low: low.max(-1.0), high: high.min(1.0) })
 }

@@ -5,10 +5,10 @@ use super::ReportRun;
 use super::data::cut;
 use super::figures::{Placed, Section};
 use super::run::outcome;
-use crate::report::plot::escape;
+use crate::report::plot::{compact, escape};
 use crate::report::text::{sampling, warnings};
 use crate::run::{Sample, Status};
-use crate::suite::{Interval, SummaryRow};
+use crate::suite::{Grid, Interval, SummaryRow, Unit};
 
 const WRITES: &str = "writing to a String cannot fail";
 
@@ -107,7 +107,14 @@ pub fn tables(runs: &[ReportRun]) -> String {
     }
     html.push_str("</tr></thead><tbody>");
     for name in names {
-        write!(html, "<tr data-task=\"{0}\"{1}><th scope=\"row\">{0}</th>", escape(name), total(name)).expect(WRITES);
+        write!(
+            html,
+            "<tr data-task=\"{0}\"{1}><th scope=\"row\" title=\"{0}\">{2}</th>",
+            escape(name),
+            total(name),
+            breakable(&compact(name))
+        )
+        .expect(WRITES);
         for (place, run) in runs.iter().enumerate() {
             let row = run.document.summary.rows.iter().find(|row| row.name == name);
             match row.and_then(|row| row.values.first().map(|(_, value)| (row.n, value))) {
@@ -125,15 +132,68 @@ pub fn tables(runs: &[ReportRun]) -> String {
     }
     html.push_str("</tbody></table></div>");
     for (place, run) in runs.iter().enumerate() {
-        write!(
-            html,
-            "<details data-run=\"{place}\"><summary>All columns: {}</summary>{}</details>",
-            escape(&run.label),
-            every_column(run)
-        )
-        .expect(WRITES);
+        let tables = match run.document.grids.as_slice() {
+            [] => vec![("All columns".to_owned(), every_column(run))],
+            grids => grids.iter().map(|grid| (grid.title.clone(), grid_table(grid))).collect(),
+        };
+        for (title, table) in tables {
+            write!(
+                html,
+                "<details data-run=\"{place}\"><summary>{}: {}</summary>{table}</details>",
+                escape(&title),
+                escape(&run.label),
+            )
+            .expect(WRITES);
+        }
     }
     html
+}
+
+/// One of the suite's own tables; a cell's samples are in its tip.
+fn grid_table(grid: &Grid) -> String {
+    let mut html =
+        String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">task</th>");
+    for name in &grid.columns {
+        write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(name)).expect(WRITES);
+    }
+    html.push_str("</tr></thead><tbody>");
+    for group in &grid.groups {
+        for row in &group.rows {
+            let name = format!("{} {}", row.name, group.name);
+            let name = name.trim_end();
+            let task = row.task.as_ref().map_or_else(String::new, |task| format!(" data-task=\"{}\"", escape(task)));
+            write!(html, "<tr{task}{}><th scope=\"row\">{}</th>", total(name), breakable(name)).expect(WRITES);
+            for cell in &row.cells {
+                match cell {
+                    Some(cell) => write!(
+                        html,
+                        "<td class=\"num\" data-value=\"{}\" title=\"n = {}\">{}</td>",
+                        sortable(cell.value.estimate),
+                        cell.n,
+                        in_unit(grid.unit, &cell.value)
+                    )
+                    .expect(WRITES),
+                    None => html.push_str("<td class=\"num\">–</td>"),
+                }
+            }
+            html.push_str("</tr>");
+        }
+    }
+    html + "</tbody></table></div>"
+}
+
+/// A value with its interval; a bound that is not known is none.
+fn in_unit(unit: Unit, value: &Interval) -> String {
+    let number = |value: f64| match unit {
+        _ if !value.is_finite() => "–".to_owned(),
+        Unit::Fraction => percent(value),
+        Unit::Digits => format!("{value:.1}"),
+        Unit::Reach => format!("{value:.0}"),
+    };
+    if !value.estimate.is_finite() {
+        return "–".to_owned();
+    }
+    format!("{} <small>[{}, {}]</small>", number(value.estimate), number(value.low), number(value.high))
 }
 
 fn every_column(run: &ReportRun) -> String {
@@ -195,6 +255,11 @@ fn find<'a>(row: &'a SummaryRow, name: &str) -> Option<&'a Interval> {
     row.values.iter().find(|(other, _)| other == name).map(|(_, value)| value)
 }
 
+/// A task's name as markup that narrow columns break between words.
+fn breakable(name: &str) -> String {
+    escape(name).replace('_', "_<wbr>")
+}
+
 /// The line over all tasks stays below whatever the order.
 fn total(name: &str) -> &'static str {
     if name == "all" { " class=\"total\"" } else { "" }
@@ -220,6 +285,15 @@ pub fn figures(placed: &[Placed], sections: &[Section]) -> String {
         .expect(WRITES);
     }
     if html.is_empty() { html } else { format!("<div class=\"figures\">{html}</div>") }
+}
+
+/// Figures behind a line that opens them; nothing where there is none.
+pub fn folded(title: &str, figures: String) -> String {
+    if figures.is_empty() {
+        figures
+    } else {
+        format!("<details><summary>{}</summary>{figures}</details>", escape(title))
+    }
 }
 
 /// Wrong answers to read without a script: of each run the first two of every task.

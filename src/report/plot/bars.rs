@@ -79,17 +79,20 @@ pub fn bars(plot: &Bars) -> Figure {
 
 fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, y: f64) {
     let Interval { estimate, low, high } = bar.value;
-    if ![estimate, low, high].iter().all(|value| value.is_finite()) {
+    if !estimate.is_finite() || low.is_nan() || high.is_nan() {
         return;
     }
     let (from, to) = (x.at(0.0).min(x.at(estimate)), x.at(0.0).max(x.at(estimate)));
-    let shown = [estimate, low, high].map(|value| value * plot.factor);
+    let shown = [estimate, low, high].map(|value| match value * plot.factor {
+        value if value.is_finite() => format!("{value:.1}"),
+        _ => "unknown".to_owned(),
+    });
     let name = plot.series.get(bar.series).map_or("", String::as_str);
     let tested = match bar.significant {
         Some(false) => ", not significant",
         _ => "",
     };
-    let tip = format!("{}, {name}: {:.1} [{:.1}, {:.1}]{tested}", group.label, shown[0], shown[1], shown[2]);
+    let tip = format!("{}, {name}: {} [{}, {}]{tested}", group.label, shown[0], shown[1], shown[2]);
     svg.open(&format!(r#"class="{}" data-series="{}""#, series_class(bar.series), bar.series));
     let size = ((to - from).max(0.8), THICK - 2.0);
     if bar.significant == Some(false) {
@@ -102,7 +105,8 @@ fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, y: f6
     svg.close();
     let middle = y + THICK / 2.0;
     svg.line("whisker", (x.at(low), middle), (x.at(high), middle));
-    for end in [low, high] {
+    // A bound that is unknown has no end: the line runs to the edge.
+    for end in [low, high].into_iter().filter(|end| end.is_finite()) {
         svg.line("whisker", (x.at(end), middle - 2.5), (x.at(end), middle + 2.5));
     }
 }
@@ -169,6 +173,9 @@ mod tests {
         let figure = bars(&plot(vec![bar(0, -0.5, 0.0, None), bar(1, f64::NAN, 0.1, None)]));
         assert_eq!(figure.body.matches("class=\"bar\"").count(), 1);
         assert!(!figure.body.contains("NaN"));
+        let open = Interval { estimate: 0.2, low: f64::NEG_INFINITY, high: f64::INFINITY };
+        let figure = bars(&plot(vec![Bar { series: 0, value: open, significant: None }]));
+        assert!(figure.body.contains("20.0 [unknown, unknown]") && !figure.body.contains("inf"), "{}", figure.body);
         assert!(bars(&plot(vec![])).height > 0.0);
     }
 }

@@ -2,47 +2,80 @@
 use super::figure::Figure;
 use super::svg::{Anchor, Svg, shorten, text_width};
 
-/// Fractions in cells.
+/// What a cell's colour stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Shade {
+    /// A fraction, the more the lighter; shown in per cent.
+    #[default]
+    Share,
+    /// An error from 0 up to this, the less the lighter, by its logarithm: shown as it is.
+    ErrorUpTo(f64),
+}
+
+/// Numbers in cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heat {
     pub name: String,
     pub title: String,
     pub x_label: String,
+    pub shade: Shade,
     pub columns: Vec<String>,
-    /// (name, a cell a column)
-    pub rows: Vec<(String, Vec<HeatCell>)>,
+    pub rows: Vec<HeatRow>,
 }
 
-/// Fraction and samples; none where there is no data.
+/// A row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatRow {
+    pub name: String,
+    /// The task that a page's choice of tasks means; a row of none is always there.
+    pub task: Option<String>,
+    /// A cell a column.
+    pub cells: Vec<HeatCell>,
+}
+
+/// Value and samples; none where there is no data.
 pub type HeatCell = Option<(f64, usize)>;
 
+/// Characters of a row's name.
+const LABEL: usize = 26;
 const CELL: f64 = 30.0;
 const HIGH: f64 = 22.0;
+/// Width of the key of colours; its last label ends a little beyond it.
+const KEY: f64 = 160.0;
 const TOP: f64 = 8.0;
 
 /// Draws it. Colours run from dark blue to yellow (cividis), which readers with and without colour vision order alike.
 /// Where cells are wide enough they hold their number.
 pub fn heat(plot: &Heat) -> Figure {
     let mut svg = Svg::default();
-    let widest = plot.rows.iter().map(|(name, _)| text_width(&shorten(name, 22))).fold(20.0, f64::max);
+    let widest = plot.rows.iter().map(|row| text_width(&shorten(&row.name, LABEL))).fold(20.0, f64::max);
     let left = widest + 10.0;
     let cell = if plot.columns.len() > 24 { (900.0 / plot.columns.len() as f64).clamp(6.0, CELL) } else { CELL };
-    let width = (left + plot.columns.len() as f64 * cell + 8.0).max(300.0);
+    let width = (left + plot.columns.len() as f64 * cell + 8.0).max(left + KEY + 24.0);
     let bottom = TOP + plot.rows.len() as f64 * HIGH;
-    for (place, (name, cells)) in plot.rows.iter().enumerate() {
+    for (place, HeatRow { name, task, cells }) in plot.rows.iter().enumerate() {
         let y = TOP + place as f64 * HIGH;
-        svg.open(&format!(r#"data-task="{}""#, super::escape(name)));
-        svg.text("tick", (left - 6.0, y + 15.0), Anchor::End, &shorten(name, 22));
+        svg.open(&task.as_ref().map_or_else(String::new, |task| format!(r#"data-task="{}""#, super::escape(task))));
+        svg.text("tick", (left - 6.0, y + 15.0), Anchor::End, &shorten(name, LABEL));
         for ((column, value), at) in plot.columns.iter().zip(cells).zip(0u32..) {
             let x = left + f64::from(at) * cell;
             let size = (cell - 0.6, HIGH - 1.0);
-            match value.filter(|(fraction, _)| fraction.is_finite()) {
-                Some((fraction, n)) => {
-                    let tip = format!("{name}, {} {column}: {:.1} % of {n}", plot.x_label, 100.0 * fraction);
+            match value.filter(|(value, _)| value.is_finite()) {
+                Some((value, n)) => {
+                    let fraction = plot.shade.lightness(value);
+                    let said = match plot.shade {
+                        Shade::Share => format!("{:.1} % of {n}", 100.0 * value),
+                        Shade::ErrorUpTo(_) => format!("{value:.1}, n = {n}"),
+                    };
+                    let tip = format!("{name}, {} {column}: {said}", plot.x_label);
                     svg.filled(&colour(fraction), (x, y), size, &tip);
                     if cell >= 24.0 {
                         let class = if fraction > 0.5 { "on-light" } else { "on-dark" };
-                        let text = format!("{:.0}", 100.0 * fraction);
+                        let text = match plot.shade {
+                            Shade::Share => format!("{:.0}", 100.0 * value),
+                            Shade::ErrorUpTo(_) if value < 9.95 => format!("{value:.1}"),
+                            Shade::ErrorUpTo(_) => format!("{value:.0}"),
+                        };
                         svg.text(class, (x + cell / 2.0, y + 15.0), Anchor::Middle, &text);
                     }
                 }
@@ -57,17 +90,36 @@ pub fn heat(plot: &Heat) -> Figure {
         svg.text("tick", (left + (at as f64 + 0.5) * cell, bottom + 14.0), Anchor::Middle, column);
     }
     svg.text("label", (left, bottom + 32.0), Anchor::Start, &plot.x_label);
-    key(&mut svg, left, bottom + 42.0);
-    let description = format!("accuracy of {} rows by {}", plot.rows.len(), plot.x_label);
+    key(&mut svg, plot.shade, left, bottom + 42.0);
+    let description = format!("{} rows by {}", plot.rows.len(), plot.x_label);
     Figure::new(&plot.name, &plot.title, description, (width, bottom + 78.0), svg)
 }
 
-fn key(svg: &mut Svg, left: f64, top: f64) {
+impl Shade {
+    /// From 0, dark, to 1, light.
+    fn lightness(self, value: f64) -> f64 {
+        match self {
+            Shade::Share => value,
+            Shade::ErrorUpTo(most) if most > 0.0 => 1.0 - (value.max(0.0).ln_1p() / most.ln_1p()),
+            Shade::ErrorUpTo(_) => 1.0,
+        }
+    }
+}
+
+fn key(svg: &mut Svg, shade: Shade, left: f64, top: f64) {
     for step in 0..20 {
         svg.filled(&colour(f64::from(step) / 19.0), (left + f64::from(step) * 8.0, top), (8.5, 10.0), "");
     }
-    for (place, label) in [(0.0, "0"), (80.0, "50"), (160.0, "100 %")] {
-        svg.text("tick", (left + place, top + 24.0), Anchor::Middle, label);
+    let labels = match shade {
+        Shade::Share => [(0.0, "0".to_owned()), (80.0, "50".to_owned()), (160.0, "100 %".to_owned())],
+        Shade::ErrorUpTo(most) => [
+            (0.0, format!("{most:.0}")),
+            (80.0, format!("{:.1}", (most.ln_1p() / 2.0).exp_m1())),
+            (160.0, "0".to_owned()),
+        ],
+    };
+    for (place, label) in labels {
+        svg.text("tick", (left + place, top + 24.0), Anchor::Middle, &label);
     }
 }
 
@@ -96,21 +148,36 @@ fn colour(fraction: f64) -> String {
 mod tests {
     use super::*;
 
+    fn row(cells: Vec<HeatCell>) -> HeatRow {
+        HeatRow { name: "add".into(), task: Some("add".into()), cells }
+    }
+
     #[test]
     fn cells_have_colour_number_and_words() {
         let plot = Heat {
             name: "heat".into(),
             title: "Accuracy".into(),
             x_label: "length".into(),
+            shade: Shade::Share,
             columns: vec!["1".into(), "2".into(), "3".into()],
-            rows: vec![("add".into(), vec![Some((1.0, 10)), Some((0.0, 10)), None])],
+            rows: vec![row(vec![Some((1.0, 10)), Some((0.0, 10)), None])],
         };
         let figure = heat(&plot);
         assert!(figure.body.contains("add, length 1: 100.0 % of 10") && figure.body.contains("#fee838"));
         assert!(figure.body.contains("#00224e") && figure.body.contains("class=\"none\""));
+        let errors = Heat {
+            shade: Shade::ErrorUpTo(40.0),
+            rows: vec![row(vec![Some((0.0, 10)), Some((40.0, 10)), Some((2.04, 3))])],
+            ..plot.clone()
+        };
+        let figure = heat(&errors);
+        assert!(
+            figure.body.contains("add, length 3: 2.0, n = 3") && figure.body.contains("add, length 2: 40.0, n = 10")
+        );
+        assert!(figure.body.contains("#fee838") && figure.body.contains("#00224e"));
         let many = Heat {
             columns: (1..=100).map(|n| n.to_string()).collect(),
-            rows: vec![("add".into(), vec![Some((f64::NAN, 1)); 100])],
+            rows: vec![row(vec![Some((f64::NAN, 1)); 100])],
             ..plot
         };
         let figure = heat(&many);

@@ -12,11 +12,11 @@ mod stacked;
 mod svg;
 
 pub use bars::{Bar, BarGroup, Bars, bars};
-pub use curves::{Curve, CurvePlot, curves};
+pub use curves::{Curve, CurvePlot, Measure, curves};
 pub use figure::{DARK, Figure, LIGHT, RULES};
 pub use forest::{Forest, ForestRow, forest};
-pub use heat::{Heat, HeatCell, heat};
+pub use heat::{Heat, HeatCell, HeatRow, Shade, heat};
 pub use histogram::{Distribution, Histogram, histogram};
 pub use scale::Scale;
 pub use stacked::{Stacked, stacked};
-pub use svg::{escape, number};
+pub use svg::{compact, escape, number};

@@ -130,15 +130,33 @@ pub(super) fn text_width(text: &str) -> f64 {
 
 /// Shortens a text to at most `most` characters.
 pub(super) fn shorten(text: &str, most: usize) -> String {
+    let text = compact(text);
+    let text = text.as_str();
     if text.chars().count() <= most {
         return text.to_owned();
     }
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// A name without the words (between `_`) that only repeat the one before: `add_Integer_Integer_Integer` is `add_Integer`.
+pub fn compact(name: &str) -> String {
+    let mut words: Vec<&str> = name.split('_').collect();
+    words.dedup();
+    words.join("_")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_lose_what_they_repeat() {
+        assert_eq!(compact("max_hard_Float_Float_Float"), "max_hard_Float");
+        assert_eq!(compact("truediv_Integer_Integer_Fraction"), "truediv_Integer_Fraction");
+        assert_eq!(compact("mul_1"), "mul_1");
+        assert_eq!(shorten("add_Integer_Integer_Integer", 11), "add_Integer");
+        assert_eq!(shorten("multiply_Integer", 8), "multipl…");
+    }
 
     #[test]
     fn texts_can_not_break_out() {

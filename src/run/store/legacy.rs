@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use super::BULK_ROWS;
 use super::database::Store;
 use crate::run::{Manifest, RunError, SampleKey, read_jsonl};
 
@@ -40,7 +41,7 @@ impl Store {
             Some(_) => return Err(RunError::OtherSettings { path: path.clone() }.into()),
             None => self.begin(&manifest, places.len())?,
         };
-        let mut writer = self.writer(&run).batches_of(10_000);
+        let mut writer = self.writer(&run).batches_of(BULK_ROWS);
         let samples = folder.join("samples.jsonl");
         let mut line = 0;
         let end = read_jsonl(&samples, &manifest.run, |sample| {

@@ -26,6 +26,9 @@ pub(super) const COLUMNS: &str = "s.key, s.item, s.sample, s.task, s.cluster, s.
     s.retryable, t.format, t.covariates, t.gold, t.prompt_sha256, t.completion, t.ids, t.extracted, t.matchers, \
     t.metrics, t.failure_message";
 
+/// Columns in [`COLUMNS`].
+pub(super) const COLUMN_COUNT: usize = 27;
+
 /// A value stored as its JSON text.
 struct Json<T>(T);
 
@@ -44,7 +47,7 @@ impl<T: DeserializeOwned> FromSql for Json<T> {
 }
 
 /// An enum without fields, stored as the word that it is in JSON.
-struct Word<T>(T);
+pub(super) struct Word<T>(pub(super) T);
 
 impl<T: Serialize> ToSql for Word<T> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -62,6 +65,11 @@ impl<T: DeserializeOwned> FromSql for Word<T> {
             serde::de::IntoDeserializer::into_deserializer(value.as_str()?);
         T::deserialize(word).map(Word).map_err(FromSqlError::other)
     }
+}
+
+/// A column that holds JSON text.
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    row.get::<_, Json<T>>(column).map(|Json(value)| value)
 }
 
 /// Token ids as LEB128: seven bits a byte, the lowest first, the top bit set in all bytes of an id but the last. Two or
@@ -222,5 +230,6 @@ mod tests {
         assert!(ids_from_bytes(&[0xff, 0xff, 0xff, 0xff, 0x1f]).is_err(), "beyond 32 bits");
         assert!(ids_from_bytes(&[0xff; 40]).is_err());
         assert_eq!(ids_from_bytes(&[]).unwrap(), Vec::<u32>::new());
+        assert_eq!(COLUMNS.split(',').count(), COLUMN_COUNT);
     }
 }

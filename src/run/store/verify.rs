@@ -1,11 +1,53 @@
 //! Examining the file and the rows of a run.
+use std::collections::BTreeMap;
+
+use rusqlite::types::ValueRef;
+
 use super::database::{RunRecord, Store, key};
-use super::read::Filter;
-use crate::run::{RunError, Status};
+use super::row;
+use crate::run::{RunError, Status, judge};
 use crate::suite::Suite;
 
-/// Most faults that are listed of one kind.
-const SHOWN: usize = 5;
+/// Most rows that are named of one kind.
+const SHOWN: usize = 3;
+
+/// What can be wrong with a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    NoText,
+    Unreadable,
+    Stranger,
+    Contradictory,
+    Verdict,
+}
+
+/// Rows with the same fault.
+#[derive(Debug, Default)]
+struct Group {
+    count: usize,
+    first: Vec<String>,
+}
+
+impl Group {
+    fn add(&mut self, sample: String) {
+        self.count += 1;
+        if self.first.len() < SHOWN {
+            self.first.push(sample);
+        }
+    }
+
+    fn sentence(&self, kind: Kind) -> String {
+        let what = match kind {
+            Kind::NoText => "have no text",
+            Kind::Unreadable => "cannot be read",
+            Kind::Stranger => "are not in the run's plan, or have another answer",
+            Kind::Contradictory => "contradict themselves: tokens, verdict, failure or run are not those of the text",
+            Kind::Verdict => "have a verdict that today's scoring of the same version does not give",
+        };
+        let more = if self.count > self.first.len() { ", ..." } else { "" };
+        format!("rows that {what}: {}: {}{more}", self.count, self.first.join(", "))
+    }
+}
 
 impl Store {
     /// Faults of the file as SQLite sees them; none if it is whole. Reads everything.
@@ -19,41 +61,80 @@ impl Store {
         Ok(found)
     }
 
-    /// What is wrong with a run: rows that the plan does not have, rows without text, missing rows of a finished run, a
-    /// manifest that was edited. `suite` is that of the manifest. Rows are read once, in step with the plan.
+    /// What is wrong with a run, rows read once, in step with the plan: rows that cannot be read or have no text, that the
+    /// plan does not have, whose numbers contradict their text, whose verdict is not what `suite` (that of the manifest)
+    /// says of their completion today; missing rows of a finished run; a manifest that was edited.
+    ///
+    /// Verdicts are judged again only if the suite's version is the run's. Prompts and completions are what the model was
+    /// asked and said: only a repeat of the run checks those.
     pub fn examine(&self, run: &RunRecord, suite: &dyn Suite) -> Result<Vec<String>, RunError> {
+        self.check(run, suite).map_err(|source| self.error("read", source))
+    }
+
+    fn check(&self, run: &RunRecord, suite: &dyn Suite) -> rusqlite::Result<Vec<String>> {
         let manifest = &run.manifest;
         let mut faults = Vec::new();
         if manifest.settings.sha256() != manifest.settings_sha256 {
             faults.push("the settings in the manifest are not those of its hash: it was edited".to_owned());
         }
-        let mut strangers = Vec::new();
-        let mut rows = 0;
+        let same_rules = suite.version() == manifest.settings.suite_version;
+        let mut kinds: BTreeMap<Kind, Group> = BTreeMap::new();
+        let mut note = |kind, sample: String| kinds.entry(kind).or_default().add(sample);
+        let sql = format!(
+            "SELECT {}, s.completion_tokens, s.run FROM samples s LEFT JOIN texts t ON t.key = s.key WHERE s.key >= ? AND \
+             s.key < ? ORDER BY s.key",
+            row::COLUMNS
+        );
+        let mut statement = self.connection().prepare_cached(&sql)?;
+        let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)])?;
         let mut plan = manifest.plan().walk(suite).peekable();
-        for sample in self.samples(run, Filter::default()).placed() {
-            let (place, sample) = sample?;
-            rows += 1;
-            while plan.peek().is_some_and(|planned| planned.index < place) {
-                plan.next();
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            count += 1;
+            let place = usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0);
+            let name = || match (row.get::<_, String>(1), row.get::<_, i64>(2)) {
+                (Ok(item), Ok(sample)) => format!("sample {sample} of {item}"),
+                _ => format!("place {place}"),
+            };
+            while plan.next_if(|planned| planned.index < place).is_some() {}
+            // The format is the first of the text's columns and never empty.
+            if row.get_ref(17)? == ValueRef::Null {
+                note(Kind::NoText, name());
+                continue;
             }
-            let fits = plan.peek().is_some_and(|planned| {
+            let sample = match row::from_row(row, &manifest.run, &manifest.settings.suite) {
+                Ok((_, sample)) => sample,
+                Err(error) => {
+                    note(Kind::Unreadable, format!("{} ({error})", name()));
+                    continue;
+                }
+            };
+            let planned = plan.peek().filter(|planned| {
                 planned.index == place
                     && planned.item.id == sample.item
                     && planned.sample == sample.sample
                     && planned.item.gold == sample.gold
             });
-            if !fits {
-                strangers.push(format!("sample {} of {}", sample.sample, sample.item));
+            let Some(planned) = planned else {
+                note(Kind::Stranger, name());
+                continue;
+            };
+            let tokens = sample.completion.as_ref().map(|completion| completion.ids.len() as i64);
+            let whole = sample.completion.is_some() == sample.verdict.is_some()
+                && sample.completion.is_some() != sample.failure.is_some()
+                && tokens == row.get(row::COLUMN_COUNT)?
+                && row.get::<_, i64>(row::COLUMN_COUNT + 1)? == run.id;
+            if !whole {
+                note(Kind::Contradictory, name());
+            }
+            if let (true, Some(completion), Some(verdict)) = (same_rules, &sample.completion, &sample.verdict) {
+                let opened = manifest.opened_thinking();
+                if judge(suite, &planned.item, opened, &completion.text, sample.truncated()) != *verdict {
+                    note(Kind::Verdict, name());
+                }
             }
         }
-        let count = self.count(run)?;
-        if count != rows {
-            faults.push(format!("{} of {count} rows have no text", count.saturating_sub(rows)));
-        }
-        if !strangers.is_empty() {
-            let first = strangers[..strangers.len().min(SHOWN)].join(", ");
-            faults.push(format!("{} rows are not in the run's plan, or have another answer: {first}", strangers.len()));
-        }
+        faults.extend(kinds.into_iter().map(|(kind, group)| group.sentence(kind)));
         let planned = manifest.plan().len(suite);
         if manifest.status == Status::Finished && count != planned {
             faults.push(format!("the run is called finished, but has {count} of {planned} rows"));
@@ -61,7 +142,7 @@ impl Store {
         Ok(faults)
     }
 
-    /// Rows that belong to no run.
+    /// Rows that belong to no run, and texts without a row.
     pub fn strays(&self) -> Result<usize, RunError> {
         let sql = "SELECT (SELECT count(*) FROM samples WHERE key / 4294967296 NOT IN (SELECT id FROM runs)) + \
                    (SELECT count(*) FROM texts WHERE key NOT IN (SELECT key FROM samples))";

@@ -1,31 +1,20 @@
-//! `earnest generate`: items and training sets as JSON lines.
+//! `earnest generate nupa`: questions and training sets as JSON lines.
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 
-use super::error::CliError;
-use super::printer::Printer;
-use super::values::Lengths;
-use super::{Exit, nupa_args};
+use crate::cli::Exit;
+use crate::cli::catalogue::nupa;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::cli::values::Lengths;
 use crate::suite::nupa::{
     IndexHints, NumberFormat, NupaError, PairRules, Reversal, ShorterOperand, Split, TASKS, TextStyle, TrainingLine,
     TrainingSet, Wording, ruled_tasks,
 };
-
-#[derive(Debug, Args)]
-pub struct GenerateArgs {
-    #[command(subcommand)]
-    pub suite: GenerateSuite,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum GenerateSuite {
-    /// The NUPA Test: questions, or rules with their traces, with numbers plain, reversed, padded or hinted
-    Nupa(GenerateNupaArgs),
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -126,11 +115,10 @@ pub enum WordingArg {
 }
 
 /// Generates.
-pub fn execute(args: &GenerateArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    let GenerateSuite::Nupa(args) = &args.suite;
+pub fn execute(args: &GenerateNupaArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let set = training_set(args)?;
     // Impossible options are found before a file is touched.
-    let lines = set.lines().map_err(nupa_args::refused)?;
+    let lines = set.lines().map_err(nupa::refused)?;
     let mut tally = Tally::default();
     let whole = match &args.output {
         None => printer.stream(|out| write_lines(out, lines, &mut tally))?,
@@ -151,14 +139,14 @@ fn training_set(args: &GenerateNupaArgs) -> Result<TrainingSet, CliError> {
         TextArg::RuleFollowing => TextStyle::RuleFollowing,
     };
     let tasks = match (&args.tasks, style) {
-        (Some(names), _) => nupa_args::tasks(names)?,
+        (Some(names), _) => nupa::tasks(names)?,
         (None, TextStyle::Question) => TASKS.to_vec(),
         (None, TextStyle::RuleFollowing) => ruled_tasks(),
     };
-    let known = |error: NupaError| nupa_args::refused(error);
+    let known = |error: NupaError| nupa::refused(error);
     Ok(TrainingSet {
         tasks,
-        lengths: nupa_args::lengths(args.lengths.as_ref()),
+        lengths: nupa::lengths(args.lengths.as_ref()),
         per_length: args.per_length,
         split: args.split.parse::<Split>().map_err(known)?,
         seed: args.seed,
@@ -222,17 +210,23 @@ impl Tally {
 }
 
 fn write_lines(out: &mut dyn Write, lines: impl Iterator<Item = TrainingLine>, tally: &mut Tally) -> io::Result<()> {
+    // Many lines a write, and no memory asked for a line.
+    const ENOUGH: usize = 1 << 18;
+    let mut buffer = Vec::with_capacity(ENOUGH + (1 << 14));
     for line in lines {
-        serde_json::to_writer(&mut *out, &line)?;
-        out.write_all(b"\n")?;
+        line.write_json(&mut buffer);
         tally.add(&line);
+        if buffer.len() >= ENOUGH {
+            out.write_all(&buffer)?;
+            buffer.clear();
+        }
     }
-    Ok(())
+    out.write_all(&buffer)
 }
 
 /// Writes beside the file and renames, so that an interrupted command leaves no file that looks complete. What exists and is
 /// no ordinary file (a pipe, `/dev/null`) is written to as it is and never replaced.
-fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
+pub(super) fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
     let failed = |error: io::Error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()));
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         let attempt = || -> io::Result<()> {

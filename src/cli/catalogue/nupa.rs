@@ -1,13 +1,92 @@
-//! What only the NUPA suite understands, and how it becomes the suite's options.
+//! The NUPA suite at the command line: what only it understands, and how that becomes the suite's options.
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::{Map, Value, json};
 
-use super::args::SuiteArgs;
-use super::error::CliError;
-use super::values::Lengths;
+use super::{Choice, Entry, GivenQuestion, Registered, Unusable};
+use crate::cli::args::SuiteArgs;
+use crate::cli::error::CliError;
+use crate::cli::values::{Lengths, Prompts};
 use crate::prompt::Mode;
-use crate::suite::nupa::{self, Adapter, NupaError, NupaOptions, PromptStyle, TaskId, ruled_tasks};
+use crate::suite::Suite;
+use crate::suite::nupa::{self, Adapter, NupaError, NupaOptions, NupaSuite, PromptStyle, TASKS, TaskId, ruled_tasks};
+
+const NAME: &str = "nupa";
+
+/// The suite's place in the catalogue.
+pub struct Registration;
+
+impl Registered for Registration {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn entry(&self) -> Result<Entry, CliError> {
+        let suite = build(NupaOptions::default())?;
+        Ok(Entry {
+            name: NAME,
+            version: suite.version(),
+            paper: "Number Cookbook: Number Understanding of Language Models and How to Improve It (ICLR 2025)",
+            about: "41 tasks in 53 variants on integers, floats, fractions and scientific notation of 1 to 100 digits",
+            tasks: TASKS.iter().map(|task| task.short_name()).collect(),
+            items: Some(suite.len()),
+            options: &[
+                "--tasks",
+                "--lengths",
+                "--per-length",
+                "--seed",
+                "--split",
+                "--profile",
+                "--style",
+                "--shots",
+                "--budget",
+                "--no-stop-at-newline",
+                "--wording",
+                "--reference",
+                "--short-operand",
+                "--hard-floats",
+            ],
+        })
+    }
+
+    fn given(&self, args: &SuiteArgs) -> Vec<&'static str> {
+        args.nupa.given()
+    }
+
+    fn choose(&self, args: &SuiteArgs, _: &Prompts) -> Result<Box<dyn Choice>, CliError> {
+        Ok(Box::new(Chosen(options(args)?)))
+    }
+
+    fn stored(&self, options: &Value) -> Result<Box<dyn Suite>, Unusable> {
+        let options = NupaOptions::from_json(options).map_err(|error| error.to_string())?;
+        Ok(Box::new(NupaSuite::new(options).map_err(|error| error.to_string())?))
+    }
+}
+
+struct Chosen(NupaOptions);
+
+impl Choice for Chosen {
+    fn suite(&self, mode: Mode) -> Result<Box<dyn Suite>, CliError> {
+        Ok(Box::new(build(NupaOptions { adapter: adapter(mode), ..self.0.clone() })?))
+    }
+
+    fn given(&self, mode: Mode, questions: &[GivenQuestion]) -> Result<Option<Box<dyn Suite>>, CliError> {
+        let id = |question: &GivenQuestion| match &question.b {
+            Some(b) => format!("{}:{},{b}", question.task, question.a),
+            None => format!("{}:{}", question.task, question.a),
+        };
+        let given = questions.iter().map(id).collect();
+        Ok(Some(Box::new(build(NupaOptions { adapter: adapter(mode), given, ..self.0.clone() })?)))
+    }
+
+    fn task(&self, name: &str) -> Result<String, CliError> {
+        name.parse().map(|task: TaskId| task.to_string()).map_err(refused)
+    }
+}
+
+fn build(options: NupaOptions) -> Result<NupaSuite, CliError> {
+    NupaSuite::new(options).map_err(refused)
+}
 
 /// Options of the NUPA suite. None of them has a default here: what is not given is the suite's own.
 #[derive(Debug, Clone, Default, Args)]
@@ -125,9 +204,6 @@ impl NupaArgs {
 
 /// The suite's options, complete and checked but for the adapter, which depends on the checkpoint.
 pub fn options(args: &SuiteArgs) -> Result<NupaOptions, CliError> {
-    if args.set.is_some() {
-        return Err(CliError::usage("nupa has no --set").help("--seed draws other questions"));
-    }
     let mut options = NupaOptions::from_json(&Value::Object(args.nupa.fields())).map_err(refused)?;
     options.seed = args.seed;
     options.per_length = args.per_length.unwrap_or(options.per_length);
@@ -142,9 +218,16 @@ pub fn options(args: &SuiteArgs) -> Result<NupaOptions, CliError> {
     Ok(options)
 }
 
-/// The tasks of these names.
+/// The tasks of these names; `released` stands for those of the published data set.
 pub fn tasks(names: &[String]) -> Result<Vec<TaskId>, CliError> {
-    names.iter().map(|name| name.trim().parse().map_err(refused)).collect()
+    let mut found = Vec::new();
+    for name in names {
+        match name.trim() {
+            "released" => found.extend(TASKS.into_iter().filter(|task| task.in_released_set())),
+            name => found.push(name.parse().map_err(refused)?),
+        }
+    }
+    Ok(found)
 }
 
 /// The suite's lengths.

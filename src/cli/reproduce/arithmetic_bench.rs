@@ -1,37 +1,55 @@
-//! `earnest reproduce`.
-use super::args::ReproduceArgs;
-use super::error::CliError;
-use super::printer::Printer;
-use super::stored::{StoredRun, write_file};
-use super::{Exit, model};
+//! `earnest reproduce arithmetic-bench`.
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::ComparedRuns;
+use crate::cli::error::CliError;
+use crate::cli::models::HubArgs;
+use crate::cli::printer::Printer;
+use crate::cli::stored::write_file;
+use crate::cli::values::Prompts;
+use crate::cli::{Exit, model};
 use crate::prompt::Prompter;
-use crate::report::plot::{Curve, CurvePlot, curves};
+use crate::report::plot::{Curve, CurvePlot, Measure, curves};
 use crate::report::{ReportError, Rows};
 use crate::reproduce::arithmetic_bench::{Ours, compare, plan};
 use crate::reproduce::{Comparison, render, render_plan};
 
 const SUITE: &str = "arithmetic-bench";
 
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest reproduce arithmetic-bench
+  earnest reproduce arithmetic-bench RUN --json
+  earnest reproduce arithmetic-bench --plan --model model.gguf")]
+pub struct ArithmeticBenchArgs {
+    #[command(flatten)]
+    pub compared: ComparedRuns,
+
+    /// Show what must be run instead: prompts, tokens, commands
+    #[arg(long, conflicts_with_all = ["runs", "svg"])]
+    pub plan: bool,
+
+    /// Count the plan's prompt tokens with this model
+    #[arg(long, value_name = "MODEL", requires = "plan")]
+    pub model: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    /// How that checkpoint's prompts are written: auto, chat or raw [default: auto]
+    #[arg(long, value_name = "MODE", requires = "model")]
+    pub prompt: Option<Prompts>,
+}
+
 /// The paper's tables beside the runs', or what must be run.
-pub fn execute(args: &ReproduceArgs, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.plan {
         return show_plan(args, printer);
     }
-    let stored = if args.runs.is_empty() {
-        // Without any results the published tables alone are worth showing.
-        let all = if args.results.exists() { StoredRun::all(&args.results)? } else { Vec::new() };
-        all.into_iter().filter(|run| run.manifest.settings.suite == SUITE).collect()
-    } else {
-        args.runs.iter().map(|name| StoredRun::open(&args.results, name)).collect::<Result<Vec<_>, _>>()?
-    };
-    let mut runs = Vec::with_capacity(stored.len());
-    for run in stored {
-        if run.manifest.settings.suite != SUITE {
-            return Err(CliError::usage(format!(
-                "{} is a run of {}, not of {SUITE}",
-                run.place, run.manifest.settings.suite
-            )));
-        }
+    let mut runs = Vec::new();
+    for run in args.compared.open(SUITE)? {
         let mut ours = Ours::new(run.manifest.clone());
         run.walk(&mut |sample| {
             ours.add(sample);
@@ -40,10 +58,10 @@ pub fn execute(args: &ReproduceArgs, printer: Printer) -> Result<Exit, CliError>
         runs.push(ours);
     }
     let comparison = compare(&runs);
-    if let Some(folder) = &args.svg {
+    if let Some(folder) = &args.compared.svg {
         draw(&comparison, folder, printer)?;
     }
-    if args.json {
+    if args.compared.json {
         printer.json(&comparison)?;
     } else {
         printer.result(&render(&comparison, printer.width()))?;
@@ -63,6 +81,7 @@ fn draw(comparison: &Comparison, folder: &std::path::Path, printer: Printer) -> 
         title: "Multiplication by length".into(),
         x_label: "digits".into(),
         y_label: "accuracy (compat), %".into(),
+        measure: Measure::Share,
         curves: comparison.curves.iter().enumerate().map(curve).collect(),
         legend: true,
     });
@@ -76,19 +95,25 @@ fn draw(comparison: &Comparison, folder: &std::path::Path, printer: Printer) -> 
     Ok(())
 }
 
-fn show_plan(args: &ReproduceArgs, printer: Printer) -> Result<Exit, CliError> {
+fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliError> {
     let plan = match &args.model {
         None => plan(None),
         Some(path) => {
-            let checkpoint = model::open(path)?;
-            let prompter = Prompter::new(&checkpoint, args.prompt.into())?;
+            let checkpoint = model::open(&model::choose(path, &args.hub, Default::default())?)?;
+            let prompts = args.prompt.clone().unwrap_or_default();
+            if let Some(name) = prompts.names.first() {
+                return Err(
+                    CliError::usage(format!("{SUITE} has no prompt {name}")).help("--prompt takes auto, chat or raw")
+                );
+            }
+            let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_default())?;
             // A template that fails fails at the first item; the plan then has no count.
             let mut plan = plan(Some(&|item| prompter.render(&item.segments).ok().map(|rendered| rendered.ids.len())));
             plan.notes.push(format!("Prompt tokens are those of {}; other models have others.", path.display()));
             plan
         }
     };
-    if args.json {
+    if args.compared.json {
         printer.json(&plan)?;
     } else {
         printer.result(&render_plan(&plan, printer.width()))?;

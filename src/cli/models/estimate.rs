@@ -1,0 +1,66 @@
+//! Memory of the list's models, from the table of shapes.
+use std::path::Path;
+
+use crate::checkpoint::{DecoderConfig, ElementType, MemoryEstimate};
+use crate::hub::{Entry, shape};
+
+/// The decoder that an entry's row of the table describes.
+pub fn decoder(entry: &Entry) -> Option<DecoderConfig> {
+    let keys = shape(entry.shape.as_deref()?)?;
+    DecoderConfig::from_config_keys(Path::new("src/hub/shapes.json"), &keys).ok()
+}
+
+/// Bytes of the weights in a type. Without a shape, of the parameters alone.
+pub fn weights(entry: &Entry, dtype: ElementType) -> Option<u64> {
+    decoder(entry)
+        .map(|config| MemoryEstimate::of(&config, dtype).weights)
+        .or_else(|| entry.parameters.map(|count| count * dtype.bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::Registry;
+
+    #[test]
+    fn every_runnable_model_has_a_shape_that_native_takes() {
+        let list = Registry::built_in();
+        let mut families = Vec::new();
+        for entry in list.entries.iter().filter(|entry| entry.not_runnable.is_none()) {
+            let keys = shape(entry.shape.as_deref().unwrap()).unwrap_or_else(|| panic!("{}", entry.name));
+            let config = DecoderConfig::from_config_keys(Path::new("shapes.json"), &keys)
+                .unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+            assert_eq!(
+                keys.get("model_type").and_then(|family| family.as_str()),
+                entry.family.as_deref(),
+                "{}",
+                entry.name
+            );
+            // The counts of the list are those of the safetensors headers; the shapes lead to the same, to the last weight.
+            assert_eq!(Some(config.parameter_count()), entry.parameters, "{}", entry.name);
+            families.push(config.architecture);
+        }
+        families.sort();
+        families.dedup();
+        assert_eq!(families.len(), 8, "{families:?}");
+    }
+
+    #[test]
+    fn an_unknown_key_of_a_shape_is_refused() {
+        let mut keys = shape("phi-2").unwrap();
+        keys.insert("new_kind_of_attention".into(), true.into());
+        let refused = DecoderConfig::from_config_keys(Path::new("shapes.json"), &keys).unwrap_err().to_string();
+        assert!(refused.contains("new_kind_of_attention"), "{refused}");
+    }
+
+    #[test]
+    fn memory_of_known_models() {
+        let list = Registry::built_in();
+        let bytes = |name: &str, dtype| weights(list.get(name).unwrap(), dtype).unwrap();
+        // Half precision: two bytes a weight, and a little more for norms.
+        let llama = bytes("Meta-Llama-3-8B", ElementType::Bf16);
+        assert!((llama as f64 / (2.0 * 8_030_261_248.0) - 1.0).abs() < 1e-3);
+        assert_eq!(bytes("Meta-Llama-3-8B", ElementType::F32), 4 * 8_030_261_248);
+        assert_eq!(bytes("gpt2", ElementType::F32), 4 * 124_439_808);
+    }
+}

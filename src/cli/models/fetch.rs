@@ -1,0 +1,160 @@
+//! `earnest models fetch`.
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use super::Target;
+use super::args::FetchArgs;
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::cli::values::human_bytes;
+use crate::digest::DigestCache;
+use crate::hub::{self, Cache, Environment, FetchEvent, FetchReport, Remote};
+
+/// Time between plain lines.
+const PLAIN_PERIOD: Duration = Duration::from_secs(10);
+
+/// What was fetched.
+#[derive(Debug, Serialize)]
+struct Fetched {
+    model: String,
+    folder: String,
+    #[serde(flatten)]
+    report: FetchReport,
+}
+
+/// Fetches one model after the other.
+pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let environment = Environment::read(args.hub.offline);
+    let cache = Cache::of(&environment)?;
+    // All names before the first byte, so that a slip at the end does not show after an hour.
+    let targets =
+        args.names.iter().map(|name| Target::of_hub(name, &args.hub)).collect::<Result<Vec<Target>, CliError>>()?;
+    let mut fetched = Vec::new();
+    for target in targets {
+        let model = format!("{}@{}", target.repo, target.commit);
+        if environment.offline.is_some()
+            && args.files.is_empty()
+            && let Ok(folder) = cache.ready(&target.repo, &target.commit, &target.named)
+        {
+            printer.message(&format!("{model} is complete in the cache; nothing was asked of the hub"));
+            let found = cache.examine(&target.repo, &target.commit);
+            let report =
+                FetchReport { files: found.files, size: found.size, present: found.files, ..FetchReport::default() };
+            fetched.push(Fetched { model, folder: folder.display().to_string(), report });
+            continue;
+        }
+        if let Some(reason) = target.entry.as_ref().and_then(|entry| entry.not_runnable.as_ref()) {
+            printer.warning(&format!("{} will be fetched, but not run: {reason}", target.named));
+        }
+        let remote = Remote::of(&environment, &format!("fetching {model}"))?;
+        if !quiet {
+            printer.message(&format!("asking {} for the files of {model}", environment.endpoint));
+        }
+        let all = remote.revision(&target.repo, target.commit.as_str())?.listing;
+        let listing = if args.files.is_empty() { all.for_native()? } else { all.only(&args.files)? };
+        if args.files.is_empty() && !listing.files.iter().any(|file| file.path == "tokenizer.json") {
+            printer.warning(&format!("{model} has no tokenizer.json, without which it can not be run"));
+        }
+        let mut show = Show::new(printer, quiet, listing.size());
+        let report = hub::fetch(&cache, &remote, &target.repo, &listing, &DigestCache::of_user(), &mut |event| {
+            show.event(&event)
+        })?;
+        show.end();
+        let folder = cache.snapshot(&target.repo, &target.commit).display().to_string();
+        fetched.push(Fetched { model, folder, report });
+    }
+    if args.json {
+        printer.json(&fetched)?;
+    } else {
+        for done in &fetched {
+            printer.result(&line(done))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn line(done: &Fetched) -> String {
+    let r = &done.report;
+    let mut parts = vec![format!("{} files, {}", r.files, human_bytes(r.size))];
+    parts.push(format!("{} over the network", human_bytes(r.transferred)));
+    for (count, what) in
+        [(r.present, "there already"), (r.resumed, "continued"), (r.repaired, "damaged and fetched again")]
+    {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    format!("{}\n  {}; every size and hash is right\n  {}\n", done.model, parts.join(", "), done.folder)
+}
+
+/// A bar on a terminal, a line now and then elsewhere.
+struct Show {
+    printer: Printer,
+    bar: Option<ProgressBar>,
+    plain: bool,
+    total: u64,
+    last: Instant,
+}
+
+impl Show {
+    fn new(printer: Printer, quiet: bool, total: u64) -> Show {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = (!quiet && terminal).then(|| {
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
+            let style = "{bar:24} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta} {wide_msg}";
+            bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Show { printer, bar, plain: !quiet && !terminal, total, last: Instant::now() }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.printer.message(text)),
+            None if self.plain => self.printer.message(text),
+            None => {}
+        }
+    }
+
+    fn event(&mut self, event: &FetchEvent<'_>) {
+        match event {
+            FetchEvent::Begin { file, have } => {
+                let from = if *have > 0 { format!(", continued at {}", human_bytes(*have)) } else { String::new() };
+                match &self.bar {
+                    Some(bar) => bar.set_message(file.path.clone()),
+                    None => self.line(&format!("fetching {} ({}{from})", file.path, human_bytes(file.size))),
+                }
+            }
+            FetchEvent::Bytes { done } => {
+                if let Some(bar) = &self.bar {
+                    bar.set_position(*done);
+                } else if self.plain && self.last.elapsed() >= PLAIN_PERIOD {
+                    self.last = Instant::now();
+                    self.line(&format!("{} of {}", human_bytes(*done), human_bytes(self.total)));
+                }
+            }
+            FetchEvent::Checking { file } => {
+                if let Some(bar) = &self.bar {
+                    bar.set_message(format!("checking {}", file.path));
+                }
+            }
+            FetchEvent::Waiting { file } => {
+                self.line(&format!("another process is fetching {}; waiting for it", file.path))
+            }
+            FetchEvent::Again { file, what } => self.line(&format!("{} broke off ({what}); continuing", file.path)),
+            FetchEvent::Damaged { file } => {
+                self.line(&format!("{} in the cache has other bytes than it should; fetching it again", file.path));
+            }
+        }
+    }
+
+    fn end(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `earnest models list`.
+use serde::Serialize;
+
+use super::args::ListArgs;
+use super::{estimate, registry};
+use crate::checkpoint::ElementType;
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::cli::values::human_bytes;
+use crate::hub::{Cache, Cached, Entry, Environment};
+use crate::report::{Align, Table};
+
+/// A model as it is listed.
+#[derive(Debug, Serialize)]
+struct Line {
+    /// None for what is in the cache and not in the list.
+    #[serde(flatten)]
+    entry: Option<Entry>,
+    /// Bytes of the weights by type.
+    memory: Option<Memory>,
+    /// What is in the cache.
+    cached: Option<Cached>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Memory {
+    pub(super) f32: u64,
+    pub(super) bf16: u64,
+    pub(super) f16: u64,
+}
+
+impl Memory {
+    /// Of an entry.
+    pub(super) fn of(entry: &Entry) -> Option<Memory> {
+        let bytes = |dtype| estimate::weights(entry, dtype);
+        Some(Memory { f32: bytes(ElementType::F32)?, bf16: bytes(ElementType::Bf16)?, f16: bytes(ElementType::F16)? })
+    }
+}
+
+/// Lists.
+pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
+    let list = registry(&args.hub)?;
+    let environment = Environment::read(args.hub.offline);
+    let cache = Cache::of(&environment).ok();
+    let mut cached = cache.as_ref().map(Cache::scan).unwrap_or_default();
+    let mut lines = Vec::new();
+    for entry in list.entries {
+        let place =
+            cached.iter().position(|found| found.repo == entry.repo && Some(&found.commit) == entry.commit.as_ref());
+        let memory = Memory::of(&entry);
+        lines.push(Line { memory, cached: place.map(|place| cached.swap_remove(place)), entry: Some(entry) });
+    }
+    cached.sort_by(|a, b| (&a.repo, &a.commit).cmp(&(&b.repo, &b.commit)));
+    if args.cached {
+        lines.extend(cached.into_iter().map(|found| Line { entry: None, memory: None, cached: Some(found) }));
+        lines.retain(|line| line.cached.is_some());
+    }
+    if let Some(paper) = &args.paper {
+        let known = |line: &Line| line.entry.as_ref().is_some_and(|entry| entry.papers.contains(paper));
+        lines.retain(known);
+        if lines.is_empty() && !args.cached {
+            return Err(CliError::usage(format!("no model of the list belongs to {paper}"))
+                .help("papers are named like suites: gsm-symbolic, nupa, arithmetic-bench, dnc"));
+        }
+    }
+    if args.json {
+        printer.json(&lines)?;
+        return Ok(Exit::Success);
+    }
+    let head = [
+        ("model", Align::Left),
+        ("commit", Align::Left),
+        ("weights", Align::Right),
+        ("bf16", Align::Right),
+        ("f32", Align::Right),
+        ("gate", Align::Left),
+        ("state", Align::Left),
+    ];
+    let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
+    for line in &lines {
+        table.row(cells(line));
+    }
+    let mut text = table.render();
+    let places: Vec<String> = list.files.iter().map(|path| path.display().to_string()).collect();
+    text.push_str(&format!(
+        "\ncache  {}\nlists  built in{}\nCommits are shortened; `earnest models show MODEL` has them whole. \"unresolved\": the paper gives none, and\n\
+         `earnest models resolve MODEL` asks the hub.\n",
+        cache.map_or_else(|| "none".to_owned(), |cache| cache.folder().display().to_string()),
+        places.iter().map(|path| format!(", {path}")).collect::<String>(),
+    ));
+    printer.result(&text)?;
+    Ok(Exit::Success)
+}
+
+fn cells(line: &Line) -> Vec<String> {
+    let short = |commit: &str| commit.get(..8).unwrap_or(commit).to_owned();
+    let state = match (&line.entry, &line.cached) {
+        (_, Some(cached)) if cached.missing.is_empty() => format!("cached, {}", human_bytes(cached.size)),
+        (_, Some(cached)) => format!("{} files missing", cached.missing.len()),
+        (Some(entry), None) if entry.not_runnable.is_some() => "not runnable".to_owned(),
+        _ => "not fetched".to_owned(),
+    };
+    match (&line.entry, &line.cached) {
+        (Some(entry), _) => vec![
+            entry.name.clone(),
+            entry.commit.as_ref().map_or_else(|| "unresolved".to_owned(), |commit| short(commit.as_str())),
+            entry.parameters.map_or_else(|| "-".to_owned(), billions),
+            line.memory.as_ref().map_or_else(|| "-".to_owned(), |memory| human_bytes(memory.bf16)),
+            line.memory.as_ref().map_or_else(|| "-".to_owned(), |memory| human_bytes(memory.f32)),
+            gate(entry).to_owned(),
+            state,
+        ],
+        (None, Some(cached)) => {
+            let dash = || "-".to_owned();
+            vec![cached.repo.to_string(), short(cached.commit.as_str()), dash(), dash(), dash(), dash(), state]
+        }
+        (None, None) => Vec::new(),
+    }
+}
+
+/// Whether the hub wants a licence to be accepted.
+fn gate(entry: &Entry) -> &'static str {
+    match entry.gate {
+        crate::hub::Gate::Licence => "licence",
+        crate::hub::Gate::None => "-",
+        crate::hub::Gate::Unknown => "?",
+    }
+}
+
+/// `8.03 B` or `494 M`.
+pub(super) fn billions(count: u64) -> String {
+    let count = count as f64;
+    if count >= 1e11 {
+        format!("{:.0} B", count / 1e9)
+    } else if count >= 1e9 {
+        format!("{:.2} B", count / 1e9)
+    } else {
+        format!("{:.0} M", count / 1e6)
+    }
+}

@@ -1,0 +1,34 @@
+//! `earnest models`: the list of models, and the cache they are fetched into. The only commands that open a connection are
+//! `fetch`, `resolve`, and those that are asked to with `--remote`.
+
+mod args;
+mod estimate;
+mod fetch;
+mod list;
+mod quant_check;
+mod remove;
+mod resolve;
+mod show;
+mod target;
+mod verify;
+
+pub use args::{HubArgs, ModelsArgs, WeightArgs};
+pub use target::{Target, registry};
+
+use super::Exit;
+use super::error::CliError;
+use super::printer::Printer;
+use args::ModelsCommand;
+
+/// Runs the subcommand.
+pub fn execute(args: &ModelsArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    match &args.command {
+        ModelsCommand::List(args) => list::execute(args, printer),
+        ModelsCommand::Show(args) => show::execute(args, printer),
+        ModelsCommand::Fetch(args) => fetch::execute(args, quiet, printer),
+        ModelsCommand::Verify(args) => verify::execute(args, quiet, printer),
+        ModelsCommand::Resolve(args) => resolve::execute(args, quiet, printer),
+        ModelsCommand::Remove(args) => remove::execute(args, printer),
+        ModelsCommand::QuantCheck(args) => quant_check::execute(args, quiet, printer),
+    }
+}

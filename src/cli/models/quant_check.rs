@@ -1,0 +1,129 @@
+//! `earnest models quant-check`.
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::args::QuantCheckArgs;
+use crate::bench::{Agreement, BenchError, Prompt, agreement, answer_all};
+use crate::checkpoint::{WeightFormat, WeightRecord};
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::cli::{Exit, catalogue, model};
+use crate::prompt::Prompter;
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+struct Document {
+    model: String,
+    suite: String,
+    prompts: usize,
+    max_tokens: usize,
+    weights: WeightRecord,
+    #[serde(flatten)]
+    agreement: Agreement,
+}
+
+/// Measures one model after the other, so that only one is in memory.
+pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let format = WeightFormat::from(args.weights);
+    if format.is_plain() {
+        return Err(CliError::usage("there is nothing to compare: name a --quant or a --dtype"));
+    }
+    let prompts = args.prompt.clone().unwrap_or_default();
+    let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
+    let plain = model::choose(&args.model, &args.hub, WeightFormat::default())?;
+    let changed = model::choose(&args.model, &args.hub, format)?;
+    let checkpoint = model::open(&plain)?;
+    let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_else(|| choice.default_mode()))?;
+    let suite = choice.suite(prompter.mode())?;
+    let max_tokens = args.max_tokens as usize;
+    let mut asked = Vec::new();
+    for item in suite.items().take(args.limit as usize) {
+        let ids = prompter.render(&item.segments)?.ids;
+        asked.push(Prompt {
+            ids,
+            stop_strings: item.stop_strings,
+            stop_ids: checkpoint.generation.eos_ids.clone(),
+            max_tokens,
+        });
+    }
+    let mut answers = Vec::new();
+    let mut weights = None;
+    for chosen in [plain, changed] {
+        let checkpoint = model::open(&chosen)?;
+        let name = model::record(&chosen, &checkpoint).name;
+        if !quiet {
+            printer.message(&format!("asking {name} {} prompts", asked.len()));
+        }
+        let mut engine = model::load(&checkpoint, model::engine_options(&args.engine))?;
+        answers.push(answer_all(&mut engine, &asked).map_err(failure)?);
+        weights = checkpoint.weight_record();
+    }
+    let (Some(changed), Some(plain), Some(weights)) = (answers.pop(), answers.pop(), weights) else {
+        return Err(CliError::new(Exit::Engine, "a model gave no answers"));
+    };
+    let document = Document {
+        model: args.model.display().to_string(),
+        suite: args.suite.clone(),
+        prompts: asked.len(),
+        max_tokens,
+        weights,
+        agreement: agreement(&plain, &changed),
+    };
+    if args.json {
+        printer.json(&document)?;
+    } else {
+        printer.result(&screen(&document, format))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn failure(error: BenchError) -> CliError {
+    match error {
+        BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
+            .help("ask for fewer new tokens, or choose items that fit the context"),
+        BenchError::Failed(..) | BenchError::Engine(_) => CliError::new(Exit::Engine, error.to_string()),
+    }
+}
+
+fn screen(d: &Document, format: WeightFormat) -> String {
+    let a = &d.agreement;
+    let mut text =
+        format!("{} as its files have it, and as {format}; {} prompts of {}\n\n", d.model, d.prompts, d.suite);
+    let share = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+    let write = |out: &mut String| -> std::fmt::Result {
+        writeln!(
+            out,
+            "perplexity  {:.4} and {:.4} ({:+.2} %) over {} prompt tokens",
+            a.perplexity,
+            a.perplexity_changed,
+            100.0 * (a.perplexity_changed / a.perplexity - 1.0),
+            a.prompt_tokens
+        )?;
+        writeln!(
+            out,
+            "same text   {} of {} completions ({:.1} %)",
+            a.identical,
+            d.prompts,
+            share(a.identical, d.prompts as u64)
+        )?;
+        writeln!(
+            out,
+            "agreement   {} of {} greedy tokens before the first difference ({:.1} %)",
+            a.tokens_agreeing,
+            a.tokens,
+            share(a.tokens_agreeing, a.tokens)
+        )?;
+        let w = &d.weights;
+        if w.format.quant.is_some() {
+            writeln!(out, "\nquantised   {:.1} % of the weights", share(w.quantised_weights, w.weights))?;
+            writeln!(out, "as they are {}", w.unquantised.join(", "))?;
+            if !w.substituted.is_empty() {
+                writeln!(out, "otherwise   {} (no block of the scheme divides the width)", w.substituted.join(", "))?;
+            }
+        }
+        Ok(())
+    };
+    write(&mut text).expect("writing to a String cannot fail");
+    text
+}

@@ -1,0 +1,69 @@
+//! `earnest models remove`.
+use serde::Serialize;
+
+use super::Target;
+use super::args::RemoveArgs;
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::cli::values::human_bytes;
+use crate::hub::{Cache, Environment, HubError, Removed};
+
+/// What was removed.
+#[derive(Debug, Serialize)]
+struct Line {
+    model: String,
+    #[serde(flatten)]
+    removed: Removed,
+}
+
+/// Removes.
+pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
+    let cache = Cache::of(&Environment::read(args.hub.offline))?;
+    let targets = args.names.iter().map(|name| Target::of_hub(name, &args.hub)).collect::<Result<Vec<_>, _>>()?;
+    for target in &targets {
+        if !cache.snapshot(&target.repo, &target.commit).is_dir() {
+            let error = HubError::NotCached {
+                repo: target.repo.to_string(),
+                commit: target.commit.to_string(),
+                cache: cache.folder().to_owned(),
+                fetch: String::new(),
+            };
+            return Err(
+                CliError::new(Exit::Model, error.to_string()).help("`earnest models list --cached` says what is there")
+            );
+        }
+    }
+    if !args.yes {
+        let all: Vec<String> = targets
+            .iter()
+            .map(|target| {
+                let found = cache.examine(&target.repo, &target.commit);
+                format!("{}@{} ({} files, {})", target.repo, target.commit, found.files, human_bytes(found.size))
+            })
+            .collect();
+        return Err(CliError::usage(format!("this would remove {}", all.join(", "))).help("repeat it with --yes"));
+    }
+    let mut lines = Vec::new();
+    for target in targets {
+        let removed = cache.remove(&target.repo, &target.commit)?;
+        lines.push(Line { model: format!("{}@{}", target.repo, target.commit), removed });
+    }
+    if args.json {
+        printer.json(&lines)?;
+    } else {
+        for line in &lines {
+            let kept = match line.removed.kept {
+                0 => String::new(),
+                kept => format!("; {kept} files stay, because another commit uses them"),
+            };
+            printer.result(&format!(
+                "{}: {} files removed, {} freed{kept}\n",
+                line.model,
+                line.removed.files,
+                human_bytes(line.removed.freed)
+            ))?;
+        }
+    }
+    Ok(Exit::Success)
+}

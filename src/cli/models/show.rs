@@ -1,0 +1,196 @@
+//! `earnest models show`.
+use std::fmt::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::args::ShowArgs;
+use super::list::{Memory, billions};
+use super::{Target, estimate, registry};
+use crate::checkpoint::{ElementType, MemoryEstimate};
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::model;
+use crate::cli::printer::Printer;
+use crate::cli::values::human_bytes;
+use crate::hub::{Cache, Cached, Entry, Environment, HubError, Listing, Reference, Remote};
+
+/// Everything known about a model.
+#[derive(Debug, Default, Serialize)]
+struct Shown {
+    /// A path, or the name and the commit.
+    model: String,
+    entry: Option<Entry>,
+    /// Bytes of the weights by type, from the table of shapes.
+    memory: Option<Memory>,
+    /// Bytes of keys and values of a token.
+    kv_per_token: Option<u64>,
+    /// Of a checkpoint that is here: what the engine will hold.
+    here: Option<MemoryEstimate>,
+    cached: Option<Cached>,
+    /// The files of the commit, from the hub or as they were fetched.
+    listing: Option<Listing>,
+    files: Option<Vec<String>>,
+}
+
+/// Shows.
+pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
+    let shown = gather(args)?;
+    if args.json {
+        printer.json(&shown)?;
+    } else {
+        printer.result(&screen(&shown))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
+    let text = args.model.as_str();
+    // An entry without a commit can be shown, though not run.
+    if !Path::new(text).exists()
+        && let Reference::Word(name) = Reference::parse(text)?
+    {
+        let list = registry(&args.hub)?;
+        let entry = list.get(&name)?;
+        if entry.commit.is_none() {
+            if args.remote {
+                return Err(entry.pinned().map(drop).map_or_else(CliError::from, |()| CliError::usage("no commit")));
+            }
+            return Ok(of_entry(entry.clone()));
+        }
+    }
+    let Some(target) = Target::find(text, &args.hub)? else {
+        let chosen = model::choose(Path::new(text), &args.hub, Default::default())?;
+        let checkpoint = model::open(&chosen)?;
+        let files = checkpoint.files().iter().map(|path| path.display().to_string()).collect();
+        return Ok(Shown {
+            model: text.to_owned(),
+            here: Some(checkpoint.memory()),
+            files: Some(files),
+            ..Shown::default()
+        });
+    };
+    let environment = Environment::read(args.hub.offline);
+    let cache = Cache::of(&environment)?;
+    let found = cache.examine(&target.repo, &target.commit);
+    let listing = if args.remote {
+        let remote = Remote::of(&environment, &format!("asking the hub for the files of {}", target.repo))?;
+        Some(remote.revision(&target.repo, target.commit.as_str())?.listing)
+    } else {
+        cache.listing(&target.repo, &target.commit)
+    };
+    let mut shown = target.entry.map_or_else(Shown::default, of_entry);
+    shown.model = format!("{}@{}", target.repo, target.commit);
+    shown.listing = listing;
+    if found.files + found.missing.len() > 0 {
+        let ready = cache.ready(&target.repo, &target.commit, text).ok();
+        shown.here = ready.and_then(|folder| crate::checkpoint::Checkpoint::open(&folder).ok()).map(|it| it.memory());
+        shown.cached = Some(found);
+    }
+    Ok(shown)
+}
+
+fn of_entry(entry: Entry) -> Shown {
+    let kv = estimate::decoder(&entry).map(|config| MemoryEstimate::of(&config, ElementType::F32).kv_per_token);
+    let commit = entry.commit.as_ref().map_or("unresolved", |commit| commit.as_str());
+    Shown {
+        model: format!("{}@{commit}", entry.repo),
+        memory: Memory::of(&entry),
+        kv_per_token: kv,
+        entry: Some(entry),
+        ..Shown::default()
+    }
+}
+
+fn screen(shown: &Shown) -> String {
+    let mut lines: Vec<(&str, String)> = vec![("model", shown.model.clone())];
+    if let Some(entry) = &shown.entry {
+        lines.push(("name", entry.name.clone()));
+        if let Some(kind) = entry.kind {
+            let family = entry.family.as_deref().unwrap_or("unknown");
+            lines.push(("kind", format!("{} of the {family} family", format!("{kind:?}").to_lowercase())));
+        }
+        if let Some(count) = entry.parameters {
+            lines.push(("weights", format!("{count} ({})", billions(count))));
+        }
+        let gate = match entry.gate {
+            crate::hub::Gate::Licence => {
+                format!(", to be accepted at https://huggingface.co/{} before files are served", entry.repo)
+            }
+            crate::hub::Gate::None => String::new(),
+            crate::hub::Gate::Unknown => ", possibly with a form to fill in first".to_owned(),
+        };
+        lines.push(("licence", format!("{}{gate}", entry.licence.as_deref().unwrap_or("unknown"))));
+        lines.push(("decoding", decoding(entry)));
+        if !entry.papers.is_empty() {
+            lines.push(("papers", entry.papers.join(", ")));
+        }
+        if let Some(from) = &entry.from {
+            lines.push(("list", from.display().to_string()));
+        }
+    }
+    if let Some(memory) = &shown.memory {
+        let (f32, half) = (human_bytes(memory.f32), human_bytes(memory.bf16));
+        lines.push(("memory", format!("{half} in bf16 or f16, {f32} in f32 or quantised at load (then held in f32)")));
+    }
+    if let Some(bytes) = shown.kv_per_token.or(shown.here.map(|here| here.kv_per_token)) {
+        lines.push(("context", format!("{} of keys and values a token", human_bytes(bytes))));
+    }
+    if let Some(here) = shown.here {
+        lines.push(("here", format!("{} of weights as these files have them", human_bytes(here.weights))));
+    }
+    if let Some(cached) = &shown.cached {
+        lines.push((
+            "cache",
+            format!("{}, {} files, {}", cached.folder.display(), cached.files, human_bytes(cached.size)),
+        ));
+        for file in &cached.missing {
+            lines.push(("missing", file.clone()));
+        }
+    }
+    for note in shown.entry.iter().flat_map(|entry| &entry.notes) {
+        lines.push(("note", note.clone()));
+    }
+    if let Some(reason) = shown.entry.as_ref().and_then(|entry| entry.not_runnable.as_ref()) {
+        lines.push(("not run", reason.clone()));
+    }
+    let widest = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, value) in &lines {
+        writeln!(text, "{name:widest$}  {value}").expect("writing to a String cannot fail");
+    }
+    if let Some(listing) = &shown.listing {
+        text.push_str("\nfiles\n");
+        for file in &listing.files {
+            writeln!(
+                text,
+                "  {:>10}  {} {}  {}",
+                human_bytes(file.size),
+                file.hash.algorithm(),
+                file.hash.digits(),
+                file.path
+            )
+            .expect("writing to a String cannot fail");
+        }
+    }
+    if let Some(files) = &shown.files {
+        text.push_str("\nfiles\n");
+        for file in files {
+            writeln!(text, "  {file}").expect("writing to a String cannot fail");
+        }
+    }
+    if let Some(entry) = shown.entry.as_ref().filter(|entry| entry.commit.is_none() && entry.not_runnable.is_none()) {
+        let help = HubError::Unresolved { name: entry.name.clone(), repo: entry.repo.to_string() }.help();
+        writeln!(text, "\n{}", help.unwrap_or_default()).expect("writing to a String cannot fail");
+    }
+    text
+}
+
+fn decoding(entry: &Entry) -> String {
+    let Some(recommended) = entry.decoding else { return "greedy".to_owned() };
+    let mut parts = vec![format!("temperature {}", recommended.temperature)];
+    parts.extend(recommended.top_p.map(|p| format!("top-p {p}")));
+    parts.extend(recommended.top_k.map(|k| format!("top-k {k}")));
+    parts.extend(recommended.repetition_penalty.map(|r| format!("repetition penalty {r}")));
+    format!("{} recommended; runs are greedy unless --recommended is given", parts.join(", "))
+}

@@ -1,0 +1,123 @@
+//! What a text names: a file or folder, an entry of the list, or a commit of a repository.
+use std::path::{Path, PathBuf};
+
+use super::HubArgs;
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::hub::{Cache, Commit, Entry, Environment, HubError, Reference, Registry, RepoId};
+
+impl From<HubError> for CliError {
+    fn from(error: HubError) -> Self {
+        let exit = match &error {
+            HubError::NotARepository { .. }
+            | HubError::NotPinned { .. }
+            | HubError::NoRevision { .. }
+            | HubError::BadEndpoint { .. }
+            | HubError::Registry { .. } => Exit::Usage,
+            _ => Exit::Model,
+        };
+        CliError { exit, message: error.to_string(), help: error.help() }
+    }
+}
+
+/// A commit that was named, and by which entry.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub repo: RepoId,
+    pub commit: Commit,
+    pub entry: Option<Entry>,
+    /// As it was named, for commands in messages.
+    pub named: String,
+}
+
+/// The user's folder of settings.
+fn config_folder() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("XDG_CONFIG_HOME")
+        .or_else(|| std::env::home_dir().map(|home| home.join(".config")))
+        .map(|folder| folder.join("earnest"))
+}
+
+/// Where `models resolve` keeps commits.
+pub fn resolved_file() -> Result<PathBuf, CliError> {
+    config_folder().map(|folder| folder.join("resolved.toml")).ok_or_else(|| {
+        CliError::new(Exit::Model, "there is no place for resolved.toml: no home folder is known")
+            .help("set XDG_CONFIG_HOME")
+    })
+}
+
+/// The list: built in, then resolved commits, then the user's models.toml, then `--models`.
+pub fn registry(args: &HubArgs) -> Result<Registry, CliError> {
+    let found: Vec<PathBuf> = config_folder()
+        .map(|folder| ["resolved.toml", "models.toml"].map(|name| folder.join(name)).to_vec())
+        .unwrap_or_default();
+    Ok(Registry::read(&found, args.models.as_deref())?)
+}
+
+impl Target {
+    /// What a text names, if it is no path: a file or folder of that name comes first.
+    pub fn find(text: &str, args: &HubArgs) -> Result<Option<Target>, CliError> {
+        if Path::new(text).exists() {
+            return Ok(None);
+        }
+        match Reference::parse(text)? {
+            Reference::Path => Ok(None),
+            Reference::Pinned(repo, commit) => {
+                // An entry of the same commit lends its notes.
+                let entry =
+                    registry(args)?.entries.into_iter().find(|e| e.repo == repo && e.commit.as_ref() == Some(&commit));
+                Ok(Some(Target { repo, commit, entry, named: text.to_owned() }))
+            }
+            Reference::Moving(repo, revision, why) => {
+                Err(HubError::NotPinned { repo: repo.to_string(), revision, why }.into())
+            }
+            Reference::Bare(repo) => {
+                let list = registry(args)?;
+                let entry = list.of_repo(&repo).map(|entry| entry.name.clone());
+                Err(HubError::NoRevision { repo: repo.to_string(), entry }.into())
+            }
+            Reference::Word(name) => {
+                let list = registry(args)?;
+                let entry = list.get(&name)?;
+                let commit = entry.pinned()?.clone();
+                Ok(Some(Target {
+                    repo: entry.repo.clone(),
+                    commit,
+                    entry: Some(entry.clone()),
+                    named: entry.name.clone(),
+                }))
+            }
+        }
+    }
+
+    /// The same, where a path has no meaning.
+    pub fn of_hub(text: &str, args: &HubArgs) -> Result<Target, CliError> {
+        // A folder that happens to have the name of a model is no reason to refuse it here.
+        let found = match Reference::parse(text)? {
+            Reference::Word(name) if Path::new(text).exists() => {
+                let list = registry(args)?;
+                let entry = list.get(&name)?;
+                Some(Target {
+                    repo: entry.repo.clone(),
+                    commit: entry.pinned()?.clone(),
+                    entry: Some(entry.clone()),
+                    named: name,
+                })
+            }
+            _ => Target::find(text, args)?,
+        };
+        found.ok_or_else(|| {
+            CliError::usage(format!("'{text}' is a path, not a model of the hub"))
+                .help("give a name of `earnest models list`, or org/repo@<40 digits>")
+        })
+    }
+
+    /// The folder of the commit, if every file is there and the engine runs the model.
+    pub fn folder(&self, args: &HubArgs) -> Result<PathBuf, CliError> {
+        if let Some(Entry { name, not_runnable: Some(reason), .. }) = &self.entry {
+            return Err(HubError::NotRunnable { name: name.clone(), reason: reason.clone() }.into());
+        }
+        let cache = Cache::of(&Environment::read(args.offline))?;
+        Ok(cache.ready(&self.repo, &self.commit, &self.named)?)
+    }
+}

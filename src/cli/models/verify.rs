@@ -1,0 +1,103 @@
+//! `earnest models verify`.
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::Target;
+use super::args::VerifyArgs;
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::cli::values::human_bytes;
+use crate::hub::{self, Cache, Checked, Commit, Environment, HubError, Remote, RepoId, State};
+
+/// A commit that was checked.
+#[derive(Debug, Serialize)]
+struct Verified {
+    model: String,
+    /// Every file has the expected bytes.
+    good: bool,
+    files: Vec<Checked>,
+}
+
+/// Hashes.
+pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let environment = Environment::read(args.hub.offline);
+    let cache = Cache::of(&environment)?;
+    let asked: Vec<(RepoId, Commit, String)> = if args.names.is_empty() {
+        cache
+            .scan()
+            .into_iter()
+            .map(|found| (found.repo.clone(), found.commit.clone(), format!("{}@{}", found.repo, found.commit)))
+            .collect()
+    } else {
+        let find =
+            |name: &String| Target::of_hub(name, &args.hub).map(|target| (target.repo, target.commit, target.named));
+        args.names.iter().map(find).collect::<Result<_, _>>()?
+    };
+    if asked.is_empty() {
+        printer.message(&format!("{} holds no models", cache.folder().display()));
+    }
+    let mut verified = Vec::new();
+    for (repo, commit, named) in asked {
+        if !cache.snapshot(&repo, &commit).is_dir() {
+            return Err(HubError::NotCached {
+                repo: repo.to_string(),
+                commit: commit.to_string(),
+                cache: cache.folder().to_owned(),
+                fetch: format!("earnest models fetch {named}"),
+            }
+            .into());
+        }
+        let mut listing = None;
+        if args.remote {
+            let remote = Remote::of(&environment, &format!("asking the hub for the hashes of {repo}"))?;
+            let mut today = remote.revision(&repo, commit.as_str())?.listing;
+            // Of what is here; nobody has to fetch everything.
+            let here = cache.examine(&repo, &commit);
+            let fetched = cache.listing(&repo, &commit).map(|listing| listing.files).unwrap_or_default();
+            today.files.retain(|file| {
+                here.folder.join(&file.path).symlink_metadata().is_ok()
+                    || fetched.iter().any(|known| known.path == file.path)
+            });
+            listing = Some(today);
+        }
+        if !quiet {
+            printer.message(&format!("hashing {repo}@{commit}"));
+        }
+        let files = hub::verify(&cache, &repo, &commit, listing.as_ref(), &mut |_| {})?;
+        let good = files.iter().all(|file| matches!(file.state, State::Good | State::Unknown));
+        verified.push((named, Verified { model: format!("{repo}@{commit}"), good, files }));
+    }
+    let bad = verified.iter().filter(|(_, commit)| !commit.good).map(|(named, _)| named.clone()).collect::<Vec<_>>();
+    let verified: Vec<Verified> = verified.into_iter().map(|(_, commit)| commit).collect();
+    if args.json {
+        printer.json(&verified)?;
+    } else {
+        printer.result(&verified.iter().map(screen).collect::<Vec<_>>().join("\n"))?;
+    }
+    if bad.is_empty() {
+        return Ok(Exit::Success);
+    }
+    Err(CliError::new(Exit::Model, format!("{} of {} commits are damaged or incomplete", bad.len(), verified.len()))
+        .help(format!("`earnest models fetch {}` fetches what is wrong again", bad.join(" "))))
+}
+
+fn screen(verified: &Verified) -> String {
+    let mut text = format!("{}\n", verified.model);
+    for file in &verified.files {
+        let state = match &file.state {
+            State::Good => format!("right, {}", file.algorithm.unwrap_or_default()),
+            State::Missing => "MISSING".to_owned(),
+            State::WrongSize { found, expected } => format!("WRONG SIZE: {found} bytes instead of {expected}"),
+            State::Damaged { found, expected } => format!("DAMAGED: hash {found} instead of {expected}"),
+            State::Unknown => "not known to the cache: nothing says what it should be".to_owned(),
+        };
+        writeln!(text, "  {:>10}  {}  {state}", human_bytes(file.size), file.file)
+            .expect("writing to a String cannot fail");
+    }
+    if verified.files.is_empty() {
+        text.push_str("  no files\n");
+    }
+    text
+}

@@ -1,0 +1,274 @@
+//! `earnest perturb`: perturbations of any set of questions.
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::Exit;
+use super::catalogue::dnc::{MalformedArg, ModeArg, malformed_rows};
+use super::error::CliError;
+use super::printer::Printer;
+use super::stored::write_file;
+use crate::report::ReportError;
+use crate::suite::dnc::{
+    Annotation, Annotations, Context, DonorPool, Fields, Kind, Malformed, Mode, Problem, SetRow, has_program, kinds,
+    perturb, records, reference_perturb_all,
+};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest perturb questions.jsonl --kinds language,verbosity --seed 7 -o perturbed.jsonl
+  earnest perturb gsm_symbolic.jsonl --kinds all --question-field question --answer-field answer -o attacked.jsonl
+  earnest perturb testset.json --kinds noise --mode reference --ineligible keep -o attack.jsonl
+
+Rows are JSON lines or one JSON array. Every row that is written is the row that was read with its new texts and a field \
+`dnc`: what was changed, and why the question was eligible. Noise and distribution change the answer and need a formula.")]
+pub struct PerturbArgs {
+    /// The questions
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Perturbations, separated by commas: language, type, noise, distribution, verbosity, extra, logic, order,
+    /// language-to-digits; `all` is the first eight
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "all")]
+    pub kinds: Vec<String>,
+
+    /// Seed of what is drawn
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Independent draws of each random perturbation
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub draws: u32,
+
+    /// Perturbations as they were meant, or bit for bit as the authors' program makes them
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = ModeArg::Fixed)]
+    pub mode: ModeArg,
+
+    /// File of Logic and Order annotations (docs/dnc.md)
+    #[arg(long, value_name = "FILE")]
+    pub annotations: Option<PathBuf>,
+
+    /// Questions that a perturbation does not fit: leave them out, or write them unperturbed
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = IneligibleArg::Skip)]
+    pub ineligible: IneligibleArg,
+
+    /// Rows that cannot be read: refuse the file, or skip and count them
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = MalformedArg::Refuse)]
+    pub malformed: MalformedArg,
+
+    /// Write to this file instead of standard output; it appears under its name once it is complete
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Field with the name of a question [default: @ID, id, uid or query_id, else the row's place]
+    #[arg(long, value_name = "FIELD", help_heading = "Fields")]
+    pub id_field: Option<String>,
+
+    /// Field with the story [default: Body, body, passage or context; without one, all but the question's last sentence]
+    #[arg(long, value_name = "FIELD", help_heading = "Fields")]
+    pub body_field: Option<String>,
+
+    /// Field with the question [default: Question, question, problem or prompt]
+    #[arg(long, value_name = "FIELD", help_heading = "Fields")]
+    pub question_field: Option<String>,
+
+    /// Field with the answer, a number or a text that begins with one or ends in #### and one [default: Answer, answer or gold]
+    #[arg(long, value_name = "FIELD", help_heading = "Fields")]
+    pub answer_field: Option<String>,
+
+    /// Field with the equation, e.g. 5+7=12 [default: Formula, formula or equation]
+    #[arg(long, value_name = "FIELD", help_heading = "Fields")]
+    pub formula_field: Option<String>,
+}
+
+/// `--ineligible`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IneligibleArg {
+    Skip,
+    Keep,
+}
+
+/// Perturbs.
+pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let kinds = kinds(&args.kinds).map_err(|error| CliError::usage(error.to_string()))?;
+    let mode = Mode::from(args.mode);
+    let seed = u32::try_from(args.seed);
+    if mode == Mode::Reference && (seed.is_err() || args.draws > 1) {
+        return Err(CliError::usage("--mode reference takes a --seed below 4294967296 and one draw"));
+    }
+    let mut malformed = Vec::new();
+    let rows = read_rows(args, &mut malformed)?;
+    let annotations = match &args.annotations {
+        Some(path) => read_annotations(path, &mut malformed)?,
+        None => Annotations::default(),
+    };
+    if !malformed.is_empty() {
+        let text = malformed_rows(&malformed);
+        if args.malformed == MalformedArg::Refuse {
+            return Err(CliError::usage(text).help("mend them, or leave them out with --malformed skip"));
+        }
+        // Said even when --quiet: nothing is left out in silence.
+        printer.warning(&format!("left out {text}"));
+    }
+    let problems: Vec<&Problem> = rows.iter().map(|row| &row.problem).collect();
+    let donors = DonorPool::new(problems.iter().copied());
+    let mut tally = Tally { rows: rows.len(), ..Tally::default() };
+    let mut out: Vec<Value> = Vec::new();
+    for &kind in &kinds {
+        if mode == Mode::Reference && has_program(kind) {
+            let seed = seed.as_ref().copied().unwrap_or_default();
+            let (kept, rest) = reference_perturb_all(kind, problems.iter().copied(), seed);
+            out.extend(kept.iter().map(|(place, found)| rows[*place].perturbed(found, mode, args.seed, 0)));
+            tally.made(kind, kept.len());
+            for place in rest {
+                leave(args, &mut tally, &mut out, kind, &rows[place], "the reference's filter leaves it out");
+            }
+            continue;
+        }
+        for row in &rows {
+            for draw in 0..if kind.is_random() { args.draws } else { 1 } {
+                let context = Context { seed: args.seed, draw, donors: &donors, annotations: &annotations };
+                match perturb(kind, &row.problem, context) {
+                    Ok(found) => {
+                        out.push(row.perturbed(&found, mode, args.seed, draw));
+                        tally.made(kind, 1);
+                    }
+                    Err(reason) => {
+                        if draw == 0 {
+                            leave(args, &mut tally, &mut out, kind, row, &reason.to_string());
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    let write = |sink: &mut dyn Write| -> std::io::Result<()> {
+        for row in &out {
+            serde_json::to_writer(&mut *sink, row)?;
+            sink.write_all(b"\n")?;
+        }
+        Ok(())
+    };
+    let whole = match &args.output {
+        None => printer.stream(write)?,
+        Some(path) => {
+            write_file(path, |sink| {
+                write(&mut *sink).map_err(|source| ReportError::Write { path: path.clone(), source })
+            })?;
+            true
+        }
+    };
+    if whole && !quiet {
+        printer.message(tally.text(&kinds, args.output.as_deref()).trim_end());
+    }
+    if !tally.any() {
+        printer.warning("no question was perturbed");
+    }
+    Ok(Exit::Success)
+}
+
+fn leave(args: &PerturbArgs, tally: &mut Tally, out: &mut Vec<Value>, kind: Kind, row: &SetRow, why: &str) {
+    tally.left(kind, why);
+    if args.ineligible == IneligibleArg::Keep {
+        out.push(row.unperturbed(kind, args.mode.into(), args.seed, why));
+    }
+}
+
+fn read_rows(args: &PerturbArgs, malformed: &mut Vec<(String, Malformed)>) -> Result<Vec<SetRow>, CliError> {
+    let name = args.file.display().to_string();
+    let bytes = std::fs::read(&args.file).map_err(|error| CliError::usage(format!("cannot read {name}: {error}")))?;
+    let found = records(&bytes).map_err(|error| CliError::usage(format!("{name}: {error}")))?;
+    let fields = Fields {
+        id: args.id_field.clone(),
+        body: args.body_field.clone(),
+        question: args.question_field.clone(),
+        answer: args.answer_field.clone(),
+        formula: args.formula_field.clone(),
+    };
+    let mut rows: Vec<SetRow> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for record in found.into_rows() {
+        let row = record.value.and_then(|value| match value {
+            Value::Object(row) => fields.read(&record.place, &row),
+            _ => Err("not a JSON object".to_owned()),
+        });
+        let row = row.and_then(|row| match seen.insert(row.problem.id.clone()) {
+            true => Ok(row),
+            false => Err(format!("another row has the id {} too", row.problem.id)),
+        });
+        match row {
+            Ok(row) => rows.push(row),
+            Err(why) => malformed.push((name.clone(), Malformed { place: record.place, why })),
+        }
+    }
+    Ok(rows)
+}
+
+fn read_annotations(path: &Path, malformed: &mut Vec<(String, Malformed)>) -> Result<Annotations, CliError> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| CliError::usage(format!("cannot read {name}: {error}")))?;
+    let rows = records(&bytes).map_err(|error| CliError::usage(format!("{name}: {error}")))?.into_rows();
+    let mut annotations = Annotations::default();
+    for row in rows {
+        let outcome = row
+            .value
+            .and_then(|value| Annotation::from_json(&value).map_err(|error| error.to_string()))
+            .and_then(|annotation| annotations.add(annotation).map_err(|error| error.to_string()));
+        if let Err(why) = outcome {
+            malformed.push((name.clone(), Malformed { place: row.place, why }));
+        }
+    }
+    Ok(annotations)
+}
+
+/// What became of the rows.
+#[derive(Default)]
+struct Tally {
+    rows: usize,
+    made: BTreeMap<Kind, usize>,
+    left: BTreeMap<(Kind, String), usize>,
+}
+
+impl Tally {
+    fn made(&mut self, kind: Kind, count: usize) {
+        *self.made.entry(kind).or_default() += count;
+    }
+
+    fn left(&mut self, kind: Kind, why: &str) {
+        // Operands are named in the rows; here reasons are counted.
+        let why = match why.split_once("operand ") {
+            Some(("", rest)) => format!("an operand{}", rest.find(' ').map_or("", |at| &rest[at..])),
+            _ => why.to_owned(),
+        };
+        *self.left.entry((kind, why)).or_default() += 1;
+    }
+
+    fn any(&self) -> bool {
+        self.made.values().any(|count| *count > 0)
+    }
+
+    fn text(&self, kinds: &[Kind], path: Option<&Path>) -> String {
+        let place = path.map_or_else(String::new, |path| format!(" in {}", path.display()));
+        let total: usize = self.made.values().sum();
+        let mut text = format!("{total} perturbed rows{place}, from {} questions\n", self.rows);
+        for kind in kinds {
+            let made = self.made.get(kind).copied().unwrap_or(0);
+            text.push_str(&format!("{kind}: {made}"));
+            let left: Vec<String> = self
+                .left
+                .iter()
+                .filter(|((of, _), _)| of == kind)
+                .map(|((_, why), count)| format!("{count} left out: {why}"))
+                .collect();
+            if !left.is_empty() {
+                text.push_str(&format!(" ({})", left.join("; ")));
+            }
+            text.push('\n');
+        }
+        text
+    }
+}

@@ -1,0 +1,43 @@
+//! `earnest reproduce dnc`.
+use clap::Args;
+
+use super::ComparedRuns;
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::report::Rows;
+use crate::reproduce::dnc::{Ours, compare, render};
+
+const SUITE: &str = "dnc";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest reproduce dnc
+  earnest reproduce dnc RUN --json")]
+pub struct DncArgs {
+    #[command(flatten)]
+    pub compared: ComparedRuns,
+}
+
+/// The paper's tables beside the runs'.
+pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
+    if args.compared.svg.is_some() {
+        return Err(CliError::usage("the tables of DNC have no figure to draw: leave --svg out"));
+    }
+    let mut runs = Vec::new();
+    for run in args.compared.open(SUITE)? {
+        let mut ours = Ours::new(run.manifest.clone());
+        run.walk(&mut |sample| {
+            ours.add(sample);
+            Ok(())
+        })?;
+        runs.push(ours);
+    }
+    let comparison = compare(&runs);
+    if args.compared.json {
+        printer.json(&comparison)?;
+    } else {
+        printer.result(&render(&comparison, printer.width()))?;
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,300 @@
+//! `earnest reproduce gsm-symbolic`.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::ComparedRuns;
+use super::gsm_symbolic_runs::{self, StudyModel};
+use crate::checkpoint::WeightFormat;
+use crate::cli::args::{GenerationArgs, SuiteArgs};
+use crate::cli::error::CliError;
+use crate::cli::models::HubArgs;
+use crate::cli::printer::Printer;
+use crate::cli::stored::{StoredRun, write_file};
+use crate::cli::values::Prompts;
+use crate::cli::{Exit, catalogue, model};
+use crate::prompt::{ModeRequest, Prompter};
+use crate::report::{ReportError, Rows};
+use crate::reproduce::gsm_symbolic::{
+    Assumptions, Evaluation, NumberDistribution, SizeOfPrompt, Study, StudyRun, drawings, paper_name, plan,
+    render_plan, render_study,
+};
+use crate::run::Status;
+use crate::suite::gsm_symbolic::Prompt;
+use crate::suite::gsm_symbolic::large_numbers::integers;
+
+/// Questions of the study.
+const QUESTIONS: usize = 5_100;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest reproduce gsm-symbolic                                the study beside the stored runs
+  earnest reproduce gsm-symbolic --plan
+  earnest reproduce gsm-symbolic --run --data gsm-symbolic --with phi-2=models/phi-2,gemma-2b=models/gemma-2b
+  earnest reproduce gsm-symbolic --run --suite gsm-mini --with mine=model.gguf --limit 200 --svg figures
+
+With --run, the same command continues what was interrupted, at any point.")]
+pub struct GsmSymbolicArgs {
+    #[command(flatten)]
+    pub compared: ComparedRuns,
+
+    /// Show what must be run instead: models, prompts, tokens, GPU hours
+    #[arg(long, conflicts_with_all = ["runs", "svg", "run"])]
+    pub plan: bool,
+
+    /// Execute the study first: every model on the GSM prompt, then those whose accuracy falls significantly on the others
+    #[arg(long, requires = "with", conflicts_with = "runs")]
+    pub run: bool,
+
+    /// The models: NAME=MODEL, separated by commas; names as the paper prints them (`phi-2`), or any. A run of a model at one
+    /// of these paths is shown under its name
+    #[arg(long, value_name = "NAME=MODEL", value_delimiter = ',')]
+    pub with: Vec<StudyModel>,
+
+    /// Which suite's runs
+    #[arg(long, value_name = "SUITE", default_value = "gsm-symbolic", value_parser = ["gsm-symbolic", "gsm-mini"])]
+    pub suite: String,
+
+    /// Only these prompts, separated by commas, of gsm, simple-nl, structured-nl, simple-code and structured-code
+    /// [default: all]
+    #[arg(long, value_name = "PROMPTS", value_delimiter = ',')]
+    pub prompts: Vec<Prompt>,
+
+    /// With --run: which models are asked the other four prompts: `significant`, as in the study, or `all`
+    #[arg(long, value_name = "WHICH", default_value = "significant", value_parser = ["significant", "all"], requires = "run")]
+    pub select: String,
+
+    /// Count the plan's prompt tokens with this checkpoint
+    #[arg(long, value_name = "PATH", requires = "plan")]
+    pub model: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub items: SuiteArgs,
+
+    /// With --run: ask only the first N items of each prompt
+    #[arg(long, value_name = "N", requires = "run", help_heading = "Items")]
+    pub limit: Option<usize>,
+
+    #[command(flatten)]
+    pub generation: GenerationArgs,
+
+    #[command(flatten)]
+    pub engine: crate::cli::args::EngineArgs,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+}
+
+impl GsmSymbolicArgs {
+    /// The prompts, in the paper's order.
+    pub(super) fn chosen(&self) -> Vec<Prompt> {
+        let every = Prompt::ALL.into_iter();
+        every.filter(|prompt| self.prompts.is_empty() || self.prompts.contains(prompt)).collect()
+    }
+}
+
+/// The study beside stored runs, after executing it where that is asked.
+pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    if args.plan {
+        return show_plan(args, printer);
+    }
+    if args.run {
+        gsm_symbolic_runs::execute(args, quiet, printer)?;
+    }
+    let chosen = collect(args, printer)?;
+    let numbers = numbers(&chosen.newest);
+    let study = Study::new(chosen.used, chosen.evaluations, numbers);
+    if let Some(folder) = &args.compared.svg {
+        draw(&study, folder, printer)?;
+    }
+    if args.compared.json {
+        printer.json(&study)?;
+    } else {
+        printer.result(&render_study(&study, printer.width()))?;
+    }
+    let named = study.analyses.iter().all(|analysis| analysis.glmm1.variant.is_some());
+    Ok(if named { Exit::Success } else { Exit::FailedSamples })
+}
+
+/// The rows to analyse.
+pub(super) struct Collected {
+    pub(super) used: Vec<StudyRun>,
+    pub(super) evaluations: Vec<Evaluation>,
+    /// A run whose questions stand for all.
+    newest: Option<StoredRun>,
+}
+
+/// For every model and prompt the rows of the newest finished run that has them; runs named on the command line are taken as
+/// they are.
+pub(super) fn collect(args: &GsmSymbolicArgs, printer: Printer) -> Result<Collected, CliError> {
+    let mut runs = args.compared.open(&args.suite)?;
+    runs.sort_by(|left, right| right.manifest.started.cmp(&left.manifest.started));
+    let named = !args.compared.runs.is_empty();
+    let wanted = args.chosen();
+    let mut found: BTreeMap<(String, Prompt), Evaluation> = BTreeMap::new();
+    let mut used = Vec::new();
+    let mut newest = None;
+    for run in runs {
+        let manifest = &run.manifest;
+        let label = label(&run, &args.with);
+        if !named && (manifest.status != Status::Finished || manifest.shard.is_some()) {
+            printer
+                .message(&format!("{} is left out: it is not finished, or a part (name it to use it)", manifest.run));
+            continue;
+        }
+        // With --run the study is that of the models named.
+        if args.run && !args.with.iter().any(|model| model.name == label) {
+            continue;
+        }
+        let mut rows: BTreeMap<Prompt, Evaluation> = BTreeMap::new();
+        let mut problem = None;
+        run.walk(&mut |sample| {
+            if let Ok(prompt) = sample.task.parse::<Prompt>()
+                && wanted.contains(&prompt)
+            {
+                let evaluation = rows.entry(prompt).or_insert_with(|| Evaluation::new(&label, prompt));
+                if let Err(reason) = evaluation.add(sample) {
+                    problem.get_or_insert(reason);
+                }
+            }
+            Ok(())
+        })?;
+        if let Some(reason) = problem {
+            return Err(CliError::new(Exit::Results, format!("{} cannot be analysed: {reason}", run.place)));
+        }
+        let mut prompts = Vec::new();
+        for (prompt, evaluation) in rows {
+            let key = (label.clone(), prompt);
+            if found.contains_key(&key) {
+                let name = &run.manifest.run;
+                printer.message(&format!("{name} is left out for {label} on {prompt}: a newer finished run has it"));
+                continue;
+            }
+            found.insert(key, evaluation);
+            prompts.push(prompt);
+        }
+        if !prompts.is_empty() {
+            let limits = limits(&run, &label);
+            used.push(StudyRun { run: run.manifest.run.clone(), model: label, prompts, limits });
+            newest.get_or_insert(run);
+        }
+    }
+    Ok(Collected { used, evaluations: found.into_values().collect(), newest })
+}
+
+/// The model's name in the tables: as --with says, as the paper prints it, or its own.
+fn label(run: &StoredRun, models: &[StudyModel]) -> String {
+    let record = &run.manifest.model;
+    let given = models
+        .iter()
+        .find(|model| model.path.display().to_string() == record.path || model::name(&model.path) == record.name);
+    match (given, paper_name(&record.name)) {
+        (Some(model), _) => model.name.clone(),
+        (None, (Some(name), None)) => name.to_owned(),
+        (None, _) => record.name.clone(),
+    }
+}
+
+/// Why a run is not the paper's quantity.
+fn limits(run: &StoredRun, label: &str) -> Vec<String> {
+    let (manifest, settings) = (&run.manifest, &run.manifest.settings);
+    let mut limits = Vec::new();
+    if settings.suite != "gsm-symbolic" {
+        limits.push(format!("asks {}, not the paper's questions", settings.suite));
+    }
+    if let Some(limit) = settings.limit {
+        limits.push(format!("was limited to the first {limit} items"));
+    }
+    if manifest.status != Status::Finished {
+        limits.push("is not finished".to_owned());
+    }
+    if let (Some(name), Some(quantised)) = paper_name(&manifest.model.name) {
+        limits.push(format!("is a quantised model ({quantised}), not {name} itself"));
+    } else if manifest.model.format.starts_with("gguf") && paper_name(label).0.is_some() {
+        limits.push(format!("is from a GGUF file ({}), the study ran half precision", manifest.model.format));
+    }
+    if settings.prompt_mode != crate::prompt::Mode::Raw {
+        limits.push("uses a chat template; the study sends bare prompts".to_owned());
+    }
+    if !settings.generation.sampling.is_greedy() {
+        limits.push("samples; the study is greedy".to_owned());
+    }
+    if settings.samples > 1 {
+        limits.push(format!("asks every item {} times; all answers are analysed as rows", settings.samples));
+    }
+    limits
+}
+
+/// The integers of the questions, where the run's data are at hand.
+fn numbers(run: &Option<StoredRun>) -> Option<NumberDistribution> {
+    let suite = catalogue::stored(&run.as_ref()?.manifest.settings).ok()?;
+    let (mut base, mut variants) = (Vec::new(), Vec::new());
+    let mut first = None;
+    for item in suite.items() {
+        // Every prompt asks the same questions; one is enough.
+        if *first.get_or_insert_with(|| item.task.clone()) != item.task {
+            continue;
+        }
+        match item.covariates.get("set").and_then(serde_json::Value::as_str) {
+            Some("base") => base.extend(integers(&item.segments.question)),
+            Some("main") => variants.extend(integers(&item.segments.question)),
+            _ => {}
+        }
+    }
+    Some(NumberDistribution::new(&base, &variants))
+}
+
+fn draw(study: &Study, folder: &Path, printer: Printer) -> Result<(), CliError> {
+    std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
+    let figures = drawings(study);
+    for figure in &figures {
+        let path = folder.join(format!("{}.svg", figure.name));
+        write_file(&path, |out| {
+            out.write_all(figure.standalone().as_bytes())
+                .map_err(|source| ReportError::Write { path: path.clone(), source })
+        })?;
+    }
+    printer.message(&format!("{}: {} drawings", folder.display(), figures.len()));
+    Ok(())
+}
+
+fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {
+    let assumptions = Assumptions::default();
+    let size = |prompt: Prompt| -> Result<SizeOfPrompt, CliError> {
+        match &args.model {
+            Some(path) => count(args, path, prompt),
+            None => Ok(SizeOfPrompt::estimate(prompt, QUESTIONS, &assumptions)),
+        }
+    };
+    let sizes = args.chosen().into_iter().map(size).collect::<Result<Vec<_>, _>>()?;
+    let plan = plan(&sizes, assumptions);
+    if args.compared.json {
+        printer.json(&plan)?;
+    } else {
+        printer.result(&render_plan(&plan, printer.width()))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Tokens of a prompt's questions as this checkpoint sees them.
+fn count(args: &GsmSymbolicArgs, path: &Path, prompt: Prompt) -> Result<SizeOfPrompt, CliError> {
+    let prompts = Prompts { mode: None, names: vec![prompt.to_string()] };
+    let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
+    let checkpoint = model::open(&model::choose(path, &args.hub, WeightFormat::default())?)?;
+    let prompter = Prompter::new(&checkpoint, ModeRequest::Raw)?;
+    let suite = choice.suite(prompter.mode())?;
+    let mut size = SizeOfPrompt { prompt, questions: 0, tokens: 0, tokens_after_prefix: 0, counted: true };
+    let mut first: Option<Vec<u32>> = None;
+    let mut shared = usize::MAX;
+    for item in suite.items() {
+        let ids = prompter.render(&item.segments)?.ids;
+        let first = first.get_or_insert_with(|| ids.clone());
+        shared = shared.min(first.iter().zip(&ids).take_while(|(one, other)| one == other).count());
+        size.questions += 1;
+        size.tokens += ids.len() as u64;
+    }
+    let repeated = shared as u64 * (size.questions as u64).saturating_sub(1);
+    size.tokens_after_prefix = size.tokens.saturating_sub(if size.questions > 1 { repeated } else { 0 });
+    Ok(size)
+}

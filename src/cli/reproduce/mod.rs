@@ -1,0 +1,84 @@
+//! `earnest reproduce`: a paper's tables beside stored runs. One file a paper.
+
+mod arithmetic_bench;
+mod dnc;
+mod nupa;
+mod gsm_symbolic;
+mod gsm_symbolic_runs;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Exit;
+use super::args::ResultsArgs;
+use super::error::CliError;
+use super::printer::Printer;
+use super::stored::StoredRun;
+
+#[derive(Debug, Args)]
+pub struct ReproduceArgs {
+    #[command(subcommand)]
+    pub paper: Paper,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Paper {
+    /// Arithmetic-Bench: Tables 4 to 6 and Figure 1
+    ArithmeticBench(arithmetic_bench::ArithmeticBenchArgs),
+    /// DNC: Tables 3 and 5 to 10, and 12 computed again
+    Dnc(dnc::DncArgs),
+    /// NUPA Test: Tables 3 and 7 to 10, Figures 2 and 5 to 8
+    Nupa(nupa::NupaArgs),
+    /// The GSM-Symbolic re-evaluation: Tables 2 to 15, Figures 1 to 11; --run executes it
+    GsmSymbolic(Box<gsm_symbolic::GsmSymbolicArgs>),
+}
+
+/// Holds runs against a paper.
+pub fn execute(args: &ReproduceArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    match &args.paper {
+        Paper::ArithmeticBench(args) => arithmetic_bench::execute(args, printer),
+        Paper::Dnc(args) => dnc::execute(args, printer),
+        Paper::Nupa(args) => nupa::execute(args, printer),
+        Paper::GsmSymbolic(args) => gsm_symbolic::execute(args, quiet, printer),
+    }
+}
+
+/// Which runs are held against a paper, and how the result is shown: the same for every paper.
+#[derive(Debug, Args)]
+pub struct ComparedRuns {
+    /// The runs, by name or by a beginning of it that only one run has [default: all of the suite]
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<String>,
+
+    /// Write the figures of our runs into this folder
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl ComparedRuns {
+    /// The stored runs of a suite that are meant. Without any results there are none: the published tables alone are
+    /// worth showing.
+    fn open(&self, suite: &str) -> Result<Vec<StoredRun>, CliError> {
+        let folder = &self.results.folder;
+        if self.runs.is_empty() {
+            let all = if folder.exists() { StoredRun::all(folder)? } else { Vec::new() };
+            return Ok(all.into_iter().filter(|run| run.manifest.settings.suite == suite).collect());
+        }
+        let open = |name: &String| {
+            let run = StoredRun::open(folder, name)?;
+            match &run.manifest.settings.suite {
+                found if found == suite => Ok(run),
+                found => Err(CliError::usage(format!("{} is a run of {found}, not of {suite}", run.place))),
+            }
+        };
+        self.runs.iter().map(open).collect()
+    }
+}

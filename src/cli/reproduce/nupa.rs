@@ -1,0 +1,189 @@
+//! `earnest reproduce nupa`.
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::ComparedRuns;
+use crate::checkpoint::Checkpoint;
+use crate::cli::catalogue;
+use crate::cli::error::CliError;
+use crate::cli::models::HubArgs;
+use crate::cli::printer::Printer;
+use crate::cli::stored::{StoredRun, write_file};
+use crate::cli::values::Prompts;
+use crate::cli::{Exit, model};
+use crate::prompt::{ModeRequest, PromptError, Prompter};
+use crate::report::{ReportError, Rows};
+use crate::reproduce::nupa::{
+    Against, NupaComparison, Ours, Rate, Tokens, compare, figures, plan, render, render_plan,
+};
+use crate::run::Totals;
+use crate::suite::Item;
+use crate::suite::nupa::Adapter;
+
+const SUITE: &str = "nupa";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest reproduce nupa
+  earnest reproduce nupa RUN --beside Llama-3.1-8B --svg figures
+  earnest reproduce nupa --plan --model model.gguf --rate 900
+  earnest reproduce nupa --plan --model model.gguf RUN    (hours from what RUN measured)")]
+pub struct NupaArgs {
+    #[command(flatten)]
+    pub compared: ComparedRuns,
+
+    /// Hold the runs against this row of the paper, whatever their models are called
+    #[arg(long, value_name = "NAME", conflicts_with = "plan")]
+    pub beside: Option<String>,
+
+    /// Print the published tables beside runs as well; they are always in --json
+    #[arg(long, conflicts_with_all = ["plan", "json"])]
+    pub published: bool,
+
+    /// Show what must be run instead: prompts, tokens, hours, commands
+    #[arg(long, conflicts_with = "svg")]
+    pub plan: bool,
+
+    /// Count the plan's tokens with this checkpoint
+    #[arg(long, value_name = "MODEL", requires = "plan")]
+    pub model: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    /// How that checkpoint's prompts are written: auto, chat or raw [default: auto]
+    #[arg(long, value_name = "MODE", requires = "model")]
+    pub prompt: Option<Prompts>,
+
+    /// Tokens a second, prompt and new ones together, for the plan's hours [default: as measured in the newest stored run]
+    #[arg(long, value_name = "N", requires = "model", conflicts_with = "runs")]
+    pub rate: Option<f64>,
+}
+
+/// The paper's tables beside the runs', or what must be run.
+pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
+    if args.plan {
+        return show_plan(args, printer);
+    }
+    let against = match &args.beside {
+        None => Against::default(),
+        Some(name) => Against::row(name).map_err(|reason| CliError::usage(format!("--beside: {reason}")))?,
+    };
+    let mut runs = Vec::new();
+    for run in args.compared.open(SUITE)? {
+        let mut ours = Ours::new(run.manifest.clone()).map_err(catalogue::nupa::refused)?;
+        run.walk(&mut |sample| {
+            ours.add(sample);
+            Ok(())
+        })?;
+        runs.push(ours);
+    }
+    let comparison = compare(&runs, &against);
+    if let Some(folder) = &args.compared.svg {
+        draw(&comparison, folder, printer)?;
+    }
+    if args.compared.json {
+        printer.json(&comparison)?;
+    } else {
+        printer.result(&render(&comparison, args.published, printer.width()))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The figures of our runs.
+fn draw(comparison: &NupaComparison, folder: &Path, printer: Printer) -> Result<(), CliError> {
+    let drawings: Vec<_> = comparison.runs.iter().flat_map(figures).collect();
+    if drawings.is_empty() {
+        printer.warning("--svg: no run asks for what the figures show, so nothing is drawn");
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
+    for (numbers, figure) in drawings {
+        let path = folder.join(format!("{}.svg", figure.name));
+        write_file(&path, |out| {
+            out.write_all(figure.standalone().as_bytes())
+                .map_err(|source| ReportError::Write { path: path.clone(), source })
+        })?;
+        let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
+        printer.message(&format!("{}: figure {}", path.display(), numbers.join(" and ")));
+    }
+    Ok(())
+}
+
+fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
+    let rate = rate(args)?;
+    let plan = match &args.model {
+        None => plan(Adapter::Completion, None, rate),
+        Some(path) => {
+            let checkpoint = model::open(&model::choose(path, &args.hub, Default::default())?)?;
+            let prompts = args.prompt.clone().unwrap_or_default();
+            if let Some(name) = prompts.names.first() {
+                return Err(
+                    CliError::usage(format!("{SUITE} has no prompt {name}")).help("--prompt takes auto, chat or raw")
+                );
+            }
+            count(&checkpoint, prompts.mode.unwrap_or_default(), rate)?
+        }
+    }
+    .map_err(catalogue::nupa::refused)?;
+    if args.compared.json {
+        printer.json(&plan)?;
+    } else {
+        printer.result(&render_plan(&plan, printer.width()))?;
+    }
+    Ok(Exit::Success)
+}
+
+type Planned = Result<crate::reproduce::nupa::NupaPlan, crate::suite::nupa::NupaError>;
+
+/// The plan with a checkpoint's tokens. Runs as published are raw whatever the mode of the others.
+fn count(checkpoint: &Checkpoint, mode: ModeRequest, rate: Option<Rate>) -> Result<Planned, CliError> {
+    let raw = Prompter::new(checkpoint, ModeRequest::Raw)?;
+    let asked = Prompter::new(checkpoint, mode)?;
+    let failed: std::cell::RefCell<Option<PromptError>> = std::cell::RefCell::default();
+    let prompt = |item: &Item| {
+        let prompter = if item.segments.raw.is_some() { &raw } else { &asked };
+        prompter.render(&item.segments).map_or_else(
+            |error| {
+                failed.borrow_mut().get_or_insert(error);
+                0
+            },
+            |rendered| rendered.ids.len(),
+        )
+    };
+    let text = |text: &str| checkpoint.tokenizer.encode(text, false).map_or(0, |ids| ids.len());
+    let adapter = catalogue::nupa::adapter(asked.mode());
+    let planned = plan(adapter, Some(&Tokens { prompt: &prompt, text: &text }), rate);
+    match failed.into_inner() {
+        Some(error) => Err(error.into()),
+        None => Ok(planned),
+    }
+}
+
+/// The rate as stated, or as the newest of the runs measured it.
+fn rate(args: &NupaArgs) -> Result<Option<Rate>, CliError> {
+    if let Some(tokens_per_second) = args.rate {
+        if !(tokens_per_second.is_finite() && tokens_per_second > 0.0) {
+            return Err(CliError::usage(format!("--rate {tokens_per_second} is no number of tokens a second")));
+        }
+        return Ok(Some(Rate { tokens_per_second, source: "as stated".to_owned() }));
+    }
+    let mut runs: Vec<StoredRun> = args.compared.open(SUITE)?;
+    runs.sort_by(|one, other| one.manifest.started.cmp(&other.manifest.started));
+    for run in runs.iter().rev().filter(|run| run.manifest.generation_s > 0.0) {
+        let mut totals = Totals::default();
+        run.walk(&mut |sample| {
+            totals.add(sample);
+            Ok(())
+        })?;
+        if let Some(rate) = Rate::measured(&run.manifest, &totals) {
+            return Ok(Some(rate));
+        }
+    }
+    match args.compared.runs.first() {
+        Some(name) => Err(CliError::usage(format!("{name} measured no rate: it was not run by an engine of earnest"))
+            .help("state one: --rate N in tokens a second")),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,110 @@
+//! `earnest serve`: the native engine behind OpenAI's protocol.
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+
+use super::args::EngineArgs;
+use super::error::CliError;
+use super::models::HubArgs;
+use super::printer::Printer;
+use super::process::LISTENING;
+use super::values::ByteSize;
+use super::{Exit, model};
+use crate::serve::{Limits, ServeError, bind};
+
+/// The variable with the key that clients must send.
+const KEY_VARIABLE: &str = "EARNEST_SERVE_KEY";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest serve --model ./Qwen2.5-1.5B-Instruct
+  earnest serve --model model.gguf --port 0      a free port; the line `listening on ...` says which
+  curl http://127.0.0.1:8000/v1/completions -H 'content-type: application/json' \\
+       -d '{\"prompt\": \"12 + 30 =\", \"max_tokens\": 4, \"temperature\": 0}'
+
+Paths: /v1/completions, /v1/chat/completions, /v1/models, /version, /health. With the variable EARNEST_SERVE_KEY set, \
+clients must send that key. There is no encryption: on other addresses than the loopback, put a proxy in front.")]
+pub struct ServeArgs {
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
+    pub model: PathBuf,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    /// The model's name for clients [default: the folder's or the file's]
+    #[arg(long, value_name = "NAME")]
+    pub served_name: Option<String>,
+
+    /// Address to listen on
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub host: String,
+
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 8000)]
+    pub port: u16,
+
+    /// Most bytes of a request's body
+    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
+    pub body_limit: ByteSize,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+/// Serves until it is interrupted.
+pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    super::settings::check_engine(&args.engine)?;
+    let key = match std::env::var(KEY_VARIABLE) {
+        Ok(key) if key.trim().is_empty() => return Err(CliError::usage(format!("{KEY_VARIABLE} is set but empty"))),
+        Ok(key) => Some(key.trim().to_owned()),
+        Err(std::env::VarError::NotPresent) => None,
+        Err(std::env::VarError::NotUnicode(_)) => return Err(CliError::usage(format!("{KEY_VARIABLE} is no text"))),
+    };
+    let chosen = model::choose(&args.model, &args.hub, Default::default())?;
+    let checkpoint = model::open(&chosen)?;
+    // A port that is taken is noticed before the weights are loaded.
+    let bound = bind(&args.host, args.port).map_err(failed)?;
+    if !bound.address.ip().is_loopback() && key.is_none() {
+        printer.warning(&format!(
+            "everybody who can reach {} may use it: set {KEY_VARIABLE} to ask for a key",
+            bound.address
+        ));
+    }
+    let mut engine = model::load(&checkpoint, model::engine_options(&args.engine))?;
+    let stop = stop_on_signal()?;
+    let name = args.served_name.clone().unwrap_or_else(|| model::record(&chosen, &checkpoint).name);
+    printer.result(&format!("{LISTENING}http://{}\n", bound.address))?;
+    if !quiet {
+        printer.message(&format!("serving {name}; Ctrl-C stops"));
+    }
+    let limits = Limits { body: usize::try_from(args.body_limit.0).unwrap_or(usize::MAX), ..Limits::default() };
+    let served = bound.run(&mut engine, checkpoint, &name, key.as_deref(), limits, &stop).map_err(failed)?;
+    if !quiet {
+        printer.message(&format!("stopped after {} completions", served.completions));
+    }
+    Ok(Exit::Success)
+}
+
+fn failed(error: ServeError) -> CliError {
+    let failed = CliError::new(Exit::Engine, error.to_string());
+    match error {
+        ServeError::Listen { .. } => failed.help("choose another --port (0 takes a free one) or --host"),
+        ServeError::Engine(_) => failed,
+    }
+}
+
+/// The first signal stops, the second ends the process at once.
+fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(Exit::Interrupted.code().into());
+        }
+    })
+    .map_err(|error| CliError::new(Exit::Engine, format!("cannot listen for Ctrl-C: {error}")))?;
+    Ok(stop)
+}
