@@ -150,7 +150,7 @@ impl Trainer {
                 log.write(&TrainEvent::Validated(found), report)?;
                 if self.header.best.is_none_or(|(best, _)| exact >= best) {
                     self.header.best = Some((exact, step));
-                    self.write(StoredType::F32)?;
+                    self.write(self.settings.stored)?;
                 }
                 self.save(&mut log, report)?;
             }
@@ -217,7 +217,7 @@ impl Trainer {
             return Err(TrainError::Setting { setting: "context", problem });
         }
         // Stable, so that equal lengths keep the stream's order.
-        examples.sort_by_key(|example| example.ids.len());
+        examples.sort_by_key(|example| (example.prompt, example.ids.len()));
         let mut batches: Vec<Vec<Example>> = examples.chunks(self.settings.batch).map(<[Example]>::to_vec).collect();
         let mut random = DigitSource::named(&format!("train batches {} {group}", self.settings.seed));
         for last in (1..batches.len()).rev() {
@@ -244,7 +244,7 @@ fn validation(settings: &TrainSettings, tokenizer: &NumberTokenizer) -> Result<V
         for (number, question) in stream.fixed(settings.validation).into_iter().enumerate() {
             let text = stream.text(&question, number as u64)?;
             let example = encoded(&text, &mut |text| tokenizer.encode(text))?;
-            let (task, length) = (question.task.short_name(), question.length);
+            let (task, length) = (question.task().to_string(), question.length());
             match cells.last_mut() {
                 Some(cell) if cell.score.task == task && cell.score.length == length => cell.examples.push(example),
                 _ => {
