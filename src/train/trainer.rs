@@ -8,7 +8,9 @@ use std::time::Instant;
 use candle_core::Device;
 use sha2::{Digest, Sha256};
 
+use super::decoder::{EMBEDDING, deviation};
 use super::folder::{StoredType, put, write_model};
+use super::parameters::normal;
 use super::progress::{CellScore, TrainEvent, Validation};
 use super::state::{self, Header};
 use super::step::gradients;
@@ -76,6 +78,7 @@ impl Trainer {
         let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
         let mut parameters = Parameters::default();
         let decoder = Decoder::fresh(&config, settings.seed, &mut parameters, device)?;
+        share_places(&tokenizer, settings.seed, &parameters, device)?;
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
         let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
         let (header, optimiser) = match state::read(folder)? {
@@ -231,6 +234,32 @@ impl Trainer {
         }
         Ok(batches)
     }
+}
+
+/// Fresh embeddings of a digit at a place are the sum of one for the digit and one for the place, so that what is learnt of a
+/// digit or of a place begins as knowledge of all tokens that have it.
+fn share_places(
+    tokenizer: &NumberTokenizer,
+    seed: u64,
+    parameters: &Parameters,
+    device: &Device,
+) -> Result<(), TrainError> {
+    let Some(embedding) = parameters.get(EMBEDDING) else { return Ok(()) };
+    let (rows, width) = embedding.dims2()?;
+    let mut values = embedding.flatten_all()?.to_vec1::<f32>()?;
+    let draw = |name: String| -> Result<Vec<f32>, TrainError> {
+        // Two of them have the deviation of the other rows.
+        Ok(normal(seed, &name, &[width], deviation(2 * width), device)?.to_vec1::<f32>()?)
+    };
+    for (id, digit, place) in tokenizer.placed_digits() {
+        let (of_digit, of_place) = (draw(format!("digit {digit}"))?, draw(format!("place {place}"))?);
+        let row = &mut values[id as usize * width..][..width];
+        for ((value, of_digit), of_place) in row.iter_mut().zip(of_digit).zip(of_place) {
+            *value = of_digit + of_place;
+        }
+    }
+    embedding.set(&candle_core::Tensor::from_vec(values, (rows, width), device)?)?;
+    Ok(())
 }
 
 /// The questions of validations: of the part `valid`, in use's tokens.
