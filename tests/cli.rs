@@ -59,7 +59,6 @@ fn wrong_command_lines_exit_with_2_and_name_the_mistake() {
         (&[], "Usage"),
         (&["evaluate"], "evaluate"),
         (&["run"], "SUITE"),
-        (&["run", "arithmetic-bench"], "--model"),
         (&["run", "arithmetik-bench", "--model", model], "arithmetic-bench"),
         (&["run", "arithmetic-bench", "--model", model, "--lengths", "3..1"], "backwards"),
         (&["run", "arithmetic-bench", "--model", model, "--lengths", "1..101"], "101"),

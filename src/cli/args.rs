@@ -177,7 +177,7 @@ pub struct SuiteArgs {
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = super::built_in::NAME)]
     pub model: PathBuf,
 
     /// How prompts are written: `chat` with the checkpoint's chat template, `raw` as bare text, `auto` chat if there is a
@@ -283,6 +283,7 @@ pub struct EngineArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  earnest run nupa                                                asks the model inside this program
   earnest run arithmetic-bench --model model.gguf --lengths 1..3 --per-length 2
   earnest run arithmetic-bench --model ./Qwen2.5-1.5B-Instruct --tasks add,mul --limit 200 --json
   earnest run arithmetic-bench --model model.gguf --recommended --samples 4 --kv-memory 2GiB
@@ -306,15 +307,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = FIXED_BY_FROM)]
     pub from: Option<String>,
 
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(
-        long,
-        value_name = "MODEL",
-        env = "EARNEST_MODEL",
-        hide_env_values = true,
-        required_unless_present_any = ["from", "base_url"],
-        help_heading = "Model"
-    )]
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file [default:
+    /// earnest-abacus-1m, the model inside this program]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, help_heading = "Model")]
     pub model: Option<PathBuf>,
 
     /// How prompts are written: `chat` with the checkpoint's chat template, `raw` as bare text, `auto` chat if there is a

@@ -40,7 +40,7 @@ Examples:
   earnest bench engine --model model.gguf --dump prompts.json  # for transformers_bench.py")]
 pub struct BenchEngineArgs {
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = super::built_in::NAME)]
     pub model: PathBuf,
 
     #[command(flatten)]

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::Exit;
 use super::args::{EngineArgs, RunArgs, ThinkingArg};
 use super::error::CliError;
 use super::model::{self, Chosen};
 use super::models::HubArgs;
 use super::process::Process;
 use super::settings::CheckpointSays;
+use super::{Exit, built_in};
 use crate::checkpoint::{Checkpoint, WeightFormat};
 use crate::engine::openai::{Address, Api, Concurrency, OpenAi, Options, Retry, Secret};
 use crate::engine::{Engine, Sampling};
@@ -141,10 +141,7 @@ impl Target {
             if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
                 return Err(CliError::usage(format!("{option} belongs to --engine openai")));
             }
-            let model = args
-                .model
-                .clone()
-                .ok_or_else(|| CliError::usage("name a --model, or an endpoint with --engine openai"))?;
+            let model = args.model.clone().unwrap_or_else(|| built_in::NAME.into());
             let model = model::choose(&model, &args.hub, weights)?;
             return Ok(if engine == EngineName::Native { Target::Native(model) } else { Target::Mistralrs(model) });
         }

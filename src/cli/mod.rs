@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod built_in;
 mod catalogue;
 mod compare;
 mod doctor;

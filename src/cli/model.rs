@@ -1,11 +1,11 @@
 //! A checkpoint as the commands use it.
 use std::path::{Path, PathBuf};
 
-use super::Exit;
 use super::args::EngineArgs;
 use super::error::CliError;
 use super::models::{HubArgs, Target};
 use super::settings::CheckpointSays;
+use super::{Exit, built_in};
 use crate::checkpoint::{Checkpoint, Format, WeightFormat};
 use crate::digest::DigestCache;
 use crate::engine::Sampling;
@@ -33,8 +33,12 @@ impl Chosen {
 /// Finds a model: a folder or file of that name, a name of the list, or a commit of a repository. Nothing is fetched: what
 /// is not in the cache is an error that names the command.
 pub fn choose(given: &Path, hub: &HubArgs, weights: WeightFormat) -> Result<Chosen, CliError> {
-    let target = given.to_str().map(|text| Target::find(text, hub)).transpose()?.flatten();
+    let named = given.to_str().filter(|text| *text != built_in::NAME);
+    let target = named.map(|text| Target::find(text, hub)).transpose()?.flatten();
     let Some(target) = target else {
+        if given == Path::new(built_in::NAME) && !given.exists() {
+            return Ok(Chosen { given: given.to_owned(), path: built_in::folder()?, pinned: None, weights });
+        }
         return Ok(Chosen { given: given.to_owned(), path: given.to_owned(), pinned: None, weights });
     };
     let path = target.folder(hub)?;

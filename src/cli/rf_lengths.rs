@@ -18,7 +18,7 @@ use crate::suite::nupa::{RuleReach, TASKS, TaskId, rule, rule_reach, ruled_tasks
   earnest rf-lengths --model model.gguf --context 8192 --tasks mod_Integer,add_Float --json")]
 pub struct RfLengthsArgs {
     /// The checkpoint whose tokenizer counts; its weights are not read
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = super::built_in::NAME)]
     pub model: PathBuf,
 
     #[command(flatten)]

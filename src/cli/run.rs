@@ -2,12 +2,13 @@
 use std::path::Path;
 
 use super::args::{ResumeArgs, RunArgs};
-use super::engine_choice::{Target, enable_thinking};
+use super::engine_choice::{EngineName, Target, enable_thinking};
 use super::error::CliError;
 use super::models::HubArgs;
 use super::printer::Printer;
+use super::report::ReportArgs;
 use super::session::{self, Decoding, Job, Questions, Which};
-use super::{Exit, catalogue, results};
+use super::{Exit, built_in, catalogue, report, results};
 use crate::prompt::{Mode, ModeRequest};
 use crate::run::store::{RunLock, RunRecord, Store};
 use crate::run::{Plan, Status};
@@ -18,7 +19,8 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         let store = results::open(&args.session.results, printer)?;
         let run = store.run(name)?;
         let job = repeat(&run, args.model.as_deref(), &args.hub)?;
-        return session::execute(job, Which::Repeat(Box::new(run.manifest)), &args.session, quiet, printer);
+        let (exit, _) = session::execute(job, Which::Repeat(Box::new(run.manifest)), &args.session, quiet, printer)?;
+        return Ok(exit);
     }
     if args.limit == Some(0) || args.samples == 0 {
         return Err(CliError::usage("--limit 0 and --samples 0 leave nothing to ask"));
@@ -29,6 +31,16 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     };
     let prompts = args.prompt.clone().unwrap_or_default();
     let choice = catalogue::choose(suite, &args.items, &prompts)?;
+    let first = asks_built_in(args);
+    if first && !quiet {
+        printer.message(built_in::NOTICE);
+    }
+    let limit = args.limit.or_else(|| first.then(|| first_limit(args, suite)).flatten());
+    if let Some(limit) = limit.filter(|_| args.limit.is_none() && !quiet) {
+        printer.message(&format!(
+            "asking the first {limit} items, which go round over tasks and lengths; --limit asks others"
+        ));
+    }
     let prompt = prompts.mode.unwrap_or_else(|| choice.default_mode());
     let job = Job {
         target: Target::of(args, Some(prompt))?,
@@ -36,11 +48,45 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         thinking_text: args.generation.thinking_text.into(),
         prompt,
         questions: Questions::Chosen(choice),
-        plan: Plan { limit: args.limit, samples: args.samples, shard: args.shard },
+        plan: Plan { limit, samples: args.samples, shard: args.shard },
         decoding: Decoding::Asked { args: args.generation.clone(), seed: args.items.seed },
     };
     let which = if args.new { Which::New } else { Which::Continue };
-    session::execute(job, which, &args.session, quiet, printer)
+    let (exit, run) = session::execute(job, which, &args.session, quiet, printer)?;
+    if first && !args.session.json {
+        follow_up(args, suite, run, printer)?;
+    }
+    Ok(exit)
+}
+
+/// True if the model inside the program is asked because nothing else was named.
+fn asks_built_in(args: &RunArgs) -> bool {
+    args.model.is_none() && args.target.engine.is_none_or(|engine| engine == EngineName::Native)
+}
+
+/// Items that are a first look at a suite: a minute or two, where all of them would be an hour.
+fn first_limit(args: &RunArgs, suite: &str) -> Option<usize> {
+    let items = &args.items;
+    if items.tasks.is_some() || items.lengths.is_some() || items.per_length.is_some() || args.shard.is_some() {
+        return None;
+    }
+    match suite {
+        "nupa" => Some(5300),
+        "arithmetic-bench" => Some(1600),
+        _ => None,
+    }
+}
+
+/// After a first look: the page, and what to do next.
+fn follow_up(args: &RunArgs, suite: &str, run: String, printer: Printer) -> Result<(), CliError> {
+    let results = args.session.results.folder.clone();
+    let output = results.join(format!("{run}.html"));
+    report::execute(&ReportArgs { runs: vec![run], output: output.clone(), svg: None, results }, printer)?;
+    printer.message(&format!(
+        "next: open {}, then ask a model of yours: earnest run {suite} --model MODEL (`earnest models list` names some)",
+        output.display()
+    ));
+    Ok(())
 }
 
 /// Continues a run from its manifest.
@@ -54,7 +100,8 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         return Err(CliError::usage(format!("{} was imported: there is nothing to ask", run.manifest.run)));
     }
     let job = repeat(&run, args.model.as_deref(), &args.hub)?;
-    session::execute(job, Which::Resume(Box::new(run)), &args.session, quiet, printer)
+    let (exit, _) = session::execute(job, Which::Resume(Box::new(run)), &args.session, quiet, printer)?;
+    Ok(exit)
 }
 
 fn newest_unfinished(store: &Store) -> Result<RunRecord, CliError> {

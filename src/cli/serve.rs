@@ -28,7 +28,7 @@ Paths: /v1/completions, /v1/chat/completions, /v1/models, /version, /health. Wit
 clients must send that key. There is no encryption: on other addresses than the loopback, put a proxy in front.")]
 pub struct ServeArgs {
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = super::built_in::NAME)]
     pub model: PathBuf,
 
     #[command(flatten)]

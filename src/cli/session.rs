@@ -109,8 +109,14 @@ struct Prepared<'a> {
     planned: usize,
 }
 
-/// Runs, continues or reports.
-pub fn execute(job: Job, which: Which, args: &SessionArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+/// Runs, continues or reports; also the run's name.
+pub fn execute(
+    job: Job,
+    which: Which,
+    args: &SessionArgs,
+    quiet: bool,
+    printer: Printer,
+) -> Result<(Exit, String), CliError> {
     settings::check_session(args)?;
     let mut reporters = Reporters::new(printer, quiet, args.events.as_deref())?;
     reporters.event(&RunEvent::Preparing(Stage::OpeningCheckpoint));
@@ -122,7 +128,7 @@ pub fn execute(job: Job, which: Which, args: &SessionArgs, quiet: bool, printer:
     let document = results::document(&store, &run)?;
     let failed = document.totals.failed;
     results::present(document, args.json, args.table.metric, printer)?;
-    Ok(if failed > 0 { Exit::FailedSamples } else { Exit::Success })
+    Ok((if failed > 0 { Exit::FailedSamples } else { Exit::Success }, run.manifest.run))
 }
 
 /// Runs or continues one run with a model that may already be loaded; an error where the run did not come to its end. A
