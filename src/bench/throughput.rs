@@ -74,6 +74,9 @@ pub enum BenchError {
     /// A request failed.
     #[error("prompt {0} of the workload failed: {1}")]
     Failed(u64, String),
+    /// The engine has nothing in flight although requests have not ended.
+    #[error("the engine lost {0} requests")]
+    Lost(usize),
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
