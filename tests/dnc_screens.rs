@@ -257,6 +257,7 @@ fn completions(suite: &Dnc) -> String {
     let mut text = String::new();
     for (number, item) in suite.items().enumerate() {
         let (_, answer) = item.gold.rsplit_once('=').unwrap();
+        let answer = answer.rsplit_once(" rounded up to ").map_or(answer, |(_, rounded)| rounded);
         let wrong = item.task != "original" && number % 2 == 0;
         let completion = if wrong { "Answer: 1".to_owned() } else { format!("Answer: {answer}") };
         text.push_str(&serde_json::json!({"item": item.id, "completion": completion}).to_string());
