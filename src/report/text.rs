@@ -191,6 +191,9 @@ fn plain(number: f64) -> String {
         format!("{number:.0}")
     } else if number.abs() >= 10.0 {
         format!("{number:.1}")
+    } else if number.abs() < 0.0005 {
+        // `0.000` would say that a p value is zero.
+        if number > 0.0 { "<0.001".to_owned() } else { ">-0.001".to_owned() }
     } else {
         format!("{number:.3}")
     }
