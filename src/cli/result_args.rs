@@ -192,7 +192,8 @@ pub struct ImportArgs {
     #[arg(long, value_name = "NAME")]
     pub name: String,
 
-    /// Which of the suite's prompts were used, where it has several, e.g. gsm,simple-code or all [default: the suite's first]
+    /// What was asked: raw (a text to continue) or chat, and which of the suite's prompts, where it has several, e.g.
+    /// gsm,simple-code or all [default: raw and the suite's first]
     #[arg(long, value_name = "PROMPT", help_heading = "Items")]
     pub prompt: Option<Prompts>,
 

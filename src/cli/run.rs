@@ -50,7 +50,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         Some(name) => store.run(name)?,
         None => newest_unfinished(&store)?,
     };
-    if run.manifest.settings.engine == "import" {
+    if run.manifest.settings.imported() {
         return Err(CliError::usage(format!("{} was imported: there is nothing to ask", run.manifest.run)));
     }
     let job = repeat(&run, args.model.as_deref(), &args.hub)?;
@@ -60,7 +60,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
 fn newest_unfinished(store: &Store) -> Result<RunRecord, CliError> {
     let mut newest = None;
     for run in store.runs()? {
-        let open = run.manifest.status != Status::Finished && run.manifest.settings.engine != "import";
+        let open = run.manifest.status != Status::Finished && !run.manifest.settings.imported();
         if open && !RunLock::is_taken(store.results(), &run.manifest.run)? {
             newest = Some(run);
         }

@@ -365,7 +365,7 @@ fn begin(prepared: &Prepared<'_>, name: &str, earlier: Option<Manifest>) -> Resu
 
 /// The first signal asks the runner to stop, the second ends the process at once. One handler serves all runs of the
 /// process: a wish to stop is meant for the runs after this one too.
-fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
+pub fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
     static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(stop) = STOP.get() {
         return Ok(Arc::clone(stop));

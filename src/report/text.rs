@@ -47,14 +47,17 @@ fn heading(document: &Document) -> String {
             format!(" (unfinished: {} of {})", document.totals.recorded, document.totals.planned)
         }
     };
+    let asked = if settings.imported() {
+        format!("completions made elsewhere, read as answers to {} prompts", settings.prompt_mode)
+    } else {
+        format!("{} prompts, {}", settings.prompt_mode, sampling(&generation.sampling))
+    };
     format!(
-        "{} {} on {} ({}{dtype}){status}\n{} prompts, {}, {} item{} x {} sample{}\n",
+        "{} {} on {} ({}{dtype}){status}\n{asked}, {} item{} x {} sample{}\n",
         settings.suite,
         settings.suite_version,
         manifest.model.name,
         manifest.model.architecture,
-        settings.prompt_mode,
-        sampling(&generation.sampling),
         document.totals.planned / (settings.samples.max(1) as usize),
         plural(document.totals.planned / (settings.samples.max(1) as usize)),
         settings.samples,

@@ -12,6 +12,9 @@ use crate::suite::ThinkingText;
 /// Version of [`Manifest`]'s form. A reader refuses later ones.
 pub const MANIFEST_FORMAT: u32 = 1;
 
+/// The engine's name in the settings of a run whose completions were made elsewhere.
+pub const IMPORT_ENGINE: &str = "import";
+
 /// What determines the rows of a run. Two runs with equal settings have equal rows, so the run's id is a hash of them.
 /// Threads, batch sizes, memory limits and caches are not here, because the engine's answers do not depend on them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +53,11 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
+    /// True if the completions were made elsewhere: decoding, budget and stops are then not known, whatever the other fields say.
+    pub fn imported(&self) -> bool {
+        self.engine == IMPORT_ENGINE
+    }
+
     /// What differs from other settings, for people: names of fields with both values.
     pub fn differences(&self, other: &RunSettings) -> Vec<String> {
         let fields = |settings: &RunSettings| match serde_json::to_value(settings) {

@@ -23,8 +23,8 @@ pub use host::available_memory;
 pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
 pub use judge::judge;
 pub use manifest::{
-    EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, ModelRecord, Pinned,
-    RunSettings, Status, Totals,
+    EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest,
+    ModelRecord, Pinned, RunSettings, Status, Totals,
 };
 pub use plan::{Plan, PlannedSample, Shard};
 pub use runner::{Ended, Runner};
