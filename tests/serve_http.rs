@@ -85,9 +85,14 @@ fn completions_of_text_and_of_ids() {
     let stop: String = whole.chars().skip(1).take(1).collect();
     let mut stopped = greedy;
     stopped["stop"] = json!([stop]);
-    let (_, reply) = ask(stopped);
+    let (_, reply) = ask(stopped.clone());
     assert_eq!(reply["choices"][0]["text"].as_str().unwrap(), whole.split_once(&stop).unwrap().0);
     assert_eq!(reply["choices"][0]["earnest_finish"], "stop_string");
+    // Wanted, it ends the text itself.
+    stopped["include_stop_str_in_output"] = json!(true);
+    let (_, reply) = ask(stopped);
+    let kept = format!("{}{stop}", whole.split_once(&stop).unwrap().0);
+    assert_eq!(reply["choices"][0]["text"].as_str().unwrap(), kept);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use earnest::engine::{FinishReason, Timings};
 use earnest::report::Document;
 use earnest::run::store::{FILE_NAME, Filter, RunRecord, SCHEMA_VERSION, Store};
 use earnest::run::{FailureKind, Generated, Plan, RunError, SAMPLE_FORMAT, Sample, SampleFailure, judge};
-use earnest::suite::Verdict;
+use earnest::suite::{Evidence, Verdict};
 use sums::{Sums, manifest};
 
 const PLAN: Plan = Plan { limit: None, samples: 1, shard: None };
@@ -47,6 +47,13 @@ fn sample(number: usize) -> Sample {
             matchers: BTreeMap::from([("final".into(), number.is_multiple_of(2))]),
             metrics: BTreeMap::from([("share".into(), 0.1 + number as f64)]),
             failure: (number % 2 == 1).then(|| "wrong".into()),
+            evidence: Evidence {
+                readings: [("strict".to_owned(), number.is_multiple_of(4).then(|| number.to_string()))]
+                    .into_iter()
+                    .filter(|_| number.is_multiple_of(2))
+                    .collect(),
+                reason: (number % 4 == 1).then(|| "NameError: apples\n\0".into()),
+            },
         }),
         failure: (!answered).then(|| SampleFailure {
             kind: FailureKind::BeyondContext,
@@ -352,7 +359,8 @@ fn outcomes_are_the_rows_without_their_texts() {
     assert_eq!(outcomes.len(), 40);
     for (number, outcome) in outcomes.iter().enumerate() {
         let expected = sample(number);
-        let verdict = expected.verdict.map(|verdict| Verdict { extracted: None, ..verdict });
+        let verdict =
+            expected.verdict.map(|verdict| Verdict { extracted: None, evidence: Evidence::default(), ..verdict });
         assert_eq!(outcome.verdict.as_deref(), verdict.as_ref());
         assert_eq!((outcome.place, &outcome.item, &outcome.failure), (number, &expected.item, &expected.failure));
         assert_eq!(outcome.tokens, expected.completion.map_or(0, |completion| completion.ids.len()));

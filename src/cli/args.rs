@@ -58,8 +58,8 @@ Environment variables:
   EARNEST_MODELS_TOML
                    a list of models, when --models is not given
   EARNEST_CACHE    where digests of large files are kept [default: ~/.cache/earnest]
-  EARNEST_GSM_DATA the questions of GSM-Symbolic, when --data is not given or a stored run's data was moved
-  EARNEST_DATA     where the data of stored runs lie now, if they were moved
+  EARNEST_DATA     where the data of stored runs lie now, if they were moved; also the questions of
+                   gsm-symbolic, when --data is not given
   EARNEST_API_KEY, OPENAI_API_KEY
                    the key of an endpoint (--engine openai); it is sent there and written nowhere
   EARNEST_SERVE_KEY

@@ -284,12 +284,17 @@ fn sandbox_lines(sandbox: &Sandbox) -> Vec<(String, String)> {
     } else {
         "not there: the kernel filters no system calls"
     };
+    let reached = match report.reached.as_slice() {
+        [] => format!("{}: all refused", sandbox::ATTEMPTS.join(", ")),
+        some => format!("a program reaches {}", some.join(", ")),
+    };
     let memory = human_bytes(sandbox.memory);
     let limits = format!("{} s, {memory}, one process, no environment, no files written", sandbox.wall_s);
     vec![
         ("model-written Python".into(), report.interpreter.clone()),
         ("  landlock".into(), landlock),
         ("  seccomp".into(), seccomp.into()),
+        ("  tried".into(), reached),
         ("  limits".into(), limits),
     ]
 }
@@ -307,10 +312,12 @@ mod tests {
         let mut sandbox = no_sandbox();
         assert!(sandbox_lines(&sandbox)[0].1.contains("not available: none"));
         let confinement = sandbox::Confinement { landlock: None, seccomp: false };
-        sandbox.report = Some(sandbox::Report { interpreter: "P 1".into(), confinement });
+        sandbox.report =
+            Some(sandbox::Report { interpreter: "P 1".into(), confinement, reached: vec!["a UDP socket".into()] });
         let findings = examine(Path::new("."), sandbox);
         assert!(findings.advice.iter().any(|advice| advice.contains("container")));
-        assert!(screen(&findings).contains("P 1"));
+        let screen = screen(&findings);
+        assert!(screen.contains("P 1") && screen.contains("a program reaches a UDP socket"), "{screen}");
     }
 
     #[test]

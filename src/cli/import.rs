@@ -17,10 +17,10 @@ use crate::engine::{FinishReason, Sampling, Timings};
 use crate::prompt::{Mode, ModeRequest, SystemPlace};
 use crate::run::store::{BULK_ROWS, Store};
 use crate::run::{
-    FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, Plan, RunSettings,
-    SAMPLE_FORMAT, Sample, Status, judge, timestamp,
+    FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, Plan, PlannedSample,
+    RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored, judge_all, timestamp,
 };
-use crate::suite::{Item, Suite};
+use crate::suite::{Item, Suite, Verdict};
 
 /// How imported prompts count as written where `--prompt` does not say: as raw text.
 const MODE: Mode = Mode::Raw;
@@ -299,37 +299,54 @@ fn keep(
     manifest.run.clone_from(&name);
     let run = store.begin(&manifest, plan.len(suite))?;
     let mut writer = store.writer(&run).batches_of(BULK_ROWS);
-    for planned in plan.walk(suite) {
-        let Some(line) = lines.get(&planned.index) else { continue };
-        let item = &planned.item;
-        let verdict = judge(suite, item, None, &line.completion, line.truncated);
-        let sample = Sample {
-            format: SAMPLE_FORMAT,
-            run: name.clone(),
-            suite: suite.name().to_owned(),
-            item: item.id.clone(),
-            sample: planned.sample,
-            task: item.task.clone(),
-            cluster: item.cluster.clone(),
-            covariates: item.covariates.clone(),
-            gold: item.gold.clone(),
-            prompt_sha256: String::new(),
-            prompt_tokens: 0,
-            budget: item.budget.answer,
-            max_tokens: item.budget.answer,
-            completion: Some(Generated {
-                text: line.completion.clone(),
-                // The file has text only.
-                ids: Vec::new(),
-                finish: if line.truncated { FinishReason::Length } else { FinishReason::Eos },
-                cached_tokens: 0,
-                timings: Timings::default(),
-            }),
-            verdict: Some(verdict),
-            failure: None,
-        };
-        writer.push(planned.index, sample)?;
+    let mut answered = plan.walk(suite).filter_map(|planned| Some((lines.get(&planned.index)?, planned)));
+    loop {
+        let read: Vec<_> = answered.by_ref().take(SIDE_BY_SIDE).collect();
+        if read.is_empty() {
+            break;
+        }
+        let stored: Vec<Stored<'_>> = read
+            .iter()
+            .map(|(line, planned)| Stored {
+                item: &planned.item,
+                completion: &line.completion,
+                truncated: line.truncated,
+            })
+            .collect();
+        for ((line, planned), verdict) in read.iter().zip(judge_all(suite, None, &stored)) {
+            writer.push(planned.index, imported(&name, suite, planned, line, verdict))?;
+        }
     }
     writer.write()?;
     Ok(name)
+}
+
+/// The row of a completion that another engine generated.
+fn imported(run: &str, suite: &dyn Suite, planned: &PlannedSample, line: &Line, verdict: Verdict) -> Sample {
+    let item = &planned.item;
+    Sample {
+        format: SAMPLE_FORMAT,
+        run: run.to_owned(),
+        suite: suite.name().to_owned(),
+        item: item.id.clone(),
+        sample: planned.sample,
+        task: item.task.clone(),
+        cluster: item.cluster.clone(),
+        covariates: item.covariates.clone(),
+        gold: item.gold.clone(),
+        prompt_sha256: String::new(),
+        prompt_tokens: 0,
+        budget: item.budget.answer,
+        max_tokens: item.budget.answer,
+        completion: Some(Generated {
+            text: line.completion.clone(),
+            // The file has text only.
+            ids: Vec::new(),
+            finish: if line.truncated { FinishReason::Length } else { FinishReason::Eos },
+            cached_tokens: 0,
+            timings: Timings::default(),
+        }),
+        verdict: Some(verdict),
+        failure: None,
+    }
 }

@@ -120,6 +120,10 @@ pub struct SamplesArgs {
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
+    /// Show long questions and completions whole, also on a terminal
+    #[arg(long)]
+    pub full: bool,
+
     #[command(flatten)]
     pub results: ResultsArgs,
 

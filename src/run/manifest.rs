@@ -74,9 +74,12 @@ impl RunSettings {
             .collect()
     }
 
-    /// SHA-256 over the settings as JSON.
+    /// SHA-256 over the settings as JSON. What a suite's options call `place`, where a file of known content was found, is left
+    /// out: the same run on another machine is the same run.
     pub fn sha256(&self) -> String {
-        let json = serde_json::to_vec(self).expect("settings have string keys only, so they serialise");
+        let mut settings = self.clone();
+        without_places(&mut settings.suite_options);
+        let json = serde_json::to_vec(&settings).expect("settings have string keys only, so they serialise");
         crate::digest::hex(&crate::digest::sha256(&json))
     }
 
@@ -85,6 +88,17 @@ impl RunSettings {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
         let model: String = model_name.chars().map(plain).take(80).collect();
         format!("{}-{model}-{}", self.suite, &self.sha256()[..8])
+    }
+}
+
+fn without_places(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.remove("place");
+            fields.values_mut().for_each(without_places);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(without_places),
+        _ => {}
     }
 }
 

@@ -208,6 +208,7 @@ impl Runner<'_> {
             sampling: self.generation.sampling.clone(),
             sampling_key: self.generation.sampling_key(&planned.item.id, planned.sample),
             stop_strings: planned.item.stop_strings.clone(),
+            keep_stop: planned.item.keep_stop,
             stop_ids: self.generation.stop_ids.clone(),
             max_tokens: room.max_tokens,
             logprobs: Logprobs::default(),

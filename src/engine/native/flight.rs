@@ -25,7 +25,7 @@ pub(crate) struct Flight {
 impl Flight {
     pub(crate) fn new(request: Request, prompt: Vec<u32>, stream: TextStream) -> Flight {
         Flight {
-            watch: StopWatch::new(request.stop_strings.clone()),
+            watch: StopWatch::new(request.stop_strings.clone(), request.keep_stop),
             prompt,
             ids: vec![],
             stream,

@@ -41,6 +41,7 @@ impl Ours {
             gold: sample.gold.clone(),
             budget: Budget { answer: sample.budget, thinking: sample.budget },
             stop_strings: Vec::new(),
+            keep_stop: false,
         };
         let tokens = sample.completion.as_ref().map_or(0, |completion| completion.ids.len());
         self.rows.push((item, verdict.clone(), tokens, sample.truncated()));

@@ -17,17 +17,17 @@ pub(super) const INSERT_SAMPLE: &str = "INSERT INTO samples (key, run, item, sam
 
 /// Inserts into `texts`.
 pub(super) const INSERT_TEXT: &str = "INSERT INTO texts (key, format, covariates, gold, prompt_sha256, completion, ids, \
-    extracted, matchers, metrics, failure_message) VALUES (?, ?, ?, ?, ?, \
-    ?, ?, ?, ?, ?, ?)";
+    extracted, matchers, metrics, failure_message, evidence) VALUES (?, ?, ?, ?, ?, \
+    ?, ?, ?, ?, ?, ?, ?)";
 
 /// The columns that [`from_row`] reads, in its order.
 pub(super) const COLUMNS: &str = "s.key, s.item, s.sample, s.task, s.cluster, s.prompt_tokens, s.budget, s.max_tokens, \
     s.finish, s.cached_tokens, s.queued_s, s.prefill_s, s.decode_s, s.correct, s.verdict_failure, s.failure_kind, \
     s.retryable, t.format, t.covariates, t.gold, t.prompt_sha256, t.completion, t.ids, t.extracted, t.matchers, \
-    t.metrics, t.failure_message";
+    t.metrics, t.failure_message, t.evidence";
 
 /// Columns in [`COLUMNS`].
-pub(super) const COLUMN_COUNT: usize = 27;
+pub(super) const COLUMN_COUNT: usize = 28;
 
 /// A value stored as its JSON text.
 struct Json<T>(T);
@@ -157,6 +157,7 @@ pub(super) fn insert(
         verdict.map(|verdict| Json(&verdict.matchers)),
         verdict.map(|verdict| Json(&verdict.metrics)),
         failure.map(|failure| failure.message.as_str()),
+        verdict.filter(|verdict| !verdict.evidence.is_empty()).map(|verdict| Json(&verdict.evidence)),
     ])?;
     Ok(())
 }
@@ -189,6 +190,7 @@ pub(super) fn from_row(row: &Row<'_>, run: &str, suite: &str) -> rusqlite::Resul
             matchers: row.get::<_, Json<_>>(24)?.0,
             metrics: row.get::<_, Json<_>>(25)?.0,
             failure: row.get(14)?,
+            evidence: row.get::<_, Option<Json<_>>>(27)?.map(|Json(evidence)| evidence).unwrap_or_default(),
         }),
     };
     let failure = match row.get::<_, Option<Word<_>>>(15)? {

@@ -129,7 +129,8 @@ impl Store {
             }
             if let (true, Some(completion), Some(verdict)) = (same_rules, &sample.completion, &sample.verdict) {
                 let opened = manifest.opened_thinking();
-                if judge(suite, &planned.item, opened, &completion.text, sample.truncated()) != *verdict {
+                let today = judge(suite, &planned.item, opened, &completion.text, sample.truncated());
+                if !today.agrees_with(verdict) {
                     note(Kind::Verdict, name());
                 }
             }

@@ -1,5 +1,4 @@
 //! From a completion to a verdict.
-use std::collections::BTreeMap;
 
 use super::expression::{Expression, exact, plain};
 use super::measure::{drop_match, equation, paper_equation, round_half_up, same_value};
@@ -68,8 +67,7 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
     let parts = split_thinking(answered.completion);
     let text = parts.visible.as_ref();
     let gold = Gold::of(&item.gold);
-    let mut verdict =
-        Verdict { correct: false, extracted: None, matchers: BTreeMap::new(), metrics: BTreeMap::new(), failure: None };
+    let mut verdict = Verdict::default();
     let mut unparsed = false;
     let mut normalised = false;
     let mut scale_wrong = false;
@@ -179,6 +177,8 @@ fn lone_line(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::suite::{Budget, Segments};
 
@@ -192,6 +192,7 @@ mod tests {
             gold: gold.into(),
             budget: Budget { answer: 1, thinking: 1 },
             stop_strings: Vec::new(),
+            keep_stop: false,
         }
     }
 

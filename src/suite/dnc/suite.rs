@@ -347,6 +347,7 @@ impl Dnc {
                 PromptShape::Raw => vec!["\nProblem:".to_owned()],
                 PromptShape::Chat => Vec::new(),
             },
+            keep_stop: false,
         }
     }
 

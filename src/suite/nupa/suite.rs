@@ -122,6 +122,7 @@ impl NupaSuite {
             gold: question.answer.clone(),
             budget: Budget { answer: answer_budget, thinking: THINKING_BUDGET + answer_budget },
             stop_strings,
+            keep_stop: false,
         }
     }
 
