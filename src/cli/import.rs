@@ -188,7 +188,8 @@ fn place(
             }
         };
         if let (Some(id), Some((task, a, b))) = (&line.item, places.first().and_then(|&place| asked.get(place))) {
-            let contradicted = [("task", &line.task, &Some(task.clone())), ("a", &line.a, a), ("b", &line.b, b)]
+            let own_task = Some(task.clone());
+            let contradicted = [("task", &line.task, &own_task), ("a", &line.a, a), ("b", &line.b, b)]
                 .into_iter()
                 .find(|(_, given, own)| given.is_some() && given != own);
             if let Some((name, given, own)) = contradicted {

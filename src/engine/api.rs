@@ -89,7 +89,7 @@ pub enum Rejected {
     #[error("max_tokens is 0: nothing would be generated")]
     NothingToDo,
     /// Prompt and generation together exceed the model's context.
-    #[error("{prompt} prompt tokens + {max_tokens} new tokens = {} exceed the context of {context} tokens", prompt + max_tokens)]
+    #[error("{prompt} prompt tokens + {max_tokens} new tokens = {} exceed the context of {context} tokens", prompt.saturating_add(*max_tokens))]
     BeyondContext { prompt: usize, max_tokens: usize, context: usize },
     /// The request would not fit into the KV cache even alone.
     #[error(

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::draw::{DigitSource, fingerprint};
 use super::pairs::{PairRules, draw_pair};
 use super::prepare::{Auxiliary, prepare, question_length};
-use super::{NupaError, Operation, Representation, TaskId, exact_answer};
+use super::{NupaError, Operation, PairSource, Representation, TaskId, exact_answer};
 
 /// Version of everything that decides what an item is.
 pub const GENERATOR_VERSION: &str = "1";
