@@ -22,9 +22,10 @@ pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
 pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
 pub use judge::judge;
+pub(crate) use manifest::shown;
 pub use manifest::{
     EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, ModelRecord, Pinned,
-    RunSettings, Status, Totals,
+    RunSettings, SettingChange, Status, Totals,
 };
 pub use plan::{Plan, PlannedSample, Shard};
 pub use runner::{Ended, Runner};
