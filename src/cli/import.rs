@@ -23,7 +23,7 @@ use crate::run::{
 use crate::suite::{Item, Suite};
 
 /// The engine's name in manifests of imported runs.
-const ENGINE: &str = "import";
+pub const ENGINE: &str = "import";
 
 /// How imported prompts count as written: the file does not say.
 const MODE: Mode = Mode::Raw;
