@@ -57,7 +57,14 @@
   const choose = () => {
     for (const kind of ["run", "task"]) chosen[kind] = new Set(every(`#picker input[name=${kind}]:checked`).map((box) => box.value));
     const task = (name) => every_task.has(name) ? name : name.split(",")[0];
+    // A paper's figures have series of their own, and rows that are called like a model or end with its name.
+    const hidden = every("#picker input[name=run]:not(:checked)").map((box) => box.dataset.label);
+    for (const element of every("[data-apart] [data-task]")) {
+      const { task: name } = element.dataset;
+      element.style.display = hidden.some((label) => name === label || name.endsWith(` ${label}`)) ? "none" : "";
+    }
     for (const element of every("main [data-task], main [data-run], .legend [data-run], main [data-series]")) {
+      if (element.closest("[data-apart]")) continue;
       const { task: name, run, series } = element.dataset;
       const run_hidden = (run ?? series) !== undefined && !chosen.run.has(run ?? series);
       const task_hidden = name !== undefined && name !== "all" && !chosen.task.has(task(name));
@@ -73,6 +80,17 @@
     for (const box of every(`#picker input[name=${all ?? none}]`)) box.checked = Boolean(all);
     choose();
   });
+
+  // Paper cannot be clicked: everything is open on it, but the list of samples stays as the reader left it.
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    for (const details of every("main details:not([open])")) {
+      if (details.closest("#list")) continue;
+      details.open = true;
+      opened.push(details);
+    }
+  });
+  addEventListener("afterprint", () => { for (const details of opened.splice(0)) details.open = false; });
 
   // Samples: columns and texts are unpacked once, lists are drawn a page at a time.
   const PAGE = 50;
