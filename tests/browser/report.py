@@ -89,7 +89,8 @@ try:
     click(one("#picker summary"))
     boxes = all_of("#picker input[name=task]")
     task = boxes[0].get_attribute("value")
-    selector = f"#matrix tr[data-task='{task}'], #curves figure[data-task='{task}']"
+    rows_of_task = f"#matrix tr[data-task='{task}'], #matrix tr[data-task^='{task} ']"
+    selector = f"{rows_of_task}, #curves figure[data-task='{task}']"
     before = len(shown(selector))
     assert before >= 1
     click(boxes[0])
