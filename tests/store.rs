@@ -212,10 +212,29 @@ fn first_version(results: &Path) {
         .unwrap();
 }
 
+/// As the second version wrote it.
+fn second_version(results: &Path) {
+    first_version(results);
+    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
+    connection
+        .execute_batch(
+            "ALTER TABLE runs ADD COLUMN planned INTEGER; CREATE INDEX runs_by_settings ON runs (settings_sha256);
+             PRAGMA user_version = 2;",
+        )
+        .unwrap();
+}
+
 #[test]
-fn a_file_of_the_previous_version_is_migrated_with_its_rows() {
+fn files_of_previous_versions_are_migrated_with_their_rows() {
+    assert_eq!(SCHEMA_VERSION, 3, "a new version needs a file of the one before it here");
+    for written in [first_version, second_version] {
+        migrates(written);
+    }
+}
+
+fn migrates(written: fn(&Path)) {
     let results = tempfile::tempdir().unwrap();
-    first_version(results.path());
+    written(results.path());
     // Two at once: one migrates, the other finds it done.
     let (one, two) = std::thread::scope(|scope| {
         let open = || scope.spawn(|| Store::open(results.path()).map(|store| store.runs().unwrap().len()));

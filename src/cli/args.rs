@@ -74,6 +74,7 @@ Environment variables:
   HF_HUB_OFFLINE   when 1, as --offline: nothing is fetched, and only endpoints on this machine are asked
   HTTPS_PROXY      a proxy for connections to the hub
   NO_COLOR         when set to anything, messages have no colours
+  COLUMNS          the width of tables and texts where standard output is no terminal
 
 {}
 
@@ -300,7 +301,8 @@ pub struct RunArgs {
     #[arg(value_name = "SUITE", value_parser = super::catalogue::names(), required_unless_present = "from")]
     pub suite: Option<String>,
 
-    /// Repeat this run: its suite, options, model and generation settings, from its manifest
+    /// Repeat this run: its suite, options, model and generation settings, from its manifest. It is looked for in --results,
+    /// then in the usual results folder; FOLDER/RUN names another one
     #[arg(long, value_name = "RUN", conflicts_with_all = FIXED_BY_FROM)]
     pub from: Option<String>,
 
@@ -473,11 +475,22 @@ pub struct ResultsArgs {
         value_name = "DIR",
         env = "EARNEST_RESULTS",
         hide_env_values = true,
-        default_value = "earnest-results",
+        default_value = USUAL_RESULTS,
         help_heading = "Results"
     )]
     pub folder: PathBuf,
 }
+
+impl ResultsArgs {
+    /// The folder where nothing else is said: EARNEST_RESULTS, or the default.
+    pub fn usual() -> Self {
+        let folder = std::env::var_os("EARNEST_RESULTS").filter(|value| !value.is_empty());
+        ResultsArgs { folder: folder.map_or_else(|| USUAL_RESULTS.into(), PathBuf::from) }
+    }
+}
+
+/// The results folder where none is named.
+const USUAL_RESULTS: &str = "earnest-results";
 
 /// Which table of a suite that has several.
 #[derive(Debug, Clone, Copy, Args)]

@@ -17,8 +17,8 @@ use crate::engine::{FinishReason, Sampling, Timings};
 use crate::prompt::{Mode, ModeRequest, SystemPlace};
 use crate::run::store::{BULK_ROWS, Store};
 use crate::run::{
-    FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, Plan, PlannedSample,
-    RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored, judge_all, timestamp,
+    FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, Plan,
+    PlannedSample, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored, judge_all, timestamp,
 };
 use crate::suite::{Item, Suite, Verdict};
 

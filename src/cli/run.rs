@@ -1,22 +1,21 @@
 //! `earnest run` and `earnest resume`: which run is worked on.
 use std::path::Path;
 
-use super::args::{ResumeArgs, RunArgs};
+use super::args::{ResultsArgs, ResumeArgs, RunArgs};
 use super::engine_choice::{Target, enable_thinking};
 use super::error::CliError;
 use super::models::HubArgs;
 use super::printer::Printer;
 use super::session::{self, Decoding, Job, Questions, Which};
-use super::{Exit, catalogue, results};
+use super::{Exit, catalogue, import, results};
 use crate::prompt::{Mode, ModeRequest};
 use crate::run::store::{RunLock, RunRecord, Store};
-use crate::run::{Plan, Status};
+use crate::run::{Plan, RunError, Status};
 
 /// Runs, continues or reports; with `--from` repeats.
 pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     if let Some(name) = &args.from {
-        let store = results::open(&args.session.results, printer)?;
-        let run = store.run(name)?;
+        let run = repeated(name, &args.session.results, printer)?;
         let job = repeat(&run, args.model.as_deref(), &args.hub)?;
         return session::execute(job, Which::Repeat(Box::new(run.manifest)), &args.session, quiet, printer);
     }
@@ -41,6 +40,29 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     };
     let which = if args.new { Which::New } else { Which::Continue };
     session::execute(job, which, &args.session, quiet, printer)
+}
+
+/// The run that `--from` names: of the folder before the last `/`, or of --results, or, so that a run can be repeated into a
+/// folder of its own, of the usual results folder.
+fn repeated(name: &str, results: &ResultsArgs, printer: Printer) -> Result<RunRecord, CliError> {
+    if let Some((folder, name)) = name.rsplit_once(['/', std::path::MAIN_SEPARATOR]) {
+        let folder = if folder.is_empty() { "/" } else { folder };
+        return Ok(results::open(&ResultsArgs { folder: folder.into() }, printer)?.run(name)?);
+    }
+    let usual = ResultsArgs::usual();
+    if usual.folder == results.folder {
+        return Ok(results::open(results, printer)?.run(name)?);
+    }
+    for folder in [results, &usual] {
+        if results::is_there(&folder.folder)? {
+            match results::open(folder, printer)?.run(name) {
+                Err(RunError::NoRun { .. }) => {}
+                found => return Ok(found?),
+            }
+        }
+    }
+    let message = format!("there is no run {name} in {} or {}", results.folder.display(), usual.folder.display());
+    Err(CliError::usage(message).help("name the run's folder too: --from FOLDER/RUN"))
 }
 
 /// Continues a run from its manifest.

@@ -79,8 +79,10 @@ const MIGRATIONS: [&str; 3] = [
     // 2. Samples that a run's plan has (unknown for runs of version 1 until they are continued).
     "ALTER TABLE runs ADD COLUMN planned INTEGER;
     CREATE INDEX runs_by_settings ON runs (settings_sha256);",
-    // 3. What people see of how a verdict came about, as JSON; null where there is nothing.
-    "ALTER TABLE texts ADD COLUMN evidence TEXT;",
+    // 3. What people see of how a verdict came about, as JSON, null where there is nothing; a digest of a sample's columns, which
+    // rows of earlier versions do not have.
+    "ALTER TABLE texts ADD COLUMN evidence TEXT;
+    ALTER TABLE texts ADD COLUMN seal INTEGER;",
 ];
 
 /// Opens the file below `results`, with `create` also where there is none, and brings its tables up to date.
