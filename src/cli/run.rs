@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::models::HubArgs;
 use super::printer::Printer;
 use super::session::{self, Decoding, Job, Questions, Which};
-use super::{Exit, catalogue, import, results};
+use super::{Exit, catalogue, results};
 use crate::prompt::{Mode, ModeRequest};
 use crate::run::store::{RunLock, RunRecord, Store};
 use crate::run::{Plan, RunError, Status};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
-use super::{Exit, catalogue, import, results};
+use super::{Exit, catalogue, results};
 use crate::report::{Align, Table, wrap};
 use crate::run::Status;
 use crate::run::store::{Aggregate, RunLock, RunRecord, Store};
