@@ -37,14 +37,27 @@ impl StopWatch {
         first.is_some()
     }
 
+    /// The text without an end that may turn out to be the beginning of a stop string.
+    pub(crate) fn settled(&self) -> &str {
+        let from = self.text.len().saturating_sub(self.longest.saturating_sub(1));
+        let begins = |at: &usize| {
+            self.text.is_char_boundary(*at) && {
+                let end = &self.text[*at..];
+                self.stops.iter().any(|(stop, _)| stop.starts_with(end))
+            }
+        };
+        let end = (from..self.text.len()).find(begins).unwrap_or(self.text.len());
+        &self.text[..end]
+    }
+
     /// The text.
     pub(crate) fn into_text(self) -> String {
         self.text
     }
 }
 
-/// A stop string without its mark, and how much of it stays.
-fn split_cut(stop: &str) -> (String, usize) {
+/// A stop string without its mark, and how many of its bytes stay.
+pub(crate) fn split_cut(stop: &str) -> (String, usize) {
     match stop.split_once('\0') {
         Some((kept, cut)) => (format!("{kept}{cut}"), kept.len()),
         None => (stop.to_owned(), 0),
@@ -73,6 +86,22 @@ mod tests {
         assert_eq!(run(&["é!"], &["é", "é", "!"]), (2, "é".into()));
         assert_eq!(run(&[""], &["a", ""]), (2, "a".into()));
         assert_eq!(run(&["aa"], &["ba", "b", "a", "a"]), (3, "bab".into()));
+    }
+
+    #[test]
+    fn what_may_become_a_stop_is_not_settled() {
+        let mut watch = StopWatch::new(vec!["\n\nQ".into(), "é!".into()]);
+        let mut settled = Vec::new();
+        for piece in ["4", "2\n", "a", "\n\n", "b\n\n", "\n", "é", "e"] {
+            assert!(!watch.push(piece));
+            settled.push(watch.settled().to_owned());
+        }
+        let whole = "42\na\n\nb\n\n\née";
+        let lengths = [1, 2, 4, 4, 7, 8, 10, whole.len()];
+        assert_eq!(settled, lengths.map(|length| whole[..length].to_owned()));
+        let mut plain = StopWatch::new(vec![]);
+        assert!(!plain.push("a"));
+        assert_eq!(plain.settled(), "a");
     }
 
     #[test]
