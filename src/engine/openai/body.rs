@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Dialect;
+use crate::engine::native::split_cut;
 use crate::engine::{Input, Request, SamplingKey};
 
 /// Which of the protocol's two ways to generate text is used.
@@ -54,6 +55,22 @@ pub(super) fn seed(key: SamplingKey) -> u32 {
 }
 
 impl Form {
+    /// The field with the most tokens to generate.
+    pub fn budget_field(&self) -> &'static str {
+        if self.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" }
+    }
+
+    /// The stop strings that are sent. One of which something stays in the text (see [`Request::stop_strings`]) can only be sent to a
+    /// server that says which one it found, because it takes all of it away; elsewhere the text is cut here, when it is whole.
+    fn stops(&self, request: &Request) -> Vec<String> {
+        if self.dialect == Dialect::Earnest {
+            return request.stop_strings.clone();
+        }
+        let stops = request.stop_strings.iter().map(|stop| split_cut(stop));
+        let sent = stops.filter(|(_, kept)| *kept == 0 || self.dialect.names_its_stop()).map(|(stop, _)| stop);
+        sent.filter(|stop| !stop.is_empty()).collect()
+    }
+
     /// The body of a request; an error names what this API can not carry.
     pub fn body(&self, request: &Request) -> Result<Value, String> {
         let mut body = Map::new();
@@ -65,14 +82,14 @@ impl Form {
             (Input::Messages(_), Api::Completions) => return Err("the completions API takes no messages".into()),
             (Input::Ids(_) | Input::Text(_), Api::Chat) => return Err("the chat API takes messages only".into()),
         };
-        let most = if self.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-        body.insert(most.into(), json!(request.max_tokens));
+        body.insert(self.budget_field().into(), json!(request.max_tokens));
         let sampling = &request.sampling;
         body.insert("temperature".into(), json!(sampling.temperature));
         body.insert("top_p".into(), json!(sampling.top_p));
         body.insert("seed".into(), json!(seed(request.sampling_key)));
-        if !request.stop_strings.is_empty() {
-            body.insert("stop".into(), json!(request.stop_strings));
+        let stops = self.stops(request);
+        if !stops.is_empty() {
+            body.insert("stop".into(), json!(stops));
         }
         // Servers that know these have defaults of their own (a model's generation_config, top-k 40), so what is meant is
         // always said; others refuse fields they do not know, so there only what changes something is said.
@@ -155,6 +172,18 @@ mod tests {
             (&body["top_k"], &body["min_p"], &body["repetition_penalty"]),
             (&json!(4), &json!(0.5), &json!(1.5))
         );
+    }
+
+    #[test]
+    fn stops_of_which_something_stays_are_sent_to_those_who_say_which_they_found() {
+        let stop_strings = vec!["\n\n".to_owned(), "\nQ:\0".to_owned(), String::new()];
+        let request = Request { stop_strings, ..Request::greedy(RequestId(1), vec![1], 7) };
+        let sent = |dialect| form(Api::Completions, dialect).body(&request).unwrap()["stop"].clone();
+        assert_eq!(sent(Dialect::Earnest), json!(["\n\n", "\nQ:\0", ""]));
+        assert_eq!(sent(Dialect::Vllm), json!(["\n\n", "\nQ:"]));
+        assert_eq!(sent(Dialect::Sglang), json!(["\n\n", "\nQ:"]));
+        assert_eq!(sent(Dialect::LlamaCpp), json!(["\n\n"]));
+        assert_eq!(sent(Dialect::Unknown), json!(["\n\n"]));
     }
 
     #[test]

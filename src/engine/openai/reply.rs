@@ -3,6 +3,7 @@ use serde_json::Value;
 
 use super::client::Trouble;
 use super::{Api, Dialect};
+use crate::engine::native::StopWatch;
 use crate::engine::{Completion, FinishReason, Request, Timings, TokenLogprobs};
 
 /// A reply, read.
@@ -13,6 +14,8 @@ pub(super) struct Answer {
     pub generated: u64,
     /// The model that answered, if the reply says.
     pub model: Option<String>,
+    /// What the endpoint says of the machinery behind the answer.
+    pub fingerprint: Option<String>,
 }
 
 fn malformed(what: &str) -> Trouble {
@@ -36,7 +39,7 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
         Api::Completions => choice["text"].as_str().ok_or_else(|| malformed("no text"))?.to_owned(),
         Api::Chat => chat_text(&choice["message"])?,
     };
-    let (text, cut) = before_stops(text, &request.stop_strings);
+    let (text, cut) = before_stops(&text, &request.stop_strings, found_stop(choice, dialect));
     let finish = match choice["finish_reason"].as_str() {
         _ if cut => FinishReason::StopString,
         Some("stop" | "eos" | "eos_token") if stopped_by_string(choice, dialect) => FinishReason::StopString,
@@ -71,7 +74,8 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
         timings: Timings::default(),
         ids,
     };
-    Ok(Answer { completion, generated, model: reply["model"].as_str().map(str::to_owned) })
+    let word = |name: &str| reply[name].as_str().map(str::to_owned);
+    Ok(Answer { completion, generated, model: word("model"), fingerprint: word("system_fingerprint") })
 }
 
 /// The answer, after its thinking where the server took that apart: the suites want to see both.
@@ -90,13 +94,25 @@ fn chat_text(message: &Value) -> Result<String, Trouble> {
     })
 }
 
-/// The text before the first stop string; servers differ in whether they leave it in, and some take only four.
-fn before_stops(mut text: String, stops: &[String]) -> (String, bool) {
-    let first = stops.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| text.find(stop.as_str())).min();
-    if let Some(end) = first {
-        text.truncate(end);
+/// The text up to the first stop string, and whether there is one. Servers differ in whether they leave it in, and some take only
+/// four; `found` is the one that the server took away.
+fn before_stops(text: &str, stops: &[String], found: Option<&str>) -> (String, bool) {
+    let mut watch = StopWatch::new(stops.to_vec());
+    let mut cut = watch.push(text);
+    if !cut && let Some(found) = found {
+        // With what the server took away, so that the part of it stays that is to stay.
+        cut = watch.push(found);
     }
-    (text, first.is_some())
+    (watch.into_text(), cut)
+}
+
+/// The stop string that a server says it found.
+fn found_stop(choice: &Value, dialect: Dialect) -> Option<&str> {
+    match dialect {
+        Dialect::Vllm => choice["stop_reason"].as_str(),
+        Dialect::Sglang => choice["matched_stop"].as_str(),
+        Dialect::Earnest | Dialect::LlamaCpp | Dialect::Unknown => None,
+    }
 }
 
 fn stopped_by_string(choice: &Value, dialect: Dialect) -> bool {
@@ -203,6 +219,28 @@ mod tests {
             finish(json!({"text": "4", "finish_reason": null}), Dialect::Unknown),
             Err(Trouble::Malformed(_))
         ));
+    }
+
+    #[test]
+    fn what_is_to_stay_of_a_stop_string_stays() {
+        let text = |choice: Value, dialect| {
+            let stop_strings = vec!["\n\n".to_owned(), "\nQ:\0".to_owned()];
+            let request = Request { stop_strings, ..Request::greedy(RequestId(1), vec![1], 5) };
+            let reply = json!({"choices": [choice]});
+            let completion = answer(&reply, &request, Api::Completions, dialect).unwrap().completion;
+            (completion.text, completion.finish)
+        };
+        let by_stop = |text: &str| (text.to_owned(), FinishReason::StopString);
+        let vllm = |reason: &str| json!({"text": "42", "finish_reason": "stop", "stop_reason": reason});
+        assert_eq!(text(vllm("\nQ:"), Dialect::Vllm), by_stop("42\nQ:"));
+        assert_eq!(text(vllm("\n\n"), Dialect::Vllm), by_stop("42"));
+        let sglang = json!({"text": "42", "finish_reason": "stop", "matched_stop": "\nQ:"});
+        assert_eq!(text(sglang, Dialect::Sglang), by_stop("42\nQ:"));
+        // It was not sent, so the server went on.
+        let long = json!({"text": "42\nQ: What is", "finish_reason": "length"});
+        assert_eq!(text(long, Dialect::LlamaCpp), by_stop("42\nQ:"));
+        let ended = json!({"text": "42", "finish_reason": "stop", "stop_reason": null});
+        assert_eq!(text(ended, Dialect::Vllm), ("42".to_owned(), FinishReason::Eos));
     }
 
     #[test]
