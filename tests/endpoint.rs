@@ -259,7 +259,8 @@ fn an_upgraded_server_is_another_run() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &tiny(), None);
     // The upgrade, when it is to come in the middle: an exchange is cut, and what answers afterwards is new.
-    let cut: Arc<Mutex<Option<Arc<Mutex<Option<String>>>>>> = Arc::default();
+    type Says = Arc<Mutex<Option<String>>>;
+    let cut: Arc<Mutex<Option<Says>>> = Arc::default();
     let cutting = Arc::clone(&cut);
     let proxy = Proxy::start(&server.address, move |number| match cutting.lock().unwrap().take_if(|_| number > 15) {
         Some(version) => {
