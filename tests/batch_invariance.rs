@@ -90,7 +90,7 @@ fn run(checkpoint: &Checkpoint, setting: &Setting, requests: &[Request]) -> Hash
                     assert!(done.insert(c.id.0, *c).is_none());
                 }
                 Event::Failed { id, error, .. } => panic!("{}: {} failed: {error}", setting.name, id.0),
-                Event::Progress { .. } | Event::CapacityChanged { .. } => {}
+                Event::Progress { .. } | Event::Generated { .. } | Event::CapacityChanged { .. } => {}
             }
         }
     };

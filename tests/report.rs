@@ -150,6 +150,7 @@ fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
                 matchers: [("study", right), ("strict", right), ("flexible", right)].map(|(n, v)| (n.into(), v)).into(),
                 metrics: BTreeMap::new(),
                 failure: (!right).then(|| ["wrong", "no_number", "wrong_last_number"][dice.roll(3)].to_owned()),
+                evidence: Default::default(),
             }),
             failure: None,
         }

@@ -122,7 +122,7 @@ fn pass(engine: &mut Native, workload: &Workload) -> Result<Repetition, BenchErr
                     *spent += step.elapsed().as_secs_f64();
                 }
                 Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
-                Event::Finished(_) | Event::CapacityChanged { .. } => {}
+                Event::Finished(_) | Event::Generated { .. } | Event::CapacityChanged { .. } => {}
             }
         }
     }

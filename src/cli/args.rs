@@ -236,7 +236,8 @@ pub struct GenerationArgs {
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub repetition_penalty: Option<f32>,
 
-    /// Start from the checkpoint's own generation_config; the options above override it
+    /// Start from what the list of models recommends (`earnest models show NAME`), and where it says nothing from the checkpoint's
+    /// generation_config; the options above override it
     #[arg(long)]
     pub recommended: bool,
 

@@ -11,6 +11,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::sandbox_args::SandboxArgs;
 use super::values::human_bytes;
+use crate::hub::Environment;
 use crate::run::{Host, available_memory};
 use crate::sandbox;
 
@@ -102,7 +103,7 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
     let cpu_features = cpu_features();
     let cuda = cuda();
     let mut folders = vec![folder("results", results.to_owned())];
-    folders.extend(hub_cache().map(|path| folder("Hugging Face cache", path)));
+    folders.extend(Environment::read(false).cache.map(|path| folder("Hugging Face cache", path)));
     let names = ["EARNEST_MODEL", "EARNEST_RESULTS", "HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HF_HUB_OFFLINE"];
     let environment = names.map(|name| (name, std::env::var(name).ok())).to_vec();
     let mut advice = Vec::new();
@@ -192,16 +193,6 @@ fn cuda() -> Cuda {
         devices.push(model.unwrap_or("a GPU without a name").trim().to_owned());
     }
     Cuda { compiled: candle_core::utils::cuda_is_available(), driver, devices }
-}
-
-/// The Hugging Face cache by the hub's own rules: `HF_HUB_CACHE`, `HF_HOME/hub`, `XDG_CACHE_HOME/huggingface/hub`,
-/// `~/.cache/huggingface/hub`.
-fn hub_cache() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("HF_HUB_CACHE")
-        .or_else(|| variable("HF_HOME").map(|home| home.join("hub")))
-        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("huggingface/hub")))
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cache/huggingface/hub")))
 }
 
 fn folder(purpose: &'static str, path: PathBuf) -> Folder {

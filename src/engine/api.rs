@@ -13,6 +13,12 @@ pub trait Engine {
     /// for the engine; what concerns one request only comes as [`Event::Failed`].
     fn poll(&mut self) -> Result<Vec<Event>, EngineError>;
 
+    /// Reports what a request generates from now on as [`Event::Generated`], before it is whole. False if this engine has no such
+    /// news, or the request is unknown; its completion comes all the same.
+    fn follow(&mut self, _id: RequestId) -> bool {
+        false
+    }
+
     /// Ends a request: its completion, with what was generated so far, comes with the next poll. False if it is unknown.
     fn cancel(&mut self, id: RequestId) -> bool;
 

@@ -155,6 +155,9 @@ pub struct Completion {
 pub enum Event {
     /// Work was done: tokens computed in this step, for progress displays.
     Progress { prefilled: usize, decoded: usize },
+    /// More of a request that is followed ([`super::Engine::follow`]): tokens and text since the last such event. Text that a stop string
+    /// may still cut comes later, the rest with the completion.
+    Generated { id: RequestId, ids: Vec<u32>, text: String, logprobs: Option<Vec<TokenLogprobs>> },
     /// A request ended.
     Finished(Box<Completion>),
     /// A request can not be completed; `retryable` says whether trying it again may help.

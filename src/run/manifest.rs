@@ -146,8 +146,7 @@ pub(crate) fn shown(value: &Value) -> String {
     if text.chars().count() <= LONGEST { text } else { text.chars().take(LONGEST - 3).chain("...".chars()).collect() }
 }
 
-/// An endpoint as far as rows depend on it. What it says of itself (version, root, context) is in the engine's card: it is
-/// known only when it is asked.
+/// An endpoint as far as rows depend on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointSettings {
     /// Without secrets.
@@ -158,6 +157,10 @@ pub struct EndpointSettings {
     /// The longest sequence in tokens, where the user says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<usize>,
+    /// What answers there, in words, as far as it tells: the server and its version, what the model's name stands for, the fingerprint
+    /// of its answers. An upgraded server gives another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// A file by content.

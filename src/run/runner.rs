@@ -138,6 +138,7 @@ impl Runner<'_> {
                         reporter.event(&RunEvent::Progress { prefilled, decoded, statistics });
                     }
                     Event::CapacityChanged { in_flight } => capacity = in_flight,
+                    Event::Generated { .. } => {}
                     Event::Finished(completion) => {
                         let flying = in_flight.remove(&completion.id);
                         let flying = flying.ok_or(RunError::UnknownRequest(completion.id.0))?;

@@ -38,6 +38,19 @@ impl StopWatch {
         first.is_some()
     }
 
+    /// The text without an end that may turn out to be the beginning of a stop string.
+    pub(crate) fn settled(&self) -> &str {
+        let from = self.text.len().saturating_sub(self.longest.saturating_sub(1));
+        let begins = |at: &usize| {
+            self.text.is_char_boundary(*at) && {
+                let end = &self.text[*at..];
+                self.stops.iter().any(|stop| stop.starts_with(end))
+            }
+        };
+        let end = (from..self.text.len()).find(begins).unwrap_or(self.text.len());
+        &self.text[..end]
+    }
+
     /// The text.
     pub(crate) fn into_text(self) -> String {
         self.text
@@ -79,5 +92,21 @@ mod tests {
         // A NUL is a character like any other.
         assert_eq!(run(&["\nQ:\0"], &["a\nQ: b"]), (1, "a\nQ: b".into()));
         assert_eq!(run(&["\0"], &["a\0", "b"]), (0, "a".into()));
+    }
+
+    #[test]
+    fn what_may_become_a_stop_is_not_settled() {
+        let mut watch = StopWatch::new(vec!["\n\nQ".into(), "é!".into()], false);
+        let mut settled = Vec::new();
+        for piece in ["4", "2\n", "a", "\n\n", "b\n\n", "\n", "é", "e"] {
+            assert!(!watch.push(piece));
+            settled.push(watch.settled().to_owned());
+        }
+        let whole = "42\na\n\nb\n\n\née";
+        let lengths = [1, 2, 4, 4, 7, 8, 10, whole.len()];
+        assert_eq!(settled, lengths.map(|length| whole[..length].to_owned()));
+        let mut plain = StopWatch::new(vec![], false);
+        assert!(!plain.push("a"));
+        assert_eq!(plain.settled(), "a");
     }
 }

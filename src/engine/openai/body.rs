@@ -54,6 +54,11 @@ pub(super) fn seed(key: SamplingKey) -> u32 {
 }
 
 impl Form {
+    /// The field with the most tokens to generate.
+    pub fn budget_field(&self) -> &'static str {
+        if self.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" }
+    }
+
     /// The body of a request; an error names what this API can not carry.
     pub fn body(&self, request: &Request) -> Result<Value, String> {
         let mut body = Map::new();
@@ -65,8 +70,7 @@ impl Form {
             (Input::Messages(_), Api::Completions) => return Err("the completions API takes no messages".into()),
             (Input::Ids(_) | Input::Text(_), Api::Chat) => return Err("the chat API takes messages only".into()),
         };
-        let most = if self.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-        body.insert(most.into(), json!(request.max_tokens));
+        body.insert(self.budget_field().into(), json!(request.max_tokens));
         let sampling = &request.sampling;
         body.insert("temperature".into(), json!(sampling.temperature));
         body.insert("top_p".into(), json!(sampling.top_p));

@@ -13,6 +13,8 @@ pub(super) struct Answer {
     pub generated: u64,
     /// The model that answered, if the reply says.
     pub model: Option<String>,
+    /// What the endpoint says of the machinery behind the answer.
+    pub fingerprint: Option<String>,
 }
 
 fn malformed(what: &str) -> Trouble {
@@ -71,7 +73,8 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
         timings: Timings::default(),
         ids,
     };
-    Ok(Answer { completion, generated, model: reply["model"].as_str().map(str::to_owned) })
+    let word = |name: &str| reply[name].as_str().map(str::to_owned);
+    Ok(Answer { completion, generated, model: word("model"), fingerprint: word("system_fingerprint") })
 }
 
 /// The answer, after its thinking where the server took that apart: the suites want to see both.
