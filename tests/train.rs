@@ -8,8 +8,8 @@ use earnest::checkpoint::Checkpoint;
 use earnest::engine::native::{Native, Options};
 use earnest::engine::{Engine, Event, Request, RequestId};
 use earnest::train::{
-    AdamWSettings, DigitGroups, Ended, FormatSettings, PositionEncoding, Size, TokenizerSettings, TrainEvent,
-    TrainSettings, Trainer, Validation,
+    AdamWSettings, DigitGroups, Ended, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings,
+    TrainEvent, TrainSettings, Trainer, Validation,
 };
 
 fn settings() -> TrainSettings {
@@ -32,6 +32,7 @@ fn settings() -> TrainSettings {
         validation: 12,
         context: 128,
         parts: 2,
+        stored: StoredType::F32,
     }
 }
 
@@ -130,7 +131,7 @@ fn the_engine_answers_as_the_trainer_validates() {
         let mut right = 0;
         for (lengths, learnt) in [(&settings.lengths, true), (&settings.beyond, false)] {
             let stream = StreamSettings {
-                tasks: settings.task_ids().unwrap(),
+                tasks: settings.training_tasks().unwrap(),
                 lengths: lengths.clone(),
                 pairs: PairRules { shorter: ShorterOperand::Any, ..PairRules::default() },
                 format: NumberFormat::default(),
@@ -143,8 +144,8 @@ fn the_engine_answers_as_the_trainer_validates() {
             let answers = engine_answers(&place, &prompts);
             for cell in cells.iter().filter(|cell| cell.learnt == learnt) {
                 let asked = questions.iter().zip(&answers);
-                let asked = asked.filter(|(q, _)| q.task.short_name() == cell.task && q.length == cell.length);
-                let exact = asked.filter(|(q, answer)| **answer == format!(" {}", q.answer)).count();
+                let asked = asked.filter(|(q, _)| q.task().to_string() == cell.task && q.length() == cell.length);
+                let exact = asked.filter(|(q, answer)| **answer == format!(" {}", q.answer())).count();
                 assert_eq!(exact, cell.exact, "{position:?} {cell:?}");
                 right += exact;
             }

@@ -98,6 +98,8 @@ impl Steps {
                 }
             }
             "ByteLevel" => self.byte_level = true,
+            // It would see the whole text, not a token.
+            "Replace" if self.byte_level => return Err("a Replace decoder after ByteLevel is not supported".into()),
             "ByteFallback" => self.byte_fallback = true,
             "Fuse" => self.fused = true,
             "Replace" => {
@@ -133,6 +135,10 @@ impl Steps {
 
     fn push_bytes(&self, token: &str, alphabet: &HashMap<char, u8>, out: &mut Vec<u8>) {
         if self.byte_level {
+            let mut token = token.to_owned();
+            for (from, to) in &self.replace {
+                token = token.replace(from.as_str(), to);
+            }
             let raw: Option<Vec<u8>> = token.chars().map(|c| alphabet.get(&c).copied()).collect();
             // An added token may hold characters outside the alphabet; it stands for itself.
             return out.extend(raw.unwrap_or_else(|| token.as_bytes().to_vec()));

@@ -117,6 +117,8 @@ pub enum Command {
     RfLengths(super::rf_lengths::RfLengthsArgs),
     /// List, fetch, verify and remove models by commit; check what quantisation does
     Models(super::models::ModelsArgs),
+    /// Train small number models from scratch
+    Train(super::train::TrainArgs),
     /// Measure the speed of the engine on this machine
     Bench(super::bench::BenchArgs),
     /// Show what this machine offers: CPU features, memory, CUDA, cache and results folders

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::{
     bench, compare, doctor, export, generate, import, merge, models, perturb, report, reproduce, rf_lengths, run, runs,
-    samples, score, serve, shell, show, stats, suites,
+    samples, score, serve, shell, show, stats, suites, train,
 };
 
 /// Parses the arguments, runs the command, prints an error if there is one.
@@ -35,6 +35,7 @@ pub fn main() -> ExitCode {
         Command::Perturb(args) => perturb::execute(args, cli.quiet, printer),
         Command::RfLengths(args) => rf_lengths::execute(args, printer),
         Command::Models(args) => models::execute(args, cli.quiet, printer),
+        Command::Train(args) => train::execute(args, cli.quiet, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
         Command::Serve(args) => serve::execute(args, cli.quiet, printer),
         Command::Stats(args) => statistics(args, printer),

@@ -38,6 +38,7 @@ mod show;
 pub mod stats;
 mod stored;
 mod suites;
+mod train;
 mod values;
 
 pub use entry::main;

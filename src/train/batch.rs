@@ -16,7 +16,9 @@ pub struct Example {
 pub struct Batch {
     /// `[examples, length]`
     pub(super) ids: Tensor,
-    /// Places in the flattened `[examples * length]` whose next token is part of an answer.
+    /// The first column whose next token is learnt in any example: of the last layer, nothing before it is needed.
+    pub(super) first: usize,
+    /// Places in the flattened `[examples * (length - first)]` whose next token is part of an answer.
     pub(super) places: Tensor,
     /// Those next tokens.
     pub(super) targets: Tensor,
@@ -28,6 +30,7 @@ impl Batch {
     /// Pads with `pad`. Examples without an answer, or without a token before it, are a mistake of the caller.
     pub fn new(examples: &[Example], pad: u32, device: &Device) -> Result<Self> {
         let length = examples.iter().map(|example| example.ids.len()).max().unwrap_or(0);
+        let first = examples.iter().map(|example| example.prompt).min().unwrap_or(1).saturating_sub(1);
         let mut ids = Vec::with_capacity(examples.len() * length);
         let (mut places, mut targets, mut answers) = (Vec::new(), Vec::new(), Vec::new());
         for (row, example) in examples.iter().enumerate() {
@@ -35,7 +38,7 @@ impl Batch {
             ids.extend_from_slice(&example.ids);
             ids.resize((row + 1) * length, pad);
             for at in example.prompt..example.ids.len() {
-                places.push((row * length + at - 1) as u32);
+                places.push((row * (length - first) + at - 1 - first) as u32);
                 targets.push(example.ids[at]);
             }
             answers.push(example.ids.len() - example.prompt);
@@ -43,6 +46,7 @@ impl Batch {
         let count = targets.len();
         Ok(Batch {
             ids: Tensor::from_vec(ids, (examples.len(), length), device)?,
+            first,
             places: Tensor::from_vec(places, count, device)?,
             targets: Tensor::from_vec(targets, count, device)?,
             answers,

@@ -4,13 +4,21 @@ use candle_core::{D, Device, Result as TensorResult, Tensor};
 use super::TrainError;
 use super::adapter::{Adapter, AdapterSettings};
 use super::batch::Batch;
+use super::fused::{self, AttentionShape};
 use super::norm::rms_norm;
 use super::parameters::{Parameters, normal};
 use super::positions::{RotaryTable, mask};
 use crate::checkpoint::{Activation, BlockLayout, DecoderConfig, LayerConfig, Norm, Position, alibi_slopes};
 
-/// Deviation of fresh weights; projections that write to the residual stream get less, by the number of layers (GPT-2).
-const DEVIATION: f64 = 0.02;
+/// Deviation of fresh weights of a matrix with so many inputs, so that what comes out is as large as what goes in. GPT-2's 0.02
+/// is this at a width of 2,500; at the widths of number models it leaves attention uniform for hundreds of steps.
+/// Projections that write to the residual stream get less, by the number of layers.
+pub(super) fn deviation(inputs: usize) -> f64 {
+    1.0 / (inputs as f64).sqrt()
+}
+
+/// The embedding table's name in a checkpoint.
+pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
 
 /// A matrix product with an optional bias and an optional adapter.
 #[derive(Debug, Clone)]
@@ -107,35 +115,39 @@ impl Decoder {
     fn build(config: &DecoderConfig, mut source: Source<'_>, device: &Device) -> Result<Self, TrainError> {
         let eps = differentiable(config)?;
         let c = config;
-        let residual = DEVIATION / (2.0 * c.layers.len() as f64).sqrt();
+        let (full, residual) = (1.0, 1.0 / (2.0 * c.layers.len() as f64).sqrt());
         let (q_rows, kv_rows) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
         let mut layers = Vec::with_capacity(c.layers.len());
-        let embedding =
-            source.tensor("model.embed_tokens.weight", &[c.vocab_size, c.hidden_size], DEVIATION, device)?;
+        let embedding = source.tensor(EMBEDDING, &[c.vocab_size, c.hidden_size], deviation(c.hidden_size), device)?;
         for (index, &layer) in c.layers.iter().enumerate() {
             let prefix = format!("model.layers.{index}");
             let mut norm = |name: &str| source.ones(&format!("{prefix}.{name}.weight"), c.hidden_size, device);
             let (attention_norm, mlp_norm) = (norm("input_layernorm")?, norm("post_attention_layernorm")?);
-            let mut linear = |name: &str, shape: (usize, usize), deviation: f64, bias: bool| {
-                source.linear(&format!("{prefix}.{name}"), shape, deviation, bias, device)
+            let mut linear = |name: &str, shape: (usize, usize), part: f64, bias: bool| {
+                source.linear(&format!("{prefix}.{name}"), shape, part * deviation(shape.1), bias, device)
             };
             layers.push(Layer {
                 config: layer,
                 attention_norm,
                 mlp_norm,
-                q: linear("self_attn.q_proj", (q_rows, c.hidden_size), DEVIATION, c.qkv_bias)?,
-                k: linear("self_attn.k_proj", (kv_rows, c.hidden_size), DEVIATION, c.qkv_bias)?,
-                v: linear("self_attn.v_proj", (kv_rows, c.hidden_size), DEVIATION, c.qkv_bias)?,
+                q: linear("self_attn.q_proj", (q_rows, c.hidden_size), full, c.qkv_bias)?,
+                k: linear("self_attn.k_proj", (kv_rows, c.hidden_size), full, c.qkv_bias)?,
+                v: linear("self_attn.v_proj", (kv_rows, c.hidden_size), full, c.qkv_bias)?,
                 o: linear("self_attn.o_proj", (c.hidden_size, q_rows), residual, c.output_bias)?,
-                gate: linear("mlp.gate_proj", (c.intermediate_size, c.hidden_size), DEVIATION, c.mlp_bias)?,
-                up: linear("mlp.up_proj", (c.intermediate_size, c.hidden_size), DEVIATION, c.mlp_bias)?,
+                gate: linear("mlp.gate_proj", (c.intermediate_size, c.hidden_size), full, c.mlp_bias)?,
+                up: linear("mlp.up_proj", (c.intermediate_size, c.hidden_size), full, c.mlp_bias)?,
                 down: linear("mlp.down_proj", (c.hidden_size, c.intermediate_size), residual, c.mlp_bias)?,
             });
         }
         let norm = source.ones("model.norm.weight", c.hidden_size, device)?;
         let head = match c.tied_embeddings {
             true => None,
-            false => Some(source.tensor("lm_head.weight", &[c.vocab_size, c.hidden_size], DEVIATION, device)?),
+            false => Some(source.tensor(
+                "lm_head.weight",
+                &[c.vocab_size, c.hidden_size],
+                deviation(c.hidden_size),
+                device,
+            )?),
         };
         Ok(Decoder { config: config.clone(), eps, embedding, layers, norm, head, device: device.clone() })
     }
@@ -150,17 +162,15 @@ impl Decoder {
     /// # Errors
     /// A tensor operation that fails.
     pub fn logits(&self, batch: &Batch) -> TensorResult<Tensor> {
-        let hidden = self.hidden(&batch.ids)?;
-        let (examples, length, width) = hidden.dims3()?;
-        // Only what is learnt reaches the head, which is most of a small model's work.
-        let chosen = hidden.reshape((examples * length, width))?.index_select(&batch.places, 0)?;
+        let hidden = self.hidden(&batch.ids, batch.first)?;
+        // Only what is learnt reaches the head.
+        let chosen = hidden.index_select(&batch.places, 0)?;
         rms_norm(&chosen, &self.norm, self.eps)?.matmul(&self.head.as_ref().unwrap_or(&self.embedding).t()?)
     }
 
-    /// The residual stream after the last layer, `[examples, length, hidden]`.
-    fn hidden(&self, ids: &Tensor) -> TensorResult<Tensor> {
+    /// The residual stream after the last layer from column `first` on, `[examples * (length - first), hidden]`.
+    fn hidden(&self, ids: &Tensor, first: usize) -> TensorResult<Tensor> {
         let (examples, length) = ids.dims2()?;
-        let width = self.config.hidden_size;
         let ropes: Vec<RotaryTable> = self
             .config
             .ropes
@@ -168,51 +178,88 @@ impl Decoder {
             .map(|rope| RotaryTable::new(rope, length, &self.device))
             .collect::<TensorResult<_>>()?;
         let mut x = self.embedding.index_select(&ids.flatten_all()?, 0)?;
-        for layer in &self.layers {
+        for (index, layer) in self.layers.iter().enumerate() {
+            // The last layer is half of a small model, and most of its rows are a prompt's that nobody reads.
+            let first = if index + 1 == self.layers.len() { first } else { 0 };
             let h = rms_norm(&x, &layer.attention_norm, self.eps)?;
-            x = (x + self.attention(layer, &h, examples, length, &ropes)?)?;
+            let attended = self.attention(layer, &h, examples, length, first, &ropes)?;
+            x = (from_column(&x, examples, length, first)? + attended)?;
             let h = rms_norm(&x, &layer.mlp_norm, self.eps)?;
-            let gated = (layer.gate.forward(&h)?.silu()? * layer.up.forward(&h)?)?;
+            let (gate, up) = (layer.gate.forward(&h)?, layer.up.forward(&h)?);
+            let gated = if self.device.is_cpu() { fused::swiglu(&gate, &up)? } else { (gate.silu()? * up)? };
             x = (x + layer.down.forward(&gated)?)?;
         }
-        x.reshape((examples, length, width))
+        Ok(x)
     }
 
-    /// `h` is `[examples * length, hidden]`.
+    /// `h` is `[examples * length, hidden]`; the result has the rows from column `first` on.
     fn attention(
         &self,
         layer: &Layer,
         h: &Tensor,
         examples: usize,
         length: usize,
+        first: usize,
+        ropes: &[RotaryTable],
+    ) -> TensorResult<Tensor> {
+        let asking = from_column(h, examples, length, first)?;
+        let (q, k, v) = (layer.q.forward(&asking)?, layer.k.forward(h)?, layer.v.forward(h)?);
+        let out = if self.device.is_cpu() {
+            let c = &self.config;
+            let shape = AttentionShape {
+                length,
+                first,
+                heads: c.num_heads,
+                kv_heads: c.num_kv_heads,
+                head_dim: c.head_dim,
+                scale: c.attention_scale,
+                rotation: match layer.config.position {
+                    Position::Rotary(index) => Some(ropes[index].values()?),
+                    Position::None | Position::Alibi => None,
+                },
+                slopes: (layer.config.position == Position::Alibi).then(|| alibi_slopes(c.num_heads)),
+                window: layer.config.window,
+            };
+            fused::attention(&q, &k, &v, shape)?
+        } else {
+            self.composed_attention(layer, [q, k, v], (examples, length, first), ropes)?
+        };
+        layer.o.forward(&out)
+    }
+
+    /// Attention of tensor operations, for every device.
+    fn composed_attention(
+        &self,
+        layer: &Layer,
+        [q, k, v]: [Tensor; 3],
+        (examples, length, first): (usize, usize, usize),
         ropes: &[RotaryTable],
     ) -> TensorResult<Tensor> {
         let c = &self.config;
-        let group = c.num_heads / c.num_kv_heads;
-        let heads = |x: Tensor, heads: usize| -> TensorResult<Tensor> {
-            x.reshape((examples, length, heads, c.head_dim))?.transpose(1, 2)?.contiguous()
+        let (group, queries) = (c.num_heads / c.num_kv_heads, length - first);
+        let heads = |x: Tensor, rows: usize, heads: usize| -> TensorResult<Tensor> {
+            x.reshape((examples, rows, heads, c.head_dim))?.transpose(1, 2)?.contiguous()
         };
-        let mut q = heads(layer.q.forward(h)?, c.num_heads)?;
-        let mut k = heads(layer.k.forward(h)?, c.num_kv_heads)?;
-        let v = heads(layer.v.forward(h)?, c.num_kv_heads)?;
+        let mut q = heads(q, queries, c.num_heads)?;
+        let mut k = heads(k, length, c.num_kv_heads)?;
+        let v = heads(v, length, c.num_kv_heads)?;
         let slopes = match layer.config.position {
             Position::Rotary(index) => {
-                q = ropes[index].rotate(&q)?;
-                k = ropes[index].rotate(&k)?;
+                q = ropes[index].rotate(&q, first)?;
+                k = ropes[index].rotate(&k, 0)?;
                 None
             }
             Position::None => None,
             Position::Alibi => Some(alibi_slopes(c.num_heads)),
         };
-        let mask = mask(length, slopes.as_deref(), layer.config.window, &self.device)?;
+        let mask = mask(length, slopes.as_deref(), layer.config.window, &self.device)?.narrow(1, first, queries)?;
         // The heads of a group stand one below the other, so that keys are not repeated.
-        let q = q.reshape((examples, c.num_kv_heads, group * length, c.head_dim))?;
+        let q = q.reshape((examples, c.num_kv_heads, group * queries, c.head_dim))?;
         let scores = (q.matmul(&k.transpose(2, 3)?.contiguous()?)? * f64::from(c.attention_scale))?;
-        let scores = scores.reshape((examples, c.num_heads, length, length))?.broadcast_add(&mask)?;
-        let weights = softmax(&scores)?.reshape((examples, c.num_kv_heads, group * length, length))?;
-        let out = weights.matmul(&v)?.reshape((examples, c.num_heads, length, c.head_dim))?;
-        let out = out.transpose(1, 2)?.reshape((examples * length, c.num_heads * c.head_dim))?;
-        layer.o.forward(&out)
+        let scores = scores.reshape((examples, c.num_heads, queries, length))?.broadcast_add(&mask)?;
+        let weights = softmax(&scores)?.reshape((examples, c.num_kv_heads, group * queries, length))?;
+        let out = weights.matmul(&v)?.reshape((examples, c.num_heads, queries, c.head_dim))?;
+        out.transpose(1, 2)?.reshape((examples * queries, c.num_heads * c.head_dim))
     }
 
     /// The adapted matrices with their adapters added, by the names of their modules.
@@ -240,6 +287,16 @@ impl Decoder {
         }
         Ok(merged)
     }
+}
+
+/// The rows of `[examples * length, width]` from a column on.
+fn from_column(x: &Tensor, examples: usize, length: usize, first: usize) -> TensorResult<Tensor> {
+    if first == 0 {
+        return Ok(x.clone());
+    }
+    let width = x.dim(1)?;
+    let kept = x.reshape((examples, length, width))?.narrow(1, first, length - first)?;
+    kept.contiguous()?.reshape((examples * (length - first), width))
 }
 
 /// Over the last dimension.
@@ -363,6 +420,58 @@ mod tests {
                 let slope = (moved(1.0) - moved(-1.0)) / (2.0 * step);
                 variable.set(&Tensor::from_vec(values.clone(), variable.shape(), &Device::Cpu).unwrap()).unwrap();
                 assert!((slope - norm).abs() < 0.01 * norm + 2e-3, "{encoding:?} {name}: {slope} and {norm}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_fused_attention_is_the_composed_one() {
+        for (encoding, window) in [
+            (PositionEncoding::Rope, None),
+            (PositionEncoding::Rope, Some(3)),
+            (PositionEncoding::Nope, None),
+            (PositionEncoding::Alibi, None),
+        ] {
+            let mut parameters = Parameters::default();
+            let mut config = TINY.decoder(11, 32, encoding);
+            config.layers.iter_mut().for_each(|layer| layer.window = window);
+            let decoder = Decoder::fresh(&config, 3, &mut parameters, &Device::Cpu).unwrap();
+            let (examples, length, first) = (3, 7, 2);
+            let draw = |name, rows, width| {
+                let drawn = normal(4, name, &[rows, width], 1.0, &Device::Cpu).unwrap();
+                candle_core::Var::from_tensor(&drawn).unwrap()
+            };
+            let q = draw("q", examples * (length - first), 16);
+            let (k, v) = (draw("k", examples * length, 8), draw("v", examples * length, 8));
+            let weights = draw("w", examples * (length - first), 16);
+            let layer = &decoder.layers[0];
+            let rope = RotaryTable::new(&config.ropes[0], length, &Device::Cpu).unwrap();
+            let all = || [&q, &k, &v].map(|x| x.as_tensor().clone());
+            let composed =
+                decoder.composed_attention(layer, all(), (examples, length, first), &[rope.clone()]).unwrap();
+            let shape = AttentionShape {
+                length,
+                first,
+                heads: 4,
+                kv_heads: 2,
+                head_dim: 4,
+                scale: config.attention_scale,
+                rotation: (encoding == PositionEncoding::Rope).then(|| rope.values().unwrap()),
+                slopes: (encoding == PositionEncoding::Alibi).then(|| alibi_slopes(4)),
+                window,
+            };
+            let fused = fused::attention(q.as_tensor(), k.as_tensor(), v.as_tensor(), shape).unwrap();
+            let flat = |x: &Tensor| x.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let near = |a: &Tensor, b: &Tensor, what: &str| {
+                for (a, b) in flat(a).iter().zip(flat(b)) {
+                    assert!((a - b).abs() < 1e-5, "{encoding:?} {window:?} {what}: {a} {b}");
+                }
+            };
+            near(&fused, &composed, "values");
+            let slopes = |out: &Tensor| (out * weights.as_tensor()).unwrap().sum_all().unwrap().backward().unwrap();
+            let (of_fused, of_composed) = (slopes(&fused), slopes(&composed));
+            for (name, x) in [("q", &q), ("k", &k), ("v", &v)] {
+                near(of_fused.get(x.as_tensor()).unwrap(), of_composed.get(x.as_tensor()).unwrap(), name);
             }
         }
     }

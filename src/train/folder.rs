@@ -4,6 +4,7 @@ use std::path::Path;
 
 use candle_core::{DType, Tensor};
 use safetensors::tensor::{Dtype, TensorView};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::tokenizer::{BEGIN, END, PAD, SPECIAL};
@@ -11,7 +12,8 @@ use super::{NumberTokenizer, TrainError};
 use crate::checkpoint::{DecoderConfig, Norm, Position};
 
 /// Element type of the tensors in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StoredType {
     /// As trained.
     #[default]

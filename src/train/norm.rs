@@ -15,8 +15,8 @@ struct RmsNorm {
 }
 
 /// A contiguous part of a storage.
-fn values<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
-    let Some((start, end)) = layout.contiguous_offsets() else { bail!("rms norm needs contiguous values") };
+pub(super) fn values<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+    let Some((start, end)) = layout.contiguous_offsets() else { bail!("this operation needs contiguous values") };
     Ok(&storage.as_slice::<f32>()?[start..end])
 }
 

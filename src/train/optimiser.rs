@@ -65,6 +65,10 @@ impl AdamW {
         let correction1 = 1.0 - s.beta1.powi(self.step as i32);
         let correction2 = 1.0 - s.beta2.powi(self.step as i32);
         for (name, variable, gradient) in trained {
+            if variable.device().is_cpu() {
+                self.step_on_cpu(name, variable, gradient, scale, rate, (correction1, correction2))?;
+                continue;
+            }
             let gradient = (gradient * scale)?;
             let (first, second) = match self.moments.get(name) {
                 Some((first, second)) => (first.clone(), second.clone()),
@@ -80,6 +84,39 @@ impl AdamW {
             self.moments.insert(name.to_owned(), (first.detach(), second.detach()));
         }
         Ok(norm)
+    }
+
+    /// The same for one parameter in one pass over its numbers; the tensor operations would make a dozen.
+    fn step_on_cpu(
+        &mut self,
+        name: &str,
+        variable: &Var,
+        gradient: &Tensor,
+        scale: f64,
+        rate: f64,
+        (correction1, correction2): (f64, f64),
+    ) -> Result<()> {
+        let s = self.settings;
+        let flat = |x: &Tensor| x.flatten_all()?.to_vec1::<f32>();
+        let (mut values, gradient) = (flat(variable.as_tensor())?, flat(gradient)?);
+        let (mut first, mut second) = match self.moments.get(name) {
+            Some((first, second)) => (flat(first)?, flat(second)?),
+            None => (vec![0f32; values.len()], vec![0f32; values.len()]),
+        };
+        let decay = if variable.dims().len() > 1 { (1.0 - rate * s.weight_decay) as f32 } else { 1.0 };
+        let (beta1, beta2, eps) = (s.beta1 as f32, s.beta2 as f32, s.eps as f32);
+        let (scale, step) = (scale as f32, (rate / correction1) as f32);
+        let root = (1.0 / correction2) as f32;
+        for (((value, gradient), first), second) in values.iter_mut().zip(&gradient).zip(&mut first).zip(&mut second) {
+            let gradient = gradient * scale;
+            *first = beta1 * *first + (1.0 - beta1) * gradient;
+            *second = beta2 * *second + (1.0 - beta2) * gradient * gradient;
+            *value = *value * decay - step * *first / ((*second * root).sqrt() + eps);
+        }
+        let tensor = |values| Tensor::from_vec(values, variable.shape(), variable.device());
+        variable.set(&tensor(values)?)?;
+        self.moments.insert(name.to_owned(), (tensor(first)?, tensor(second)?));
+        Ok(())
     }
 
     /// The moments by name, for a file: `NAME.first` and `NAME.second`.

@@ -24,11 +24,17 @@ impl RotaryTable {
         Ok(RotaryTable { cos: table(f64::cos)?, sin: table(f64::sin)?, dims: rope.dims })
     }
 
-    /// Rotates `[batch, heads, length, head_dim]`: dimension i with i + dims / 2.
-    pub(super) fn rotate(&self, x: &Tensor) -> Result<Tensor> {
+    /// Cosines, sines and rotated dimensions as plain numbers.
+    pub(super) fn values(&self) -> Result<(Vec<f32>, Vec<f32>, usize)> {
+        let flat = |table: &Tensor| table.flatten_all()?.to_vec1::<f32>();
+        Ok((flat(&self.cos)?, flat(&self.sin)?, self.dims))
+    }
+
+    /// Rotates `[batch, heads, length, head_dim]`, which begins at position `first`: dimension i with i + dims / 2.
+    pub(super) fn rotate(&self, x: &Tensor, first: usize) -> Result<Tensor> {
         let (_, _, length, width) = x.dims4()?;
         let half = self.dims / 2;
-        let (cos, sin) = (self.cos.narrow(0, 0, length)?, self.sin.narrow(0, 0, length)?);
+        let (cos, sin) = (self.cos.narrow(0, first, length)?, self.sin.narrow(0, first, length)?);
         let (a, b) = (x.narrow(3, 0, half)?, x.narrow(3, half, half)?);
         let rotated_a = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
         let rotated_b = (b.broadcast_mul(&cos)? + a.broadcast_mul(&sin)?)?;

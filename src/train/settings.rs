@@ -1,8 +1,11 @@
 //! Everything that determines a training from scratch.
 use serde::{Deserialize, Serialize};
 
-use super::{AdamWSettings, PositionEncoding, Schedule, Size, StreamSettings, TokenizerSettings, TrainError};
-use crate::suite::nupa::{IndexHints, NumberFormat, PairRules, ShorterOperand, TaskId};
+use super::folder::StoredType;
+use super::{
+    AdamWSettings, PositionEncoding, Schedule, Size, StreamSettings, TokenizerSettings, TrainError, TrainingTask,
+};
+use crate::suite::nupa::{IndexHints, NumberFormat, PairRules, ShorterOperand};
 
 /// How numbers are written in training and in use (Number Cookbook, 4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,9 +58,9 @@ pub struct TrainSettings {
     pub position: PositionEncoding,
     /// Its tokenizer.
     pub tokenizer: TokenizerSettings,
-    /// Tasks of the NUPA Test, by name.
+    /// Tasks of the NUPA Test by name, of Arithmetic-Bench as `arithmetic-bench:NAME`. One named twice is asked twice as often.
     pub tasks: Vec<String>,
-    /// Lengths that are learnt.
+    /// Lengths that are learnt; likewise.
     pub lengths: Vec<usize>,
     /// Longer ones that are only validated.
     #[serde(default)]
@@ -91,6 +94,9 @@ pub struct TrainSettings {
     /// and not taken from the machine.
     #[serde(default = "two")]
     pub parts: usize,
+    /// Element type of the weights in the folder.
+    #[serde(default)]
+    pub stored: StoredType,
 }
 
 fn two() -> usize {
@@ -102,11 +108,8 @@ impl TrainSettings {
     ///
     /// # Errors
     /// [`TrainError::Setting`] with the tasks that there are.
-    pub fn task_ids(&self) -> Result<Vec<TaskId>, TrainError> {
-        let parse = |name: &String| {
-            name.parse().map_err(|error| TrainError::Setting { setting: "tasks", problem: format!("{error}") })
-        };
-        self.tasks.iter().map(parse).collect()
+    pub fn training_tasks(&self) -> Result<Vec<TrainingTask>, TrainError> {
+        self.tasks.iter().map(|name| name.parse()).collect()
     }
 
     /// The learning rate's course.
@@ -118,7 +121,7 @@ impl TrainSettings {
     pub(super) fn stream(&self, lengths: &[usize]) -> Result<StreamSettings, TrainError> {
         let shorter = if self.any_shorter_operand { ShorterOperand::Any } else { ShorterOperand::default() };
         Ok(StreamSettings {
-            tasks: self.task_ids()?,
+            tasks: self.training_tasks()?,
             lengths: lengths.to_vec(),
             pairs: PairRules { shorter, ..PairRules::default() },
             format: self.format.number_format()?,
@@ -149,7 +152,7 @@ impl TrainSettings {
             let problem = format!("length {length} is learnt, so it is not beyond what is learnt");
             return Err(TrainError::Setting { setting: "beyond", problem });
         }
-        self.task_ids()?;
+        self.training_tasks()?;
         self.format.number_format()?;
         Ok(())
     }

@@ -1,16 +1,15 @@
 //! An endless stream of questions with their answers, by number: what a training sees depends on nothing else.
+use super::task::TaskCell;
 use super::tokenizer::{BEGIN, END};
-use super::{Example, NumberTokenizer, TrainError};
-use crate::suite::nupa::{
-    Cell, DigitSource, NumberFormat, PairRules, Question, Second, Split, TaskId, Wording, question,
-};
+use super::{Example, NumberTokenizer, TrainError, TrainingQuestion, TrainingTask};
+use crate::suite::nupa::{DigitSource, NumberFormat, PairRules, Second, Split, Wording, question};
 
 /// Which questions are streamed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamSettings {
-    /// Tasks of the NUPA Test.
-    pub tasks: Vec<TaskId>,
-    /// Lengths; every length of every task that has it is as frequent as every other.
+    /// The tasks. One that is named twice is asked twice as often as the others.
+    pub tasks: Vec<TrainingTask>,
+    /// Lengths; every length of every task that has it is as frequent as every other, or as often more so as it is named.
     pub lengths: Vec<usize>,
     /// How pairs are drawn.
     pub pairs: PairRules,
@@ -23,7 +22,9 @@ pub struct StreamSettings {
 /// The stream.
 pub struct QuestionStream {
     settings: StreamSettings,
-    cells: Vec<Cell>,
+    cells: Vec<TaskCell>,
+    /// Cells by frequency.
+    drawn: Vec<usize>,
 }
 
 /// A question and its answer as text; the answer begins with the space that follows the prompt.
@@ -41,13 +42,21 @@ impl QuestionStream {
     /// # Errors
     /// [`TrainError::Setting`] if no task has any of the lengths.
     pub fn new(settings: StreamSettings, split: Split) -> Result<Self, TrainError> {
-        let mut cells = Vec::new();
-        for &task in &settings.tasks {
-            for &length in settings.lengths.iter().filter(|length| (1..=task.longest()).contains(*length)) {
-                let cell = Cell::new(task, length, split, settings.pairs, settings.seed)
-                    .map_err(|error| TrainError::Setting { setting: "lengths", problem: error.to_string() })?;
+        let (mut cells, mut drawn) = (Vec::new(), Vec::new());
+        let times = |of: usize, all: &[usize]| all.iter().filter(|length| **length == of).count();
+        for (at, &task) in settings.tasks.iter().enumerate() {
+            if settings.tasks[..at].contains(&task) {
+                continue;
+            }
+            let named = settings.tasks.iter().filter(|other| **other == task).count();
+            for (place, &length) in settings.lengths.iter().enumerate() {
+                if settings.lengths[..place].contains(&length) || !(1..=task.longest()).contains(&length) {
+                    continue;
+                }
+                let cell = TaskCell::new(task, length, split, settings.pairs, settings.seed)?;
                 // A cell may have no question of this part at all: integers of one digit, for instance.
                 if cell.sample(0).is_some() {
+                    drawn.resize(drawn.len() + named * times(length, &settings.lengths), cells.len());
                     cells.push(cell);
                 }
             }
@@ -56,16 +65,16 @@ impl QuestionStream {
             let problem = "no task has a question of any of these lengths".to_owned();
             return Err(TrainError::Setting { setting: "lengths", problem });
         }
-        Ok(QuestionStream { settings, cells })
+        Ok(QuestionStream { settings, cells, drawn })
     }
 
     /// Question `number` of the stream.
-    pub fn question(&self, number: u64) -> Question {
+    pub fn question(&self, number: u64) -> TrainingQuestion {
         let mut random = DigitSource::named(&format!("train cell {} {number}", self.settings.seed));
         loop {
-            let cell = &self.cells[random.below(self.cells.len() as u64) as usize];
+            let cell = self.drawn[random.below(self.drawn.len() as u64) as usize];
             // Streams of other parts than the first are not tried in construction; an empty one is passed over.
-            if let Some(question) = cell.sample(number as usize) {
+            if let Some(question) = self.cells[cell].sample(number as usize) {
                 return question;
             }
         }
@@ -75,8 +84,18 @@ impl QuestionStream {
     ///
     /// # Errors
     /// [`TrainError::Setting`] for numbers that the format can not write.
-    pub fn text(&self, asked: &Question, number: u64) -> Result<TextPair, TrainError> {
+    pub fn text(&self, asked: &TrainingQuestion, number: u64) -> Result<TextPair, TrainError> {
         let format = &self.settings.format;
+        let asked = match asked {
+            TrainingQuestion::Nupa(asked) => asked,
+            TrainingQuestion::ArithmeticBench(asked) if format.is_plain() => {
+                return Ok(TextPair { prompt: asked.prompt(), answer: format!(" {}", asked.answer()) });
+            }
+            TrainingQuestion::ArithmeticBench(_) => {
+                let problem = "Arithmetic-Bench asks plainly written numbers: leave reversal, padding and hints out";
+                return Err(TrainError::Setting { setting: "format", problem: problem.to_owned() });
+            }
+        };
         let mut random = DigitSource::named(&format!("train format {} {number}", self.settings.seed));
         let same = asked.task.operation.second() == Second::SameRepresentation;
         let number_b = asked.b.as_deref().filter(|_| same);
@@ -103,7 +122,7 @@ impl QuestionStream {
     }
 
     /// The first `count` questions of each cell, by task and length, for validation.
-    pub fn fixed(&self, count: usize) -> Vec<Question> {
+    pub fn fixed(&self, count: usize) -> Vec<TrainingQuestion> {
         self.cells.iter().flat_map(|cell| (0..count).filter_map(|stream| cell.sample(stream))).collect()
     }
 }
@@ -147,7 +166,7 @@ mod tests {
         let mut counts: BTreeMap<(String, usize), usize> = BTreeMap::new();
         for number in 0..6000 {
             let question = stream.question(number);
-            *counts.entry((question.task.to_string(), question.length)).or_default() += 1;
+            *counts.entry((question.task().to_string(), question.length())).or_default() += 1;
         }
         assert!(counts.len() >= 10, "{counts:?}");
         let even = 6000 / counts.len();
@@ -155,11 +174,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_named_twice_is_asked_twice_as_often() {
+        let tasks = ["add_Integer", "max_Integer", "add_Integer"].map(|task| task.parse().unwrap()).to_vec();
+        let settings = StreamSettings { tasks, lengths: vec![3, 4, 4, 4], ..stream(Split::Train).settings };
+        let stream = QuestionStream::new(settings, Split::Train).unwrap();
+        let mut counts: BTreeMap<(String, usize), usize> = BTreeMap::new();
+        for number in 0..6000 {
+            let question = stream.question(number);
+            *counts.entry((question.task().to_string(), question.length())).or_default() += 1;
+        }
+        let shares =
+            [("add_Integer", 3, 1000), ("add_Integer", 4, 3000), ("max_Integer", 3, 500), ("max_Integer", 4, 1500)];
+        for (task, length, expected) in shares {
+            assert!(counts[&(task.to_owned(), length)].abs_diff(expected) < expected / 8, "{counts:?}");
+        }
+        assert_eq!(stream.fixed(5).len(), 20, "a validation asks every cell alike");
+    }
+
+    #[test]
     fn parts_share_no_question() {
         let ask = |split| {
             let stream = stream(split);
             let questions = (0..3000).map(move |number| stream.question(number));
-            questions.map(|q| (q.task.to_string(), q.a, q.b)).collect::<std::collections::BTreeSet<_>>()
+            questions.map(|q| format!("{} {:?}", q.task(), q.operands())).collect::<std::collections::BTreeSet<_>>()
         };
         let (train, valid, test) = (ask(Split::Train), ask(Split::Valid), ask(Split::Test));
         assert!(train.is_disjoint(&valid) && train.is_disjoint(&test) && valid.is_disjoint(&test));

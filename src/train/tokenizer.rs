@@ -1,6 +1,7 @@
 //! Tokenizers of number models: digits in groups of one, two or three, everything else by merges learnt from the questions'
 //! own words (Number Cookbook, A.4.2).
 use std::collections::HashMap;
+use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -33,6 +34,21 @@ pub enum DigitGroups {
     RightAligned,
     /// In training, groups of random length up to the longest; in use, right-aligned ("random tokenizer").
     Random,
+    /// Single digits, each a token with its place in its number: the 3 of 35 and the 3 of 350 are two tokens. Not in the paper;
+    /// what it calls index hints, written by the tokenizer instead of the prompt. Digits of places from 10^12 on have none.
+    Places,
+}
+
+/// Places that have tokens of their own.
+const PLACES: usize = 12;
+/// The mark of place p is the byte `MARKS + p`, a control character that no text has; the byte-level alphabet shows it as
+/// this character and the following ones.
+const MARKS: u8 = 0x0E;
+const SHOWN_MARKS: u32 = 0x010E;
+
+/// A mark as the vocabulary shows it.
+fn shown_mark(place: usize) -> char {
+    char::from_u32(SHOWN_MARKS + place as u32).expect("a letter of Latin Extended-A")
 }
 
 /// What a tokenizer is made of.
@@ -60,6 +76,10 @@ pub struct NumberTokenizer {
     json: Value,
     inner: tokenizers::Tokenizer,
     digits: HashMap<String, u32>,
+    /// Ids of digits by place and value, if places have tokens.
+    places: Vec<[u32; 10]>,
+    /// Ids of texts between numbers that were met before; there are few of them.
+    words: Mutex<HashMap<String, Vec<u32>>>,
 }
 
 impl NumberTokenizer {
@@ -74,10 +94,17 @@ impl NumberTokenizer {
         if !(1..=3).contains(&settings.digits) {
             return Err(wrong(format!("a token holds 1, 2 or 3 digits, not {}", settings.digits)));
         }
+        if settings.groups == DigitGroups::Places && settings.digits != 1 {
+            return Err(wrong("tokens with a place hold one digit".into()));
+        }
         let (word_tokens, merges) = words(texts, settings.words)?;
         let mut vocabulary: Vec<String> = SPECIAL.map(str::to_owned).to_vec();
         for width in 1..=settings.digits {
             vocabulary.extend((0..10usize.pow(width as u32)).map(|value| format!("{value:0width$}")));
+        }
+        if settings.groups == DigitGroups::Places {
+            let marked = |place| (0..10).map(move |digit| format!("{}{digit}", shown_mark(place)));
+            vocabulary.extend((0..PLACES).flat_map(marked));
         }
         let mut bytes: Vec<String> = ByteLevel::alphabet().into_iter().map(String::from).collect();
         bytes.sort_unstable();
@@ -96,7 +123,19 @@ impl NumberTokenizer {
         let inner: tokenizers::Tokenizer =
             serde_json::from_value(json.clone()).map_err(|error| wrong(format!("tokenizer.json: {error}")))?;
         let digits = inner.get_vocab(false).into_iter().filter(|(token, _)| token.bytes().all(|b| b.is_ascii_digit()));
-        Ok(NumberTokenizer { settings, json, digits: digits.collect(), inner })
+        let digits = digits.collect();
+        let mut places = Vec::new();
+        if settings.groups == DigitGroups::Places {
+            for place in 0..PLACES {
+                let mut ids = [0; 10];
+                for (digit, id) in ids.iter_mut().enumerate() {
+                    let token = format!("{}{digit}", shown_mark(place));
+                    *id = inner.token_to_id(&token).ok_or_else(|| wrong(format!("there is no token {token:?}")))?;
+                }
+                places.push(ids);
+            }
+        }
+        Ok(NumberTokenizer { settings, json, digits, inner, places, words: Mutex::default() })
     }
 
     /// The content of `tokenizer.json`.
@@ -114,6 +153,15 @@ impl NumberTokenizer {
         false
     }
 
+    /// Tokens that are a digit and a place, as (id, digit, place).
+    pub(super) fn placed_digits(&self) -> impl Iterator<Item = (u32, usize, usize)> {
+        let one = |(place, ids): (usize, &[u32; 10])| {
+            let ids = *ids;
+            (0..10).map(move |digit| (ids[digit], digit, place))
+        };
+        self.places.iter().enumerate().flat_map(one)
+    }
+
     /// A text's ids without special tokens, as they are in use.
     ///
     /// # Errors
@@ -123,12 +171,15 @@ impl NumberTokenizer {
         Ok(encoded.get_ids().to_vec())
     }
 
-    /// A text's ids as they are in training: with random groups, `random` draws their lengths.
+    /// A text's ids as they are in training: with random groups, `random` draws their lengths; otherwise those of
+    /// [`NumberTokenizer::encode`], without its regular expressions.
     ///
     /// # Errors
     /// As [`NumberTokenizer::encode`].
     pub fn encode_for_training(&self, text: &str, random: &mut DigitSource) -> Result<Vec<u32>, TrainError> {
-        if self.settings.groups != DigitGroups::Random {
+        let widest = self.settings.digits;
+        let single = widest == 1;
+        if !single && self.settings.groups != DigitGroups::Random {
             return self.encode(text);
         }
         let mut ids = Vec::new();
@@ -137,19 +188,33 @@ impl NumberTokenizer {
             let other = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
             let (words, after) = rest.split_at(other);
             if !words.is_empty() {
-                ids.extend(self.encode(words)?);
+                self.encode_words(words, &mut ids)?;
             }
             let run = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
             let (mut digits, next) = after.split_at(run);
             while !digits.is_empty() {
-                let most = self.settings.digits.min(digits.len()) as u64;
-                let (group, left) = digits.split_at(1 + random.below(most) as usize);
-                ids.push(self.digits[group]);
+                let most = widest.min(digits.len()) as u64;
+                let width = if single { 1 } else { 1 + random.below(most) as usize };
+                let (group, left) = digits.split_at(width);
+                ids.push(match self.places.get(left.len()) {
+                    Some(place) => place[usize::from(group.as_bytes()[0] - b'0')],
+                    None => self.digits[group],
+                });
                 digits = left;
             }
             rest = next;
         }
         Ok(ids)
+    }
+
+    /// Appends the ids of a text without digits.
+    fn encode_words(&self, words: &str, ids: &mut Vec<u32>) -> Result<(), TrainError> {
+        let mut known = self.words.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !known.contains_key(words) {
+            known.insert(words.to_owned(), self.encode(words)?);
+        }
+        ids.extend_from_slice(&known[words]);
+        Ok(())
     }
 }
 
@@ -198,10 +263,14 @@ fn words<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Result<Wo
 /// The pattern that isolates groups of digits.
 fn pattern(settings: &TokenizerSettings) -> String {
     let width = settings.digits;
+    if settings.groups == DigitGroups::Places {
+        return format!(r"[\x{{{MARKS:02x}}}-\x{{{:02x}}}]?\d", usize::from(MARKS) + PLACES - 1);
+    }
     if width == 1 {
         return r"\d".to_owned();
     }
     match settings.groups {
+        DigitGroups::Places => unreachable!("handled above"),
         DigitGroups::LeftToRight => format!(r"\d{{1,{width}}}"),
         DigitGroups::RightAligned | DigitGroups::Random => {
             // Look-behinds of one length each, because engines of regular expressions differ in the others.
@@ -213,6 +282,34 @@ fn pattern(settings: &TokenizerSettings) -> String {
             format!(r"(?:{})\d{{1,{width}}}|\d{{1,{width}}}(?=(?:\d{{{width}}})*(?!\d))", decimals.join("|"))
         }
     }
+}
+
+/// Writes the mark of its place before each digit, the highest place first: the digits behind it then still stand together. One
+/// rule a place and digit, because the library loses count of positions where a match is empty.
+fn normalizer(settings: &TokenizerSettings) -> Value {
+    if settings.groups != DigitGroups::Places {
+        return Value::Null;
+    }
+    let marks = format!(r"\x{MARKS:02x}-\x{:02x}", usize::from(MARKS) + PLACES - 1);
+    let mark = |(place, digit): (usize, usize)| {
+        json!({
+            "type": "Replace",
+            "pattern": {"Regex": format!(r"{digit}(?=[0-9]{{{place}}}(?![0-9{marks}]))")},
+            "content": format!("{}{digit}", char::from(MARKS + place as u8)),
+        })
+    };
+    let all = (0..PLACES).rev().flat_map(|place| (0..10).map(move |digit| (place, digit)));
+    json!({"type": "Sequence", "normalizers": all.map(mark).collect::<Vec<_>>()})
+}
+
+/// Takes the marks away again.
+fn decoder(settings: &TokenizerSettings) -> Value {
+    let bytes = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false});
+    if settings.groups != DigitGroups::Places {
+        return bytes;
+    }
+    let unmark = |place| json!({"type": "Replace", "pattern": {"String": shown_mark(place)}, "content": ""});
+    json!({"type": "Sequence", "decoders": (0..PLACES).map(unmark).chain([bytes]).collect::<Vec<_>>()})
 }
 
 fn file(settings: &TokenizerSettings, vocabulary: &[String], merges: &[(String, String)]) -> Value {
@@ -230,7 +327,7 @@ fn file(settings: &TokenizerSettings, vocabulary: &[String], merges: &[(String, 
         "truncation": null,
         "padding": null,
         "added_tokens": added.collect::<Vec<_>>(),
-        "normalizer": null,
+        "normalizer": normalizer(settings),
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [
@@ -248,7 +345,7 @@ fn file(settings: &TokenizerSettings, vocabulary: &[String], merges: &[(String, 
             ],
             "special_tokens": {SPECIAL[1]: {"id": SPECIAL[1], "ids": [BEGIN], "tokens": [SPECIAL[1]]}},
         },
-        "decoder": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false},
+        "decoder": decoder(settings),
         "model": {
             "type": "BPE",
             "dropout": null,
@@ -288,6 +385,37 @@ mod tests {
         assert_eq!(groups(&aligned, "12.34567"), ["12", ".", "345", "67"]);
         assert_eq!(groups(&aligned, "1234.0071"), ["1", "234", ".", "007", "1"]);
         assert_eq!(groups(&tokenizer(2, DigitGroups::RightAligned), "12345/678"), ["1", "23", "45", "/", "6", "78"]);
+    }
+
+    #[test]
+    fn places_are_tokens_and_texts_come_back() {
+        let tokenizer = tokenizer(1, DigitGroups::Places);
+        let shown = |text: &str| -> Vec<String> {
+            let place = |token: String| match token.chars().next() {
+                Some(mark) if (SHOWN_MARKS..SHOWN_MARKS + PLACES as u32).contains(&u32::from(mark)) => {
+                    format!("{}@{}", &token[mark.len_utf8()..], u32::from(mark) - SHOWN_MARKS)
+                }
+                _ => token,
+            };
+            groups(&tokenizer, text).into_iter().map(place).collect()
+        };
+        assert_eq!(shown("307"), ["3@2", "0@1", "7@0"]);
+        assert_eq!(shown("12/5"), ["1@1", "2@0", "/", "5@0"]);
+        let long = "98765432101234";
+        let expected: Vec<String> = (0..14)
+            .map(|i| if i < 2 { long[i..=i].to_owned() } else { format!("{}@{}", &long[i..=i], 13 - i) })
+            .collect();
+        assert_eq!(shown(long), expected);
+        let mut random = DigitSource::named("test");
+        for text in ["Add two numbers: 12 + 34 = 46", "12+345=?", long, "0.25, 7\n\t8 9", "Ünïcode 1e5"] {
+            let ids = tokenizer.encode(text).unwrap();
+            assert_eq!(tokenizer.inner.decode(&ids, false).unwrap(), text);
+            assert_eq!(tokenizer.encode_for_training(text, &mut random).unwrap(), ids, "{text}");
+        }
+        assert!(
+            NumberTokenizer::learn(&TokenizerSettings { digits: 2, groups: DigitGroups::Places, words: 8 }, TEXTS)
+                .is_err()
+        );
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::time::Instant;
 use candle_core::Device;
 use sha2::{Digest, Sha256};
 
+use super::decoder::{EMBEDDING, deviation};
 use super::folder::{StoredType, put, write_model};
+use super::parameters::normal;
 use super::progress::{CellScore, TrainEvent, Validation};
 use super::state::{self, Header};
 use super::step::gradients;
@@ -76,6 +78,7 @@ impl Trainer {
         let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
         let mut parameters = Parameters::default();
         let decoder = Decoder::fresh(&config, settings.seed, &mut parameters, device)?;
+        share_places(&tokenizer, settings.seed, &parameters, device)?;
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
         let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
         let (header, optimiser) = match state::read(folder)? {
@@ -150,7 +153,7 @@ impl Trainer {
                 log.write(&TrainEvent::Validated(found), report)?;
                 if self.header.best.is_none_or(|(best, _)| exact >= best) {
                     self.header.best = Some((exact, step));
-                    self.write(StoredType::F32)?;
+                    self.write(self.settings.stored)?;
                 }
                 self.save(&mut log, report)?;
             }
@@ -217,7 +220,7 @@ impl Trainer {
             return Err(TrainError::Setting { setting: "context", problem });
         }
         // Stable, so that equal lengths keep the stream's order.
-        examples.sort_by_key(|example| example.ids.len());
+        examples.sort_by_key(|example| (example.prompt, example.ids.len()));
         let mut batches: Vec<Vec<Example>> = examples.chunks(self.settings.batch).map(<[Example]>::to_vec).collect();
         let mut random = DigitSource::named(&format!("train batches {} {group}", self.settings.seed));
         for last in (1..batches.len()).rev() {
@@ -233,6 +236,32 @@ impl Trainer {
     }
 }
 
+/// Fresh embeddings of a digit at a place are the sum of one for the digit and one for the place, so that what is learnt of a
+/// digit or of a place begins as knowledge of all tokens that have it.
+fn share_places(
+    tokenizer: &NumberTokenizer,
+    seed: u64,
+    parameters: &Parameters,
+    device: &Device,
+) -> Result<(), TrainError> {
+    let Some(embedding) = parameters.get(EMBEDDING) else { return Ok(()) };
+    let (rows, width) = embedding.dims2()?;
+    let mut values = embedding.flatten_all()?.to_vec1::<f32>()?;
+    let draw = |name: String| -> Result<Vec<f32>, TrainError> {
+        // Two of them have the deviation of the other rows.
+        Ok(normal(seed, &name, &[width], deviation(2 * width), device)?.to_vec1::<f32>()?)
+    };
+    for (id, digit, place) in tokenizer.placed_digits() {
+        let (of_digit, of_place) = (draw(format!("digit {digit}"))?, draw(format!("place {place}"))?);
+        let row = &mut values[id as usize * width..][..width];
+        for ((value, of_digit), of_place) in row.iter_mut().zip(of_digit).zip(of_place) {
+            *value = of_digit + of_place;
+        }
+    }
+    embedding.set(&candle_core::Tensor::from_vec(values, (rows, width), device)?)?;
+    Ok(())
+}
+
 /// The questions of validations: of the part `valid`, in use's tokens.
 fn validation(settings: &TrainSettings, tokenizer: &NumberTokenizer) -> Result<Vec<ValidationCell>, TrainError> {
     let mut cells: Vec<ValidationCell> = Vec::new();
@@ -244,7 +273,7 @@ fn validation(settings: &TrainSettings, tokenizer: &NumberTokenizer) -> Result<V
         for (number, question) in stream.fixed(settings.validation).into_iter().enumerate() {
             let text = stream.text(&question, number as u64)?;
             let example = encoded(&text, &mut |text| tokenizer.encode(text))?;
-            let (task, length) = (question.task.short_name(), question.length);
+            let (task, length) = (question.task().to_string(), question.length());
             match cells.last_mut() {
                 Some(cell) if cell.score.task == task && cell.score.length == length => cell.examples.push(example),
                 _ => {

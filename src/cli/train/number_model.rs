@@ -1,0 +1,408 @@
+//! `earnest train number-model`.
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use candle_core::Device;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::progress::{Progress, table};
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::cli::session::stop_on_signal;
+use crate::train::{
+    AdamWSettings, DigitGroups, Ended, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings,
+    TrainSettings, Trainer, Validation,
+};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest train number-model --out add-rope --tasks add_Integer --lengths 1-4 --beyond 5-8 --steps 2000
+  earnest train number-model --out add-nope --tasks add_Integer --lengths 1-4 --position nope --steps 2000
+  earnest train number-model --out three --tasks add_Integer,max_Float --lengths 1-8 --digits 3 --size 5m --steps 10000
+  earnest train number-model --out reversed --tasks add_Integer --lengths 1-6 --reversal int --zero-padding --steps 4000
+  earnest train number-model --out add-rope --resume        goes on where Ctrl-C, a kill or a power cut ended it
+  earnest run nupa --model add-rope --tasks add_Integer --lengths 1-8
+
+The folder then holds an ordinary checkpoint (config.json, model.safetensors, tokenizer.json), the settings (training.json) \
+and a log (log.jsonl: every step, every validation). While the training goes on it also holds its state. The same settings \
+give the same model on the same kind of machine.
+
+Tasks and lengths that are named twice are asked twice as often: --lengths 1-4,3,4,4.")]
+pub struct NumberModelArgs {
+    /// The folder of the model
+    #[arg(long, short, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// Go on with the unfinished training in the folder, with its settings
+    #[arg(long, conflicts_with = "settings", conflicts_with_all = FIXED)]
+    pub resume: bool,
+
+    /// Take the settings of a training.json; nothing else but --out is given then
+    #[arg(long, value_name = "FILE", conflicts_with_all = FIXED)]
+    pub settings: Option<PathBuf>,
+
+    /// 0.3m, 1.3m, 5m, or 0.1b, 0.9b and 3b of the paper's Table 11; or five numbers: layers, width, width of the feed-forward
+    /// block, heads, key/value heads, e.g. 3,192,512,6,2
+    #[arg(long, value_name = "SIZE", default_value = "0.3m", value_parser = size, help_heading = "Model")]
+    pub size: Size,
+
+    /// How the model knows the order of tokens
+    #[arg(long, value_name = "ENCODING", value_enum, default_value_t = PositionArg::Rope, help_heading = "Model")]
+    pub position: PositionArg,
+
+    /// Digits that a token holds at most
+    #[arg(long, value_name = "1|2|3", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3), help_heading = "Model")]
+    pub digits: u8,
+
+    /// How longer runs of digits are cut into tokens; `places` makes a digit and its place in the number one token
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = GroupsArg::RightAligned, help_heading = "Model")]
+    pub groups: GroupsArg,
+
+    /// Most tokens for words
+    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Model")]
+    pub words: usize,
+
+    /// Longest sequence in tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 512, help_heading = "Model")]
+    pub context: usize,
+
+    /// Element type of the weights that are written; they are trained in f32
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t = StoredArg::F32, help_heading = "Model")]
+    pub store: StoredArg,
+
+    /// NUPA tasks, separated by commas, and tasks of Arithmetic-Bench, e.g. add_Integer,arithmetic-bench:copy
+    #[arg(
+        long,
+        value_name = "TASKS",
+        value_delimiter = ',',
+        default_value = "add_Integer",
+        help_heading = "Questions"
+    )]
+    pub tasks: Vec<String>,
+
+    /// Lengths that are learnt
+    #[arg(long, value_name = "LENGTHS", default_value = "1-8", help_heading = "Questions")]
+    pub lengths: Weighted,
+
+    /// Longer ones that are only validated
+    #[arg(long, value_name = "LENGTHS", help_heading = "Questions")]
+    pub beyond: Option<Weighted>,
+
+    /// Length of the shorter operand: at least half of the longer one's, or any
+    #[arg(long, value_name = "RULE", default_value = "half", value_parser = PossibleValuesParser::new(["half", "any"]), help_heading = "Questions")]
+    pub short_operand: String,
+
+    /// Digits written backwards: of integers and integer parts, of decimals, of each part, or of the total text
+    #[arg(long, value_name = "PARTS", default_value = "none", value_parser = PossibleValuesParser::new(["none", "int", "dec", "each", "total"]), help_heading = "Questions")]
+    pub reversal: String,
+
+    /// Pad the operands with zeros, part by part, to the longer one
+    #[arg(long, help_heading = "Questions")]
+    pub zero_padding: bool,
+
+    /// Put a hint of its place before every digit of the operands, from an alphabet of N hints
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30", help_heading = "Questions")]
+    pub index_hints: Option<usize>,
+
+    /// Seed of weights and questions
+    #[arg(long, value_name = "SEED", default_value_t = 1, help_heading = "Training")]
+    pub seed: u64,
+
+    /// Steps
+    #[arg(long, value_name = "N", default_value_t = 2000, help_heading = "Training")]
+    pub steps: u64,
+
+    /// Questions of a step
+    #[arg(long, value_name = "N", default_value_t = 128, help_heading = "Training")]
+    pub batch: usize,
+
+    /// Highest learning rate; it falls along a cosine to zero
+    #[arg(long, value_name = "RATE", default_value_t = 2e-3, help_heading = "Training")]
+    pub learning_rate: f64,
+
+    /// Steps in which the rate rises to its highest
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Training")]
+    pub warm_up: u64,
+
+    /// Gradients are scaled down to this norm
+    #[arg(long, value_name = "NORM", default_value_t = 1.0, help_heading = "Training")]
+    pub clip: f64,
+
+    /// Weight decay of matrices
+    #[arg(long, value_name = "RATE", default_value_t = 0.01, help_heading = "Training")]
+    pub weight_decay: f64,
+
+    /// AdamW's decay of the second moment
+    #[arg(long, value_name = "BETA", default_value_t = 0.999, help_heading = "Training")]
+    pub beta2: f64,
+
+    /// Steps between validations; at each the state is saved, and the model if it is the best so far
+    #[arg(long, value_name = "N", default_value_t = 250, help_heading = "Training")]
+    pub validate_every: u64,
+
+    /// Questions of each task and length in a validation
+    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Training")]
+    pub validation: usize,
+
+    /// Parts of a batch that are computed at the same time; more parts than cores are of no use
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Training")]
+    pub parts: usize,
+
+    /// Print the outcome as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `training.json` says.
+const FIXED: [&str; 25] = [
+    "size",
+    "position",
+    "digits",
+    "groups",
+    "words",
+    "context",
+    "store",
+    "tasks",
+    "lengths",
+    "beyond",
+    "short_operand",
+    "reversal",
+    "zero_padding",
+    "index_hints",
+    "seed",
+    "steps",
+    "batch",
+    "learning_rate",
+    "warm_up",
+    "clip",
+    "weight_decay",
+    "beta2",
+    "validate_every",
+    "validation",
+    "parts",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PositionArg {
+    /// Rotary embedding
+    Rope,
+    /// Nothing but the causal mask
+    Nope,
+    /// A penalty on scores, linear in the distance
+    Alibi,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GroupsArg {
+    LeftToRight,
+    RightAligned,
+    Random,
+    Places,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StoredArg {
+    F32,
+    Bf16,
+    F16,
+}
+
+/// Lengths in which repeats count: `1-4,3,4`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weighted(pub Vec<usize>);
+
+impl std::str::FromStr for Weighted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        use crate::cli::values::Lengths;
+        let mut all = Vec::new();
+        for part in text.split(',') {
+            match part.parse::<Lengths>()? {
+                Lengths::Chosen(chosen) => all.extend(chosen),
+                Lengths::All | Lengths::Reference => return Err("write numbers and ranges, e.g. 1-8".into()),
+            }
+        }
+        Ok(Weighted(all))
+    }
+}
+
+fn size(text: &str) -> Result<Size, String> {
+    if let Some(size) = Size::named(text) {
+        return Ok(size);
+    }
+    let numbers: Vec<usize> = text.split(',').map_while(|part| part.trim().parse().ok()).collect();
+    let found = match numbers[..] {
+        [layers, hidden, intermediate, heads, kv_heads] if text.split(',').count() == 5 => {
+            Size { layers, hidden, intermediate, heads, kv_heads }
+        }
+        _ => {
+            let names: Vec<&str> = Size::NAMED.iter().map(|(name, _)| *name).collect();
+            return Err(format!("it is one of {}, or five numbers", names.join(", ")));
+        }
+    };
+    found.check().map_err(|error| error.to_string())?;
+    Ok(found)
+}
+
+impl NumberModelArgs {
+    fn chosen(&self) -> TrainSettings {
+        TrainSettings {
+            size: self.size,
+            position: match self.position {
+                PositionArg::Rope => PositionEncoding::Rope,
+                PositionArg::Nope => PositionEncoding::Nope,
+                PositionArg::Alibi => PositionEncoding::Alibi,
+            },
+            tokenizer: TokenizerSettings {
+                digits: usize::from(self.digits),
+                groups: match self.groups {
+                    GroupsArg::LeftToRight => DigitGroups::LeftToRight,
+                    GroupsArg::RightAligned => DigitGroups::RightAligned,
+                    GroupsArg::Random => DigitGroups::Random,
+                    GroupsArg::Places => DigitGroups::Places,
+                },
+                words: self.words,
+            },
+            tasks: self.tasks.clone(),
+            lengths: self.lengths.0.clone(),
+            beyond: self.beyond.as_ref().map(|lengths| lengths.0.clone()).unwrap_or_default(),
+            format: FormatSettings {
+                reversal: self.reversal.clone(),
+                zero_padding: self.zero_padding,
+                index_hints: self.index_hints,
+            },
+            any_shorter_operand: self.short_operand == "any",
+            seed: self.seed,
+            batch: self.batch,
+            steps: self.steps,
+            learning_rate: self.learning_rate,
+            warm_up: self.warm_up,
+            optimiser: AdamWSettings {
+                clip: self.clip,
+                weight_decay: self.weight_decay,
+                beta2: self.beta2,
+                ..AdamWSettings::default()
+            },
+            validate_every: self.validate_every,
+            validation: self.validation,
+            context: self.context,
+            parts: self.parts,
+            stored: match self.store {
+                StoredArg::F32 => StoredType::F32,
+                StoredArg::Bf16 => StoredType::Bf16,
+                StoredArg::F16 => StoredType::F16,
+            },
+        }
+    }
+
+    /// The settings, once it is clear that the folder takes them.
+    fn settings(&self) -> Result<TrainSettings, CliError> {
+        let in_folder = |name: &str| self.out.join(name);
+        let unfinished = in_folder("state.json").exists();
+        if self.resume {
+            if !unfinished {
+                let message = format!("{} holds no unfinished training", self.out.display());
+                return Err(CliError::new(Exit::Results, message)
+                    .help("a finished one is complete; leave --resume out to begin one"));
+            }
+            return read_settings(&in_folder("training.json"));
+        }
+        if unfinished {
+            let message = format!("{} holds an unfinished training", self.out.display());
+            return Err(CliError::new(Exit::Results, message).help("go on with --resume, or name another folder"));
+        }
+        if in_folder("model.safetensors").exists() {
+            let message = format!("{} holds a model", self.out.display());
+            return Err(CliError::new(Exit::Results, message).help("name another folder"));
+        }
+        self.settings.as_deref().map_or_else(|| Ok(self.chosen()), read_settings)
+    }
+}
+
+fn read_settings(path: &Path) -> Result<TrainSettings, CliError> {
+    let failed = |what: String| CliError::new(Exit::Results, format!("cannot read {}: {what}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
+}
+
+/// The outcome for `--json`.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    folder: &'a Path,
+    parameters: usize,
+    settings: &'a TrainSettings,
+    steps: u64,
+    seconds: f64,
+    validation: Option<&'a Validation>,
+}
+
+/// Trains.
+pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let settings = args.settings()?;
+    let mut trainer = Trainer::open(settings.clone(), &args.out, &Device::Cpu)?;
+    if !quiet {
+        let from = match trainer.steps_done() {
+            0 => String::new(),
+            done => format!(", going on after step {done}"),
+        };
+        let parameters = trainer.parameter_count();
+        printer.message(&format!(
+            "{parameters} parameters, {} steps of {} questions{from}",
+            settings.steps, settings.batch
+        ));
+    }
+    let stop = stop_on_signal()?;
+    let begun = Instant::now();
+    let mut progress = Progress::new(printer, quiet, settings.steps);
+    let ended = trainer.run(&stop, &mut |event| progress.event(event))?;
+    let steps = trainer.steps_done();
+    if ended == Ended::Stopped {
+        let message = format!("interrupted after step {steps} of {}; the state is saved", settings.steps);
+        let help = format!("`earnest train number-model --out {} --resume` goes on", args.out.display());
+        return Err(CliError::new(Exit::Interrupted, message).help(help));
+    }
+    let validation = progress.last();
+    if args.json {
+        printer.json(&Outcome {
+            folder: &args.out,
+            parameters: trainer.parameter_count(),
+            settings: &settings,
+            steps,
+            seconds: begun.elapsed().as_secs_f64(),
+            validation,
+        })?;
+        return Ok(Exit::Success);
+    }
+    let mut text = validation.map(table).unwrap_or_default();
+    text.push_str(&format!("\n{} holds the model with the best validation.\n", args.out.display()));
+    text.push_str(&format!("Next: earnest run nupa --model {}\n", args.out.display()));
+    printer.result(&text)?;
+    Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_names_or_numbers() {
+        assert_eq!(size("0.1B").unwrap().hidden, 1024);
+        assert_eq!(
+            size("3,192,512,6,2").unwrap(),
+            Size { layers: 3, hidden: 192, intermediate: 512, heads: 6, kv_heads: 2 }
+        );
+        for wrong in ["7b", "3,192,512,6", "3,192,512,6,2,1", "3,192,x,6,2", "3,190,512,6,2"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lengths_keep_repeats() {
+        assert_eq!("1-3,3,2".parse::<Weighted>().unwrap().0, [1, 2, 3, 3, 2]);
+        assert!("all".parse::<Weighted>().is_err() && "0".parse::<Weighted>().is_err());
+    }
+}

@@ -1,0 +1,139 @@
+//! Progress of a training on stderr: a line every few seconds, and one for each validation.
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::cli::printer::Printer;
+use crate::train::{TrainEvent, Validation};
+
+/// Time between lines.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Shows events.
+pub struct Progress {
+    printer: Printer,
+    quiet: bool,
+    steps: u64,
+    since: Since,
+    shown: Instant,
+    last: Option<Validation>,
+}
+
+/// Sums since the last line.
+#[derive(Default)]
+struct Since {
+    loss: f64,
+    steps: u64,
+    tokens: usize,
+    seconds: f64,
+}
+
+impl Progress {
+    pub fn new(printer: Printer, quiet: bool, steps: u64) -> Self {
+        Progress { printer, quiet, steps, since: Since::default(), shown: Instant::now(), last: None }
+    }
+
+    /// The last validation.
+    pub fn last(&self) -> Option<&Validation> {
+        self.last.as_ref()
+    }
+
+    pub fn event(&mut self, event: &TrainEvent) {
+        match event {
+            TrainEvent::Step { step, loss, tokens, seconds, .. } => {
+                self.since.loss += loss;
+                self.since.steps += 1;
+                self.since.tokens += tokens;
+                self.since.seconds += seconds;
+                if !self.quiet && self.shown.elapsed() >= PERIOD {
+                    self.printer.message(&self.since.line(*step, self.steps));
+                    (self.since, self.shown) = (Since::default(), Instant::now());
+                }
+            }
+            TrainEvent::Validated(validation) => {
+                if !self.quiet {
+                    self.printer.message(&by_length(validation));
+                }
+                self.last = Some(validation.clone());
+            }
+            TrainEvent::Saved { .. } => {}
+        }
+    }
+}
+
+impl Since {
+    fn line(&self, step: u64, steps: u64) -> String {
+        let per_step = self.seconds / self.steps as f64;
+        let minutes = per_step * steps.saturating_sub(step) as f64 / 60.0;
+        format!(
+            "step {step} of {steps}: loss {:.4}, {:.0} tokens/s, {:.0} ms a step, about {minutes:.0} min left",
+            self.loss / self.steps as f64,
+            self.tokens as f64 / self.seconds,
+            1000.0 * per_step
+        )
+    }
+}
+
+/// Exact match by length over all tasks, in one line.
+fn by_length(validation: &Validation) -> String {
+    let mut lengths: BTreeMap<(usize, bool), (usize, usize)> = BTreeMap::new();
+    for cell in &validation.cells {
+        let (exact, questions) = lengths.entry((cell.length, cell.learnt)).or_default();
+        *exact += cell.exact;
+        *questions += cell.questions;
+    }
+    let shown = lengths.iter().map(|((length, learnt), (exact, questions))| {
+        let mark = if *learnt { "" } else { "*" };
+        format!("{length}{mark}: {:.0} %", 100.0 * *exact as f64 / (*questions).max(1) as f64)
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    format!("validation at step {}: loss {:.4}; exact by length {shown}", validation.step, validation.loss)
+}
+
+/// Exact match in per cent, a row a task, a column a length; lengths that are not learnt have a star.
+pub fn table(validation: &Validation) -> String {
+    let lengths: std::collections::BTreeSet<(usize, bool)> =
+        validation.cells.iter().map(|cell| (cell.length, cell.learnt)).collect();
+    let mut tasks: Vec<&str> = Vec::new();
+    for cell in &validation.cells {
+        if !tasks.contains(&cell.task.as_str()) {
+            tasks.push(&cell.task);
+        }
+    }
+    let wide = tasks.iter().map(|task| task.len()).max().unwrap_or(0).max(22);
+    let mut text = format!("{:wide$}", "exact match in %");
+    for (length, learnt) in &lengths {
+        text.push_str(&format!("{:>6}", format!("{length}{}", if *learnt { "" } else { "*" })));
+    }
+    for task in tasks {
+        text.push_str(&format!("\n{task:wide$}"));
+        for (length, _) in &lengths {
+            let cell = validation.cells.iter().find(|cell| cell.task == task && cell.length == *length);
+            let share = cell.map(|cell| format!("{:.0}", 100.0 * cell.exact as f64 / cell.questions.max(1) as f64));
+            text.push_str(&format!("{:>6}", share.unwrap_or_else(|| "-".into())));
+        }
+    }
+    text.push('\n');
+    if lengths.iter().any(|(_, learnt)| !learnt) {
+        text.push_str("* not learnt\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::CellScore;
+
+    #[test]
+    fn validations_are_a_line_and_a_table() {
+        let cell =
+            |task: &str, length, learnt, exact| CellScore { task: task.into(), length, learnt, questions: 20, exact };
+        let cells =
+            vec![cell("add_Integer", 1, true, 20), cell("max_Integer", 1, true, 10), cell("add_Integer", 5, false, 1)];
+        let validation = Validation { step: 7, loss: 0.25, cells };
+        assert_eq!(by_length(&validation), "validation at step 7: loss 0.2500; exact by length 1: 75 %, 5*: 5 %");
+        let lines: Vec<String> =
+            table(&validation).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(lines, ["exact match in % 1 5*", "add_Integer 100 5", "max_Integer 50 -", "* not learnt"]);
+    }
+}

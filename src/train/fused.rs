@@ -1,0 +1,253 @@
+//! Attention and the gated activation with their gradients, each as one operation on the CPU. At the widths of number models
+//! sequences are short and matrices small, so that composed of tensor operations these two would take longer than all
+//! matrix products together.
+use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
+
+use super::norm::values;
+
+/// `silu(gate) * up`, element by element. Both contiguous, on the CPU.
+pub(super) fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
+    gate.contiguous()?.apply_op2(&up.contiguous()?, SwiGlu)
+}
+
+struct SwiGlu;
+
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+impl CustomOp2 for SwiGlu {
+    fn name(&self) -> &'static str {
+        "swiglu"
+    }
+
+    fn cpu_fwd(&self, g: &CpuStorage, lg: &Layout, u: &CpuStorage, lu: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (g, u) = (values(g, lg)?, values(u, lu)?);
+        let out = g.iter().zip(u).map(|(g, u)| g * sigmoid(*g) * u).collect();
+        Ok((CpuStorage::F32(out), lg.shape().clone()))
+    }
+
+    fn bwd(&self, g: &Tensor, u: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let flat = |x: &Tensor| x.flatten_all()?.to_vec1::<f32>();
+        let (mut to_g, mut to_u, gradient) = (flat(g)?, flat(u)?, flat(gradient)?);
+        for ((g, u), d) in to_g.iter_mut().zip(&mut to_u).zip(&gradient) {
+            let s = sigmoid(*g);
+            let silu = *g * s;
+            // silu' = s + silu (1 - s)
+            let slope = s + silu * (1.0 - s);
+            (*g, *u) = (d * *u * slope, d * silu);
+        }
+        let device = g.device();
+        Ok((Some(Tensor::from_vec(to_g, g.shape(), device)?), Some(Tensor::from_vec(to_u, u.shape(), device)?)))
+    }
+}
+
+/// What an attention is, apart from its queries, keys and values.
+#[derive(Debug, Clone)]
+pub(super) struct AttentionShape {
+    /// Tokens of a sequence.
+    pub(super) length: usize,
+    /// The first token that asks; those before it are only asked.
+    pub(super) first: usize,
+    /// Query heads.
+    pub(super) heads: usize,
+    /// Key/value heads.
+    pub(super) kv_heads: usize,
+    /// Width of a head.
+    pub(super) head_dim: usize,
+    /// Factor on the scores.
+    pub(super) scale: f32,
+    /// Cosines and sines, `[length, dims / 2]` each, and the rotated dimensions of a head.
+    pub(super) rotation: Option<(Vec<f32>, Vec<f32>, usize)>,
+    /// The ALiBi slope of every query head.
+    pub(super) slopes: Option<Vec<f32>>,
+    /// Tokens that a query sees, itself included.
+    pub(super) window: Option<usize>,
+}
+
+/// Causal attention. `q` is `[examples * (length - first), heads * head_dim]`, `k` and `v` are
+/// `[examples * length, kv_heads * head_dim]`; the result has the shape of `q`. All on the CPU.
+pub(super) fn attention(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
+    q.contiguous()?.apply_op3(&k.contiguous()?, &v.contiguous()?, shape)
+}
+
+/// One head of one sequence, rotated and gathered.
+struct Head {
+    /// `[queries, head_dim]`
+    q: Vec<f32>,
+    /// `[length, head_dim]`
+    k: Vec<f32>,
+    v: Vec<f32>,
+    /// `[queries, length]`: probabilities; zero where nothing is seen.
+    p: Vec<f32>,
+}
+
+impl AttentionShape {
+    fn queries(&self) -> usize {
+        self.length - self.first
+    }
+
+    /// Rotates a head's row at a position; `sign` -1 turns it back.
+    fn rotate(&self, row: &mut [f32], position: usize, sign: f32) {
+        let Some((cos, sin, dims)) = &self.rotation else { return };
+        let half = dims / 2;
+        let (cos, sin) = (&cos[position * half..][..half], &sin[position * half..][..half]);
+        let (a, b) = row[..*dims].split_at_mut(half);
+        for (((a, b), cos), sin) in a.iter_mut().zip(b).zip(cos).zip(sin) {
+            (*a, *b) = (*a * cos - sign * *b * sin, *b * cos + sign * *a * sin);
+        }
+    }
+
+    /// Gathers head `head` of an example's rows and works out the probabilities.
+    fn head(&self, q: &[f32], k: &[f32], v: &[f32], head: usize, into: &mut Head) {
+        let (d, kv) = (self.head_dim, head / (self.heads / self.kv_heads));
+        let gather = |rows: &[f32], width: usize, at: usize, count: usize, into: &mut Vec<f32>| {
+            into.clear();
+            for row in 0..count {
+                into.extend_from_slice(&rows[row * width + at * d..][..d]);
+            }
+        };
+        gather(q, self.heads * d, head, self.queries(), &mut into.q);
+        gather(k, self.kv_heads * d, kv, self.length, &mut into.k);
+        gather(v, self.kv_heads * d, kv, self.length, &mut into.v);
+        for (row, q) in into.q.chunks_exact_mut(d).enumerate() {
+            self.rotate(q, self.first + row, 1.0);
+        }
+        for (row, k) in into.k.chunks_exact_mut(d).enumerate() {
+            self.rotate(k, row, 1.0);
+        }
+        let slope = self.slopes.as_ref().map_or(0.0, |slopes| slopes[head]);
+        into.p.clear();
+        into.p.resize(self.queries() * self.length, 0.0);
+        for (row, (q, p)) in into.q.chunks_exact(d).zip(into.p.chunks_exact_mut(self.length)).enumerate() {
+            let position = self.first + row;
+            let from = self.window.map_or(0, |window| (position + 1).saturating_sub(window));
+            let mut most = f32::NEG_INFINITY;
+            for (key, p) in p.iter_mut().enumerate().take(position + 1).skip(from) {
+                *p = dot(q, &into.k[key * d..][..d]) * self.scale - slope * (position - key) as f32;
+                most = most.max(*p);
+            }
+            let seen = &mut p[from..=position];
+            let mut total = 0.0;
+            for p in seen.iter_mut() {
+                *p = (*p - most).exp();
+                total += *p;
+            }
+            seen.iter_mut().for_each(|p| *p /= total);
+        }
+    }
+
+    fn scratch(&self) -> Head {
+        Head { q: Vec::new(), k: Vec::new(), v: Vec::new(), p: Vec::new() }
+    }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    // Eight sums side by side: one sum would have to be added in order.
+    let mut sums = [0f32; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f32 = a8.remainder().iter().zip(b8.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a8.zip(b8) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    sums.iter().sum::<f32>() + rest
+}
+
+/// `out += factor * x`
+fn add_scaled(out: &mut [f32], factor: f32, x: &[f32]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out += factor * x;
+    }
+}
+
+impl CustomOp3 for AttentionShape {
+    fn name(&self) -> &'static str {
+        "attention"
+    }
+
+    fn cpu_fwd(
+        &self,
+        q: &CpuStorage,
+        lq: &Layout,
+        k: &CpuStorage,
+        lk: &Layout,
+        v: &CpuStorage,
+        lv: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (q, k, v) = (values(q, lq)?, values(k, lk)?, values(v, lv)?);
+        let (d, wide, narrow) = (self.head_dim, self.heads * self.head_dim, self.kv_heads * self.head_dim);
+        if q.len() % (self.queries() * wide) != 0 || k.len() % (self.length * narrow) != 0 || k.len() != v.len() {
+            bail!("attention over shapes {:?}, {:?} and {:?}", lq.shape(), lk.shape(), lv.shape());
+        }
+        let mut out = vec![0f32; q.len()];
+        let mut one = self.scratch();
+        let examples = q.chunks_exact(self.queries() * wide).zip(out.chunks_exact_mut(self.queries() * wide));
+        let kept = k.chunks_exact(self.length * narrow).zip(v.chunks_exact(self.length * narrow));
+        for ((q, out), (k, v)) in examples.zip(kept) {
+            for head in 0..self.heads {
+                self.head(q, k, v, head, &mut one);
+                for (row, p) in one.p.chunks_exact(self.length).enumerate() {
+                    let out = &mut out[row * wide + head * d..][..d];
+                    for (p, v) in p.iter().zip(one.v.chunks_exact(d)).take(self.first + row + 1) {
+                        add_scaled(out, *p, v);
+                    }
+                }
+            }
+        }
+        Ok((CpuStorage::F32(out), lq.shape().clone()))
+    }
+
+    fn bwd(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        _: &Tensor,
+        gradient: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let flat = |x: &Tensor| x.flatten_all()?.to_vec1::<f32>();
+        let (qs, ks, vs, gs) = (flat(q)?, flat(k)?, flat(v)?, flat(gradient)?);
+        let (d, wide, narrow) = (self.head_dim, self.heads * self.head_dim, self.kv_heads * self.head_dim);
+        let (mut to_q, mut to_k, mut to_v) = (vec![0f32; qs.len()], vec![0f32; ks.len()], vec![0f32; vs.len()]);
+        let mut one = self.scratch();
+        let (mut dq, mut dk) = (vec![0f32; d], vec![0f32; self.length * d]);
+        let mut ds = vec![0f32; self.length];
+        let (step_q, step_k) = (self.queries() * wide, self.length * narrow);
+        for example in 0..qs.len() / step_q {
+            let (from_q, from_k) = (example * step_q, example * step_k);
+            let (q, g) = (&qs[from_q..][..step_q], &gs[from_q..][..step_q]);
+            let (k, v) = (&ks[from_k..][..step_k], &vs[from_k..][..step_k]);
+            for head in 0..self.heads {
+                let kv = head / (self.heads / self.kv_heads);
+                self.head(q, k, v, head, &mut one);
+                dk.fill(0.0);
+                for (row, p) in one.p.chunks_exact(self.length).enumerate() {
+                    let seen = self.first + row + 1;
+                    let g = &g[row * wide + head * d..][..d];
+                    let mut mean = 0.0;
+                    for ((p, ds), v) in p.iter().zip(&mut ds).zip(one.v.chunks_exact(d)).take(seen) {
+                        *ds = dot(g, v);
+                        mean += p * *ds;
+                    }
+                    dq.fill(0.0);
+                    for key in 0..seen {
+                        let slope = p[key] * (ds[key] - mean) * self.scale;
+                        add_scaled(&mut dq, slope, &one.k[key * d..][..d]);
+                        add_scaled(&mut dk[key * d..][..d], slope, &one.q[row * d..][..d]);
+                        add_scaled(&mut to_v[from_k + key * narrow + kv * d..][..d], p[key], g);
+                    }
+                    self.rotate(&mut dq, self.first + row, -1.0);
+                    to_q[from_q + row * wide + head * d..][..d].copy_from_slice(&dq);
+                }
+                for (key, dk) in dk.chunks_exact_mut(d).enumerate() {
+                    self.rotate(dk, key, -1.0);
+                    add_scaled(&mut to_k[from_k + key * narrow + kv * d..][..d], 1.0, dk);
+                }
+            }
+        }
+        let tensor = |values: Vec<f32>, like: &Tensor| Tensor::from_vec(values, like.shape(), like.device()).map(Some);
+        Ok((tensor(to_q, q)?, tensor(to_k, k)?, tensor(to_v, v)?))
+    }
+}
