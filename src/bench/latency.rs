@@ -235,7 +235,7 @@ fn pass(
                     ended += 1;
                 }
                 Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
-                Event::CapacityChanged { .. } => {}
+                Event::Generated { .. } | Event::CapacityChanged { .. } => {}
             }
         }
         // What ended in this step had run in it.

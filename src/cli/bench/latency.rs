@@ -158,7 +158,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let options = options(args)?;
     let chosen = model::choose(&args.model, &args.hub, args.weights.into())?;
     let checkpoint = model::open(&chosen)?;
-    let says = model::says(&checkpoint);
+    let says = model::says(&chosen, &checkpoint);
     let context = checkpoint.config.max_positions;
     let window = args.context.map_or(2000.min(context), |context| context as usize);
     if window > context {

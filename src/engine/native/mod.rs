@@ -21,5 +21,4 @@ pub use decoder::LoadError;
 pub use decoding::{Decoding, Step, UnusableLogits};
 pub use engine::Native;
 pub use options::Options;
-pub(crate) use stop::StopWatch;
 pub use team::Team;
