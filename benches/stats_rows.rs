@@ -25,7 +25,7 @@ fn write(path: &Path, rows: u64, decimals: usize) {
     let mut file = BufWriter::with_capacity(1 << 20, std::fs::File::create(path).expect("a temporary file"));
     writeln!(file, "id,variant,x,correct").expect("room for the file");
     for row in 0..rows {
-        let (id, variant) = (row % GROUPS, u64::from(row / GROUPS % 51 > 0));
+        let (id, variant) = (row % GROUPS, u64::from(!(row / GROUPS).is_multiple_of(51)));
         let x = format!("{:.decimals$}", uniform(&mut random) - 0.5);
         let odds = levels[id as usize] - 0.3 * variant as f64 + 0.2 * x.parse::<f64>().expect("a number");
         let correct = u8::from(uniform(&mut random) < 1.0 / (1.0 + (-odds).exp()));

@@ -298,6 +298,8 @@ fn keep(
 ) -> Result<String, CliError> {
     let (_lock, name) = results::free_name(store, &manifest.run)?;
     manifest.run.clone_from(&name);
+    // Whole only once every row is written: programs are run to judge them, and that can be interrupted.
+    let status = std::mem::replace(&mut manifest.status, Status::Interrupted);
     let run = store.begin(&manifest, plan.len(suite))?;
     let mut writer = store.writer(&run).batches_of(BULK_ROWS);
     let mut answered = plan.walk(suite).filter_map(|planned| Some((lines.get(&planned.index)?, planned)));
@@ -319,6 +321,9 @@ fn keep(
         }
     }
     writer.write()?;
+    drop(writer);
+    manifest.status = status;
+    store.update(run.id, &manifest, plan.len(suite))?;
     Ok(name)
 }
 

@@ -50,7 +50,8 @@ pub fn subtracts(text: &str, found: &Captures<'_>) -> bool {
         before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | ']' | '%'))
             // "is -5": a word and a space before a sign that touches its number.
             && !(before.ends_with(char::is_alphabetic)
-                && text[..minus.start()].ends_with(' ')
+                // Marks of bold type, code and currency may stand between.
+                && text[..minus.start()].trim_end_matches(['$', '*', '_', '`']).ends_with(' ')
                 && !minus.as_str().ends_with(char::is_whitespace))
     })
 }

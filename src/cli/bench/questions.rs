@@ -82,6 +82,13 @@ impl Dropped {
     }
 }
 
+/// Questions in a row that do not fit, after which no more are looked at: more than a question of every task and length.
+const PATIENCE: usize = 5_000;
+
+/// A task's questions are taken to exceed the window without counting their tokens from this many digits beyond the shortest one
+/// that did: traces vary, but not that much.
+const BEYOND: u64 = 3;
+
 /// What the selection needs.
 pub struct Selection<'a> {
     pub checkpoint: &'a Checkpoint,
@@ -100,19 +107,31 @@ impl Selection<'_> {
     pub fn choose(&self, suites: Vec<(LatencyMode, NupaSuite)>) -> Result<(Vec<Asked>, Dropped), CliError> {
         let mut dropped = Dropped::default();
         let mut chosen: Vec<(Vec<Item>, Vec<LatencyPrompt>)> = suites.iter().map(|_| Default::default()).collect();
+        let mut in_vain = 0;
+        let mut too_long: BTreeMap<String, u64> = BTreeMap::new();
         let mut walks: Vec<_> = suites.iter().map(|(_, suite)| suite.items()).collect();
         while chosen.first().is_some_and(|(items, _)| items.len() < self.samples) {
             let row: Option<Vec<Item>> = walks.iter_mut().map(Iterator::next).collect();
             let Some(row) = row else { break };
+            if in_vain == PATIENCE {
+                break;
+            }
             dropped.looked_at += 1;
+            in_vain += 1;
+            let length = row[0].covariates.get("length").and_then(serde_json::Value::as_u64).unwrap_or(0);
+            let shortest = too_long.entry(row[0].task.clone()).or_insert(u64::MAX);
             let mut prompts = Vec::with_capacity(row.len());
-            for ((mode, _), item) in suites.iter().zip(&row) {
-                prompts.extend(self.prompt(*mode, item)?);
+            if length < shortest.saturating_add(BEYOND) {
+                for ((mode, _), item) in suites.iter().zip(&row) {
+                    prompts.extend(self.prompt(*mode, item)?);
+                }
             }
             if prompts.len() < row.len() {
+                *shortest = length.min(*shortest);
                 *dropped.by_task.entry(row[0].task.clone()).or_default() += 1;
                 continue;
             }
+            in_vain = 0;
             for ((item, prompt), (items, kept)) in row.into_iter().zip(prompts).zip(&mut chosen) {
                 items.push(item);
                 kept.push(prompt);

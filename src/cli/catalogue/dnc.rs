@@ -384,7 +384,7 @@ fn other_questions(dataset: Dataset, folder: &Path, used: &[PinnedFile]) -> BTre
     ids
 }
 
-/// Malformed rows in a sentence: how many, and the first five by name.
+/// Malformed rows in a sentence: how many, each by name, and the reasons of the first five.
 pub fn malformed_rows(rows: &[(String, Malformed)]) -> String {
     let mut text = format!("{} malformed row{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
     for (place, (file, row)) in rows.iter().take(5).enumerate() {
@@ -392,7 +392,9 @@ pub fn malformed_rows(rows: &[(String, Malformed)]) -> String {
         text.push_str(&format!("{file}, {}: {}", row.place, shortened(&row.why, 160)));
     }
     if rows.len() > 5 {
-        text.push_str(&format!("; and {} more", rows.len() - 5));
+        // Every row is named; for the reason of one of these, mend those before it.
+        let places: Vec<String> = rows[5..].iter().map(|(file, row)| format!("{file}, {}", row.place)).collect();
+        text.push_str(&format!("; and {} more: {}", places.len(), places.join("; ")));
     }
     text
 }

@@ -23,7 +23,7 @@ use crate::suite::nupa::{
   earnest generate nupa --tasks add_Integer --lengths 1-8 --per-length 3
   earnest generate nupa --split train --per-length 100000 --tasks max_Float --lengths 1-20 -o train.jsonl
   earnest generate nupa --tasks add_Float --reversal int --zero-padding --index-hints 30
-  earnest generate nupa --text rule-following --tasks mod --lengths 1-6
+  earnest generate nupa --text rule-following --tasks mod_Integer --lengths 1-6
 
 Every line has task, length, index, split, a, b, prompt, completion and answer; a, b and answer are plain numbers in every \
 format. Lines come by task, then length, then index, and depend on the options alone. train, valid and test never share a \

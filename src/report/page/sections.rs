@@ -43,7 +43,14 @@ pub fn summary(runs: &[ReportRun]) -> String {
         let mut facts = vec![
             ("suite", format!("{} {}", settings.suite, settings.suite_version)),
             ("samples", format!("{} of {} planned", totals.recorded, totals.planned)),
-            ("prompts", format!("{}, {}", settings.prompt_mode, sampling(&settings.generation.sampling))),
+            (
+                "prompts",
+                if settings.imported() {
+                    format!("{}; completions made elsewhere", settings.prompt_mode)
+                } else {
+                    format!("{}, {}", settings.prompt_mode, sampling(&settings.generation.sampling))
+                },
+            ),
             ("no answer", totals.failed.to_string()),
             (
                 "cut by the budget",

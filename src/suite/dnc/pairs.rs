@@ -177,10 +177,18 @@ pub(super) fn compare(pairs: &[Pair<'_>], value: impl Fn(&Outcome) -> f64) -> Co
     } else {
         let of = |pick: fn(&(f64, f64, &str)) -> f64| values.iter().map(pick).collect::<Vec<f64>>();
         match paired_difference(&of(|pair| pair.0), &of(|pair| pair.1), &clusters) {
-            // No two questions differ: nothing was seen, which is no proof of an error of zero.
+            // Every question has the same difference: that no error is seen is no proof that there is none. Each question
+            // counts as one pair, and a difference of less than one shrinks the interval of such pairs.
             Ok(found) if found.standard_error == 0.0 => {
-                let agreed = PairedCounts { both: names.len() as u64, ..PairedCounts::default() };
-                (paired_score_interval(&agreed, Z95).filter(|_| estimate == 0.0), 1.0)
+                let questions = names.len() as u64;
+                let counts = match estimate {
+                    e if e < 0.0 => PairedCounts { first_only: questions, ..PairedCounts::default() },
+                    e if e > 0.0 => PairedCounts { second_only: questions, ..PairedCounts::default() },
+                    _ => PairedCounts { both: questions, ..PairedCounts::default() },
+                };
+                let scale = if estimate == 0.0 { 1.0 } else { estimate.abs() };
+                let interval = paired_score_interval(&counts, Z95);
+                (interval.map(|(low, high)| (low * scale, high * scale)), mcnemar(&counts).exact_p)
             }
             // A p value that underflows is small, not zero.
             Ok(found) => (Some(found.interval(0.95)), found.p().max(f64::MIN_POSITIVE)),

@@ -153,9 +153,10 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// The data's word; the empty one is none.
+    /// The data's word, or a model's, which may have quotes, marks or a full stop around it; the empty one is none.
     pub fn parse(text: &str) -> Option<Self> {
-        match text.trim().to_ascii_lowercase().as_str() {
+        let plain = text.trim().trim_matches(['"', '\'', '`', '*', '.', ' ']).to_ascii_lowercase();
+        match plain.strip_prefix("in ").unwrap_or(&plain) {
             "" | "none" => Some(Scale::None),
             "thousand" | "thousands" => Some(Scale::Thousand),
             "million" | "millions" => Some(Scale::Million),

@@ -93,8 +93,11 @@ impl Fields {
                 (asked[..start].to_owned(), asked[start..].to_owned())
             }
         };
-        if body_text.trim().is_empty() && question_text.trim().is_empty() {
+        if question_text.trim().is_empty() {
             return Err("its question is empty".to_owned());
+        }
+        if body.is_some() && body_text.trim().is_empty() {
+            return Err("its body is empty".to_owned());
         }
         let answer_text = match answer.as_deref().map(|name| (name, &row[name])) {
             None => String::new(),

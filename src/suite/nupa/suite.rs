@@ -191,13 +191,8 @@ fn answerable(question: &Question) -> Result<(), NupaError> {
     }
     let operands =
         [Some(question.a.as_str()), question.b.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(", ");
-    Err(NupaError::Contradiction {
-        option: "question",
-        problem: format!(
-            "{} of {operands} is {}, which the NUPA Test cannot ask: its answers are not negative, and no exponent is",
-            question.task, question.answer
-        ),
-    })
+    let (task, answer) = (question.task, question.answer.clone());
+    Err(NupaError::Unanswerable { task, operands, answer })
 }
 
 pub(super) fn item_id(task: TaskId, length: usize, index: usize) -> String {
