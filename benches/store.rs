@@ -132,6 +132,7 @@ impl Suite for Questions {
             gold: (number + 28).to_string(),
             budget: Budget { answer: 512, thinking: 512 },
             stop_strings: Vec::new(),
+            keep_stop: false,
         }))
     }
     fn len(&self) -> usize {
@@ -194,6 +195,7 @@ fn sample(number: usize) -> Sample {
             ]),
             metrics: BTreeMap::from([("digit_match".into(), 0.75), ("length_error".into(), 0.0)]),
             failure: (!correct).then(|| "wrong".into()),
+            ..Verdict::default()
         }),
         failure: None,
     }

@@ -64,6 +64,7 @@ fn requests(checkpoint: &Checkpoint, shot_tokens: usize, new_tokens: usize) -> V
                 sampling,
                 sampling_key: SamplingKey([i as u8; 32]),
                 stop_strings,
+                keep_stop: i % 10 == 0,
                 stop_ids: vec![i as u32 % vocabulary, 2],
                 max_tokens: 1 + (i as usize * 5) % new_tokens,
                 logprobs: Logprobs { top: usize::from(i % 6 == 0) * 3, prompt: i % 50 == 7 },
@@ -90,7 +91,7 @@ fn run(checkpoint: &Checkpoint, setting: &Setting, requests: &[Request]) -> Hash
                     assert!(done.insert(c.id.0, *c).is_none());
                 }
                 Event::Failed { id, error, .. } => panic!("{}: {} failed: {error}", setting.name, id.0),
-                Event::Progress { .. } | Event::CapacityChanged { .. } => {}
+                Event::Progress { .. } | Event::Generated { .. } | Event::CapacityChanged { .. } => {}
             }
         }
     };

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use earnest::suite::Suite;
-use earnest::suite::dnc::{
-    Annotation, Annotations, Data, Dataset, Dnc, Kind, Options, PromptShape, Split, read, records,
-};
+use earnest::suite::dnc::{Asked, Data, Dataset, Dnc, Kind, Options, PromptShape, Split, read, read_annotations};
 use insta::{Settings, assert_snapshot};
 use serde_json::Value;
 
@@ -91,10 +89,12 @@ fn suite(change: impl Fn(&mut Options)) -> Dnc {
         assert_eq!((found.malformed.len(), found.problems.is_empty()), (0, false));
         parts.insert(split, found.problems);
     }
-    let mut annotations = Annotations::default();
-    for row in records(&std::fs::read(fixtures().join("asdiv-a.annotations.jsonl")).unwrap()).unwrap().into_rows() {
-        annotations.add(Annotation::from_json(&row.value.unwrap()).unwrap()).unwrap();
-    }
+    let bytes = std::fs::read(fixtures().join("asdiv-a.annotations.jsonl")).unwrap();
+    let (annotations, malformed) = read_annotations(&bytes, |id| {
+        parts.values().flatten().find(|problem| problem.id == id).map_or(Asked::Nowhere, Asked::Here)
+    })
+    .unwrap();
+    assert_eq!(malformed, []);
     let mut options = Options { shape: PromptShape::Raw, ..Options::default() };
     change(&mut options);
     Dnc::new(options, Data { parts, annotations, notes: Vec::new() }).unwrap()
@@ -135,6 +135,78 @@ fn perturbed_rows_say_what_changed() {
     let perturbed: Vec<bool> = rows.iter().map(|row| row["dnc"]["perturbed"].as_bool().unwrap()).collect();
     assert!(perturbed.is_sorted_by(|a, b| a >= b), "perturbed rows come first: {perturbed:?}");
     assert_eq!(rows[0]["Formula"], "24.0+38.0=62.0");
+}
+
+#[test]
+fn rows_keep_their_bytes_and_contradictions_are_named() {
+    let folder = data();
+    let at = folder.path();
+    let rows = [
+        "oops",
+        r#"{"id":12345678901234567890123,"Body":"Ann had 147 pies and 56 more.","Question":"How many?","Answer":203,"Formula":"147+56=203","price":1.10}"#,
+        r#"{"id":2,"Body":"B 147, 56","Question":"Q?","Answer":203,"Formula":"147+56=999"}"#,
+        r#"{"id":3,"Body":"B 147, 56","Question":"Q?","Answer":"abc"}"#,
+        r#"{"id":4,"Body":"B 147, 56","Question":"Q?","Answer":null}"#,
+        r#"{"id":5,"Body":"B 147, 56","Question":"Q?","Answer":"1e400"}"#,
+        r#"{"id":6,"Body":"B 147, 56","Question":"Q?","id":7}"#,
+        r#"{"id":8,"Body":"B 147, 56","Question":"Q?","dnc":"mine"}"#,
+    ];
+    std::fs::write(at.join("rows.jsonl"), rows.join("\n")).unwrap();
+    let refused = earnest(at, &["perturb", "rows.jsonl", "--kinds", "type"]);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("7 malformed rows: rows.jsonl, line 1: not JSON"),
+        "{}",
+        refused.text()
+    );
+    let skipped = earnest(at, &["perturb", "rows.jsonl", "--kinds", "type", "--malformed", "skip"]);
+    let kept = r#"{"id":12345678901234567890123,"Body":"Ann had 147.0 pies and 56.0 more.","Question":"How many?","Answer":203,"Formula":"147.0+56.0=203","price":1.10,"dnc":{"#;
+    assert!(skipped.code == 0 && skipped.stdout.starts_with(kept), "{}", skipped.text());
+    for said in [
+        "line 3: formula",
+        "line 4: answer \"abc\"",
+        "line 5: field `Answer`",
+        "line 6: answer \"1e400\"",
+        "and 2 more",
+    ] {
+        assert!(skipped.stderr.contains(said), "{said}: {}", skipped.stderr);
+    }
+    let empty = earnest(at, &["perturb", "rows.jsonl", "--kinds", ""]);
+    assert!(empty.code == 2 && empty.stderr.contains("its name is empty"), "{}", empty.text());
+    // Standard input is a file like any other.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_earnest"))
+        .args(["perturb", "-", "--kinds", "type"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), rows[1].as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().starts_with(kept));
+}
+
+#[test]
+fn annotations_are_checked_before_anything_is_asked() {
+    let folder = data();
+    let at = folder.path();
+    let model = tiny();
+    let path = at.join("asdiv-a.annotations.jsonl");
+    let sound = std::fs::read_to_string(&path).unwrap();
+    for (from, to, said) in [
+        ("\"38-24=14\"", "\"38-24=15\"", "the left side is 14"),
+        ("\"14 (rolls)\"", "\"15 (rolls)\"", "is not the value of formula"),
+        ("\"logic\", \"id\": \"own-0001\"", "\"logic\", \"id\": \"own-9999\"", "there is no question own-9999"),
+    ] {
+        assert!(sound.contains(from), "{from}");
+        std::fs::write(&path, sound.replacen(from, to, 1)).unwrap();
+        let run = earnest(at, &["run", "dnc", "--data", ".", "--model", model.to_str().unwrap()]);
+        assert!(run.code == 2 && run.stderr.contains(said) && run.stderr.contains("line 3"), "{}", run.text());
+        let perturbed = earnest(
+            at,
+            &["perturb", "asdiv-a/testset.json", "--annotations", path.to_str().unwrap(), "--kinds", "logic"],
+        );
+        assert!(perturbed.code == 2 && perturbed.stderr.contains(said), "{}", perturbed.text());
+    }
 }
 
 #[test]
@@ -185,6 +257,7 @@ fn completions(suite: &Dnc) -> String {
     let mut text = String::new();
     for (number, item) in suite.items().enumerate() {
         let (_, answer) = item.gold.rsplit_once('=').unwrap();
+        let answer = answer.rsplit_once(" rounded up to ").map_or(answer, |(_, rounded)| rounded);
         let wrong = item.task != "original" && number % 2 == 0;
         let completion = if wrong { "Answer: 1".to_owned() } else { format!("Answer: {answer}") };
         text.push_str(&serde_json::json!({"item": item.id, "completion": completion}).to_string());
@@ -204,6 +277,18 @@ fn results_are_paired_and_beside_the_paper() {
         assert_snapshot!("import", imported.text());
         assert_snapshot!("reproduce", earnest(at, &["reproduce", "dnc"]).text());
     });
+    let document = earnest(at, &["reproduce", "dnc", "--json"]).json();
+    let table = document["compared"].as_array().unwrap().iter().find(|table| table["table"] == 3).unwrap();
+    let row = table["rows"].as_array().unwrap().iter().find(|row| row["name"] == "type").unwrap();
+    // 5 of 8 eligible pairs lost, of 10 questions asked; T5 lost 11.48 points.
+    let cell = &row["published"][0];
+    assert_eq!(
+        (cell["system"].as_str(), cell["value"].as_f64().map(|v| (1e4 * v).round())),
+        (Some("T5"), Some(-1148.0))
+    );
+    assert!((row["over_all"]["estimate"].as_f64().unwrap() + 0.5).abs() < 1e-9, "{row}");
+    assert!((cell["difference"].as_f64().unwrap() + 0.5 - 0.1148).abs() < 1e-9, "{row}");
+    assert!(document["missing"][0]["why"].as_str().unwrap().contains("train lora"));
     // The stored run needs its data: moved, changed, found again.
     std::fs::create_dir(at.join("elsewhere")).unwrap();
     std::fs::rename(at.join("asdiv-a"), at.join("elsewhere/asdiv-a")).unwrap();
@@ -242,6 +327,12 @@ fn the_engine_answers_and_the_table_has_deltas() {
     // The same command reports the finished run; nothing is asked twice.
     let again = earnest(at, &words);
     assert!(again.stderr.contains("was finished at"), "{}", again.text());
+    // What --limit does not reach is named, not silently absent.
+    let few = ["run", "dnc", "--data", ".", "--model", model.to_str().unwrap(), "--prompt", "raw,answer"];
+    let short = earnest(at, &[&few[..], &["--limit", "3", "--max-tokens", "4", "--json"]].concat()).json();
+    let notes = short["summary"]["notes"].to_string();
+    let named = "Not in the table: noise, distribution, verbosity, extra, logic, order. None of the 1 questions";
+    assert!(notes.contains(named), "{notes}");
 }
 
 #[test]

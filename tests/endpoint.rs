@@ -1,12 +1,17 @@
 //! `--engine openai` against a real server process, also through a proxy with faults: no sample is lost, none is doubled, and
 //! every answer is the one that the native engine gives.
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use earnest::run::store::{Filter, Store};
 use earnest::run::{Sample, Status};
+
+use serde_json::json;
 
 mod loopback;
 #[path = "loopback/proxy.rs"]
@@ -247,6 +252,118 @@ fn a_killed_run_continues() {
     let output = run_at(folder.path(), &other);
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!(Store::open(&results).unwrap().runs().unwrap().len(), 2);
+}
+
+#[test]
+fn an_upgraded_server_is_another_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &tiny(), None);
+    // The upgrade, when it is to come in the middle: an exchange is cut, and what answers afterwards is new.
+    type Says = Arc<Mutex<Option<String>>>;
+    let cut: Arc<Mutex<Option<Says>>> = Arc::default();
+    let cutting = Arc::clone(&cut);
+    let proxy = Proxy::start(&server.address, move |number| match cutting.lock().unwrap().take_if(|_| number > 15) {
+        Some(version) => {
+            *version.lock().unwrap() = Some("3.0".into());
+            Fault::Refuse
+        }
+        None => Fault::None,
+    });
+    let says = |version: &str| *proxy.version.lock().unwrap() = Some(version.to_owned());
+    let url = proxy.url();
+    let words =
+        ["--engine", "openai", "--base-url", &url, "--prompt", "raw", "--results", "upgraded", "--concurrency", "1"];
+    let short = |more: &[&str]| {
+        let words = [&QUESTIONS[..10], &words, more].concat();
+        let output = earnest(folder.path(), &["run", "arithmetic-bench", "--quiet"]).args(words).output().unwrap();
+        (output.status.code(), text(&output))
+    };
+    let runs = || Store::open(&folder.path().join("upgraded")).unwrap().runs().unwrap();
+    says("1.0");
+    assert_eq!(short(&["--limit", "8"]).0, Some(0));
+    assert_eq!(short(&["--limit", "8"]).0, Some(0));
+    assert_eq!(runs().len(), 1, "the same server continues the run");
+    let first = runs()[0].manifest.clone();
+    assert_eq!(first.settings.endpoint.as_ref().unwrap().server.as_deref(), Some("earnest 1.0"));
+    says("2.0");
+    let resumed = earnest(folder.path(), &["resume", "--results", "upgraded", &first.run]).output().unwrap();
+    assert!(!resumed.status.success());
+    assert!(text(&resumed).contains("earnest 1.0") && text(&resumed).contains("earnest 2.0"), "{}", text(&resumed));
+    // Cut in its middle: rows of the second server are there, none of the third.
+    *cut.lock().unwrap() = Some(Arc::clone(&proxy.version));
+    let asked = proxy.seen.load(Ordering::SeqCst);
+    assert_eq!(asked, 8);
+    let (code, said) = short(&["--limit", "12"]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("was earnest 2.0") && said.contains("is earnest 3.0 now"), "{said}");
+    let second = runs().pop().unwrap();
+    assert_eq!(runs().len(), 2);
+    assert_eq!(second.manifest.status, Status::Interrupted);
+    let store = Store::open(&folder.path().join("upgraded")).unwrap();
+    assert_eq!(store.count(&second).unwrap(), 8, "what was answered before the cut");
+    assert_eq!(short(&["--limit", "12"]).0, Some(0));
+    assert_eq!(runs().len(), 3);
+    assert_eq!(store.count(&second).unwrap(), 8);
+}
+
+/// A server of a kind that is not known, which tells its fingerprint with every answer and nothing else.
+fn unknown_server(fingerprint: Arc<Mutex<&'static str>>, asked: Arc<AtomicUsize>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut first, mut length) = (String::new(), 0);
+            reader.read_line(&mut first).unwrap();
+            let mut line = String::new();
+            while reader.read_line(&mut line).unwrap() > 2 {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let reply = if first.starts_with("GET /v1/models ") {
+                json!({"data": [{"id": "m", "owned_by": "acme"}]})
+            } else {
+                asked.fetch_add(1, Ordering::SeqCst);
+                json!({
+                    "model": "m", "system_fingerprint": *fingerprint.lock().unwrap(),
+                    "choices": [{"text": "42", "finish_reason": "stop"}], "usage": {"completion_tokens": 1}
+                })
+            };
+            let reply = reply.to_string();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", reply.len());
+            stream.write_all((head + &reply).as_bytes()).unwrap();
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+#[test]
+fn a_changed_fingerprint_is_another_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (fingerprint, asked) = (Arc::new(Mutex::new("fp_1")), Arc::new(AtomicUsize::new(0)));
+    let url = unknown_server(Arc::clone(&fingerprint), Arc::clone(&asked));
+    let ask = || {
+        let output =
+            run(folder.path(), &["--engine", "openai", "--base-url", &url, "--prompt", "raw", "--results", "prints"]);
+        assert!(output.status.success(), "{}", text(&output));
+        Store::open(&folder.path().join("prints")).unwrap().runs().unwrap()
+    };
+    assert_eq!(ask().len(), 1);
+    // 24 samples, and one token to learn the fingerprint.
+    assert_eq!(asked.load(Ordering::SeqCst), 25);
+    assert_eq!(ask().len(), 1);
+    *fingerprint.lock().unwrap() = "fp_2";
+    let runs = ask();
+    assert_eq!(runs.len(), 2);
+    let servers: Vec<_> =
+        runs.iter().map(|run| run.manifest.settings.endpoint.as_ref().unwrap().server.clone().unwrap()).collect();
+    assert_eq!(servers, ["unknown server fingerprint fp_1", "unknown server fingerprint fp_2"]);
+    assert!(runs[1].manifest.engine.as_ref().unwrap().card.devices[0].ends_with("fingerprint fp_2"));
 }
 
 fn run_at(folder: &Path, url: &str) -> Output {

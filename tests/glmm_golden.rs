@@ -102,6 +102,82 @@ fn unseen_sets_are_checked_and_spoilt_values_fail() {
     assert!(!failures(&copy_of("12_base_all_wrong", |text| text.replace("22072.", "0."))).is_empty());
 }
 
+/// A folder with the sets that the degenerate probe and cbpp need.
+fn small_folder() -> tempfile::TempDir {
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm");
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("glmm");
+    std::fs::create_dir_all(target.join("results/exact")).unwrap();
+    let sets = ["30_degenerate_both_seed1141", "21_constant_response", "14_tiny_5x4"];
+    let of_sets = sets
+        .iter()
+        .flat_map(|set| [format!("{set}.csv"), format!("results/{set}.json"), format!("results/exact/{set}.json")]);
+    let others = ["results/objective_probes.json", "results/cbpp.json"].map(str::to_owned);
+    for file in of_sets.chain(others).filter(|file| source.join(file).exists()) {
+        std::fs::copy(source.join(&file), target.join(&file)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn any_file_may_be_absent_and_the_others_are_checked() {
+    let whole = small_folder();
+    let reports = glmm::check(whole.path());
+    let names = |reports: &[report::FileReport]| -> Vec<String> {
+        reports.iter().filter(|report| !report.absent).map(|report| report.file.clone()).collect()
+    };
+    assert!(reports.iter().all(|report| report.failures.is_empty() && (report.total > 0) != report.absent));
+    // Probed sets that the small folder lacks.
+    assert_eq!(reports.iter().filter(|report| report.absent).count(), 4);
+    let every = names(&reports);
+    assert_eq!(every.len(), 7, "{every:?}");
+    for (file, without) in [
+        ("results/objective_probes.json", 6),
+        ("results/cbpp.json", 6),
+        ("results/exact/14_tiny_5x4.json", 6),
+        ("results/14_tiny_5x4.json", 6),
+        ("results/21_constant_response.json", 6),
+        // Both of its results, and the only set of the small folder that is probed.
+        ("30_degenerate_both_seed1141.csv", 4),
+    ] {
+        let folder = small_folder();
+        std::fs::remove_file(folder.path().join("glmm").join(file)).unwrap();
+        let reports = glmm::check(folder.path());
+        let failures: Vec<_> = reports.iter().flat_map(|report| report.failures.clone()).collect();
+        assert!(failures.is_empty(), "{file}: {failures:?}");
+        let checked = names(&reports);
+        assert_eq!(checked.len(), without, "{file}: {checked:?}");
+        assert!(checked.iter().all(|name| every.contains(name)));
+        // Exact results are missing by nature where there is no estimate.
+        let absent = reports.iter().filter(|report| report.absent && report.file.contains(file)).count();
+        let is_named = absent > 0 || file.contains("exact");
+        assert!(is_named, "{file} is not named as absent");
+        let rows = |name: &str| reports.iter().find(|report| report.file == name).map_or(0, |report| report.total);
+        assert!(file.contains("14_tiny") || rows("glmm/results/14_tiny_5x4.json") == 2);
+    }
+}
+
+#[test]
+fn spoilt_probes_and_lme4_results_fail() {
+    for (file, from, to) in [
+        // The degenerate probe's value, its recorded predictor, a probed set's value, cbpp, lme4's artefact.
+        ("results/objective_probes.json", "\"laplace_exact\":", "\"laplace\":"),
+        ("results/objective_probes.json", "3232.1", "3232.3"),
+        ("results/objective_probes.json", "\"agq25\":", "\"agq26\":"),
+        ("results/cbpp.json", "-1.39", "-1.42"),
+        ("results/cbpp.json", "\"fits\"", "\"fit\""),
+        ("results/30_degenerate_both_seed1141.json", "0.000436181141304197", "0.336"),
+        ("results/21_constant_response.json", "Response is constant", "grouping factors must have > 1 sampled level"),
+    ] {
+        let folder = small_folder();
+        let path = folder.path().join("glmm").join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file} has no {from}");
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+        assert!(!failures(&folder).is_empty(), "{file}: {from} -> {to}");
+    }
+}
+
 #[test]
 fn an_absent_folder_is_absent() {
     let folder = tempfile::tempdir().unwrap();

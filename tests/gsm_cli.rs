@@ -7,11 +7,14 @@ use serde_json::{Value, json};
 fn earnest(folder: &Path, words: &[&str], data: Option<&Path>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
     command.current_dir(folder).stdin(Stdio::null()).args(words);
-    for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "EARNEST_GSM_DATA"] {
+    for name in
+        ["EARNEST_MODEL", "EARNEST_RESULTS", "EARNEST_DATA", "HF_HOME", "XDG_CACHE_HOME", "HUGGINGFACE_HUB_CACHE"]
+    {
         command.env_remove(name);
     }
+    command.env("HF_HUB_CACHE", folder.join("hub"));
     if let Some(data) = data {
-        command.env("EARNEST_GSM_DATA", data);
+        command.env("EARNEST_DATA", data);
     }
     command.output().unwrap()
 }
@@ -127,16 +130,20 @@ fn a_run_finds_its_questions_again_or_says_what_to_do() {
     assert!(options["prompt_sha256"]["simple-code"].is_string());
     let unchanged = stdout(&earnest(at, &["score", "imported"], None));
     assert!(unchanged.contains("No verdict changed"), "{unchanged}");
-    assert!(stdout(&earnest(at, &["samples", "imported", "--reason", "name_error"], None)).contains("return apples"));
+    let card = stdout(&earnest(at, &["samples", "imported", "--reason", "name_error"], None));
+    assert!(card.contains("return apples"), "{card}");
+    assert!(card.contains("reason      NameError: name 'apples' is not defined"), "{card}");
+    let card = stdout(&earnest(at, &["samples", "imported", "--task", "gsm", "--limit", "1"], None));
+    assert!(card.contains("read by     flexible ") && card.contains(", strict "), "{card}");
 
     std::fs::rename(at.join("data"), at.join("moved")).unwrap();
     let lost = earnest(at, &["score", "imported"], None);
-    refused(&lost, 4, &["is not there", "EARNEST_GSM_DATA"]);
+    refused(&lost, 4, &["is not there", "EARNEST_DATA"]);
     assert!(stdout(&earnest(at, &["score", "imported"], Some(&at.join("moved")))).contains("No verdict changed"));
     let file = at.join("moved/GSM_symbolic.jsonl");
     let changed = std::fs::read_to_string(&file).unwrap().replacen("\"instance\":0", "\"instance\":5", 1);
     std::fs::write(&file, changed).unwrap();
-    refused(&earnest(at, &["score", "imported"], Some(&file)), 4, &["has another content", "EARNEST_GSM_DATA"]);
+    refused(&earnest(at, &["score", "imported"], Some(&file)), 4, &["has another content", "EARNEST_DATA"]);
 }
 
 #[test]
@@ -164,4 +171,139 @@ fn wrong_command_lines_are_answered() {
     refused(&import("arithmetic-bench", &["--instances", "3"]), 2, &["arithmetic-bench has no --instances"]);
     // A limited import of the mini suite needs no data at all.
     stdout(&import("gsm-mini", &["--limit", "1"]));
+}
+
+/// Two machines with the same questions at different places work on parts of one run.
+#[test]
+fn parts_of_a_run_are_joined_wherever_the_questions_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    study(at);
+    let other = at.join("elsewhere");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::copy(at.join("data/GSM_symbolic.jsonl"), other.join("GSM_symbolic.jsonl")).unwrap();
+    let import = |data: &str, results: &str| {
+        let words = ["import", "gsm-symbolic", "--data", data, "--prompt", "gsm", "--sets", "main", "--name", "m"];
+        let lines = std::fs::read_to_string(at.join("completions.jsonl")).unwrap();
+        let main: String =
+            lines.lines().filter(|line| line.contains("gsm/main")).map(|line| format!("{line}\n")).collect();
+        std::fs::write(at.join("main.jsonl"), main).unwrap();
+        let more = ["--completions", "main.jsonl", "--results", results, "--json"];
+        let document: Value =
+            serde_json::from_str(&stdout(&earnest(at, &[&words[..], &more[..]].concat(), None))).unwrap();
+        let manifest = &document["manifest"];
+        let place = manifest["settings"]["suite_options"]["source"]["files"][0]["place"].as_str().unwrap().to_owned();
+        (place, manifest["settings_sha256"].clone(), manifest["run"].clone())
+    };
+    let (here, there) = (import("data", "here"), import("elsewhere", "there"));
+    assert_ne!(here.0, there.0);
+    assert_eq!((here.1, here.2), (there.1, there.2), "one hash, one name");
+    let merged = earnest(at, &["merge", "there", "--results", "here"], None);
+    stdout(&merged);
+    assert!(String::from_utf8_lossy(&merged.stderr).contains("nothing to copy"), "equal runs are one");
+    // Another content is another run.
+    let file = other.join("GSM_symbolic.jsonl");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\n")).unwrap();
+    assert_ne!(import("elsewhere", "third").1, import("data", "fourth").1);
+}
+
+/// The Hugging Face cache, as its own programs fill it: files of a commit are links to blobs.
+#[test]
+fn the_dataset_is_found_in_the_cache_by_its_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    study(at);
+    let (one, two) = ("a".repeat(40), "b".repeat(40));
+    let dataset = at.join("hub/datasets--apple--GSM-Symbolic");
+    let snapshot = |commit: &str| {
+        let main = dataset.join("snapshots").join(commit).join("main");
+        std::fs::create_dir_all(&main).unwrap();
+        std::fs::create_dir_all(dataset.join("blobs")).unwrap();
+        std::fs::copy(at.join("data/GSM_symbolic.jsonl"), dataset.join("blobs/0123")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("../../../blobs/0123", main.join("test.jsonl")).unwrap();
+        #[cfg(not(unix))]
+        std::fs::copy(dataset.join("blobs/0123"), main.join("test.jsonl")).unwrap();
+    };
+    let import = |name: &str, more: &[&str]| {
+        let words =
+            ["import", "gsm-symbolic", "--prompt", "gsm,simple-code", "--completions", "completions.jsonl", "--json"];
+        earnest(at, &[&words[..], &["--name", name], more].concat(), None)
+    };
+    refused(&import("m", &[]), 2, &["cannot be shipped", "hf download apple/GSM-Symbolic"]);
+    snapshot(&one);
+    let found: Value = serde_json::from_str(&stdout(&import("m", &[]))).unwrap();
+    let place = &found["manifest"]["settings"]["suite_options"]["source"]["files"][0]["place"];
+    assert_eq!(place, &format!("apple/GSM-Symbolic@{one}/main/test.jsonl"));
+    let notes = found["summary"]["notes"].to_string();
+    assert!(notes.contains("The originals are not GSM-Base: 0 of 4"), "{notes}");
+    assert!(stdout(&earnest(at, &["score", "gsm-symbolic-m"], None)).contains("No verdict changed"));
+    snapshot(&two);
+    refused(&import("n", &[]), 2, &["the cache has 2 commits", "--revision", &one, &two]);
+    let pinned: Value = serde_json::from_str(&stdout(&import("n", &["--revision", &two]))).unwrap();
+    let place = &pinned["manifest"]["settings"]["suite_options"]["source"]["files"][0]["place"];
+    assert_eq!(place, &format!("apple/GSM-Symbolic@{two}/main/test.jsonl"));
+    refused(
+        &import("o", &["--revision", &"c".repeat(40)]),
+        2,
+        &["has no commit cccc", "hf download", "--revision cccc"],
+    );
+    refused(&import("o", &["--revision", "main"]), 2, &["does not pin the questions", "40 hexadecimal digits"]);
+    refused(&import("o", &["--revision", &one, "--data", "data"]), 2, &["cannot be used with"]);
+    // Gone from the cache, the run says what it misses; the same file elsewhere will do.
+    std::fs::remove_dir_all(&dataset).unwrap();
+    refused(&earnest(at, &["score", "gsm-symbolic-n"], None), 4, &["apple/GSM-Symbolic@bbbb", "EARNEST_DATA"]);
+    assert!(stdout(&earnest(at, &["score", "gsm-symbolic-n"], Some(&at.join("data")))).contains("No verdict changed"));
+}
+
+#[test]
+fn sets_are_named_and_differences_are_only_explained_where_there_are_some() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    study(at);
+    std::fs::copy(at.join("data/GSM_symbolic.jsonl"), at.join("data/GSM_p1.jsonl")).unwrap();
+    std::fs::copy(at.join("data/GSM_symbolic.jsonl"), at.join("data/GSM_p2.jsonl")).unwrap();
+    let lines = std::fs::read_to_string(at.join("completions.jsonl")).unwrap();
+    let notes = |suite: &str, set: &str, more: &[&str]| {
+        let of_set = lines.lines().filter(|line| line.contains("\"gsm/main"));
+        let text: String = of_set.map(|line| line.replace("gsm/main", &format!("gsm/{set}")) + "\n").collect();
+        std::fs::write(at.join("set.jsonl"), text).unwrap();
+        let words = ["import", suite, "--prompt", "gsm", "--sets", set, "--completions", "set.jsonl", "--name", set];
+        let document: Value =
+            serde_json::from_str(&stdout(&earnest(at, &[&words[..], more, &["--json"]].concat(), None))).unwrap();
+        document["summary"]["notes"].to_string()
+    };
+    for (set, sentence) in [
+        ("main", "not the published GSM-Symbolic main set"),
+        ("p1", "p1 has 8 questions of 4 templates; nothing is known here"),
+        ("p2", "p2 is not the published set (8 questions of 4 templates)"),
+    ] {
+        let said = notes("gsm-symbolic", set, &["--data", "data"]);
+        assert!(said.contains(sentence), "{said}");
+        assert!(!said.contains("minus base") && !said.contains("The originals"), "{said}");
+    }
+    let mini = notes("gsm-mini", "main", &["--per-template", "2"]);
+    assert!(!mini.contains("minus base") && !mini.contains("published"), "{mini}");
+}
+
+#[test]
+fn an_items_prompt_need_not_be_said_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints/llama");
+    let show = |words: &[&str]| {
+        let all = [&["show", "gsm-mini", "--model", model.to_str().unwrap(), "--json"], words].concat();
+        earnest(folder.path(), &all, None)
+    };
+    for words in [["--task", "simple-code"], ["--item", "simple-code/base/0/-1"]] {
+        let text = stdout(&show(&words));
+        let shown: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&shown["task"], &shown["item"]), (&json!("simple-code"), &json!("simple-code/base/0/-1")));
+        assert_eq!((&shown["stop_strings"], &shown["keep_stop"]), (&json!(["\nQ:", " Q:"]), &json!(true)));
+        assert!(!text.contains("\\u0000"), "{text}");
+        let digest = |field: &str| shown[field].as_str().unwrap().len();
+        assert_eq!((digest("ids_sha256"), digest("text_sha256")), (64, 64));
+        assert_ne!(shown["ids_sha256"], shown["text_sha256"]);
+    }
+    refused(&show(&["--prompt", "gsm", "--task", "simple-code"]), 2, &["no task simple-code"]);
 }

@@ -1,4 +1,4 @@
-//! Templates and questions of GSM-Symbolic: ours always, Apple's where `EARNEST_GSM_DATA` names a folder that has `templates/`
+//! Templates and questions of GSM-Symbolic: ours always, Apple's where `EARNEST_DATA` names a folder that has `templates/`
 //! and `gsm_base.jsonl`.
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ mod exact_expression;
 use exact_expression::{Exact, evaluate};
 
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("EARNEST_GSM_DATA").map(PathBuf::from);
+    let folder = std::env::var_os("EARNEST_DATA").map(PathBuf::from);
     if folder.is_none() {
-        eprintln!("skipped: EARNEST_GSM_DATA names no folder with GSM-Symbolic data");
+        eprintln!("skipped: EARNEST_DATA names no folder with GSM-Symbolic data");
     }
     folder
 }

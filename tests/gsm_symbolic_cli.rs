@@ -32,7 +32,7 @@ fn roomy(folder: &Path, name: &str) -> String {
 fn earnest(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
     command.current_dir(folder).stdin(Stdio::null()).args(["reproduce", "gsm-symbolic"]).args(words);
-    for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "EARNEST_GSM_DATA", "NO_COLOR"] {
+    for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "EARNEST_DATA", "NO_COLOR"] {
         command.env_remove(name);
     }
     command

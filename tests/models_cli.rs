@@ -579,6 +579,52 @@ fn a_list_of_ones_own() {
 }
 
 #[test]
+fn recommended_is_what_the_list_says_and_then_the_checkpoint() {
+    let place = Place::fetched();
+    let entry = |name: &str, decoding: &str| {
+        format!("[[model]]\nname = \"{name}\"\nrepo = \"{REPO}\"\ncommit = \"{COMMIT}\"\n{decoding}\n")
+    };
+    let list = format!(
+        "format = 1\n{}{}{}",
+        entry("warm", "decoding = { temperature = 0.5, top_p = 0.75 }"),
+        entry("full", "decoding = { temperature = 0.5, top_p = 0.75, top_k = 7, repetition_penalty = 1.25 }"),
+        entry("silent", "")
+    );
+    std::fs::write(place.at().join("mine.toml"), list).unwrap();
+    // The checkpoint recommends something else.
+    let own = r#"{"do_sample": true, "temperature": 0.875, "top_k": 11, "top_p": 0.5, "eos_token_id": 2}"#;
+    let file = place.snapshot().join("generation_config.json");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, own).unwrap();
+    let sampling = |model: &str| {
+        let results = format!("results-{model}");
+        let words = ["run", "arithmetic-bench", "--limit", "2", "--max-tokens", "3", "--threads", "1", "--recommended"];
+        let more = ["--models", "mine.toml", "--model", model, "--results", &results];
+        assert_says(&place.run(&[&words[..], &more].concat()), 0, &[]);
+        let run = Store::open(&place.at().join(&results)).unwrap().runs().unwrap().remove(0);
+        let s = run.manifest.settings.generation.sampling;
+        (s.temperature, s.top_p, s.top_k, s.repetition_penalty)
+    };
+    assert_eq!(sampling("silent"), (0.875, 0.5, 11, 1.0));
+    assert_eq!(sampling("warm"), (0.5, 0.75, 11, 1.0));
+    assert_eq!(sampling("full"), (0.5, 0.75, 7, 1.25));
+}
+
+#[test]
+fn what_cannot_be_verified_is_not_called_good() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.snapshot()).unwrap();
+    for (name, file) in files() {
+        let path = place.snapshot().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, file.bytes).unwrap();
+    }
+    let output = place.run(&["models", "verify", &pinned()]);
+    assert_says(&output, 3, &["nothing here says what the files of", "--remote"]);
+    assert_says(&place.run(&["models", "verify", "--remote", &pinned()]), 0, &["right, SHA-256"]);
+}
+
+#[test]
 fn a_quantised_model_is_another_model() {
     let place = Place::new();
     let model = tiny();

@@ -224,7 +224,7 @@ fn logits_that_overflow_fail_their_request_and_leave_the_others_alone() {
             Some((id.0, None))
         }
         Event::Finished(c) => Some((c.id.0, Some(c.ids))),
-        Event::Progress { .. } | Event::CapacityChanged { .. } => None,
+        Event::Progress { .. } | Event::Generated { .. } | Event::CapacityChanged { .. } => None,
     };
     let mut e = Native::load(&checkpoint, options()).unwrap();
     requests.iter().for_each(|r| e.submit(r.clone()).unwrap());

@@ -150,6 +150,83 @@ fn options_that_change_items_change_the_run() {
     assert!(!ids.insert(found["manifest"]["run"].as_str().unwrap().to_owned()));
 }
 
+/// Imports lines with further options; what the command printed as a document.
+fn import(folder: &Path, lines: &[String], words: &[&str]) -> Output {
+    std::fs::write(folder.join("made.jsonl"), lines.join("\n")).unwrap();
+    let fixed = ["import", "nupa", "--completions", "made.jsonl", "--name", "elsewhere", "--json"];
+    earnest(folder, &[&fixed[..], words].concat())
+}
+
+#[test]
+fn imported_chats_are_read_as_chats() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = serde_json::json!({"task": "add_Integer", "a": "744", "b": "543", "completion": "The answer is 1287."});
+    let exact = |words: &[&str]| {
+        let output = import(folder.path(), &[line.to_string()], &[&["--profile", "ref"][..], words].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let d = document(&output);
+        (d["summary"]["rows"][0]["values"][0][1]["estimate"].clone(), d["manifest"]["settings"]["prompt_mode"].clone())
+    };
+    assert_eq!(exact(&["--prompt", "chat"]), (1.0.into(), "chat".into()));
+    assert_eq!(exact(&[]), (0.0.into(), "raw".into()));
+    let output = import(folder.path(), &[line.to_string()], &["--prompt", "auto"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--prompt chat"));
+    let screen = earnest(folder.path(), &["runs", "show", "elsewhere"]);
+    let screen = stdout(&screen);
+    assert!(!screen.contains("greedy"), "how the completions were made is not known: {screen}");
+}
+
+#[test]
+fn imported_questions_must_be_ones_that_can_be_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = serde_json::json!({"task": "sub_Integer", "a": "9", "b": "5", "completion": "4"}).to_string();
+    for (task, a, b) in [("sub_Integer", "3", "5"), ("add_ScientificNotation", "1.5e-3", "2.0e-3")] {
+        let bad = serde_json::json!({"task": task, "a": a, "b": b, "completion": "0"}).to_string();
+        let output = import(folder.path(), &[good.clone(), bad], &[]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{task}: {said}");
+        assert!(said.contains("line 2") && said.contains("cannot ask"), "{said}");
+    }
+}
+
+#[test]
+fn imported_items_must_be_the_questions_they_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = serde_json::json!({"item": "add_Integer_Integer_Integer/3/0", "task": "add_Integer", "a": "1", "completion": "4"});
+    let output = import(folder.path(), &[line.to_string()], &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("line 1") && said.contains("not 1") && said.contains("--seed"), "{said}");
+}
+
+#[test]
+fn samples_of_a_question_count_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lines = Vec::new();
+    for (question, (a, b)) in [("744", "543"), ("21", "35"), ("50", "49"), ("333", "111")].into_iter().enumerate() {
+        let sum = a.parse::<u32>().unwrap() + b.parse::<u32>().unwrap();
+        let text = if question < 2 { sum.to_string() } else { "0".to_owned() };
+        let line = |sample: u32| {
+            serde_json::json!({"task": "add_Integer", "a": a, "b": b, "completion": text, "sample": sample}).to_string()
+        };
+        lines.extend((0..50).map(line));
+    }
+    let output = import(folder.path(), &lines, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let value = document(&output)["summary"]["rows"][0]["values"][0][1].clone();
+    let (low, high) = (value["low"].as_f64().unwrap(), value["high"].as_f64().unwrap());
+    assert!(low < 0.16 && high > 0.84, "two questions of four: [{low}, {high}]");
+}
+
+#[test]
+fn stopping_at_line_breaks_is_no_option_of_a_chat() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = serde_json::json!({"task": "add_Integer", "a": "1", "b": "1", "completion": "2"});
+    let output = import(folder.path(), &[line.to_string()], &["--prompt", "chat", "--no-stop-at-newline"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
 #[test]
 fn the_prompt_mode_decides_the_adapter() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,20 @@
 //! Reports and exports of stored runs, through the program, read back with a browser and with Python where they are.
 mod synthetic;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::time::Instant;
 
+use earnest::answer::gsm::{CodeOutcome, CodeRunner, Program};
+use earnest::engine::{FinishReason, Timings};
 use earnest::report::page::{ReportRun, figures, page};
+use earnest::reproduce::gsm_symbolic::chapters;
+use earnest::run::{Generated, SAMPLE_FORMAT, Sample};
 use earnest::suite::arithmetic_bench::Task;
+use earnest::suite::gsm_symbolic::{GsmSymbolic, Options, Prompt, Source};
+use earnest::suite::{Suite, Verdict};
 use serde_json::Value;
 
 fn earnest(folder: &Path, words: &[&str]) -> Output {
@@ -50,6 +58,11 @@ fn python(script: &str, arguments: &[&Path]) {
     }
 }
 
+/// Where the browser puts its screenshots of a page, if they are wanted.
+fn screenshots(page: &str) -> Option<PathBuf> {
+    Some(PathBuf::from(std::env::var_os("EARNEST_SCREENSHOTS")?).join(page))
+}
+
 #[test]
 fn a_report_of_two_runs_reads_in_a_browser() {
     let folder = tempfile::tempdir().unwrap();
@@ -83,38 +96,158 @@ fn a_report_of_two_runs_reads_in_a_browser() {
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.starts_with("<?xml") && text.matches("<g").count() == text.matches("</g>").count(), "{path:?}");
     }
-    let shots = std::env::var_os("EARNEST_SCREENSHOTS").map(PathBuf::from);
+    let shots = screenshots("two");
     let page = folder.path().join("report.html");
     let arguments: Vec<&Path> = [page.as_path()].into_iter().chain(shots.as_deref()).collect();
     python("browser/report.py", &arguments);
 }
 
+/// Programs of these tests have no answer.
+struct NoRunner;
+
+impl CodeRunner for NoRunner {
+    fn run(&self, _: &Program) -> CodeOutcome {
+        CodeOutcome::None
+    }
+}
+
+/// A run of word problems: so many questions from each of our 16 templates, and the originals, under every prompt. Variants
+/// are answered worse than originals.
+fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
+    let options = Options { prompts: Prompt::ALL.to_vec(), ..Options::new(Source::Own { per_template, seed: 1 }) };
+    let suite = GsmSymbolic::own(options, Arc::new(NoRunner)).unwrap();
+    let mut dice = synthetic::Dice(skill as u64);
+    let samples = suite.items().enumerate().map(|(place, item)| {
+        let level = skill + 4 * (item.cluster.len() + item.cluster.as_bytes()[0] as usize % 7);
+        let right = dice.roll(100) < if item.covariates["variant"] == 1 { level } else { level + 20 };
+        let text = synthetic::solution(&item, right, &mut dice);
+        let number = text.rsplit(' ').next().map(str::to_owned);
+        let tokens = text.len() / 4;
+        Sample {
+            format: SAMPLE_FORMAT,
+            run: name.into(),
+            suite: suite.name().into(),
+            item: item.id.clone(),
+            sample: 0,
+            task: item.task.clone(),
+            cluster: item.cluster.clone(),
+            covariates: item.covariates.clone(),
+            gold: item.gold.clone(),
+            prompt_sha256: format!("{place:064x}"),
+            prompt_tokens: 900,
+            budget: 1024,
+            max_tokens: 1024,
+            completion: Some(Generated {
+                ids: vec![7; tokens],
+                text,
+                finish: FinishReason::Eos,
+                cached_tokens: 800,
+                timings: Timings { queued_s: 0.1, prefill_s: 0.02, decode_s: 0.01 * tokens as f64 },
+            }),
+            verdict: Some(Verdict {
+                correct: right,
+                extracted: if right { Some(item.gold.clone()) } else { number },
+                matchers: [("study", right), ("strict", right), ("flexible", right)].map(|(n, v)| (n.into(), v)).into(),
+                metrics: BTreeMap::new(),
+                failure: (!right).then(|| ["wrong", "no_number", "wrong_last_number"][dice.roll(3)].to_owned()),
+                evidence: Default::default(),
+            }),
+            failure: None,
+        }
+    });
+    let samples: Vec<Sample> = samples.collect();
+    let mut manifest = synthetic::manifest(name, name, &suite);
+    manifest.settings.prompt_mode = earnest::prompt::Mode::Raw;
+    ReportRun::new(name, manifest, &suite, samples)
+}
+
 #[test]
-fn fifty_thousand_samples_fit_into_eight_megabytes() {
-    // As large as ten samples of each GSM-Symbolic question (5,000 variants and 100 originals), in size of texts too.
-    let suite = synthetic::suite(&Task::ALL, 1..=4, 80);
-    let samples = synthetic::repeated("big", &suite, 3.0, 1, 10);
-    assert!(samples.len() > 50_000);
-    let characters: usize = samples.iter().filter_map(|sample| Some(sample.completion.as_ref()?.text.len())).sum();
+fn fifty_thousand_word_problems_fit_into_eight_megabytes() {
     let begin = Instant::now();
-    let mut manifest = synthetic::manifest("big", "Model-Big", &suite);
-    manifest.settings.samples = 10;
-    let mut run = ReportRun::new("big", manifest, &suite, samples);
-    run.questions = synthetic::stories(&suite, 7);
-    let html = page(std::slice::from_ref(&run));
+    let run = word_problems("Model-Big", 625, 40);
+    assert!(run.samples.len() > 50_000);
+    let characters: usize = run.samples.iter().filter_map(|sample| Some(sample.completion.as_ref()?.text.len())).sum();
+    assert!(characters / run.samples.len() > 250, "the texts are as long as worked solutions");
+    let runs = [run];
+    let (made, chapters) = (begin.elapsed(), chapters(&runs));
+    let fitted = begin.elapsed();
+    let html = page(&runs, &chapters);
     let megabytes = html.len() as f64 / 1e6;
     eprintln!(
-        "{} samples, {:.1} MB of completions: a page of {megabytes:.2} MB in {:.2} s",
-        run.samples.len(),
+        "{} samples, {:.1} MB of completions: mixed models in {:.2} s, a page of {megabytes:.2} MB in {:.2} s",
+        runs[0].samples.len(),
         characters as f64 / 1e6,
-        begin.elapsed().as_secs_f64()
+        (fitted - made).as_secs_f64(),
+        (begin.elapsed() - fitted).as_secs_f64()
     );
-    assert!(characters / run.samples.len() > 250, "the texts are as long as worked solutions");
     assert!(megabytes < 8.0, "{megabytes} MB");
     let folder = tempfile::tempdir().unwrap();
     let path = std::env::var_os("EARNEST_BIG_PAGE").map_or_else(|| folder.path().join("big.html"), PathBuf::from);
     std::fs::write(&path, html).unwrap();
     python("browser/report.py", &[&path]);
+}
+
+#[test]
+fn runs_of_word_problems_have_the_studys_figures() {
+    let mut runs = vec![word_problems("phi-2", 12, 40), word_problems("My Model", 12, 60)];
+    // A run without originals has no odds ratio, and says so.
+    let mut alone = word_problems("Variants only", 3, 50);
+    alone.samples.retain(|sample| sample.covariates["variant"] == 1 && sample.task == "gsm");
+    runs.push(alone);
+    let [chapter] = &chapters(&runs)[..] else { panic!("one suite, one chapter") };
+    let names: Vec<&str> = chapter.figures.iter().map(|figure| figure.name.as_str()).collect();
+    for figure in ["figure-1", "figure-3", "figure-4", "figure-5", "figure-6", "figure-7", "figure-7-cumulative"] {
+        assert!(names.contains(&format!("gsm-mini-{figure}").as_str()), "{figure}: {names:?}");
+    }
+    let forest = chapter.figures.iter().find(|figure| figure.name == "gsm-mini-figure-1").unwrap().standalone();
+    let tip = regex::Regex::new(r"<title>My Model: ([0-9.]+) \[([0-9.]+), ([0-9.]+)\]").unwrap();
+    let numbers = tip.captures(&forest).unwrap_or_else(|| panic!("{forest}"));
+    let [estimate, low, high] = [1, 2, 3].map(|group| numbers[group].parse::<f64>().unwrap());
+    assert!(low < estimate && estimate < high && estimate < 1.0, "variants are harder: {estimate} [{low}, {high}]");
+    assert!(
+        chapter.notes.iter().any(|note| note.starts_with("Variants only, gsm prompt: not in these")),
+        "{:?}",
+        chapter.notes
+    );
+    assert!(chapter.notes.iter().any(|note| note.contains("Kolmogorov-Smirnov D = 0.")), "{:?}", chapter.notes);
+    let html = page(&runs, std::slice::from_ref(chapter));
+    assert!(html.contains("<section id=\"gsm-mini\">") && html.contains("Figure 7: integers in the questions"));
+    // The packed samples may have any letters.
+    let readable = html.split("<script type=\"text/plain\"").next().unwrap();
+    assert!(!readable.contains("NaN"), "{}", &readable[readable.find("NaN").unwrap_or(0).saturating_sub(200)..][..400]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    std::fs::write(&file, html).unwrap();
+    let shots = screenshots("gsm");
+    let arguments: Vec<&Path> = [file.as_path()].into_iter().chain(shots.as_deref()).collect();
+    python("browser/report.py", &arguments);
+    // Other suites, and runs without originals, have no such figures.
+    assert!(chapters(&runs[2..]).is_empty());
+    let suite = synthetic::suite(&[Task::Copy], 1..=3, 4);
+    let samples = synthetic::samples("one", &suite, 3.0, 1);
+    let other = ReportRun::new("one", synthetic::manifest("one", "M", &suite), &suite, samples);
+    assert!(chapters(&[other]).is_empty());
+}
+
+#[test]
+fn differences_without_an_error_are_drawn_and_named() {
+    let suite = synthetic::suite(&[Task::Add, Task::Copy, Task::Rev], 1..=6, 8);
+    let run = |model: &str, keep: &dyn Fn(&Sample) -> bool, skill: f64| {
+        let mut samples = synthetic::samples(model, &suite, skill, 1);
+        samples.retain(|sample| sample.failure.is_none() && keep(sample));
+        for sample in samples.iter_mut().filter(|sample| sample.task == "add") {
+            sample.cluster = "the only one".into();
+        }
+        ReportRun::new(model, synthetic::manifest(model, model, &suite), &suite, samples)
+    };
+    let runs = [run("A", &|_| true, 3.0), run("B", &|sample| sample.task != "rev", 4.0)];
+    let html = page(&runs, &[]);
+    assert!(html.contains("B: no error can be estimated from one cluster of items: add."), "{html}");
+    assert!(html.contains("B: not compared, because no item is in both runs: rev."));
+    let drawn = figures(&runs, true);
+    let delta = &drawn.iter().find(|placed| placed.figure.name == "difference-to-first").unwrap().figure;
+    let text = delta.standalone();
+    assert!(text.contains("add, B: ") && text.contains("[unknown, unknown], not significant"), "{text}");
 }
 
 #[test]
@@ -128,7 +261,7 @@ fn figures_of_one_run_need_no_other() {
     runs.truncate(1);
     // One length: no curve and no heat map; one run: no difference.
     assert_eq!(figures(&runs, true).len(), 4);
-    assert!(page(&runs).contains("</html>"));
+    assert!(page(&runs, &[]).contains("</html>"));
 }
 
 #[test]
@@ -215,7 +348,6 @@ fn reproduction_stands_beside_the_paper() {
 /// A suite with several metrics: tables of its own units, heat maps of ranges, curves of every metric, and unknown bounds.
 #[test]
 fn a_nupa_run_shows_every_metric_in_its_unit() {
-    use earnest::suite::Suite;
     use earnest::suite::nupa::{Lengths, NupaOptions, NupaSuite};
     let folder = tempfile::tempdir().unwrap();
     let tasks = ["add_Integer", "max_Float", "to_float_Fraction", "multiply_hard_ScientificNotation"];
@@ -260,7 +392,7 @@ fn a_nupa_run_shows_every_metric_in_its_unit() {
     assert!(csv.lines().next().unwrap().contains("metric_strict_dlength") && csv.lines().count() >= 17);
     assert!(!csv.contains("NaN") && !csv.contains("inf"), "{csv}");
     succeeds(folder.path(), &["export", "nupa-Model-N", "--format", "lm-eval", "-o", "lm"]);
-    let shots = std::env::var_os("EARNEST_SCREENSHOTS").map(PathBuf::from);
+    let shots = screenshots("nupa");
     let page = folder.path().join("report.html");
     let arguments: Vec<&Path> = [page.as_path()].into_iter().chain(shots.as_deref()).collect();
     python("browser/report.py", &arguments);

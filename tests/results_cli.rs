@@ -127,6 +127,20 @@ fn verify_names_damaged_rows() {
         ("DELETE FROM texts WHERE key % 4294967296 = 9", "have no text: 1"),
         ("UPDATE texts SET gold = 'x' WHERE key % 4294967296 = 10", "not in the run's plan"),
         ("DELETE FROM samples WHERE key % 4294967296 = 11", "31 of 32 rows"),
+        // What contradicts nothing else in the file: the row is not as it was written.
+        (
+            "UPDATE texts SET prompt_sha256 = 'ab' || substr(prompt_sha256, 3) WHERE key % 4294967296 = 12",
+            "they were edited in",
+        ),
+        ("UPDATE texts SET extracted = 'x', covariates = '{}' WHERE key % 4294967296 = 13", "they were edited in"),
+        (
+            "UPDATE samples SET decode_s = decode_s / 2 WHERE key % 4294967296 IN (14, 15)",
+            "they were edited in the file: 2",
+        ),
+        ("UPDATE runs SET settings_sha256 = 'ab' || substr(settings_sha256, 3)", "settings_sha256 in the list of runs"),
+        ("UPDATE runs SET model = 'another', suite = 'nupa'", "suite, model in the list of runs"),
+        // Rows of earlier versions have no seal.
+        ("UPDATE texts SET seal = NULL", ""),
     ];
     for (damage, said) in cases {
         let copy = tempfile::tempdir().unwrap();
@@ -168,8 +182,8 @@ fn merging_names_rows_that_disagree_and_copies_nothing() {
     assert!(stderr(&merged).contains("11 samples copied"), "{}", stderr(&merged));
     assert_eq!(timeless_rows(here.path()), timeless_rows(there.path()));
 
-    // A prompt that was another one: nothing in the row itself contradicts it.
-    sql(&other, "UPDATE texts SET prompt_sha256 = 'ab' WHERE key % 4294967296 IN (2, 30)");
+    // A prompt that was another one, in rows of an earlier version: nothing in the row itself contradicts it.
+    sql(&other, "UPDATE texts SET prompt_sha256 = 'ab', seal = NULL WHERE key % 4294967296 IN (2, 30)");
     let before = timeless_rows(here.path());
     let refused = merge();
     assert_eq!(code(&refused), 4);
@@ -182,4 +196,129 @@ fn merging_names_rows_that_disagree_and_copies_nothing() {
     let refused = merge();
     assert_eq!(code(&refused), 4);
     assert!(stderr(&refused).contains("is damaged: rows that have a verdict"), "{}", stderr(&refused));
+}
+
+/// `earnest run` of a part into a folder.
+fn run_part(at: &Path, part: &str, results: &str) {
+    assert_eq!(code(&tiny_run(at, &[&SMALL[..], &["--shard", part, "--results", results]].concat())), 0);
+}
+
+#[test]
+fn a_merge_that_is_repeated_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    run_part(at, "1/2", "one");
+    run_part(at, "2/2", "two");
+    assert_eq!(code(&tiny_run(at, &[&SMALL[..], &["--results", "unbroken"]].concat())), 0);
+    let merge = |folders: &[&str], results: &str| {
+        let output = run_in(at, &[&["merge"], folders, &["--results", results]].concat());
+        assert_eq!(code(&output), 0, "{folders:?}: {}{}", stdout(&output), stderr(&output));
+        stdout(&output) + &stderr(&output)
+    };
+    let runs = |results: &str| {
+        let store = earnest::run::store::Store::open(&at.join(results)).unwrap();
+        let runs = store.runs().unwrap();
+        runs.iter().map(|run| (run.manifest.run.clone(), store.count(run).unwrap())).collect::<Vec<_>>()
+    };
+    assert!(merge(&["one", "two"], "all").contains("2 parts joined, 32 samples"));
+    let joined = runs("all");
+    assert_eq!((joined.len(), joined[0].1), (1, 32));
+    for _ in 0..2 {
+        let said = merge(&["one", "two"], "all");
+        assert_eq!(said.matches("nothing to copy, its 16 samples are in arithmetic-bench").count(), 2, "{said}");
+        assert_eq!(runs("all"), joined);
+    }
+    // A part and the whole, in either order; and the whole twice.
+    for (folders, results) in [(["one", "all"], "left"), (["all", "one"], "right"), (["all", "unbroken"], "twice")] {
+        for _ in 0..2 {
+            merge(&folders, results);
+            assert_eq!(runs(results), joined, "{folders:?}");
+        }
+    }
+    // A part beside the whole it is in: the part is not needed.
+    let beside = merge(&["one"], "unbroken");
+    assert!(beside.contains("nothing to copy, its 16 samples are in"), "{beside}");
+    assert_eq!(code(&run_in(at, &["runs", "verify", "--results", "right"])), 0);
+    // A run that was begun whole takes the parts in.
+    sql(
+        &at.join("unbroken"),
+        "DELETE FROM texts WHERE key % 4294967296 > 20; DELETE FROM samples WHERE key % 4294967296 > 20;
+         UPDATE runs SET status = 'interrupted', manifest = replace(manifest, '\"status\":\"finished\"', \
+         '\"status\":\"interrupted\"')",
+    );
+    assert!(merge(&["one", "two"], "unbroken").contains("2 parts joined, 32 samples"));
+    assert_eq!(runs("unbroken"), joined);
+    assert_eq!(code(&run_in(at, &["runs", "verify", "--results", "unbroken"])), 0);
+    // Merging a folder with itself is a slip.
+    let itself = run_in(at, &["merge", "./all", "--results", "all"]);
+    assert!(code(&itself) == 2 && stderr(&itself).contains("is the results folder itself"), "{}", stderr(&itself));
+    assert_eq!(runs("all"), joined);
+}
+
+#[test]
+fn a_run_is_repeated_into_another_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    assert_eq!(code(&tiny_run(at, &SMALL)), 0);
+    let name = only_run(at).manifest.run;
+    let repeat = |from: &str, results: &str| {
+        run_in(at, &["run", "--from", from, "--results", results, "--threads", "1", "--quiet"])
+    };
+    for (from, results) in [(name.clone(), "new"), (format!("new/{name}"), "newer"), (format!("./newer/{name}"), "new")]
+    {
+        let output = repeat(&from, results);
+        assert_eq!(code(&output), 0, "{from}: {}", stderr(&output));
+    }
+    let rows = |results: &str| {
+        let store = earnest::run::store::Store::open(&at.join(results)).unwrap();
+        store.runs().unwrap().iter().map(|run| store.count(run).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((rows("earnest-results"), rows("new"), rows("newer")), (vec![32], vec![32, 32], vec![32]));
+    let unknown = repeat("no-such-run", "new");
+    assert_eq!(code(&unknown), 2);
+    let said = stderr(&unknown);
+    assert!(said.contains("no-such-run in new or earnest-results") && said.contains("--from FOLDER/RUN"), "{said}");
+    assert!(!at.join("newest").exists() && code(&repeat("no-such-run", "newest")) == 2 && !at.join("newest").exists());
+}
+
+#[test]
+fn comparisons_say_which_settings_differ() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    assert_eq!(code(&tiny_run(at, &SMALL)), 0);
+    let first = only_run(at).manifest.run;
+    assert_eq!(code(&tiny_run(at, &[&SMALL[..], &["--new"]].concat())), 0);
+    let again = run_in(at, &["compare", &first, &format!("{first}.2")]);
+    assert!(code(&again) == 0 && stderr(&again).is_empty(), "equal settings need no warning: {}", stderr(&again));
+    let other = ["--lengths", "1..2", "--per-length", "1", "--max-tokens", "9", "--temperature", "0.5", "--quiet"];
+    assert_eq!(code(&tiny_run(at, &[&other[..], &["--dtype", "bf16"]].concat())), 0);
+    let third = store(at).runs().unwrap().pop().unwrap().manifest.run;
+    let output = run_in(at, &["compare", &first, &third]);
+    let said = stderr(&output);
+    assert_eq!(code(&output), 0, "{said}");
+    for part in
+        ["generation.max_tokens (6 in A, 9 in B)", "generation.sampling.temperature (0.0 in A, 0.5 in B)", "weights"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(said.matches("warning: ").count(), 1, "{said}");
+    let json = document(&run_in(at, &["compare", &first, &third, "--json"]));
+    let names: Vec<&str> =
+        json[0]["settings"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"generation.max_tokens"), "{names:?}");
+}
+
+#[test]
+fn an_import_of_some_samples_is_called_partial() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("one.jsonl"), "{\"item\": \"arithmetic-bench/1/add/001/000\", \"completion\": \"3\"}\n")
+        .unwrap();
+    let words = ["import", "arithmetic-bench", "--tasks", "add", "--lengths", "1", "--per-length", "2", "--name", "m"];
+    assert_eq!(code(&run_in(at, &[&words[..], &["--completions", "one.jsonl"]].concat())), 0);
+    let list = document(&run_in(at, &["runs", "list", "--json"]));
+    assert_eq!((list[0]["status"].as_str(), list[0]["recorded"].as_u64()), (Some("partial"), Some(1)));
+    assert!(!stdout(&run_in(at, &["runs", "list"])).contains("interrupted"));
+    let report = run_in(at, &["report", "m", "-o", "report.html"]);
+    assert!(stderr(&report).contains(" KiB"), "{}", stderr(&report));
 }

@@ -37,6 +37,85 @@ fn parsed((status, body): (u16, String)) -> (u16, Value) {
     (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}")))
 }
 
+/// The chunks of a stream, which must end as one ends; HTTP's framing is taken off.
+fn stream(address: &str, path: &str, body: &Value) -> Vec<Value> {
+    let (status, framed) = post(address, path, &body.to_string());
+    assert_eq!(status, 200, "{framed}");
+    let (mut rest, mut whole) = (framed.as_str(), String::new());
+    loop {
+        let (length, after) = rest.split_once("\r\n").unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        whole.push_str(&after[..length]);
+        rest = after[length..].strip_prefix("\r\n").unwrap();
+        if length == 0 {
+            break;
+        }
+    }
+    assert_eq!(rest, "");
+    let mut events: Vec<&str> =
+        whole.split_terminator("\n\n").map(|event| event.strip_prefix("data: ").unwrap()).collect();
+    assert_eq!(events.pop(), Some("[DONE]"));
+    events.iter().map(|event| serde_json::from_str(event).unwrap()).collect()
+}
+
+#[test]
+fn streams_say_what_whole_answers_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &tiny(), None);
+    let ask = |body: &Value| parsed(post(&server.address, "/v1/completions", &body.to_string())).1;
+    let plain = json!({
+        "prompt": ["1+1=", "23+5=", "7*8="], "n": 2, "max_tokens": 24, "temperature": 1.2, "seed": 3,
+        "return_token_ids": true
+    });
+    let text = ask(&plain)["choices"][0]["text"].as_str().unwrap().to_owned();
+    // A stop string that begins as something that often comes, so that text must be kept back, and one that does come.
+    let middle: String = text.chars().skip(text.chars().count() / 2).take(3).collect();
+    let first: String = text.chars().take(1).collect();
+    for stop in [json!([]), json!([middle]), json!([format!("{first}never seen"), "\u{1}"])] {
+        let mut body = plain.clone();
+        body["stop"] = stop.clone();
+        let whole = ask(&body);
+        body["stream"] = json!(true);
+        let chunks = stream(&server.address, "/v1/completions", &body);
+        assert!(chunks.iter().all(|chunk| chunk["id"] == chunks[0]["id"] && chunk.get("usage").is_none()));
+        for (place, choice) in whole["choices"].as_array().unwrap().iter().enumerate() {
+            let parts: Vec<&Value> =
+                chunks.iter().map(|chunk| &chunk["choices"][0]).filter(|part| part["index"] == place).collect();
+            let joined: String = parts.iter().map(|part| part["text"].as_str().unwrap()).collect();
+            assert_eq!(joined, choice["text"].as_str().unwrap(), "{stop}");
+            let ids: Vec<Value> = parts.iter().flat_map(|part| part["token_ids"].as_array().unwrap().clone()).collect();
+            assert_eq!(json!(ids), choice["token_ids"], "{stop}");
+            assert_eq!(parts[0]["prompt_token_ids"], choice["prompt_token_ids"]);
+            let (end, before) = parts.split_last().unwrap();
+            assert_eq!(end["finish_reason"], choice["finish_reason"], "{stop}");
+            assert!(before.iter().all(|part| part["finish_reason"].is_null() && part.get("earnest_finish").is_none()));
+        }
+    }
+    // Clients of HTTP/1.0 read to the end of the connection.
+    let body = json!({"prompt": "1+1=", "max_tokens": 3, "temperature": 0, "stream": true}).to_string();
+    let request = format!("POST /v1/completions HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let (status, events) = exchange(&server.address, &request);
+    assert_eq!(status, 200);
+    assert!(events.starts_with("data: {") && events.ends_with("data: [DONE]\n\n"), "{events}");
+    // What is refused before the first event has its status.
+    let mut wrong = plain;
+    wrong["stream"] = json!(true);
+    wrong["max_tokens"] = json!(100_000);
+    let (status, reply) = parsed(post(&server.address, "/v1/completions", &wrong.to_string()));
+    assert_eq!((status, &reply["error"]["type"]), (400, &json!("invalid_request_error")), "{reply}");
+    // A client that reads one event and leaves takes the rest back: the server goes on for others.
+    let long = json!({"prompt": "1+1=", "max_tokens": 400, "temperature": 1.0, "stream": true, "ignore_eos": true})
+        .to_string();
+    let mut leaving = TcpStream::connect(&server.address).unwrap();
+    let request = format!("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{long}", long.len());
+    leaving.write_all(request.as_bytes()).unwrap();
+    let mut some = [0; 300];
+    leaving.read_exact(&mut some).unwrap();
+    drop(leaving);
+    assert_eq!(get(&server.address, "/health").0, 200);
+    assert_eq!(ask(&json!({"prompt": "1+1=", "max_tokens": 2}))["choices"].as_array().unwrap().len(), 1);
+}
+
 #[test]
 fn completions_of_text_and_of_ids() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,9 +164,14 @@ fn completions_of_text_and_of_ids() {
     let stop: String = whole.chars().skip(1).take(1).collect();
     let mut stopped = greedy;
     stopped["stop"] = json!([stop]);
-    let (_, reply) = ask(stopped);
+    let (_, reply) = ask(stopped.clone());
     assert_eq!(reply["choices"][0]["text"].as_str().unwrap(), whole.split_once(&stop).unwrap().0);
     assert_eq!(reply["choices"][0]["earnest_finish"], "stop_string");
+    // Wanted, it ends the text itself.
+    stopped["include_stop_str_in_output"] = json!(true);
+    let (_, reply) = ask(stopped);
+    let kept = format!("{}{stop}", whole.split_once(&stop).unwrap().0);
+    assert_eq!(reply["choices"][0]["text"].as_str().unwrap(), kept);
 }
 
 #[test]
@@ -112,18 +196,17 @@ fn chat_models_health_and_streams() {
     let mut streamed = body.clone();
     streamed["stream"] = json!(true);
     streamed["stream_options"] = json!({"include_usage": true});
-    let (status, events) = post(&server.address, "/v1/chat/completions", &streamed.to_string());
-    assert_eq!(status, 200);
-    let events: Vec<&str> = events
-        .split("\n\n")
-        .filter(|event| !event.is_empty())
-        .map(|event| event.strip_prefix("data: ").unwrap())
-        .collect();
-    assert_eq!(events.last(), Some(&"[DONE]"));
-    let first: Value = serde_json::from_str(events[0]).unwrap();
-    assert_eq!(first["choices"][0]["delta"]["content"], message["content"]);
-    let last: Value = serde_json::from_str(events[events.len() - 2]).unwrap();
+    let chunks = stream(&server.address, "/v1/chat/completions", &streamed);
+    let last = chunks.last().unwrap();
     assert_eq!(last["usage"]["total_tokens"], reply["usage"]["total_tokens"]);
+    assert!(chunks[0]["usage"].is_null() && chunks[0]["choices"][0]["delta"]["role"] == "assistant");
+    let parts = &chunks[..chunks.len() - 1];
+    let joined: String = parts.iter().map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().unwrap()).collect();
+    assert_eq!(joined, message["content"].as_str().unwrap());
+    let probabilities: Vec<Value> =
+        parts.iter().flat_map(|chunk| chunk["choices"][0]["logprobs"]["content"].as_array().unwrap().clone()).collect();
+    assert_eq!(json!(probabilities), reply["choices"][0]["logprobs"]["content"]);
+    assert!(parts.len() >= 3, "four tokens come in several parts: {parts:?}");
     // The streamed one found the prompt in the cache.
     assert!(last["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64() > Some(0));
 }

@@ -112,7 +112,13 @@ fn bad_files_get_errors_that_name_the_place() {
     };
     assert!(glmm("id,variant\n1,0\n").contains("no column `correct`; its columns are: id, variant"));
     assert!(glmm("id,variant,correct\n1,0,1\n1,1,2\n").contains("line 3: column `correct` is `2`, expected 0 or 1"));
-    assert!(glmm("id,variant,correct\n1,x,1\n").contains("column `variant` is `x`, expected a finite number"));
+    assert!(
+        glmm("id,variant,correct\n1,0,1\n1,x,1\n")
+            .contains("line 3: column `variant` is `x`, expected a finite number")
+    );
+    assert!(glmm("id,variant,correct\n1,x,1\n1,0,1\n").contains("line 3: column `variant` is `0`, expected a label"));
+    assert!(glmm("id,variant,correct\n1,x,1\n2,x,0\n").contains("column `variant` holds `x` in every row"));
+    assert!(glmm("id;variant;correct\n1;0;1\n").contains("separated by semicolons, expected commas"));
     assert!(glmm("").contains("is empty"));
     assert!(glmm("id,variant,correct\n").contains("no rows to fit"));
     assert!(glmm("id,variant,correct\n1,,1\n").contains("no rows to fit"));
@@ -122,6 +128,160 @@ fn bad_files_get_errors_that_name_the_place() {
     assert!(error.contains("expected an odd number from 1"), "{error}");
     let error = stats(&["glmm", "/no/such.csv", "--response", "correct", "--group", "id"]).unwrap_err();
     assert!(error.contains("cannot open /no/such.csv"), "{error}");
+}
+
+#[test]
+fn labels_among_the_fixed_effects_are_compared_with_a_reference() {
+    let folder = tempfile::tempdir().unwrap();
+    // The golden set, with words for 0 and 1 and a third kind of row that is drawn from the first.
+    let text = fs::read_to_string(golden("01_typical.csv")).unwrap();
+    let mut words = String::from("id,kind,size,correct\n");
+    for (index, line) in text.lines().skip(1).enumerate() {
+        let fields: Vec<&str> = line.split(',').collect();
+        let kind = if fields[1] == "0" { "original" } else { "variant" };
+        words.push_str(&format!("{},{kind},{},{}\n", fields[0], (index / 51 + index) % 3, fields[3]));
+    }
+    let data = file(&folder, &words);
+    let model = ["glmm", &data, "--response", "correct", "--group", "id", "--fixed"];
+    let (_, text) = stats(&[&model[..], &["kind"]].concat()).unwrap();
+    assert!(text.contains("kind: compared with the level original"), "{text}");
+    let line = text.lines().find(|line| line.starts_with("kind[variant]")).unwrap();
+    assert!(line.contains("-1.1701") && line.contains("0.3050"), "{line}");
+    let (_, text) = stats(&[&model[..], &["kind", "--reference", "kind=variant"]].concat()).unwrap();
+    let line = text.lines().find(|line| line.starts_with("kind[original]")).unwrap();
+    assert!(line.contains(" 1.1701") && line.contains("0.3050"), "{line}");
+    let (_, text) =
+        stats(&[&model[..], &["kind,size", "--factor", "size", "--reference", "size=1", "--json"]].concat()).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let names: Vec<&str> =
+        value["fit"]["coefficients"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["(Intercept)", "kind[variant]", "size[0]", "size[2]"]);
+    assert_eq!(value["labels"][1]["reference"], "1");
+    let (_, text) = stats(&[&model[..], &["kind", "--where", "size=2"]].concat()).unwrap();
+    assert!(text.contains("1700 rows in 100 groups"), "{text}");
+
+    let error = |more: &[&str]| stats(&[&model[..], more].concat()).unwrap_err();
+    assert!(error(&["kind", "--reference", "kind=x"]).contains("no level `x`; its levels are: original, variant"));
+    assert!(error(&["size", "--reference", "size=1"]).contains("holds numbers; `--factor size`"));
+    assert!(error(&["kind", "--reference", "size=1"]).contains("`size`, which is not among the fixed effects"));
+    assert!(error(&["kind", "--reference", "kind"]).contains("is no COLUMN=VALUE"));
+    assert!(error(&["kind,kind"]).contains("names `kind` twice"));
+    assert!(error(&["id"]).contains("`id` is the group"));
+    assert!(error(&["correct"]).contains("`correct` is the response"));
+    assert!(error(&["kind", "--where", "size=9"]).contains("no row has size=9"));
+    assert!(error(&["kind", "--level", "2"]).contains("--level is 2"));
+    assert!(error(&["kind", "--bootstrap", "0"]).contains("--bootstrap 0"));
+}
+
+/// Runs the program itself: stored runs are in a folder.
+fn earnest(folder: &std::path::Path, words: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_earnest"));
+    command.current_dir(folder).stdin(std::process::Stdio::null()).args(words);
+    for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "EARNEST_GSM_DATA"] {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Two stored runs of twelve templates with six variants each, answered by a pattern. The second one's answers to variants
+/// are wrong more often, and every fourth right answer goes on with another question: not strictly right.
+fn stored(at: &std::path::Path) {
+    fs::create_dir(at.join("data")).unwrap();
+    let generate = "generate gsm-symbolic --per-template 6 --only 0-11 -o data/GSM_symbolic.jsonl";
+    assert_eq!(earnest(at, &generate.split(' ').collect::<Vec<_>>()).0, Some(0));
+    let rows: Vec<Value> = fs::read_to_string(at.join("data/GSM_symbolic.jsonl"))
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let answer = |text: &Value| text.as_str().unwrap().rsplit("#### ").next().unwrap().to_owned();
+    for (name, hard) in [("first", 3), ("second", 6)] {
+        let mut lines = String::new();
+        let mut add = |item: String, right: &str, level: u64| {
+            let die = (level * 2_654_435_761 >> 7) % 11;
+            let said = if die < hard { "1234.5" } else { right };
+            let rest = if die % 4 == 0 { "\n\nQ: Another question?" } else { "" };
+            let line = serde_json::json!({ "item": item, "completion": format!("The final answer is {said}.{rest}") });
+            lines.push_str(&format!("{line}\n"));
+        };
+        for row in &rows {
+            let (id, instance) = (row["id"].as_u64().unwrap(), row["instance"].as_u64().unwrap());
+            add(format!("gsm/main/{id}/{instance}"), &answer(&row["answer"]), 31 * id + instance);
+            if instance == 0 {
+                add(format!("gsm/base/{id}/-1"), &answer(&row["original_answer"]), 7 * id + 1);
+            }
+        }
+        fs::write(at.join("completions.jsonl"), lines).unwrap();
+        let import = ["import", "gsm-symbolic", "--data", "data", "--prompt", "gsm", "--name", name];
+        let (code, _, error) = earnest(at, &[&import[..], &["--completions", "completions.jsonl"]].concat());
+        assert_eq!(code, Some(0), "{error}");
+    }
+}
+
+#[test]
+fn stored_runs_are_analysed_like_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    stored(at);
+    let json = |words: &[&str]| -> Value {
+        let (_, text, error) = earnest(at, &[&["stats"], words, &["--json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{words:?}: {text}{error}"))
+    };
+    let from_run = json(&["glmm", "--run", "first", "--fixed", "variant,gamma"]);
+    assert_eq!(from_run["response"], "correct");
+    assert_eq!(from_run["group"], "cluster");
+    // The same rows as an exported CSV file give the same numbers.
+    let (code, _, error) = earnest(at, &["export", "first", "--format", "csv", "-o", "first.csv"]);
+    assert_eq!(code, Some(0), "{error}");
+    let file = ["glmm", "first.csv", "--response", "correct", "--group", "cluster"];
+    let from_file = json(&[&file[..], &["--fixed", "covariate_variant,covariate_gamma"]].concat());
+    for index in 0..3 {
+        for field in ["estimate", "standard_error", "p"] {
+            let of = |report: &Value| report["fit"]["coefficients"][index][field].as_f64().unwrap();
+            assert_eq!(of(&from_run), of(&from_file), "{index} {field}");
+        }
+    }
+    assert_eq!(from_run["fit"]["rows"], from_file["fit"]["rows"]);
+    let strict = json(&["glmm", "--run", "first", "--response", "strict", "--fixed", "variant"]);
+    assert_ne!(strict["fit"]["coefficients"][0]["estimate"], from_run["fit"]["coefficients"][0]["estimate"]);
+    let both = json(&["glmm", "--run", "first,second", "--fixed", "model,variant", "--group", "template"]);
+    assert_eq!(both["fit"]["rows"], 168);
+    assert_eq!(both["labels"][0]["reference"], "first");
+    assert!(both["fit"]["coefficients"][1]["estimate"].as_f64().unwrap() < 0.0, "{both}");
+    let some = json(&["glmm", "--run", "first,second", "--fixed", "model", "--where", "set=main"]);
+    assert_eq!(some["fit"]["rows"], 144);
+
+    let paired = json(&["compare", "--run", "first,second"]);
+    assert_eq!(paired["difference"]["observations"], 84);
+    assert!(paired["difference"]["mean"].as_f64().unwrap() < 0.0);
+    let rules = json(&["compare", "--run", "first", "--first", "study", "--second", "study_strict"]);
+    assert!(rules["difference"]["mean"].as_f64().unwrap() < 0.0, "{rules}");
+    let numbers = json(&["ks", "--run", "first", "--value", "gamma", "--by", "variant"]);
+    assert!(numbers["test"]["statistic"].as_f64().unwrap() > 0.0);
+    let family = json(&["holm", "--run", "first,second"]);
+    assert_eq!(family.as_array().unwrap().len(), 2);
+    assert!(family[0]["holm"].as_f64() >= family[0]["p"].as_f64());
+
+    let refused = |words: &[&str], says: &[&str]| {
+        let (code, _, error) = earnest(at, &[&["stats"], words].concat());
+        assert_eq!(code, Some(2), "{words:?}: {error}");
+        for text in says {
+            assert!(error.contains(text), "{words:?}: {error}");
+        }
+    };
+    refused(&["glmm", "--run", "third"], &["third"]);
+    refused(&["glmm", "--run", "first", "--fixed", "size"], &["no column `size`", "gamma", "strict"]);
+    refused(&["glmm", "--run", "first,first"], &["names", "twice"]);
+    refused(&["glmm", "first.csv", "--run", "first"], &["cannot be used with"]);
+    refused(&["glmm"], &["<FILE>"]);
+    refused(&["compare", "--run", "first"], &["names 1 runs; give two"]);
+    refused(&["compare", "--run", "first,second", "--first", "study"], &["--second"]);
+    refused(
+        &["glmm", "--run", "first", "--response", "task"],
+        &["item gsm/", "column `task` is `gsm`, expected 0 or 1"],
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use earnest::engine::{FinishReason, Timings};
 use earnest::report::Document;
 use earnest::run::store::{FILE_NAME, Filter, RunRecord, SCHEMA_VERSION, Store};
 use earnest::run::{FailureKind, Generated, Plan, RunError, SAMPLE_FORMAT, Sample, SampleFailure, judge};
-use earnest::suite::Verdict;
+use earnest::suite::{Evidence, Verdict};
 use sums::{Sums, manifest};
 
 const PLAN: Plan = Plan { limit: None, samples: 1, shard: None };
@@ -47,6 +47,13 @@ fn sample(number: usize) -> Sample {
             matchers: BTreeMap::from([("final".into(), number.is_multiple_of(2))]),
             metrics: BTreeMap::from([("share".into(), 0.1 + number as f64)]),
             failure: (number % 2 == 1).then(|| "wrong".into()),
+            evidence: Evidence {
+                readings: [("strict".to_owned(), number.is_multiple_of(4).then(|| number.to_string()))]
+                    .into_iter()
+                    .filter(|_| number.is_multiple_of(2))
+                    .collect(),
+                reason: (number % 4 == 1).then(|| "NameError: apples\n\0".into()),
+            },
         }),
         failure: (!answered).then(|| SampleFailure {
             kind: FailureKind::BeyondContext,
@@ -205,10 +212,29 @@ fn first_version(results: &Path) {
         .unwrap();
 }
 
+/// As the second version wrote it.
+fn second_version(results: &Path) {
+    first_version(results);
+    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
+    connection
+        .execute_batch(
+            "ALTER TABLE runs ADD COLUMN planned INTEGER; CREATE INDEX runs_by_settings ON runs (settings_sha256);
+             PRAGMA user_version = 2;",
+        )
+        .unwrap();
+}
+
 #[test]
-fn a_file_of_the_previous_version_is_migrated_with_its_rows() {
+fn files_of_previous_versions_are_migrated_with_their_rows() {
+    assert_eq!(SCHEMA_VERSION, 3, "a new version needs a file of the one before it here");
+    for written in [first_version, second_version] {
+        migrates(written);
+    }
+}
+
+fn migrates(written: fn(&Path)) {
     let results = tempfile::tempdir().unwrap();
-    first_version(results.path());
+    written(results.path());
     // Two at once: one migrates, the other finds it done.
     let (one, two) = std::thread::scope(|scope| {
         let open = || scope.spawn(|| Store::open(results.path()).map(|store| store.runs().unwrap().len()));
@@ -352,7 +378,8 @@ fn outcomes_are_the_rows_without_their_texts() {
     assert_eq!(outcomes.len(), 40);
     for (number, outcome) in outcomes.iter().enumerate() {
         let expected = sample(number);
-        let verdict = expected.verdict.map(|verdict| Verdict { extracted: None, ..verdict });
+        let verdict =
+            expected.verdict.map(|verdict| Verdict { extracted: None, evidence: Evidence::default(), ..verdict });
         assert_eq!(outcome.verdict.as_deref(), verdict.as_ref());
         assert_eq!((outcome.place, &outcome.item, &outcome.failure), (number, &expected.item, &expected.failure));
         assert_eq!(outcome.tokens, expected.completion.map_or(0, |completion| completion.ids.len()));

@@ -1,10 +1,12 @@
 //! Measurements of the engine itself, on workloads that look like evaluations.
 
+mod latency;
 mod memory;
 mod quality;
 mod throughput;
 mod workload;
 
+pub use latency::{Latency, LatencyPass, LatencyPlan, LatencyPrompt, ModeResult, PassEvent, Spread, measure_latency};
 pub use memory::peak_memory;
 pub use quality::{Agreement, Answer, Prompt, agreement, answer_all};
 pub use throughput::{BenchError, Measurement, Repetition, measure};

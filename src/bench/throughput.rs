@@ -74,6 +74,9 @@ pub enum BenchError {
     /// A request failed.
     #[error("prompt {0} of the workload failed: {1}")]
     Failed(u64, String),
+    /// The engine has nothing in flight although requests have not ended.
+    #[error("the engine lost {0} requests")]
+    Lost(usize),
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -119,7 +122,7 @@ fn pass(engine: &mut Native, workload: &Workload) -> Result<Repetition, BenchErr
                     *spent += step.elapsed().as_secs_f64();
                 }
                 Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
-                Event::Finished(_) | Event::CapacityChanged { .. } => {}
+                Event::Finished(_) | Event::Generated { .. } | Event::CapacityChanged { .. } => {}
             }
         }
     }

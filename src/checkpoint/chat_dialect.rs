@@ -15,9 +15,14 @@ pub(super) const TEMPLATE: &str = "chat";
 /// one that Llama 3.1's own template falls back to.
 const FIXED_DATE: Date = Date { year: 2024, month: 7, day: 26, weekday: 5, day_of_year: 208 };
 
+/// Instructions that a rendering may take, some seconds' worth: a template comes with a model from elsewhere and may loop for ever.
+/// Those of published models take a few thousand a message.
+const FUEL: u64 = 20_000_000;
+
 /// An environment with the template in it; the error is a line and a message.
 pub(super) fn environment(source: &str) -> Result<Environment<'static>, (usize, String)> {
     let mut environment = Environment::new();
+    environment.set_fuel(Some(FUEL));
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(|e| locate(&e))?;
     environment.set_syntax(syntax);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);

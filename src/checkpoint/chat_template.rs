@@ -175,6 +175,17 @@ mod tests {
     }
 
     #[test]
+    fn a_template_does_not_run_for_ever() {
+        let nested = "{% for i in range(9999) %}{% for j in range(9999) %}{% endfor %}{% endfor %}";
+        let error = render(nested, &[], false).unwrap_err().to_string();
+        assert!(error.contains("fuel"), "{error}");
+        // Long conversations are far from it.
+        let chatml = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] | trim + '<|im_end|>\n' }}{% endfor %}";
+        let long = vec![("user", "12 + 30 = ?"); 2000];
+        assert_eq!(render(chatml, &long, false).unwrap().matches("30").count(), 2000);
+    }
+
+    #[test]
     fn the_date_is_fixed() {
         let text = render("{{ strftime_now('%d %b %Y, %A %-m %%') }}", &[], false).unwrap();
         assert_eq!(text, "26 Jul 2024, Friday 7 %");

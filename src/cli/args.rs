@@ -58,8 +58,8 @@ Environment variables:
   EARNEST_MODELS_TOML
                    a list of models, when --models is not given
   EARNEST_CACHE    where digests of large files are kept [default: ~/.cache/earnest]
-  EARNEST_GSM_DATA the questions of GSM-Symbolic, when --data is not given or a stored run's data was moved
-  EARNEST_DATA     where the data of stored runs lie now, if they were moved
+  EARNEST_DATA     where the data of stored runs lie now, if they were moved; also the questions of
+                   gsm-symbolic, when --data is not given
   EARNEST_API_KEY, OPENAI_API_KEY
                    the key of an endpoint (--engine openai); it is sent there and written nowhere
   EARNEST_SERVE_KEY
@@ -74,6 +74,7 @@ Environment variables:
   HF_HUB_OFFLINE   when 1, as --offline: nothing is fetched, and only endpoints on this machine are asked
   HTTPS_PROXY      a proxy for connections to the hub
   NO_COLOR         when set to anything, messages have no colours
+  COLUMNS          the width of tables and texts where standard output is no terminal
 
 {}
 
@@ -237,7 +238,8 @@ pub struct GenerationArgs {
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub repetition_penalty: Option<f32>,
 
-    /// Start from the checkpoint's own generation_config; the options above override it
+    /// Start from what the list of models recommends (`earnest models show NAME`), and where it says nothing from the checkpoint's
+    /// generation_config; the options above override it
     #[arg(long)]
     pub recommended: bool,
 
@@ -303,7 +305,8 @@ pub struct RunArgs {
     #[arg(value_name = "SUITE", value_parser = super::catalogue::names(), required_unless_present = "from")]
     pub suite: Option<String>,
 
-    /// Repeat this run: its suite, options, model and generation settings, from its manifest
+    /// Repeat this run: its suite, options, model and generation settings, from its manifest. It is looked for in --results,
+    /// then in the usual results folder; FOLDER/RUN names another one
     #[arg(long, value_name = "RUN", conflicts_with_all = FIXED_BY_FROM)]
     pub from: Option<String>,
 
@@ -470,11 +473,22 @@ pub struct ResultsArgs {
         value_name = "DIR",
         env = "EARNEST_RESULTS",
         hide_env_values = true,
-        default_value = "earnest-results",
+        default_value = USUAL_RESULTS,
         help_heading = "Results"
     )]
     pub folder: PathBuf,
 }
+
+impl ResultsArgs {
+    /// The folder where nothing else is said: EARNEST_RESULTS, or the default.
+    pub fn usual() -> Self {
+        let folder = std::env::var_os("EARNEST_RESULTS").filter(|value| !value.is_empty());
+        ResultsArgs { folder: folder.map_or_else(|| USUAL_RESULTS.into(), PathBuf::from) }
+    }
+}
+
+/// The results folder where none is named.
+const USUAL_RESULTS: &str = "earnest-results";
 
 /// Which table of a suite that has several.
 #[derive(Debug, Clone, Copy, Args)]

@@ -5,9 +5,9 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::CompareArgs;
 use super::{Exit, results};
-use crate::report::{Align, Comparison, Difference, Scores, Table, compare, p_text, wrap};
-use crate::run::FileRecord;
+use crate::report::{Align, Comparison, Difference, Scores, Table, compare, differing_settings, p_text, wrap};
 use crate::run::store::{Filter, RunRecord};
+use crate::run::{FileRecord, shown};
 
 /// Compares.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -29,7 +29,13 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
         scores.push(of_run);
     }
     let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
-    let comparisons = compare(&names, &scores);
+    let mut comparisons = compare(&names, &scores);
+    for (found, run) in comparisons.iter_mut().zip(&runs[1..]) {
+        found.settings = differing_settings(&runs[0].manifest, &run.manifest);
+        if !found.settings.is_empty() {
+            printer.warning(&settings_warning(found));
+        }
+    }
     if args.json {
         printer.json(&comparisons)?;
     } else {
@@ -75,6 +81,20 @@ fn check(runs: &[RunRecord], printer: Printer) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Names every setting in which the runs differ, with both values.
+fn settings_warning(found: &Comparison) -> String {
+    let named = found.settings.iter().map(|change| {
+        let name = change.name.strip_prefix("suite_options.").unwrap_or(&change.name);
+        format!("{name} ({} in A, {} in B)", shown(&change.one), shown(&change.other))
+    });
+    format!(
+        "{} (A) and {} (B) were not run alike, so that a difference need not be the models'; different: {}",
+        found.baseline,
+        found.run,
+        named.collect::<Vec<_>>().join(", ")
+    )
+}
+
 /// Names of files with other content, or in one list only.
 fn changed_files(mine: &[FileRecord], theirs: &[FileRecord]) -> String {
     let alone = |these: &[FileRecord], those: &[FileRecord]| -> Vec<String> {
@@ -111,10 +131,17 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
     text.push_str(&table.render());
     text.push('\n');
     let mut remarks = vec![found.verdict()];
+    let every = || found.tasks.iter().chain([&found.overall]);
+    let none = if every().any(|one| one.detectable_text() == "none") {
+        ", \"none\" where not even the largest possible one would be"
+    } else {
+        ""
+    };
     remarks.push(format!(
         "Accuracies in per cent, differences in points, paired by item. Intervals and p values allow for {} clusters of items \
          that are alike; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is \
-         found 4 times of 5.",
+         found 4 times of 5{none}. The table's intervals, p and detectable differences are each line's own; only \"p Holm\" is \
+         adjusted.",
         found.overall.clusters
     ));
     let tasks = !found.tasks.is_empty();
@@ -172,6 +199,6 @@ fn cells(difference: &Difference) -> Vec<String> {
         difference.p.map_or_else(dash, p_text),
         difference.p_holm.map_or_else(dash, p_text),
         difference.mcnemar_p.map_or_else(dash, p_text),
-        difference.detectable.map_or_else(dash, |size| format!("{:.1}", 100.0 * size)),
+        difference.detectable_text(),
     ]
 }

@@ -11,6 +11,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::sandbox_args::SandboxArgs;
 use super::values::human_bytes;
+use crate::hub::Environment;
 use crate::run::{Host, available_memory};
 use crate::sandbox;
 
@@ -102,7 +103,7 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
     let cpu_features = cpu_features();
     let cuda = cuda();
     let mut folders = vec![folder("results", results.to_owned())];
-    folders.extend(hub_cache().map(|path| folder("Hugging Face cache", path)));
+    folders.extend(Environment::read(false).cache.map(|path| folder("Hugging Face cache", path)));
     let names = ["EARNEST_MODEL", "EARNEST_RESULTS", "HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HF_HUB_OFFLINE"];
     let environment = names.map(|name| (name, std::env::var(name).ok())).to_vec();
     let mut advice = Vec::new();
@@ -194,16 +195,6 @@ fn cuda() -> Cuda {
     Cuda { compiled: candle_core::utils::cuda_is_available(), driver, devices }
 }
 
-/// The Hugging Face cache by the hub's own rules: `HF_HUB_CACHE`, `HF_HOME/hub`, `XDG_CACHE_HOME/huggingface/hub`,
-/// `~/.cache/huggingface/hub`.
-fn hub_cache() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("HF_HUB_CACHE")
-        .or_else(|| variable("HF_HOME").map(|home| home.join("hub")))
-        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("huggingface/hub")))
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cache/huggingface/hub")))
-}
-
 fn folder(purpose: &'static str, path: PathBuf) -> Folder {
     let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
     let exists = absolute.is_dir();
@@ -284,12 +275,17 @@ fn sandbox_lines(sandbox: &Sandbox) -> Vec<(String, String)> {
     } else {
         "not there: the kernel filters no system calls"
     };
+    let reached = match report.reached.as_slice() {
+        [] => format!("{}: all refused", sandbox::ATTEMPTS.join(", ")),
+        some => format!("a program reaches {}", some.join(", ")),
+    };
     let memory = human_bytes(sandbox.memory);
     let limits = format!("{} s, {memory}, one process, no environment, no files written", sandbox.wall_s);
     vec![
         ("model-written Python".into(), report.interpreter.clone()),
         ("  landlock".into(), landlock),
         ("  seccomp".into(), seccomp.into()),
+        ("  tried".into(), reached),
         ("  limits".into(), limits),
     ]
 }
@@ -307,10 +303,12 @@ mod tests {
         let mut sandbox = no_sandbox();
         assert!(sandbox_lines(&sandbox)[0].1.contains("not available: none"));
         let confinement = sandbox::Confinement { landlock: None, seccomp: false };
-        sandbox.report = Some(sandbox::Report { interpreter: "P 1".into(), confinement });
+        sandbox.report =
+            Some(sandbox::Report { interpreter: "P 1".into(), confinement, reached: vec!["a UDP socket".into()] });
         let findings = examine(Path::new("."), sandbox);
         assert!(findings.advice.iter().any(|advice| advice.contains("container")));
-        assert!(screen(&findings).contains("P 1"));
+        let screen = screen(&findings);
+        assert!(screen.contains("P 1") && screen.contains("a program reaches a UDP socket"), "{screen}");
     }
 
     #[test]

@@ -252,14 +252,16 @@ pub struct Subject {
     thinking: Option<bool>,
     /// The template's switch, where there is one.
     enable_thinking: Option<bool>,
-    /// An endpoint that had to be asked for its only model.
+    /// An endpoint that was asked what it is.
     connected: RefCell<Option<OpenAi>>,
     /// The model's name at an endpoint.
     endpoint_model: Option<String>,
+    /// What answers at an endpoint, in words.
+    server: Option<String>,
 }
 
 impl Subject {
-    /// Opens checkpoints; asks an endpoint only if it has to name its model.
+    /// Opens checkpoints; asks an endpoint what it is, because that is part of a run's identity.
     pub fn open(target: &Target, thinking: Option<bool>, patience: &PatienceArgs) -> Result<Subject, CliError> {
         check(patience)?;
         let checkpoint = match target {
@@ -281,14 +283,14 @@ impl Subject {
             enable_thinking,
             connected: RefCell::default(),
             endpoint_model: None,
+            server: None,
         };
         if let Target::Endpoint(endpoint) = target {
-            subject.endpoint_model = endpoint.model.clone();
-            if subject.endpoint_model.is_none() {
-                let engine = subject.connect(endpoint, patience)?;
-                subject.endpoint_model = Some(engine.server().model.clone());
-                subject.connected = RefCell::new(Some(engine));
-            }
+            let engine = subject.connect(endpoint, patience)?;
+            let server = engine.server();
+            subject.endpoint_model = Some(server.model.clone());
+            subject.server = Some(server.identity());
+            subject.connected = RefCell::new(Some(engine));
         }
         Ok(subject)
     }
@@ -324,12 +326,16 @@ impl Subject {
 
     /// What the checkpoint says about generation. Nothing is known without one.
     pub fn says(&self, recommended: bool) -> Result<CheckpointSays, CliError> {
-        match &self.checkpoint {
-            Some(checkpoint) => Ok(model::says(checkpoint)),
-            None if recommended => {
-                Err(CliError::usage("--recommended is read from the model's generation_config.json")
-                    .help("add --tokenizer with the model's folder, or give --temperature and the like"))
-            }
+        let chosen = match &self.target {
+            Target::Native(chosen) | Target::Mistralrs(chosen) => Some(chosen),
+            Target::Endpoint(endpoint) => endpoint.tokenizer.as_ref(),
+        };
+        match chosen.zip(self.checkpoint.as_ref()) {
+            Some((chosen, checkpoint)) => Ok(model::says(chosen, checkpoint)),
+            None if recommended => Err(CliError::usage(
+                "--recommended is read from the list of models or from the model's generation_config.json",
+            )
+            .help("add --tokenizer with the model's folder, or give --temperature and the like")),
             None => Ok(CheckpointSays {
                 recommended: Sampling::GREEDY,
                 stop_ids: Vec::new(),
@@ -357,6 +363,7 @@ impl Subject {
             model: self.endpoint_model.clone().unwrap_or_default(),
             api: endpoint.api,
             context: endpoint.context,
+            server: self.server.clone(),
         })
     }
 

@@ -75,7 +75,10 @@ fn with_names(mut error: clap::Error) -> clap::Error {
 /// Statistics write text and fail with a chain of causes; both become what every command prints.
 fn statistics(args: &stats::StatsArgs, printer: Printer) -> Result<super::Exit, CliError> {
     let mut text = Vec::new();
-    let exit = stats::run(args, &mut text).map_err(|error| CliError::usage(format!("{error:#}")))?;
+    let exit = stats::run(args, &mut text).map_err(|error| match stats::of_run(error) {
+        Ok(error) => error,
+        Err(error) => CliError::usage(format!("{error:#}")),
+    })?;
     printer.result(&String::from_utf8_lossy(&text))?;
     Ok(exit)
 }

@@ -29,6 +29,14 @@ impl CliError {
     }
 }
 
+impl std::fmt::Display for CliError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CliError {}
+
 impl From<RunError> for CliError {
     fn from(error: RunError) -> Self {
         let exit = match &error {

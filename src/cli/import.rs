@@ -14,18 +14,15 @@ use super::printer::Printer;
 use super::result_args::ImportArgs;
 use super::{Exit, catalogue, results};
 use crate::engine::{FinishReason, Sampling, Timings};
-use crate::prompt::{Mode, SystemPlace};
+use crate::prompt::{Mode, ModeRequest, SystemPlace};
 use crate::run::store::{BULK_ROWS, Store};
 use crate::run::{
-    FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, Plan, RunSettings, SAMPLE_FORMAT,
-    Sample, Status, judge, timestamp,
+    FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, Plan,
+    PlannedSample, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored, judge_all, timestamp,
 };
-use crate::suite::{Item, Suite};
+use crate::suite::{Item, Suite, Verdict};
 
-/// The engine's name in manifests of imported runs.
-const ENGINE: &str = "import";
-
-/// How imported prompts count as written: the file does not say.
+/// How imported prompts count as written where `--prompt` does not say: as raw text.
 const MODE: Mode = Mode::Raw;
 
 /// A line of the file.
@@ -47,11 +44,17 @@ struct Line {
 /// Imports.
 pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
     let prompts = args.prompt.clone().unwrap_or_default();
-    if prompts.mode.is_some() {
-        return Err(CliError::usage("imported prompts are as they were: --prompt names the suite's prompts only"));
-    }
+    let mode = match prompts.mode {
+        None => MODE,
+        Some(ModeRequest::Raw) => Mode::Raw,
+        Some(ModeRequest::Chat) => Mode::Chat,
+        Some(ModeRequest::Auto) => {
+            return Err(CliError::usage("--prompt auto asks a checkpoint, and completions have none")
+                .help("say --prompt chat for answers of a chat, --prompt raw for continuations of a text"));
+        }
+    };
     let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
-    let suite = choice.suite(MODE)?;
+    let suite = choice.suite(mode)?;
     let mut lines = read(&args.completions)?;
     for (number, line) in &mut lines {
         if let Some(task) = &mut line.task {
@@ -61,7 +64,7 @@ pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
     let samples = lines.iter().map(|(_, line)| line.sample.saturating_add(1)).max().unwrap_or(1);
     let plan = Plan { limit: args.limit, samples, shard: None };
     let own = match args.limit {
-        None => own_questions(choice.as_ref(), suite.as_ref(), &args.completions, &lines)?,
+        None => own_questions(choice.as_ref(), suite.as_ref(), mode, &args.completions, &lines)?,
         Some(_) => None,
     };
     if let Some(own) = &own {
@@ -72,7 +75,7 @@ pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     let suite = own.unwrap_or(suite);
     let places = place(&args.completions, suite.as_ref(), plan, lines)?;
-    let manifest = manifest(args, suite.as_ref(), plan, places.len())?;
+    let manifest = manifest(args, suite.as_ref(), mode, plan, places.len())?;
     let store = results::create(&args.results.folder, printer)?;
     let run = keep(&store, manifest, suite.as_ref(), plan, &places)?;
     let planned = plan.len(suite.as_ref());
@@ -113,20 +116,33 @@ fn read(path: &Path) -> Result<Vec<(usize, Line)>, CliError> {
 fn own_questions(
     choice: &dyn Choice,
     suite: &dyn Suite,
+    mode: Mode,
     path: &Path,
     lines: &[(usize, Line)],
 ) -> Result<Option<Box<dyn Suite>>, CliError> {
     let mut questions: Vec<GivenQuestion> = Vec::new();
+    let mut numbers: Vec<usize> = Vec::new();
     let mut missing = HashSet::new();
     for (number, line) in lines {
         let (None, Some(task), Some(a)) = (&line.item, &line.task, &line.a) else { return Ok(None) };
         let question = GivenQuestion { task: task.clone(), a: a.clone(), b: line.b.clone() };
         if missing.insert(question.clone()) {
-            // Each alone first, so that the line with a question that is none can be named.
-            choice.given(MODE, std::slice::from_ref(&question)).map_err(|error| wrong(path, *number, error.message))?;
             questions.push(question);
+            numbers.push(*number);
         }
     }
+    let own = match choice.given(mode, &questions) {
+        Ok(own) => own,
+        Err(all) => {
+            // One by one, so that the first line with a question that is none can be named.
+            for (question, number) in questions.iter().zip(&numbers) {
+                choice
+                    .given(mode, std::slice::from_ref(question))
+                    .map_err(|error| wrong(path, *number, error.message))?;
+            }
+            return Err(all);
+        }
+    };
     for item in suite.items() {
         let Some(a) = operand(&item, "a") else { continue };
         let b = operand(&item, "b");
@@ -135,7 +151,7 @@ fn own_questions(
             return Ok(None);
         }
     }
-    choice.given(MODE, &questions)
+    Ok(own)
 }
 
 /// Finds the sample that each line answers.
@@ -146,12 +162,15 @@ fn place(
     lines: Vec<(usize, Line)>,
 ) -> Result<BTreeMap<usize, Line>, CliError> {
     let mut by_id: HashMap<String, usize> = HashMap::new();
+    let mut asked: Vec<(String, Option<String>, Option<String>)> = Vec::new();
     let mut by_operands: HashMap<(String, String, Option<String>), Vec<usize>> = HashMap::new();
     for (place, item) in suite.items().take(plan.items(suite)).enumerate() {
-        if let Some(a) = operand(&item, "a") {
-            by_operands.entry((item.task.clone(), a, operand(&item, "b"))).or_default().push(place);
+        let (a, b) = (operand(&item, "a"), operand(&item, "b"));
+        if let Some(a) = &a {
+            by_operands.entry((item.task.clone(), a.clone(), b.clone())).or_default().push(place);
         }
         by_id.insert(item.id, place);
+        asked.push((item.task, a, b));
     }
     let mut found: BTreeMap<usize, Line> = BTreeMap::new();
     for (number, line) in lines {
@@ -168,6 +187,20 @@ fn place(
                 ));
             }
         };
+        if let (Some(id), Some((task, a, b))) = (&line.item, places.first().and_then(|&place| asked.get(place))) {
+            let own_task = Some(task.clone());
+            let contradicted = [("task", &line.task, &own_task), ("a", &line.a, a), ("b", &line.b, b)]
+                .into_iter()
+                .find(|(_, given, own)| given.is_some() && given != own);
+            if let Some((name, given, own)) = contradicted {
+                let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+                let problem =
+                    format!("{id} has {} as its \"{name}\" under these options, not {}", value(own), value(given));
+                return Err(wrong(path, number, problem).help(
+                    "the options of the items, --seed among them, must be those of the questions that were asked",
+                ));
+            }
+        }
         let place_of = |place: usize| place * plan.samples as usize + line.sample as usize;
         // The same operands can be drawn twice; such items are filled in order.
         let free = places.iter().map(|&place| place_of(place)).find(|place| !found.contains_key(place));
@@ -198,7 +231,7 @@ fn operand(item: &Item, name: &str) -> Option<String> {
     Some(item.covariates.get(name)?.as_str()?.to_owned())
 }
 
-fn manifest(args: &ImportArgs, suite: &dyn Suite, plan: Plan, rows: usize) -> Result<Manifest, CliError> {
+fn manifest(args: &ImportArgs, suite: &dyn Suite, mode: Mode, plan: Plan, rows: usize) -> Result<Manifest, CliError> {
     let failed =
         |error: std::io::Error| CliError::usage(format!("cannot read {}: {error}", args.completions.display()));
     let size = std::fs::metadata(&args.completions).map_err(failed)?.len();
@@ -212,7 +245,7 @@ fn manifest(args: &ImportArgs, suite: &dyn Suite, plan: Plan, rows: usize) -> Re
         samples: plan.samples,
         model_files: vec![FileRecord { name, size, sha256 }],
         weights: None,
-        prompt_mode: MODE,
+        prompt_mode: mode,
         system: SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
@@ -224,7 +257,7 @@ fn manifest(args: &ImportArgs, suite: &dyn Suite, plan: Plan, rows: usize) -> Re
         enable_thinking: None,
         thinking_text: Default::default(),
         endpoint: None,
-        engine: ENGINE.to_owned(),
+        engine: IMPORT_ENGINE.to_owned(),
         earnest: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let now = timestamp(SystemTime::now());
@@ -265,39 +298,61 @@ fn keep(
 ) -> Result<String, CliError> {
     let (_lock, name) = results::free_name(store, &manifest.run)?;
     manifest.run.clone_from(&name);
+    // Whole only once every row is written: programs are run to judge them, and that can be interrupted.
+    let status = std::mem::replace(&mut manifest.status, Status::Interrupted);
     let run = store.begin(&manifest, plan.len(suite))?;
     let mut writer = store.writer(&run).batches_of(BULK_ROWS);
-    for planned in plan.walk(suite) {
-        let Some(line) = lines.get(&planned.index) else { continue };
-        let item = &planned.item;
-        let verdict = judge(suite, item, None, &line.completion, line.truncated);
-        let sample = Sample {
-            format: SAMPLE_FORMAT,
-            run: name.clone(),
-            suite: suite.name().to_owned(),
-            item: item.id.clone(),
-            sample: planned.sample,
-            task: item.task.clone(),
-            cluster: item.cluster.clone(),
-            covariates: item.covariates.clone(),
-            gold: item.gold.clone(),
-            prompt_sha256: String::new(),
-            prompt_tokens: 0,
-            budget: item.budget.answer,
-            max_tokens: item.budget.answer,
-            completion: Some(Generated {
-                text: line.completion.clone(),
-                // The file has text only.
-                ids: Vec::new(),
-                finish: if line.truncated { FinishReason::Length } else { FinishReason::Eos },
-                cached_tokens: 0,
-                timings: Timings::default(),
-            }),
-            verdict: Some(verdict),
-            failure: None,
-        };
-        writer.push(planned.index, sample)?;
+    let mut answered = plan.walk(suite).filter_map(|planned| Some((lines.get(&planned.index)?, planned)));
+    loop {
+        let read: Vec<_> = answered.by_ref().take(SIDE_BY_SIDE).collect();
+        if read.is_empty() {
+            break;
+        }
+        let stored: Vec<Stored<'_>> = read
+            .iter()
+            .map(|(line, planned)| Stored {
+                item: &planned.item,
+                completion: &line.completion,
+                truncated: line.truncated,
+            })
+            .collect();
+        for ((line, planned), verdict) in read.iter().zip(judge_all(suite, None, &stored)) {
+            writer.push(planned.index, imported(&name, suite, planned, line, verdict))?;
+        }
     }
     writer.write()?;
+    drop(writer);
+    manifest.status = status;
+    store.update(run.id, &manifest, plan.len(suite))?;
     Ok(name)
+}
+
+/// The row of a completion that another engine generated.
+fn imported(run: &str, suite: &dyn Suite, planned: &PlannedSample, line: &Line, verdict: Verdict) -> Sample {
+    let item = &planned.item;
+    Sample {
+        format: SAMPLE_FORMAT,
+        run: run.to_owned(),
+        suite: suite.name().to_owned(),
+        item: item.id.clone(),
+        sample: planned.sample,
+        task: item.task.clone(),
+        cluster: item.cluster.clone(),
+        covariates: item.covariates.clone(),
+        gold: item.gold.clone(),
+        prompt_sha256: String::new(),
+        prompt_tokens: 0,
+        budget: item.budget.answer,
+        max_tokens: item.budget.answer,
+        completion: Some(Generated {
+            text: line.completion.clone(),
+            // The file has text only.
+            ids: Vec::new(),
+            finish: if line.truncated { FinishReason::Length } else { FinishReason::Eos },
+            cached_tokens: 0,
+            timings: Timings::default(),
+        }),
+        verdict: Some(verdict),
+        failure: None,
+    }
 }

@@ -10,6 +10,7 @@ use crate::checkpoint::{Checkpoint, Format, WeightFormat};
 use crate::digest::DigestCache;
 use crate::engine::Sampling;
 use crate::engine::native::{Native, Options};
+use crate::hub::Decoding;
 use crate::run::{FileRecord, ModelRecord, Pinned};
 
 /// A model as it was named, and where it lies.
@@ -21,6 +22,8 @@ pub struct Chosen {
     path: PathBuf,
     pinned: Option<Pinned>,
     weights: WeightFormat,
+    /// What the list of models recommends for it.
+    decoding: Option<Decoding>,
 }
 
 impl Chosen {
@@ -37,17 +40,24 @@ pub fn choose(given: &Path, hub: &HubArgs, weights: WeightFormat) -> Result<Chos
     let target = named.map(|text| Target::find(text, hub)).transpose()?.flatten();
     let Some(target) = target else {
         if given == Path::new(built_in::NAME) && !given.exists() {
-            return Ok(Chosen { given: given.to_owned(), path: built_in::folder()?, pinned: None, weights });
+            return Ok(Chosen {
+                given: given.to_owned(),
+                path: built_in::folder()?,
+                pinned: None,
+                weights,
+                decoding: None,
+            });
         }
-        return Ok(Chosen { given: given.to_owned(), path: given.to_owned(), pinned: None, weights });
+        return Ok(Chosen { given: given.to_owned(), path: given.to_owned(), pinned: None, weights, decoding: None });
     };
     let path = target.folder(hub)?;
+    let decoding = target.entry.as_ref().and_then(|entry| entry.decoding);
     let pinned = Pinned {
         repo: target.repo.to_string(),
         commit: target.commit.to_string(),
         name: target.entry.map(|entry| entry.name),
     };
-    Ok(Chosen { given: given.to_owned(), path, pinned: Some(pinned), weights })
+    Ok(Chosen { given: given.to_owned(), path, pinned: Some(pinned), weights, decoding })
 }
 
 /// What of the weights is not as the files have it, for the settings.
@@ -138,8 +148,9 @@ pub fn hash_files(checkpoint: &Checkpoint, mut progress: impl FnMut(u64, u64)) -
     Ok(records)
 }
 
-/// What the checkpoint says about generation. A checkpoint that does not ask for sampling recommends greedy.
-pub fn says(checkpoint: &Checkpoint) -> CheckpointSays {
+/// What the checkpoint says about generation. A checkpoint that does not ask for sampling recommends greedy. What the list of
+/// models recommends for the entry by which the model was chosen comes before what the checkpoint does.
+pub fn says(chosen: &Chosen, checkpoint: &Checkpoint) -> CheckpointSays {
     let defaults = &checkpoint.generation;
     let penalty = defaults.repetition_penalty.unwrap_or(1.0);
     // Fields that are missing have the values of transformers' GenerationConfig (temperature 1, top-k 50, top-p 1).
@@ -155,10 +166,21 @@ pub fn says(checkpoint: &Checkpoint) -> CheckpointSays {
         Sampling { repetition_penalty: penalty, ..Sampling::GREEDY }
     };
     CheckpointSays {
-        recommended,
+        recommended: chosen.decoding.map_or(recommended.clone(), |listed| over(listed, &recommended)),
         stop_ids: defaults.eos_ids.clone(),
         tokenizer_eos: checkpoint.tokenizer.eos(),
         thinks: checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks()),
+    }
+}
+
+/// The list's recommendation; what it leaves open is as the checkpoint has it.
+fn over(listed: Decoding, checkpoint: &Sampling) -> Sampling {
+    Sampling {
+        temperature: listed.temperature,
+        top_k: listed.top_k.unwrap_or(checkpoint.top_k),
+        top_p: listed.top_p.unwrap_or(checkpoint.top_p),
+        min_p: checkpoint.min_p,
+        repetition_penalty: listed.repetition_penalty.unwrap_or(checkpoint.repetition_penalty),
     }
 }
 

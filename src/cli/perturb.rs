@@ -1,6 +1,6 @@
 //! `earnest perturb`: perturbations of any set of questions.
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -13,8 +13,8 @@ use super::printer::Printer;
 use super::stored::write_file;
 use crate::report::ReportError;
 use crate::suite::dnc::{
-    Annotation, Annotations, Context, DonorPool, Fields, Kind, Malformed, Mode, Problem, SetRow, has_program, kinds,
-    perturb, records, reference_perturb_all,
+    Annotations, Asked, Context, DonorPool, Fields, Kind, Malformed, Mode, Problem, SetRow, has_program, kinds,
+    perturb, read_annotations, records, reference_perturb_all,
 };
 
 #[derive(Debug, Args)]
@@ -22,11 +22,13 @@ use crate::suite::dnc::{
   earnest perturb questions.jsonl --kinds language,verbosity --seed 7 -o perturbed.jsonl
   earnest perturb gsm_symbolic.jsonl --kinds all --question-field question --answer-field answer -o attacked.jsonl
   earnest perturb testset.json --kinds noise --mode reference --ineligible keep -o attack.jsonl
+  head -100 questions.jsonl | earnest perturb - --kinds type > typed.jsonl
 
-Rows are JSON lines or one JSON array. Every row that is written is the row that was read with its new texts and a field \
-`dnc`: what was changed, and why the question was eligible. Noise and distribution change the answer and need a formula.")]
+Rows are JSON lines or one JSON array. Every row that is written is the row that was read, its other fields byte for byte, with \
+its new texts and a field `dnc`: what was changed, and why the question was eligible. Noise and distribution change the answer \
+and need a formula. A row whose equation or answer contradicts itself is malformed.")]
 pub struct PerturbArgs {
-    /// The questions
+    /// The questions; `-` reads standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -82,6 +84,10 @@ pub struct PerturbArgs {
     /// Field with the equation, e.g. 5+7=12 [default: Formula, formula or equation]
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     pub formula_field: Option<String>,
+
+    /// Field to write what was done into; no row may have it already [default: dnc]
+    #[arg(long, value_name = "FIELD", help_heading = "Fields")]
+    pub about_field: Option<String>,
 }
 
 /// `--ineligible`.
@@ -102,7 +108,7 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
     let mut malformed = Vec::new();
     let rows = read_rows(args, &mut malformed)?;
     let annotations = match &args.annotations {
-        Some(path) => read_annotations(path, &mut malformed)?,
+        Some(path) => annotations(path, &rows, &mut malformed)?,
         None => Annotations::default(),
     };
     if !malformed.is_empty() {
@@ -116,7 +122,7 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
     let problems: Vec<&Problem> = rows.iter().map(|row| &row.problem).collect();
     let donors = DonorPool::new(problems.iter().copied());
     let mut tally = Tally { rows: rows.len(), ..Tally::default() };
-    let mut out: Vec<Value> = Vec::new();
+    let mut out: Vec<String> = Vec::new();
     for &kind in &kinds {
         if mode == Mode::Reference && has_program(kind) {
             let seed = seed.as_ref().copied().unwrap_or_default();
@@ -148,7 +154,7 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
     }
     let write = |sink: &mut dyn Write| -> std::io::Result<()> {
         for row in &out {
-            serde_json::to_writer(&mut *sink, row)?;
+            sink.write_all(row.as_bytes())?;
             sink.write_all(b"\n")?;
         }
         Ok(())
@@ -171,7 +177,7 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
     Ok(Exit::Success)
 }
 
-fn leave(args: &PerturbArgs, tally: &mut Tally, out: &mut Vec<Value>, kind: Kind, row: &SetRow, why: &str) {
+fn leave(args: &PerturbArgs, tally: &mut Tally, out: &mut Vec<String>, kind: Kind, row: &SetRow, why: &str) {
     tally.left(kind, why);
     if args.ineligible == IneligibleArg::Keep {
         out.push(row.unperturbed(kind, args.mode.into(), args.seed, why));
@@ -179,8 +185,14 @@ fn leave(args: &PerturbArgs, tally: &mut Tally, out: &mut Vec<Value>, kind: Kind
 }
 
 fn read_rows(args: &PerturbArgs, malformed: &mut Vec<(String, Malformed)>) -> Result<Vec<SetRow>, CliError> {
-    let name = args.file.display().to_string();
-    let bytes = std::fs::read(&args.file).map_err(|error| CliError::usage(format!("cannot read {name}: {error}")))?;
+    let (name, bytes) = match args.file.as_os_str() == "-" {
+        true => {
+            let mut bytes = Vec::new();
+            ("standard input".to_owned(), std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes))
+        }
+        false => (args.file.display().to_string(), std::fs::read(&args.file)),
+    };
+    let bytes = bytes.map_err(|error| CliError::usage(format!("cannot read {name}: {error}")))?;
     let found = records(&bytes).map_err(|error| CliError::usage(format!("{name}: {error}")))?;
     let fields = Fields {
         id: args.id_field.clone(),
@@ -188,12 +200,13 @@ fn read_rows(args: &PerturbArgs, malformed: &mut Vec<(String, Malformed)>) -> Re
         question: args.question_field.clone(),
         answer: args.answer_field.clone(),
         formula: args.formula_field.clone(),
+        about: args.about_field.clone(),
     };
     let mut rows: Vec<SetRow> = Vec::new();
     let mut seen = std::collections::HashSet::new();
     for record in found.into_rows() {
         let row = record.value.and_then(|value| match value {
-            Value::Object(row) => fields.read(&record.place, &row),
+            Value::Object(row) => fields.read(&record.place, &row, record.text),
             _ => Err("not a JSON object".to_owned()),
         });
         let row = row.and_then(|row| match seen.insert(row.problem.id.clone()) {
@@ -208,21 +221,19 @@ fn read_rows(args: &PerturbArgs, malformed: &mut Vec<(String, Malformed)>) -> Re
     Ok(rows)
 }
 
-fn read_annotations(path: &Path, malformed: &mut Vec<(String, Malformed)>) -> Result<Annotations, CliError> {
+fn annotations(
+    path: &Path,
+    rows: &[SetRow],
+    malformed: &mut Vec<(String, Malformed)>,
+) -> Result<Annotations, CliError> {
     let name = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| CliError::usage(format!("cannot read {name}: {error}")))?;
-    let rows = records(&bytes).map_err(|error| CliError::usage(format!("{name}: {error}")))?.into_rows();
-    let mut annotations = Annotations::default();
-    for row in rows {
-        let outcome = row
-            .value
-            .and_then(|value| Annotation::from_json(&value).map_err(|error| error.to_string()))
-            .and_then(|annotation| annotations.add(annotation).map_err(|error| error.to_string()));
-        if let Err(why) = outcome {
-            malformed.push((name.clone(), Malformed { place: row.place, why }));
-        }
-    }
-    Ok(annotations)
+    let questions: BTreeMap<&str, &Problem> = rows.iter().map(|row| (row.problem.id.as_str(), &row.problem)).collect();
+    let question = |id: &str| questions.get(id).map_or(Asked::Nowhere, |problem| Asked::Here(problem));
+    let (found, bad) =
+        read_annotations(&bytes, question).map_err(|error| CliError::usage(format!("{name}: {error}")))?;
+    malformed.extend(bad.into_iter().map(|row| (name.clone(), row)));
+    Ok(found)
 }
 
 /// What became of the rows.

@@ -21,6 +21,11 @@ impl Printer {
         Printer { style: wanted && io::stderr().is_terminal() }
     }
 
+    /// True if results are read by a person on a terminal.
+    pub fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Columns for results: those that were asked for, or 100.
     pub fn width(&self) -> usize {
         self.asked_width().unwrap_or(100)

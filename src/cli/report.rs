@@ -6,9 +6,11 @@ use clap::Args;
 use super::error::CliError;
 use super::printer::Printer;
 use super::stored::{StoredRun, write_file};
+use super::values::human_bytes;
 use super::{Exit, catalogue};
 use crate::report::ReportError;
 use crate::report::page::{ReportRun, figures, page};
+use crate::reproduce::gsm_symbolic::chapters;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -52,7 +54,8 @@ pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
         runs.push(ReportRun::new(&stored.place, stored.manifest, suite.as_ref(), samples));
     }
     ReportRun::distinguish(&mut runs);
-    let html = page(&runs);
+    let chapters = chapters(&runs);
+    let html = page(&runs, &chapters);
     let put = |path: &std::path::Path, text: &str| {
         write_file(path, |out| {
             out.write_all(text.as_bytes()).map_err(|source| ReportError::Write { path: path.to_owned(), source })
@@ -63,18 +66,19 @@ pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
     if let Some(folder) = &args.svg {
         std::fs::create_dir_all(folder)
             .map_err(|source| CliError::from(ReportError::Write { path: folder.clone(), source }))?;
-        for placed in figures(&runs, true) {
-            put(&folder.join(format!("{}.svg", placed.figure.name)), &placed.figure.standalone())?;
+        let of_runs = figures(&runs, true).into_iter().map(|placed| placed.figure);
+        for figure in of_runs.chain(chapters.into_iter().flat_map(|chapter| chapter.figures)) {
+            put(&folder.join(format!("{}.svg", figure.name)), &figure.standalone())?;
             drawn += 1;
         }
     }
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
-    let mib = html.len() as f64 / f64::from(1 << 20);
     printer.message(&format!(
-        "{}: {samples} samples of {} run{}, {mib:.1} MiB",
+        "{}: {samples} samples of {} run{}, {}",
         args.output.display(),
         runs.len(),
-        if runs.len() == 1 { "" } else { "s" }
+        if runs.len() == 1 { "" } else { "s" },
+        human_bytes(html.len() as u64)
     ));
     if let Some(folder) = &args.svg {
         printer.message(&format!("{}: {drawn} figures", folder.display()));

@@ -120,6 +120,10 @@ pub struct SamplesArgs {
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
+    /// Show long questions and completions whole, also on a terminal
+    #[arg(long)]
+    pub full: bool,
+
     #[command(flatten)]
     pub results: ResultsArgs,
 
@@ -192,7 +196,8 @@ pub struct ImportArgs {
     #[arg(long, value_name = "NAME")]
     pub name: String,
 
-    /// Which of the suite's prompts were used, where it has several, e.g. gsm,simple-code or all [default: the suite's first]
+    /// What was asked: raw (a text to continue) or chat, and which of the suite's prompts, where it has several, e.g.
+    /// gsm,simple-code or all [default: raw and the suite's first]
     #[arg(long, value_name = "PROMPT", help_heading = "Items")]
     pub prompt: Option<Prompts>,
 

@@ -9,7 +9,12 @@ use super::error::CliError;
 use super::printer::Printer;
 use crate::report::{self, Document};
 use crate::run::RunError;
-use crate::run::store::{RunLock, RunRecord, Store, legacy_folders};
+use crate::run::store::{FILE_NAME, RunLock, RunRecord, Store, legacy_folders};
+
+/// True if the folder has results, also of earlier versions.
+pub fn is_there(folder: &Path) -> Result<bool, CliError> {
+    Ok(folder.join(FILE_NAME).exists() || !legacy_folders(folder)?.is_empty())
+}
 
 /// Opens results that must be there.
 pub fn open(args: &ResultsArgs, printer: Printer) -> Result<Store, CliError> {

@@ -1,7 +1,7 @@
 //! `earnest run` and `earnest resume`: which run is worked on.
 use std::path::Path;
 
-use super::args::{ResumeArgs, RunArgs};
+use super::args::{ResultsArgs, ResumeArgs, RunArgs};
 use super::engine_choice::{EngineName, Target, enable_thinking};
 use super::error::CliError;
 use super::models::HubArgs;
@@ -11,13 +11,12 @@ use super::session::{self, Decoding, Job, Questions, Which};
 use super::{Exit, built_in, catalogue, report, results};
 use crate::prompt::{Mode, ModeRequest};
 use crate::run::store::{RunLock, RunRecord, Store};
-use crate::run::{Plan, Status};
+use crate::run::{Plan, RunError, Status};
 
 /// Runs, continues or reports; with `--from` repeats.
 pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     if let Some(name) = &args.from {
-        let store = results::open(&args.session.results, printer)?;
-        let run = store.run(name)?;
+        let run = repeated(name, &args.session.results, printer)?;
         let job = repeat(&run, args.model.as_deref(), &args.hub)?;
         let (exit, _) = session::execute(job, Which::Repeat(Box::new(run.manifest)), &args.session, quiet, printer)?;
         return Ok(exit);
@@ -89,6 +88,29 @@ fn follow_up(args: &RunArgs, suite: &str, run: String, printer: Printer) -> Resu
     Ok(())
 }
 
+/// The run that `--from` names: of the folder before the last `/`, or of --results, or, so that a run can be repeated into a
+/// folder of its own, of the usual results folder.
+fn repeated(name: &str, results: &ResultsArgs, printer: Printer) -> Result<RunRecord, CliError> {
+    if let Some((folder, name)) = name.rsplit_once(['/', std::path::MAIN_SEPARATOR]) {
+        let folder = if folder.is_empty() { "/" } else { folder };
+        return Ok(results::open(&ResultsArgs { folder: folder.into() }, printer)?.run(name)?);
+    }
+    let usual = ResultsArgs::usual();
+    if usual.folder == results.folder {
+        return Ok(results::open(results, printer)?.run(name)?);
+    }
+    for folder in [results, &usual] {
+        if results::is_there(&folder.folder)? {
+            match results::open(folder, printer)?.run(name) {
+                Err(RunError::NoRun { .. }) => {}
+                found => return Ok(found?),
+            }
+        }
+    }
+    let message = format!("there is no run {name} in {} or {}", results.folder.display(), usual.folder.display());
+    Err(CliError::usage(message).help("name the run's folder too: --from FOLDER/RUN"))
+}
+
 /// Continues a run from its manifest.
 pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.session.results, printer)?;
@@ -96,7 +118,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         Some(name) => store.run(name)?,
         None => newest_unfinished(&store)?,
     };
-    if run.manifest.settings.engine == "import" {
+    if run.manifest.settings.imported() {
         return Err(CliError::usage(format!("{} was imported: there is nothing to ask", run.manifest.run)));
     }
     let job = repeat(&run, args.model.as_deref(), &args.hub)?;
@@ -107,7 +129,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
 fn newest_unfinished(store: &Store) -> Result<RunRecord, CliError> {
     let mut newest = None;
     for run in store.runs()? {
-        let open = run.manifest.status != Status::Finished && run.manifest.settings.engine != "import";
+        let open = run.manifest.status != Status::Finished && !run.manifest.settings.imported();
         if open && !RunLock::is_taken(store.results(), &run.manifest.run)? {
             newest = Some(run);
         }

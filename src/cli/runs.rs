@@ -15,7 +15,7 @@ use crate::run::store::{Aggregate, RunLock, RunRecord, Store};
 #[derive(Debug, Serialize)]
 struct Line {
     run: String,
-    /// `finished`, `interrupted`, `working`.
+    /// `finished`, `interrupted`, `working`, or `partial` for an import whose file had not all samples.
     status: &'static str,
     started: String,
     suite: String,
@@ -50,6 +50,7 @@ fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
     let status = match run.manifest.status {
         Status::Finished => "finished",
         _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
+        _ if run.manifest.settings.imported() => "partial",
         // A killed process could not write that it ended.
         Status::Running | Status::Interrupted => "interrupted",
     };
@@ -241,9 +242,9 @@ fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     text.push('\n');
     text += &wrap(
-        "Checked: the file's structure; that every row can be read, is in its run's plan with the expected answer of today's \
-         questions, and has the verdict that today's scoring gives its completion. Prompts and completions themselves are \
-         what the model was asked and said: `earnest run --from RUN` asks again.",
+        "Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
+         answer of today's questions, and has the verdict that today's scoring gives its completion; that the list of runs says \
+         what their manifests say. That a model really was asked and said this, `earnest run --from RUN` shows by asking again.",
         printer.width(),
         "",
     );

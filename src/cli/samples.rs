@@ -1,16 +1,22 @@
 //! `earnest samples`: single samples, to read.
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::SamplesArgs;
 use super::{Exit, catalogue, results};
+use crate::engine::FinishReason;
 use crate::run::store::Filter;
 use crate::run::{Sample, write_jsonl};
 use crate::suite::{Item, Suite};
 
 /// Cards shown without `--limit`.
 const CARDS: usize = 10;
+
+/// Characters of a question or completion that a terminal gets without `--full`: its first so many and its last so many.
+const BEGINNING: usize = 3_000;
+const END: usize = 1_000;
 
 /// Prints cards or JSON lines.
 pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -41,7 +47,8 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut shown = 0;
     for sample in samples.by_ref().take(limit) {
         let (place, sample) = sample?;
-        printer.result(&card(&sample, items.at(place).as_ref(), run.manifest.opened_thinking()))?;
+        let whole = args.full || !printer.is_terminal();
+        printer.result(&card(&sample, items.at(place).as_ref(), run.manifest.opened_thinking(), whole))?;
         shown += 1;
     }
     if shown == 0 {
@@ -75,8 +82,20 @@ impl<'a> Items<'a> {
     }
 }
 
+/// Beginning and end of a long text, with what is left out said between them.
+fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
+    let characters = text.chars().count();
+    let at = |place: usize| text.char_indices().nth(place).map_or(text.len(), |(at, _)| at);
+    if whole || characters <= BEGINNING + END {
+        return text.into();
+    }
+    let left_out = characters - BEGINNING - END;
+    let (first, last) = (&text[..at(BEGINNING)], &text[at(characters - END)..]);
+    format!("{first}\n[... {left_out} characters are not shown: --full shows them ...]\n{last}").into()
+}
+
 /// A sample to read.
-fn card(sample: &Sample, item: Option<&Item>, opened: Option<&str>) -> String {
+fn card(sample: &Sample, item: Option<&Item>, opened: Option<&str>, whole: bool) -> String {
     let mut text = String::new();
     let outcome = match (&sample.verdict, &sample.failure) {
         (Some(verdict), _) if verdict.correct => "right".to_owned(),
@@ -104,7 +123,7 @@ fn card(sample: &Sample, item: Option<&Item>, opened: Option<&str>) -> String {
             if !segments.shots.is_empty() {
                 row("shots", &segments.shots.len().to_string());
             }
-            row("question", &segments.question);
+            row("question", &shortened(&segments.question, whole));
         }
         None => row("question", "(today's suite has no such item)"),
     }
@@ -112,8 +131,12 @@ fn card(sample: &Sample, item: Option<&Item>, opened: Option<&str>) -> String {
     match &sample.completion {
         Some(completion) => {
             let opening = opened.map(|marker| format!("[the prompt opens {marker}]\n")).unwrap_or_default();
-            row("completion", &format!("{opening}{}", completion.text));
-            let finish = if sample.truncated() { "cut by the token budget" } else { "ended by the model" };
+            row("completion", &format!("{opening}{}", shortened(&completion.text, whole)));
+            let finish = match completion.finish {
+                FinishReason::Length => "cut by the token budget",
+                FinishReason::StopString => "ended by a stop string",
+                FinishReason::Eos | FinishReason::Cancelled => "ended by the model",
+            };
             let clipped = if sample.clipped() { ", the context had no room for more" } else { "" };
             // Imported completions come without ids.
             let tokens = match completion.ids.len() {
@@ -126,6 +149,15 @@ fn card(sample: &Sample, item: Option<&Item>, opened: Option<&str>) -> String {
     }
     if let Some(verdict) = &sample.verdict {
         row("extracted", verdict.extracted.as_deref().unwrap_or("(nothing)"));
+        if let Some(reason) = &verdict.evidence.reason {
+            row("reason", reason);
+        }
+        let readings = verdict.evidence.readings.iter();
+        let readings: Vec<String> =
+            readings.map(|(rule, read)| format!("{rule} {}", read.as_deref().unwrap_or("nothing"))).collect();
+        if !readings.is_empty() {
+            row("read by", &readings.join(", "));
+        }
         let rules: Vec<String> = verdict
             .matchers
             .iter()
@@ -153,4 +185,23 @@ fn trimmed(text: &str) -> String {
 fn short(value: f64) -> String {
     let text = format!("{value:.3}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_shortened_on_a_terminal_only() {
+        let long = "ä".repeat(100_000);
+        let short = shortened(&long, false);
+        assert!(
+            short.chars().count() < 4_200 && short.contains("[... 96000 characters are not shown: --full"),
+            "{short}"
+        );
+        assert!(short.starts_with("äää") && short.ends_with("äää"));
+        assert_eq!(shortened(&long, true), long);
+        let fits = "b".repeat(BEGINNING + END);
+        assert_eq!(shortened(&fits, false), fits);
+    }
 }

@@ -9,7 +9,7 @@ use super::printer::Printer;
 use super::result_args::ScoreArgs;
 use super::{Exit, catalogue, results};
 use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
-use crate::run::{Manifest, Sample, judge};
+use crate::run::{Manifest, SIDE_BY_SIDE, Sample, Stored, judge_all};
 use crate::suite::Suite;
 
 /// What changed.
@@ -70,7 +70,7 @@ pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-/// Walks plan and rows side by side; every sample with a completion is judged again.
+/// Walks plan and rows side by side; every sample with a completion is judged again. `each` gets them in the plan's order.
 fn rescore(
     store: &Store,
     run: &RunRecord,
@@ -79,24 +79,40 @@ fn rescore(
 ) -> Result<(), CliError> {
     let manifest = &run.manifest;
     let mut plan = manifest.plan().walk(suite);
-    for sample in store.samples(run, Filter::default()).placed() {
-        let (place, before) = sample?;
-        let planned = plan.find(|planned| planned.index >= place);
-        let item = planned.filter(|planned| planned.index == place && planned.item.id == before.item);
-        let Some(planned) = item else {
-            let message = format!("{} has the sample {}, which today's suite does not ask", manifest.run, before.item);
-            return Err(CliError::new(Exit::Results, message)
-                .help("the suite's items changed since; only an earlier version can score this run"));
-        };
-        let mut after = before.clone();
-        if let Some(completion) = &before.completion {
-            let opened = manifest.opened_thinking();
-            let verdict = judge(suite, &planned.item, opened, &completion.text, before.truncated());
-            after.verdict = Some(verdict);
+    let mut samples = store.samples(run, Filter::default()).placed();
+    loop {
+        let mut read = Vec::new();
+        for sample in samples.by_ref().take(SIDE_BY_SIDE) {
+            let (place, before) = sample?;
+            let planned = plan.find(|planned| planned.index >= place);
+            let item = planned.filter(|planned| planned.index == place && planned.item.id == before.item);
+            let Some(planned) = item else {
+                let message =
+                    format!("{} has the sample {}, which today's suite does not ask", manifest.run, before.item);
+                return Err(CliError::new(Exit::Results, message)
+                    .help("the suite's items changed since; only an earlier version can score this run"));
+            };
+            read.push((place, planned.item, before));
         }
-        each(&before, (place, after))?;
+        if read.is_empty() {
+            return Ok(());
+        }
+        let stored: Vec<Stored<'_>> = read
+            .iter()
+            .filter_map(|(_, item, before)| {
+                let completion = before.completion.as_ref()?.text.as_str();
+                Some(Stored { item, completion, truncated: before.truncated() })
+            })
+            .collect();
+        let mut verdicts = judge_all(suite, manifest.opened_thinking(), &stored).into_iter();
+        for (place, _, before) in &read {
+            let mut after = before.clone();
+            if before.completion.is_some() {
+                after.verdict = verdicts.next();
+            }
+            each(before, (*place, after))?;
+        }
     }
-    Ok(())
 }
 
 fn note(changes: &mut Changes, before: &Sample, (_, after): (usize, Sample), limit: usize) {
@@ -104,7 +120,7 @@ fn note(changes: &mut Changes, before: &Sample, (_, after): (usize, Sample), lim
     changes.scored += 1;
     changes.correct_before += usize::from(old.correct);
     changes.correct_now += usize::from(new.correct);
-    changes.changed += usize::from(old != new);
+    changes.changed += usize::from(!old.agrees_with(new));
     for (name, matched) in &new.matchers {
         if old.matchers.get(name) != Some(matched) {
             *changes.rules.entry(name.clone()).or_default() += 1;

@@ -53,6 +53,8 @@ pub enum Decoding {
 pub enum Which {
     /// The newest with the same settings, or a new one.
     Continue,
+    /// The same for a command that works on several runs and has no `--new`.
+    Gather,
     /// A new one.
     New,
     /// A new one with the settings of this one.
@@ -171,7 +173,11 @@ pub fn perform(
             drop(reporters);
             if !quiet {
                 let when = run.manifest.ended.as_deref().unwrap_or("an earlier session");
-                printer.message(&format!("this run was finished at {when}; --new repeats it"));
+                let next = match which {
+                    Which::Gather => format!("{} is used", run.manifest.run),
+                    _ => "--new repeats it".to_owned(),
+                };
+                printer.message(&format!("this run was finished at {when}; {next}"));
             }
             run
         }
@@ -254,7 +260,9 @@ fn find(
             }
             Some((**run).clone())
         }
-        Which::Continue => store.with_settings(&sha256)?.into_iter().rfind(|run| run.manifest.shard == shard),
+        Which::Continue | Which::Gather => {
+            store.with_settings(&sha256)?.into_iter().rfind(|run| run.manifest.shard == shard)
+        }
         Which::Repeat(manifest) => {
             if manifest.settings_sha256 != sha256 {
                 let differences = manifest.settings.differences(&prepared.settings).join(", ");

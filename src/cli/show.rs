@@ -10,6 +10,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::{Exit, catalogue, model};
 use crate::checkpoint::{Checkpoint, Tokenizer};
+use crate::digest;
 use crate::prompt::{Mode, Prompter, WithThinking};
 use crate::suite::{Budget, Item, Suite};
 
@@ -56,11 +57,16 @@ struct Shown {
     gold: String,
     budget: Budget,
     stop_strings: Vec<String>,
+    /// A stop string stays in the completion, as its end.
+    keep_stop: bool,
     prompt: Mode,
     text: String,
     bos: usize,
     bos_token: Option<TokenShown>,
-    sha256: String,
+    /// Over the token ids, each as four little-endian bytes: what samples are stored with.
+    ids_sha256: String,
+    /// Over the text in UTF-8.
+    text_sha256: String,
     tokens: Vec<TokenShown>,
     context: usize,
 }
@@ -75,7 +81,14 @@ struct TokenShown {
 
 /// Shows one item's prompt.
 pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
-    let prompts = args.model.prompt.clone().unwrap_or_default();
+    let mut prompts = args.model.prompt.clone().unwrap_or_default();
+    // Tasks are prompts where a suite has several; the one that is wanted need not be said twice.
+    let wanted = args.task.as_deref().or_else(|| args.item.as_deref().and_then(|id| id.split('/').next()));
+    if let (true, Some(name)) = (prompts.names.is_empty(), wanted)
+        && catalogue::prompts(&args.suite).contains(&name)
+    {
+        prompts.names.push(name.to_owned());
+    }
     let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
     let task = args.task.as_deref().map(|name| choice.task(name)).transpose()?;
     let chosen = model::choose(&args.model.model, &args.model.hub, Default::default())?;
@@ -92,11 +105,13 @@ pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
         gold: item.gold,
         budget: item.budget,
         stop_strings: item.stop_strings,
+        keep_stop: item.keep_stop,
         prompt: prompter.mode(),
+        text_sha256: digest::hex(&digest::sha256(rendered.text.as_bytes())),
         text: rendered.text,
         bos: rendered.bos,
         bos_token: checkpoint.tokenizer.bos().map(|id| token(&checkpoint.tokenizer, id)),
-        sha256: rendered.sha256,
+        ids_sha256: rendered.sha256,
         tokens: rendered.ids.iter().map(|&id| token(&checkpoint.tokenizer, id)).collect(),
         context: checkpoint.config.max_positions,
     };
@@ -137,12 +152,8 @@ fn screen(shown: &Shown, checkpoint: &Checkpoint) -> String {
         (Some(_), 0) => "0 (the checkpoint's tokenizer adds none)".to_owned(),
         (Some(token), count) => format!("{count} ({} = {})", token.id, visible(&token.piece)),
     };
-    // A string with a NUL at its end stays in the completion.
-    let spelt = |stop: &String| match stop.strip_suffix('\0') {
-        Some(kept) => format!("{kept:?} (kept)"),
-        None => format!("{stop:?}"),
-    };
-    let stops: Vec<String> = shown.stop_strings.iter().map(spelt).collect();
+    let kept = if shown.keep_stop { " (kept)" } else { "" };
+    let stops: Vec<String> = shown.stop_strings.iter().map(|stop| format!("{stop:?}{kept}")).collect();
     let ends: Vec<String> = checkpoint
         .generation
         .eos_ids
@@ -152,7 +163,7 @@ fn screen(shown: &Shown, checkpoint: &Checkpoint) -> String {
     write!(
         text,
         "item      {} (task {})\nexpected  {}\nbudget    {} new tokens, {} for thinking models; context {} tokens\n\
-         stops     {}\nprompt    {} mode, {} tokens, BOS {bos}\nsha256    {} (over the token ids)\n\n\
+         stops     {}\nprompt    {} mode, {} tokens, BOS {bos}\nsha256    {} (over the token ids)\n          {} (over the text)\n\n\
          Text (· space, → tab, ↵ end of line)\n{}\n\nTokens\n",
         shown.item,
         shown.task,
@@ -163,7 +174,8 @@ fn screen(shown: &Shown, checkpoint: &Checkpoint) -> String {
         ends.into_iter().chain(stops).collect::<Vec<_>>().join(", "),
         shown.prompt,
         shown.tokens.len(),
-        shown.sha256,
+        shown.ids_sha256,
+        shown.text_sha256,
         lines(&shown.text),
     )
     .expect("writing to a String cannot fail");

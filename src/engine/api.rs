@@ -13,6 +13,12 @@ pub trait Engine {
     /// for the engine; what concerns one request only comes as [`Event::Failed`].
     fn poll(&mut self) -> Result<Vec<Event>, EngineError>;
 
+    /// Reports what a request generates from now on as [`Event::Generated`], before it is whole. False if this engine has no such
+    /// news, or the request is unknown; its completion comes all the same.
+    fn follow(&mut self, _id: RequestId) -> bool {
+        false
+    }
+
     /// Ends a request: its completion, with what was generated so far, comes with the next poll. False if it is unknown.
     fn cancel(&mut self, id: RequestId) -> bool;
 
@@ -89,7 +95,7 @@ pub enum Rejected {
     #[error("max_tokens is 0: nothing would be generated")]
     NothingToDo,
     /// Prompt and generation together exceed the model's context.
-    #[error("{prompt} prompt tokens + {max_tokens} new tokens = {} exceed the context of {context} tokens", prompt + max_tokens)]
+    #[error("{prompt} prompt tokens + {max_tokens} new tokens = {} exceed the context of {context} tokens", prompt.saturating_add(*max_tokens))]
     BeyondContext { prompt: usize, max_tokens: usize, context: usize },
     /// The request would not fit into the KV cache even alone.
     #[error(

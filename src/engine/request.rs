@@ -57,9 +57,10 @@ pub struct Request {
     pub input: Input,
     pub sampling: Sampling,
     pub sampling_key: SamplingKey,
-    /// Generation ends before the first of these strings; the string is not part of the text. What stands before a NUL within
-    /// a string stays: `\nQ:\0` ends the text with itself.
+    /// Generation ends at the first of these strings.
     pub stop_strings: Vec<String>,
+    /// The text ends with the stop string that ended it; otherwise it ends before.
+    pub keep_stop: bool,
     /// Generation ends at these ids (the checkpoint's end-of-sequence ids, unless the caller decides otherwise).
     pub stop_ids: Vec<u32>,
     /// Most tokens to generate.
@@ -76,6 +77,7 @@ impl Request {
             sampling: Sampling::GREEDY,
             sampling_key: SamplingKey::default(),
             stop_strings: vec![],
+            keep_stop: false,
             stop_ids: vec![],
             max_tokens,
             logprobs: Logprobs::default(),
@@ -133,7 +135,7 @@ pub struct Completion {
     pub id: RequestId,
     /// The generated ids, the stop id included if one ended it.
     pub ids: Vec<u32>,
-    /// The generated text, special tokens skipped, cut before the stop string.
+    /// The generated text, special tokens skipped, cut at the stop string.
     pub text: String,
     pub finish: FinishReason,
     pub prompt_tokens: usize,
@@ -153,6 +155,9 @@ pub struct Completion {
 pub enum Event {
     /// Work was done: tokens computed in this step, for progress displays.
     Progress { prefilled: usize, decoded: usize },
+    /// More of a request that is followed ([`super::Engine::follow`]): tokens and text since the last such event. Text that a stop string
+    /// may still cut comes later, the rest with the completion.
+    Generated { id: RequestId, ids: Vec<u32>, text: String, logprobs: Option<Vec<TokenLogprobs>> },
     /// A request ended.
     Finished(Box<Completion>),
     /// A request can not be completed; `retryable` says whether trying it again may help.

@@ -97,6 +97,18 @@ impl Cache {
         commits
     }
 
+    /// The commits of a dataset (`datasets--org--name`) that have a snapshot, with their folders.
+    pub fn dataset_snapshots(&self, repo: &RepoId) -> Vec<(Commit, PathBuf)> {
+        let name = hf_hub::Repo::dataset(repo.as_str().to_owned()).folder_name();
+        let snapshots = self.folder().join(name).join("snapshots");
+        let mut found: Vec<(Commit, PathBuf)> = names(&snapshots)
+            .iter()
+            .filter_map(|name| Some((Commit::parse(name).ok()?, snapshots.join(name))))
+            .collect();
+        found.sort();
+        found
+    }
+
     /// Every commit of every model repository, complete or not.
     pub fn scan(&self) -> Vec<Cached> {
         let mut found = Vec::new();

@@ -21,7 +21,7 @@ pub use error::HubError;
 pub use fetch::{FetchEvent, FetchReport, fetch};
 pub use listing::{Hash, Listing, RemoteFile};
 pub use name::{Commit, Reference, RepoId};
-pub use registry::{Decoding, Entry, Gate, Kind, Registry, save_commit};
+pub use registry::{Claim, Decoding, Entry, Gate, Kind, Registry, save_commit};
 pub use remote::{Remote, Revision};
 pub use shapes::shape;
 pub use verify::{Checked, State, verify};

@@ -44,6 +44,15 @@ pub struct Decoding {
     pub repetition_penalty: Option<f32>,
 }
 
+/// A field of an entry that may be there without a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    Licence,
+    Gate,
+    Decoding,
+}
+
 /// An entry as a file has it: everything but the name may be left out where it overrides.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +68,7 @@ struct Row {
     gate: Option<Gate>,
     decoding: Option<Decoding>,
     papers: Option<Vec<String>>,
+    unverified: Option<Vec<Claim>>,
     notes: Option<Vec<String>>,
     not_runnable: Option<String>,
 }
@@ -91,6 +101,8 @@ pub struct Entry {
     pub decoding: Option<Decoding>,
     /// Suites named after the papers that measured it.
     pub papers: Vec<String>,
+    /// What of this entry no source confirms.
+    pub unverified: Vec<Claim>,
     pub notes: Vec<String>,
     /// Why the native engine does not run it.
     pub not_runnable: Option<String>,
@@ -190,6 +202,7 @@ impl Registry {
                     gate: Gate::Unknown,
                     decoding: None,
                     papers: Vec::new(),
+                    unverified: Vec::new(),
                     notes: Vec::new(),
                     not_runnable: None,
                     from: None,
@@ -208,6 +221,14 @@ impl Registry {
         if let Some(commit) = commit {
             entry.commit = commit;
         }
+        // What a later file says anew is that file's responsibility.
+        let said = [
+            (Claim::Licence, row.licence.is_some()),
+            (Claim::Gate, row.gate.is_some()),
+            (Claim::Decoding, row.decoding.is_some()),
+        ];
+        entry.unverified.retain(|claim| !said.contains(&(*claim, true)));
+        entry.unverified = row.unverified.unwrap_or(std::mem::take(&mut entry.unverified));
         entry.family = row.family.or(entry.family.take());
         entry.shape = row.shape.or(entry.shape.take());
         entry.parameters = row.parameters.or(entry.parameters);
@@ -324,6 +345,13 @@ mod tests {
             // A shape is what makes a model runnable; the test of the table says that native takes it.
             assert_eq!(entry.shape.is_some(), entry.not_runnable.is_none(), "{}", entry.name);
         }
+        // Nothing but the licences of one paper has a source.
+        for entry in &list.entries {
+            let claims = |claim| entry.unverified.contains(&claim);
+            assert_eq!(claims(Claim::Licence), entry.commit.is_none(), "{}", entry.name);
+            assert_eq!(claims(Claim::Gate), entry.gate != Gate::Unknown, "{}", entry.name);
+            assert_eq!(claims(Claim::Decoding), entry.decoding.is_some(), "{}", entry.name);
+        }
         let llama = list.get("Meta-Llama-3-8B-Instruct").unwrap();
         assert_eq!(llama.commit.as_ref().unwrap().as_str(), "8afb486c1db24fe5011ec46dfbe5b5dccdb575c2");
         assert!(llama.notes.iter().any(|note| note.contains("8afb486c1db24fe5011ec46dfbe5b5dccb575c2")));
@@ -339,6 +367,9 @@ mod tests {
         let qwen = list.get("qwen2-7b").unwrap();
         assert_eq!(qwen.commit.as_ref().unwrap().as_str(), commit);
         assert_eq!((qwen.repo.as_str(), qwen.parameters), ("Qwen/Qwen2-7B", Some(7_615_616_512)));
+        assert_eq!(qwen.unverified, [Claim::Licence, Claim::Gate]);
+        let checked = from("format = 1\n[[model]]\nname = \"Qwen2-7B\"\nlicence = \"apache-2.0\"\n").unwrap();
+        assert_eq!(checked.get("Qwen2-7B").unwrap().unverified, [Claim::Gate]);
         let mine = list.get("mine").unwrap();
         assert!(matches!(mine.pinned(), Err(HubError::Unresolved { .. })));
         // Another repository does not keep the first one's commit.

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::run::Sample;
+use crate::run::{Manifest, Sample, SettingChange};
 use crate::stats::{PairedCounts, PairedDesign, Rates, holm, mcnemar, paired_difference};
 use crate::stats::{clustered::ClusteredMean, distribution::normal_quantile};
 
@@ -70,6 +70,8 @@ pub struct Comparison {
     pub only_baseline: usize,
     pub only_run: usize,
     pub different_question: usize,
+    /// Settings besides the model in which the runs differ; [`differing_settings`] finds them.
+    pub settings: Vec<SettingChange>,
     /// All items together.
     pub overall: Difference,
     /// By task, in alphabetical order; empty if there is one task only.
@@ -97,12 +99,47 @@ pub struct Difference {
     pub p: Option<f64>,
     /// The same, adjusted by Holm's method over the family it is shown with.
     pub p_holm: Option<f64>,
+    /// Tests in that family.
+    pub family: usize,
+    /// An interval that holds for all of the family at once (Bonferroni): with 95 % confidence none of them is wrong.
+    pub simultaneous_interval: Option<(f64, f64)>,
     /// McNemar's exact p value, where every item was asked once in both; it takes items as independent.
     pub mcnemar_p: Option<f64>,
-    /// Smallest true difference that this test finds 4 times of 5, from the error that was observed.
+    /// Smallest true difference that this test finds 4 times of 5, from the error that was observed. None where there is no
+    /// error, or where not even the largest difference that the baseline leaves room for would be found.
     pub detectable: Option<f64>,
+    /// The same with the p values of the family adjusted.
+    pub detectable_in_family: Option<f64>,
     /// The same from the number of items and their disagreement alone, as if known before.
     pub detectable_before: Option<f64>,
+    #[serde(skip)]
+    robust: Option<ClusteredMean>,
+}
+
+impl Difference {
+    /// The smallest true difference that a test at this level finds with this power, if one is possible.
+    fn reach(&self, rates: Rates) -> Option<f64> {
+        // An error of zero is no knowledge: it says that nothing differed in this sample.
+        let error = self.robust?.standard_error;
+        let size = (normal_quantile(1.0 - 0.5 * rates.alpha) + normal_quantile(rates.power)) * error;
+        let most = self.baseline.max(1.0 - self.baseline);
+        (error > 0.0 && size <= most).then_some(size)
+    }
+
+    fn interval_at(&self, level: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.robust.filter(|robust| robust.standard_error > 0.0)?.interval(level);
+        Some((low.max(-1.0), high.min(1.0)))
+    }
+
+    /// The detectable difference in points for a table: `-` where no error can be estimated, `none` where no difference can
+    /// be found.
+    pub fn detectable_text(&self) -> String {
+        match (self.interval, self.detectable) {
+            (None, _) => "-".to_owned(),
+            (Some(_), None) => "none".to_owned(),
+            (Some(_), Some(size)) => format!("{:.1}", 100.0 * size),
+        }
+    }
 }
 
 /// An item that one run has right and the other wrong.
@@ -174,6 +211,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         only_baseline: first.len() - matched,
         only_run: second.len() - matched,
         different_question,
+        settings: Vec::new(),
         overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
         tasks: by_task,
         gained: pairs.iter().filter(|pair| change(pair) > 0.0).count(),
@@ -198,28 +236,31 @@ fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
     let once = pairs.iter().all(|pair| pair.score.samples == 1 && pair.other.samples == 1);
     let counts = PairedCounts::of(pairs.iter().map(|pair| (pair.score.correct > 0, pair.other.correct > 0)));
     let discordance = (counts.first_only + counts.second_only) as f64 / pairs.len().max(1) as f64;
-    let rates = Rates::default();
     let design = PairedDesign { discordance, cluster_size: 1.0, intracluster: 0.0 };
-    // An error of zero is no knowledge: it says that nothing differed in this sample.
-    let error = robust.map(|robust| robust.standard_error).filter(|&error| error > 0.0);
-    let reach = normal_quantile(1.0 - 0.5 * rates.alpha) + normal_quantile(rates.power);
-    Difference {
+    let before = design.detectable_effect(pairs.len() as f64, Rates::default()).ok();
+    let mut found = Difference {
         name: name.to_owned(),
         items: pairs.len(),
         clusters: numbers.len(),
         baseline: mean(&first),
         run: mean(&second),
         difference: mean(&second) - mean(&first),
-        interval: robust.filter(|_| error.is_some()).map(|robust| {
-            let (low, high) = robust.interval(0.95);
-            (low.max(-1.0), high.min(1.0))
-        }),
-        p: robust.filter(|robust| error.is_some() || robust.mean == 0.0).map(|robust| robust.p()),
+        interval: None,
+        p: robust.filter(|robust| robust.standard_error > 0.0 || robust.mean == 0.0).map(|robust| robust.p()),
         p_holm: None,
+        family: 1,
+        simultaneous_interval: None,
         mcnemar_p: (once && !pairs.is_empty()).then(|| mcnemar(&counts).exact_p),
-        detectable: error.map(|error| reach * error),
-        detectable_before: design.detectable_effect(pairs.len() as f64, rates).ok().filter(|_| once),
-    }
+        detectable: None,
+        detectable_in_family: None,
+        // The discordance bounds any difference: an effect as large means that none is found.
+        detectable_before: before.filter(|&effect| once && effect < discordance),
+        robust,
+    };
+    found.interval = found.interval_at(0.95);
+    found.detectable = found.reach(Rates::default());
+    (found.simultaneous_interval, found.detectable_in_family) = (found.interval, found.detectable);
+    found
 }
 
 /// Holm's adjustment over a family; tests that could not be done are not part of it.
@@ -227,10 +268,39 @@ fn adjust(family: Vec<&mut Difference>) {
     let mut tested: Vec<&mut Difference> = family.into_iter().filter(|difference| difference.p.is_some()).collect();
     let p_values: Vec<f64> = tested.iter().filter_map(|difference| difference.p).collect();
     if let Ok(adjusted) = holm(&p_values) {
+        let family = tested.len();
+        let rates = Rates::default();
+        let alpha = rates.alpha / family as f64;
         for (difference, p) in tested.iter_mut().zip(adjusted) {
             difference.p_holm = Some(p);
+            difference.family = family;
+            difference.simultaneous_interval = difference.interval_at(1.0 - alpha);
+            difference.detectable_in_family = difference.reach(Rates { alpha, ..rates });
         }
     }
+}
+
+/// The settings besides the model itself in which two runs differ: a difference of results is then one of settings too.
+/// What weights were computed in (`engine.weights_dtype`) is among them; the suite's version is not, because stored
+/// completions can be scored alike.
+pub fn differing_settings(baseline: &Manifest, run: &Manifest) -> Vec<SettingChange> {
+    let (mine, theirs) = (&baseline.settings, &run.settings);
+    let one_model = mine.model_files == theirs.model_files;
+    let mut changes = mine.changes(theirs);
+    changes.retain(|change| match change.name.as_str() {
+        "suite" | "suite_version" | "model_files" | "endpoint.model" => false,
+        // Another model has other ids for its end of a sequence.
+        "generation.stop_ids" => one_model,
+        _ => true,
+    });
+    let dtype = |manifest: &Manifest| Some(manifest.engine.as_ref()?.card.weights_dtype.clone());
+    if let (Some(one), Some(other)) = (dtype(baseline), dtype(run))
+        && one != other
+    {
+        let name = "engine.weights_dtype".to_owned();
+        changes.push(SettingChange { name, one: one.into(), other: other.into() });
+    }
+    changes
 }
 
 impl Comparison {
@@ -241,7 +311,7 @@ impl Comparison {
         if self.items == 0 {
             return "The runs have no item in common: nothing can be said.".to_owned();
         }
-        let (Some(p), Some((low, high))) = (overall.p_holm, overall.interval) else {
+        let (Some(p), Some((low, high))) = (overall.p_holm, overall.simultaneous_interval) else {
             if self.gained + self.lost == 0 {
                 return format!(
                     "The runs agree on all {} items. That is no proof that the models are equal: it says only that these \
@@ -262,23 +332,32 @@ impl Comparison {
             };
         };
         let direction = if overall.difference > 0.0 { "better" } else { "worse" };
-        let span = format!("between {:+.1} and {:+.1} points", 100.0 * low, 100.0 * high);
+        let (adjusted, together) = match overall.family {
+            1 => (String::new(), String::new()),
+            family => (
+                format!(", adjusted for {family} comparisons"),
+                format!(" (an interval that holds for all {family} comparisons at once)"),
+            ),
+        };
+        let span = format!("between {:+.1} and {:+.1} points{together}", 100.0 * low, 100.0 * high);
         if p < 0.05 {
             format!(
-                "{} is {direction} than {} by {} on these items, and chance alone is an unlikely reason (p = {}); the true \
-                 difference is plausibly {span}.",
+                "{} is {direction} than {} by {} on these items, and chance alone is an unlikely reason (p = {}{adjusted}); \
+                 the true difference is plausibly {span}.",
                 self.run,
                 self.baseline,
                 points(overall.difference),
                 p_text(p)
             )
         } else {
-            let detectable = overall.detectable.map_or_else(String::new, |size| {
-                format!(" A true difference below {} would probably be missed with these items.", points(size))
-            });
+            let detectable = match overall.detectable_in_family {
+                Some(size) => format!("A true difference below {} would probably be missed with these items.", points(size)),
+                None => "No difference is detectable with these items: even the largest possible one would probably be missed."
+                    .to_owned(),
+            };
             format!(
                 "It can not be said which of the two is more accurate: a difference of {:+.1} points can be chance (p = \
-                 {}). It can be said that the true difference is plausibly {span}.{detectable}",
+                 {}{adjusted}). It can be said that the true difference is plausibly {span}. {detectable}",
                 100.0 * overall.difference,
                 p_text(p)
             )
@@ -377,6 +456,35 @@ mod tests {
         let (smallest, p) = if found[0].overall.p < found[1].overall.p { (0, 1) } else { (1, 0) };
         assert_eq!(found[smallest].overall.p_holm.unwrap(), 2.0 * found[smallest].overall.p.unwrap());
         assert!(found[p].overall.p_holm >= found[p].overall.p);
+    }
+
+    #[test]
+    fn a_family_has_one_sentence_of_adjusted_numbers() {
+        let runs = [many(|n| n % 3 == 0), many(|n| n % 3 != 1), many(|n| n % 5 != 1)];
+        let found = compare(&names(3), &runs);
+        let alone = compare(&names(2), &runs[..2]).remove(0);
+        let (own, together) = (found[0].overall.interval.unwrap(), found[0].overall.simultaneous_interval.unwrap());
+        assert_eq!(alone.overall.simultaneous_interval, Some(own));
+        assert!(together.0 < own.0 && own.1 < together.1, "{together:?} {own:?}");
+        let verdict = found[0].verdict();
+        let span = format!(
+            "between {:+.1} and {:+.1} points (an interval that holds for all 2",
+            100.0 * together.0,
+            100.0 * together.1
+        );
+        assert!(verdict.contains(&span) && verdict.contains(", adjusted for 2 comparisons)"), "{verdict}");
+        assert!(!alone.verdict().contains("adjusted"), "{}", alone.verdict());
+        assert!(found[0].overall.detectable < found[0].overall.detectable_in_family);
+    }
+
+    #[test]
+    fn impossible_differences_are_not_called_detectable() {
+        let first = scores(&[("a1", "c", true), ("a2", "d", false), ("a3", "e", true)]);
+        let second = scores(&[("a1", "c", false), ("a2", "d", true), ("a3", "e", true)]);
+        let found = compare(&names(2), &[first, second]).remove(0);
+        assert_eq!((found.overall.detectable, found.overall.detectable_before), (None, None));
+        assert_eq!(found.overall.detectable_text(), "none");
+        assert!(found.verdict().contains("No difference is detectable with these items"), "{}", found.verdict());
     }
 
     #[test]

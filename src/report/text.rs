@@ -47,14 +47,17 @@ fn heading(document: &Document) -> String {
             format!(" (unfinished: {} of {})", document.totals.recorded, document.totals.planned)
         }
     };
+    let asked = if settings.imported() {
+        format!("completions made elsewhere, read as answers to {} prompts", settings.prompt_mode)
+    } else {
+        format!("{} prompts, {}", settings.prompt_mode, sampling(&generation.sampling))
+    };
     format!(
-        "{} {} on {} ({}{dtype}){status}\n{} prompts, {}, {} item{} x {} sample{}\n",
+        "{} {} on {} ({}{dtype}){status}\n{asked}, {} item{} x {} sample{}\n",
         settings.suite,
         settings.suite_version,
         manifest.model.name,
         manifest.model.architecture,
-        settings.prompt_mode,
-        sampling(&generation.sampling),
         document.totals.planned / (settings.samples.max(1) as usize),
         plural(document.totals.planned / (settings.samples.max(1) as usize)),
         settings.samples,
@@ -85,22 +88,16 @@ fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
         Column {
             name: "task".to_owned(),
             align: Align::Left,
-            accuracy: false,
             cells: rows.iter().map(|row| row.name.clone()).collect(),
         },
-        Column {
-            name: "n".to_owned(),
-            align: Align::Right,
-            accuracy: false,
-            cells: rows.iter().map(|row| row.n.to_string()).collect(),
-        },
+        Column { name: "n".to_owned(), align: Align::Right, cells: rows.iter().map(|row| row.n.to_string()).collect() },
     ];
     let always = columns.len() + 1;
     for name in names(rows.iter().map(|row| row.values.iter().map(|(name, _)| name))) {
         let value =
             |row: &SummaryRow| row.values.iter().find(|(other, _)| *other == name).map(|(_, value)| percent(value));
         let cells = rows.iter().map(|row| value(row).unwrap_or_default()).collect();
-        columns.push(Column { name, align: Align::Right, accuracy: true, cells });
+        columns.push(Column { name, align: Align::Right, cells });
     }
     for name in names(rows.iter().map(|row| row.numbers.iter().map(|(name, _)| name))) {
         let number = |row: &SummaryRow| row.numbers.iter().find(|(other, _)| *other == name).map(|&(_, number)| number);
@@ -108,7 +105,7 @@ fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
             continue;
         }
         let cells = rows.iter().map(|row| number(row).map_or_else(String::new, plain)).collect();
-        columns.push(Column { name, align: Align::Right, accuracy: false, cells });
+        columns.push(Column { name, align: Align::Right, cells });
     }
     let mut shown: Vec<Column> = Vec::new();
     let mut left_out = Vec::new();
@@ -116,10 +113,7 @@ fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
     let mut taken = 0;
     for column in columns {
         if let Some(earlier) = shown.iter().find(|earlier| earlier.cells == column.cells) {
-            // An accuracy that equals another one is a finding; of the numbers it is a coincidence.
-            if column.accuracy {
-                repeats.push(format!("{} = {}", column.name, earlier.name));
-            }
+            repeats.push(format!("{} = {}", column.name, earlier.name));
             continue;
         }
         let needed = column.width() + if shown.is_empty() { 0 } else { 2 };
@@ -151,8 +145,6 @@ fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
 struct Column {
     name: String,
     align: Align,
-    /// It holds estimates with intervals.
-    accuracy: bool,
     cells: Vec<String>,
 }
 
@@ -191,6 +183,9 @@ fn plain(number: f64) -> String {
         format!("{number:.0}")
     } else if number.abs() >= 10.0 {
         format!("{number:.1}")
+    } else if number.abs() < 0.0005 {
+        // `0.000` would say that a p value is zero.
+        if number > 0.0 { "<0.001".to_owned() } else { ">-0.001".to_owned() }
     } else {
         format!("{number:.3}")
     }

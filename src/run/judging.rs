@@ -1,15 +1,12 @@
 //! Judging beside the engine: a verdict may take seconds (a suite may run a model's program), and no step waits for it.
-use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
+use super::judge::threads;
 use super::{Sample, judge};
 use crate::suite::{Item, Suite};
-
-/// Most threads that judge: verdicts are cheap, or wait for other processes.
-const MOST_THREADS: usize = 8;
 
 /// Completions that may wait for their verdicts before the engine has to; a run that is stopped still judges these.
 const MOST_WAITING: usize = 64;
@@ -40,7 +37,7 @@ impl Judges {
         let (work, todo) = channel::<Unjudged>();
         let todo = Arc::new(Mutex::new(todo));
         let (done, judged) = channel();
-        for _ in 0..thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_THREADS) {
+        for _ in 0..threads() {
             let (todo, done) = (Arc::clone(&todo), done.clone());
             scope.spawn(move || {
                 // The lock is held while waiting, and freed before work begins.

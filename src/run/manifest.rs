@@ -1,5 +1,8 @@
 //! Everything needed to repeat a run and to trust its rows.
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::store::Outcome;
 use super::{Generation, Plan, Sample, Shard};
@@ -12,7 +15,12 @@ use crate::suite::ThinkingText;
 /// Version of [`Manifest`]'s form. A reader refuses later ones.
 pub const MANIFEST_FORMAT: u32 = 1;
 
-/// What determines the rows of a run. Two runs with equal settings have equal rows, so the run's id is a hash of them.
+/// The engine's name in the settings of a run whose completions were made elsewhere.
+pub const IMPORT_ENGINE: &str = "import";
+
+/// What determines the rows of a run. Two runs with equal settings have rows that are equal in all but their timings and
+/// `cached_tokens` (how much of a prompt the prefix cache had, which depends on what ran before), so the run's id is a hash
+/// of them.
 /// Threads, batch sizes, memory limits and caches are not here, because the engine's answers do not depend on them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSettings {
@@ -50,25 +58,35 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
-    /// What differs from other settings, for people: names of fields with both values.
-    pub fn differences(&self, other: &RunSettings) -> Vec<String> {
-        let fields = |settings: &RunSettings| match serde_json::to_value(settings) {
-            Ok(serde_json::Value::Object(fields)) => fields,
-            _ => serde_json::Map::new(),
-        };
-        let (mine, theirs) = (fields(self), fields(other));
-        let differs = mine.iter().filter(|(name, value)| theirs.get(*name) != Some(value));
-        differs
-            .map(|(name, value)| match name.as_str() {
-                "model_files" => "the content of the model's files".to_owned(),
-                _ => format!("{name} ({value} here, {} there)", theirs.get(name).unwrap_or(&serde_json::Value::Null)),
-            })
-            .collect()
+    /// True if the completions were made elsewhere: decoding, budget and stops are then not known, whatever the other fields say.
+    pub fn imported(&self) -> bool {
+        self.engine == IMPORT_ENGINE
     }
 
-    /// SHA-256 over the settings as JSON.
+    /// What differs from other settings, by name. Nested settings are named one by one, and settings that one side leaves
+    /// out too.
+    pub fn changes(&self, other: &RunSettings) -> Vec<SettingChange> {
+        let value = |settings: &RunSettings| serde_json::to_value(settings).unwrap_or_default();
+        let mut changes = Vec::new();
+        collect(String::new(), &value(self), &value(other), &mut changes);
+        changes
+    }
+
+    /// [`RunSettings::changes`] for people who are told that `self` is what was and `other` what is now.
+    pub fn differences(&self, other: &RunSettings) -> Vec<String> {
+        let words = |change: SettingChange| match change.name.as_str() {
+            "model_files" => "the content of the model's files".to_owned(),
+            name => format!("{name} ({} before, {} now)", shown(&change.one), shown(&change.other)),
+        };
+        self.changes(other).into_iter().map(words).collect()
+    }
+
+    /// SHA-256 over the settings as JSON. What a suite's options call `place`, where a file of known content was found, is left
+    /// out: the same run on another machine is the same run.
     pub fn sha256(&self) -> String {
-        let json = serde_json::to_vec(self).expect("settings have string keys only, so they serialise");
+        let mut settings = self.clone();
+        without_places(&mut settings.suite_options);
+        let json = serde_json::to_vec(&settings).expect("settings have string keys only, so they serialise");
         crate::digest::hex(&crate::digest::sha256(&json))
     }
 
@@ -80,8 +98,55 @@ impl RunSettings {
     }
 }
 
-/// An endpoint as far as rows depend on it. What it says of itself (version, root, context) is in the engine's card: it is
-/// known only when it is asked.
+fn without_places(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.remove("place");
+            fields.values_mut().for_each(without_places);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(without_places),
+        _ => {}
+    }
+}
+
+/// A setting in which two runs differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SettingChange {
+    /// The field, nested ones with dots: `generation.sampling.temperature`.
+    pub name: String,
+    /// Both values; null where a side leaves the setting out.
+    pub one: Value,
+    pub other: Value,
+}
+
+/// Leaves of two JSON values that differ. Lists are values of their own.
+fn collect(name: String, one: &Value, other: &Value, changes: &mut Vec<SettingChange>) {
+    let (Value::Object(mine), Value::Object(theirs)) = (one, other) else {
+        if one != other {
+            changes.push(SettingChange { name, one: one.clone(), other: other.clone() });
+        }
+        return;
+    };
+    let names: BTreeSet<&String> = mine.keys().chain(theirs.keys()).collect();
+    for field in names {
+        let value = |fields: &Map<String, Value>| fields.get(field).cloned().unwrap_or_default();
+        let name = if name.is_empty() { field.clone() } else { format!("{name}.{field}") };
+        collect(name, &value(mine), &value(theirs), changes);
+    }
+}
+
+/// A value in a sentence: short, without the quotes of JSON.
+pub(crate) fn shown(value: &Value) -> String {
+    const LONGEST: usize = 40;
+    let text = match value {
+        Value::Null => "not set".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if text.chars().count() <= LONGEST { text } else { text.chars().take(LONGEST - 3).chain("...".chars()).collect() }
+}
+
+/// An endpoint as far as rows depend on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointSettings {
     /// Without secrets.
@@ -92,6 +157,10 @@ pub struct EndpointSettings {
     /// The longest sequence in tokens, where the user says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<usize>,
+    /// What answers there, in words, as far as it tells: the server and its version, what the model's name stands for, the fingerprint
+    /// of its answers. An upgraded server gives another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// A file by content.
@@ -273,5 +342,24 @@ impl Totals {
         self.clipped += usize::from(clipped);
         self.completion_tokens += tokens as u64;
         self.cached_tokens += cached as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differing_settings_are_named_one_by_one_on_whichever_side_they_stand() {
+        let one = serde_json::json!({"a": {"b": 1, "c": [1]}, "only": true, "same": 0});
+        let other = serde_json::json!({"a": {"b": 2, "c": [1, 2]}, "new": "x", "same": 0});
+        let mut changes = Vec::new();
+        collect(String::new(), &one, &other, &mut changes);
+        let words: Vec<String> = changes
+            .iter()
+            .map(|change| format!("{} {} {}", change.name, shown(&change.one), shown(&change.other)))
+            .collect();
+        assert_eq!(words, ["a.b 1 2", "a.c [1] [1,2]", "new not set x", "only true not set"]);
+        assert_eq!(shown(&"y".repeat(50).into()).len(), 40);
     }
 }

@@ -21,10 +21,11 @@ pub use event::{Reporter, RunEvent, Stage};
 pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
 pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
-pub use judge::judge;
+pub use judge::{SIDE_BY_SIDE, Stored, judge, judge_all};
+pub(crate) use manifest::shown;
 pub use manifest::{
-    EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, ModelRecord, Pinned,
-    RunSettings, Status, Totals,
+    EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest,
+    ModelRecord, Pinned, RunSettings, SettingChange, Status, Totals,
 };
 pub use plan::{Plan, PlannedSample, Shard};
 pub use runner::{Ended, Runner};

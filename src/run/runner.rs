@@ -138,6 +138,7 @@ impl Runner<'_> {
                         reporter.event(&RunEvent::Progress { prefilled, decoded, statistics });
                     }
                     Event::CapacityChanged { in_flight } => capacity = in_flight,
+                    Event::Generated { .. } => {}
                     Event::Finished(completion) => {
                         let flying = in_flight.remove(&completion.id);
                         let flying = flying.ok_or(RunError::UnknownRequest(completion.id.0))?;
@@ -208,6 +209,7 @@ impl Runner<'_> {
             sampling: self.generation.sampling.clone(),
             sampling_key: self.generation.sampling_key(&planned.item.id, planned.sample),
             stop_strings: planned.item.stop_strings.clone(),
+            keep_stop: planned.item.keep_stop,
             stop_ids: self.generation.stop_ids.clone(),
             max_tokens: room.max_tokens,
             logprobs: Logprobs::default(),

@@ -162,16 +162,20 @@ mod system {
     fn on_output() -> Vec<SeccompRule> {
         [libc::STDOUT_FILENO, libc::STDERR_FILENO]
             .iter()
-            .flat_map(|&descriptor| only(0, SeccompCmpOp::Eq, descriptor as u64))
+            .flat_map(|&descriptor| {
+                // An `int`: what stands in the upper half of its register means nothing.
+                rule(SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, descriptor as u64))
+            })
             .collect()
     }
 
     /// The rule that an argument compares so. Pointers and counts are compared whole, which is right for all that we ask.
     fn only(argument: u8, comparison: SeccompCmpOp, value: u64) -> Vec<SeccompRule> {
-        SeccompCondition::new(argument, SeccompCmpArgLen::Qword, comparison, value)
-            .and_then(|condition| SeccompRule::new(vec![condition]))
-            .into_iter()
-            .collect()
+        rule(SeccompCondition::new(argument, SeccompCmpArgLen::Qword, comparison, value))
+    }
+
+    fn rule(condition: Result<SeccompCondition, seccompiler::BackendError>) -> Vec<SeccompRule> {
+        condition.and_then(|condition| SeccompRule::new(vec![condition])).into_iter().collect()
     }
 
     /// The calling process is killed when the thread that forked it ends. False if `parent` is gone already.

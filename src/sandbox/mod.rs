@@ -10,6 +10,7 @@
 //!
 //! A worker is the same program started again: [`serve_if_worker`] must be the first thing that its `main` does.
 
+mod attempts;
 mod confine;
 mod cpython;
 mod embedded;
@@ -23,6 +24,7 @@ mod rounding;
 mod settings;
 mod worker;
 
+pub use attempts::ATTEMPTS;
 pub use confine::Confinement;
 pub use error::SandboxError;
 pub use outcome::{Exception, Number, Outcome};

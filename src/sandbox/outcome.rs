@@ -90,6 +90,9 @@ pub(super) const END: u8 = 0x1e;
 /// What an answer begins with: whatever else lands in the same pipe (messages of the runtime) stands before it.
 pub(super) const MARK: &str = "\x1eearnest\x1f";
 
+/// Written before a program runs: a process that dies without it has died of something else.
+pub(super) const BEGUN: &[u8] = b"\x1ebegun\x1e";
+
 impl Outcome {
     /// Reads what a sample's process wrote: the last complete answer in it.
     pub(super) fn parse(written: &[u8]) -> Option<Outcome> {

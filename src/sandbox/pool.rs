@@ -40,6 +40,8 @@ pub struct Report {
     /// Name and version of the interpreter.
     pub interpreter: String,
     pub confinement: Confinement,
+    /// Which of [`ATTEMPTS`](super::ATTEMPTS) succeeded in a program's process: none where the kernel can refuse them all.
+    pub reached: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +62,8 @@ impl Pool {
         };
         let setup = Setup { interpreter, wall: settings.wall, memory: settings.memory };
         let (worker, ready) = Worker::start(&settings, &setup)?;
-        let report = Report { interpreter: ready.interpreter, confinement: ready.confinement };
+        let Ready { interpreter, confinement, reached } = ready;
+        let report = Report { interpreter, confinement, reached };
         let lent = Mutex::new(Lent { idle: vec![worker], working: 0 });
         let pool = Pool { settings, setup, report, lent, returned: Condvar::new() };
         match pool.run("def check():\n    return int(math.sqrt(1764) * 42)", "check") {

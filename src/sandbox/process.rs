@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use super::Outcome;
 use super::confine::{Filter, close_from, die_with_parent};
 use super::limits::Limits;
+use super::outcome::BEGUN;
 
 /// What happens in the sample's process once it is limited.
 pub trait Program {
-    /// Runs and returns what is to be written as the answer; a program that replaces the process does not return.
+    /// Runs and returns what is to be written as the answer; a program that replaces the process does not return. It writes
+    /// [`BEGUN`] to standard output first.
     fn run(&self) -> Option<Vec<u8>>;
 }
 
@@ -27,6 +29,9 @@ pub struct Watch<'a> {
 
 /// An answer above this size is none.
 const LARGEST_ANSWER: usize = 8 << 20;
+
+/// How the outcome of a process begins that died before its program ran.
+pub const NOT_STARTED: &str = "the interpreter did not start: ";
 
 /// Exit statuses of the process itself, outside those of interpreters.
 const CANNOT_LIMIT: i32 = 121;
@@ -128,12 +133,17 @@ fn supervise(child: libc::pid_t, watch: &Watch<'_>, input: PipeWriter, mut outpu
     // A process that closed the pipe without an answer is dying; how, says what went wrong.
     let status = if matches!(ended, Ended::Closed) && answer.is_none() { await_exit(child, deadline) } else { None };
     let status = status.map_or_else(|| kill(child), Some);
+    let begun = written.windows(BEGUN.len()).any(|window| window == BEGUN);
     match (answer, ended, status) {
         (Some(outcome), _, _) => outcome,
         (None, Ended::Late, _) => Outcome::TimeLimit,
         (None, Ended::TooLarge, _) => Outcome::Crashed("it wrote without end".to_owned()),
         (None, Ended::Abandoned, _) => Outcome::Unavailable("nobody waits for the answer".to_owned()),
-        (None, Ended::Closed, status) => autopsy(status, &written),
+        (None, Ended::Closed, status) => match autopsy(status, &written) {
+            // Not the program's doing.
+            Outcome::Crashed(how) if !begun => Outcome::Unavailable(format!("{NOT_STARTED}{how}")),
+            outcome => outcome,
+        },
     }
 }
 
@@ -148,6 +158,7 @@ enum Ended {
 /// What a death means. The texts are those of Rust's standard library and of CPython for what kills a process.
 fn autopsy(status: Option<i32>, written: &[u8]) -> Outcome {
     let said = String::from_utf8_lossy(written);
+    let said = said.replace(&*String::from_utf8_lossy(BEGUN), "");
     let says = |text: &str| said.contains(text);
     if says("memory allocation of") || says("capacity overflow") || says("MemoryError") || says("out of memory") {
         return Outcome::MemoryLimit;
@@ -164,7 +175,12 @@ fn autopsy(status: Option<i32>, written: &[u8]) -> Outcome {
     }
     match libc::WEXITSTATUS(status) {
         CANNOT_LIMIT => Outcome::Unavailable("a process could not limit itself".to_owned()),
-        NO_ANSWER if says("panicked at") => Outcome::Crashed("the interpreter panicked".to_owned()),
+        NO_ANSWER if says("panicked at") => {
+            // The line behind the one that names the place.
+            let lines = said.lines().skip_while(|line| !line.contains("panicked at")).skip(1);
+            let message = lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
+            Outcome::Crashed(format!("the interpreter panicked: {}", message.chars().take(200).collect::<String>()))
+        }
         status => {
             let last = said.lines().rev().find(|line| !line.trim().is_empty() && line.len() < 200);
             Outcome::Crashed(format!("exit status {status}{}", last.map_or(String::new(), |line| format!(": {line}"))))

@@ -42,6 +42,8 @@ pub struct Ready {
     /// Name and version of the interpreter.
     pub interpreter: String,
     pub confinement: Confinement,
+    /// What a program could still reach.
+    pub reached: Vec<String>,
 }
 
 /// A program to run.

@@ -1,14 +1,15 @@
 //! The worker: our program again, with nothing but a socket, forking a process for every sample.
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use super::attempts;
 use super::confine::{Filter, close_from, restrict_files};
 use super::cpython::Invocation;
 use super::embedded::{self, Embedded};
 use super::limits::{Limits, address_space};
+use super::outcome::BEGUN;
 use super::process::{self, Program, Watch};
 use super::protocol::{Interpreter, Ready, Request, Setup, receive, send};
 use super::{Confinement, Outcome};
@@ -47,6 +48,15 @@ fn serve() -> io::Result<()> {
     serving.join().unwrap_or_else(|_| Err(io::Error::other("the worker panicked")))
 }
 
+/// How often an interpreter that dies before the program runs is started: a machine may be short of memory for a moment.
+const STARTS: usize = 3;
+
+/// Says that what follows is the program's doing.
+fn begin() -> Option<()> {
+    let mut out = io::stdout();
+    out.write_all(BEGUN).and_then(|()| out.flush()).ok()
+}
+
 /// An interpreter that is ready to be forked or started.
 enum Prepared {
     Embedded(Box<Embedded>),
@@ -73,9 +83,21 @@ fn serve_pool(mut pool: UnixStream, setup: &Setup) -> io::Result<()> {
         };
     let limits = Limits { address_space, cpu: setup.wall + Duration::from_secs(1), files };
     let landlock = restrict_files(&readable);
-    let filter = filter.filter(|filter| works(filter, limits, pool.as_raw_fd()));
+    let try_all = |filter: Option<&Filter>| {
+        let watch = Watch { limits, filter, wall: TRYING, asker: pool.as_raw_fd(), input: &[] };
+        reached(&process::run(&Attempts, &watch))
+    };
+    // A filter that a kernel does not have, or that refuses too little, does not count.
+    let filtered = filter.as_ref().and_then(|filter| try_all(Some(filter)));
+    let filter = filter.filter(|_| {
+        filtered.as_ref().is_some_and(|reached| !reached.iter().any(|name| FILTERED.contains(&name.as_str())))
+    });
+    let reached = match (&filter, filtered) {
+        (Some(_), Some(reached)) => reached,
+        _ => try_all(None).ok_or_else(|| io::Error::other("a process with limits does not work here"))?,
+    };
     let confinement = Confinement { landlock, seccomp: filter.is_some() };
-    send(&mut pool, &Ready { interpreter: name, confinement })?;
+    send(&mut pool, &Ready { interpreter: name, confinement, reached })?;
     loop {
         let request: Request = match receive(&mut pool) {
             Ok(request) => request,
@@ -88,7 +110,14 @@ fn serve_pool(mut pool: UnixStream, setup: &Setup) -> io::Result<()> {
             Prepared::Cpython(_) => Invocation::input(&request.source, &request.function),
         };
         let watch = Watch { limits, filter: filter.as_ref(), wall: setup.wall, asker: pool.as_raw_fd(), input: &input };
-        let outcome = process::run(&Sample { prepared: &prepared, request: &request }, &watch);
+        let sample = Sample { prepared: &prepared, request: &request };
+        let mut outcome = process::run(&sample, &watch);
+        for _ in 1..STARTS {
+            if !matches!(&outcome, Outcome::Unavailable(why) if why.starts_with(process::NOT_STARTED)) {
+                break;
+            }
+            outcome = process::run(&sample, &watch);
+        }
         send(&mut pool, &outcome)?;
     }
 }
@@ -102,7 +131,10 @@ struct Sample<'a> {
 impl Program for Sample<'_> {
     fn run(&self) -> Option<Vec<u8>> {
         match self.prepared {
-            Prepared::Embedded(embedded) => embedded.answer(&self.request.source, &self.request.function).ok(),
+            Prepared::Embedded(embedded) => {
+                begin()?;
+                embedded.answer(&self.request.source, &self.request.function).ok()
+            }
             Prepared::Cpython(invocation) => {
                 invocation.execute();
                 None
@@ -111,16 +143,25 @@ impl Program for Sample<'_> {
     }
 }
 
-/// Tries a filter where it does no harm: a kernel may have none.
-fn works(filter: &Filter, limits: Limits, asker: i32) -> bool {
-    struct Answer;
-    impl Program for Answer {
-        fn run(&self) -> Option<Vec<u8>> {
-            // What the filter must refuse, and what it must allow.
-            let refused = File::create("/dev/null").is_err() && std::net::UdpSocket::bind("127.0.0.1:0").is_err();
-            refused.then(|| format!("{}none\x1f\x1e", super::outcome::MARK).into_bytes())
-        }
+/// Time in which a process tries what it can reach, on a loaded machine.
+const TRYING: Duration = Duration::from_secs(30);
+
+/// What every filter refuses, without landlock's help.
+const FILTERED: [&str; 6] =
+    ["writing a file", "a TCP socket", "a UDP socket", "a Unix socket", "a new process", "a signal to the worker"];
+
+/// Tries all that a program must not reach, where a program runs.
+struct Attempts;
+
+impl Program for Attempts {
+    fn run(&self) -> Option<Vec<u8>> {
+        begin()?;
+        Some(format!("{}other\x1f{}\x1e", super::outcome::MARK, attempts::reached().join(",")).into_bytes())
     }
-    let watch = Watch { limits, filter: Some(filter), wall: Duration::from_secs(5), asker, input: &[] };
-    process::run(&Answer, &watch) == Outcome::None
+}
+
+/// What [`Attempts`] found; none if it did not end.
+fn reached(outcome: &Outcome) -> Option<Vec<String>> {
+    let Outcome::Other(names) = outcome else { return None };
+    Some(names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }

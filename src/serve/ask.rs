@@ -218,6 +218,7 @@ fn asked(
                 sampling: sampling.clone(),
                 sampling_key: sampling_key(fields, requests.len())?,
                 stop_strings: stop_strings.clone(),
+                keep_stop: fields.flag("include_stop_str_in_output")?,
                 stop_ids: stop_ids.clone(),
                 max_tokens,
                 // The chosen token's own is wanted even without alternatives.

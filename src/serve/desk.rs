@@ -6,16 +6,35 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use super::problem::Problem;
-use crate::engine::{Completion, Engine, EngineError, Event, Request, RequestId};
+use crate::engine::{Completion, Engine, EngineError, Event, Request, RequestId, TokenLogprobs};
 
 /// What a connection says to the engine's thread.
 enum Call {
     Ask {
         request: Box<Request>,
-        answer: Sender<Result<Box<Completion>, Problem>>,
+        /// Its place among those that the connection waits for.
+        place: usize,
+        follow: bool,
+        answer: Sender<(usize, Said)>,
     },
     /// The client is gone.
     Cancel(RequestId),
+}
+
+/// What a connection hears of a request.
+pub(super) enum Said {
+    /// More of it, if it is followed.
+    Part(Part),
+    /// Its end.
+    Whole(Result<Box<Completion>, Problem>),
+}
+
+/// A part of a completion: tokens and text since the last one.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Part {
+    pub ids: Vec<u32>,
+    pub text: String,
+    pub logprobs: Option<Vec<TokenLogprobs>>,
 }
 
 /// The connections' side.
@@ -29,12 +48,11 @@ pub(super) struct Desk {
     pub served: AtomicU64,
 }
 
-/// A request that is being worked on. Dropping it unanswered takes it back.
-pub(super) struct Waiting<'a> {
+/// A request that is being worked on. Dropping it before it is [`Held::done`] takes it back.
+pub(super) struct Held<'a> {
     desk: &'a Desk,
     id: RequestId,
-    answer: Receiver<Result<Box<Completion>, Problem>>,
-    answered: bool,
+    done: bool,
 }
 
 impl Desk {
@@ -51,17 +69,25 @@ impl Desk {
         (desk, Calls { taken })
     }
 
-    /// Hands a request in; its id is chosen here.
-    pub fn ask(&self, mut request: Request) -> Result<Waiting<'_>, Problem> {
+    /// Hands a request in; its id is chosen here. What is said of it comes through `answer` with its `place`: parts if they are to
+    /// `follow` and the engine has them, then the whole.
+    pub fn ask(
+        &self,
+        mut request: Request,
+        place: usize,
+        follow: bool,
+        answer: &Sender<(usize, Said)>,
+    ) -> Result<Held<'_>, Problem> {
         let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
         let id = RequestId(self.next.fetch_add(1, Ordering::Relaxed));
         request.id = id;
-        let (sender, answer) = channel();
-        let held = Waiting { desk: self, id, answer, answered: false };
+        let mut held = Held { desk: self, id, done: false };
         if waiting >= self.most_waiting {
+            // It was never handed in.
+            held.done = true;
             return Err(Problem::busy(waiting));
         }
-        let call = Call::Ask { request: Box::new(request), answer: sender };
+        let call = Call::Ask { request: Box::new(request), place, follow, answer: answer.clone() };
         self.calls.send(call).map_err(|_| Problem::stopping())?;
         Ok(held)
     }
@@ -76,28 +102,18 @@ impl Desk {
     }
 }
 
-impl Waiting<'_> {
-    /// The answer, or none if it is not there after `patience`.
-    pub fn wait(&mut self, patience: Duration) -> Option<Result<Box<Completion>, Problem>> {
-        match self.answer.recv_timeout(patience) {
-            Ok(answer) => {
-                self.answered = true;
-                self.desk.served.fetch_add(u64::from(answer.is_ok()), Ordering::Relaxed);
-                Some(answer)
-            }
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => {
-                self.answered = true;
-                Some(Err(Problem::stopping()))
-            }
-        }
+impl Held<'_> {
+    /// Notes that its end was heard.
+    pub fn done(&mut self, outcome: &Result<Box<Completion>, Problem>) {
+        self.done = true;
+        self.desk.served.fetch_add(u64::from(outcome.is_ok()), Ordering::Relaxed);
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.desk.waiting.fetch_sub(1, Ordering::Relaxed);
-        if !self.answered {
+        if !self.done {
             // Nobody listens any more when the engine has ended, and then there is nothing to take back.
             let _ = self.desk.calls.send(Call::Cancel(self.id));
         }
@@ -112,7 +128,7 @@ pub(super) struct Calls {
 impl Calls {
     /// Runs the engine until `desk` stops. What is in flight then is answered as stopping.
     pub fn work(self, engine: &mut dyn Engine, desk: &Desk) -> Result<(), EngineError> {
-        let mut waiting: HashMap<RequestId, Sender<Result<Box<Completion>, Problem>>> = HashMap::new();
+        let mut waiting: HashMap<RequestId, (usize, Sender<(usize, Said)>)> = HashMap::new();
         while !desk.is_stopping() {
             let mut next = if waiting.is_empty() {
                 match self.taken.recv_timeout(Duration::from_millis(50)) {
@@ -125,14 +141,20 @@ impl Calls {
             };
             while let Some(call) = next {
                 match call {
-                    Call::Ask { request, answer } => {
+                    Call::Ask { request, place, follow, answer } => {
                         let id = request.id;
                         match engine.submit(*request) {
                             Ok(()) => {
-                                waiting.insert(id, answer);
+                                if follow {
+                                    // An engine without such news gives the whole at once.
+                                    engine.follow(id);
+                                }
+                                waiting.insert(id, (place, answer));
                             }
                             // A client that is gone does not hear the refusal.
-                            Err(refusal) => drop(answer.send(Err(Problem::invalid(refusal.to_string())))),
+                            Err(refusal) => {
+                                drop(answer.send((place, Said::Whole(Err(Problem::invalid(refusal.to_string()))))));
+                            }
                         }
                     }
                     Call::Cancel(id) => {
@@ -145,11 +167,17 @@ impl Calls {
             for event in engine.poll()? {
                 let (id, outcome) = match event {
                     Event::Finished(completion) => (completion.id, Ok(completion)),
-                    Event::Failed { id, error, .. } => (id, Err(Problem::engine(error))),
+                    Event::Failed { id, error, retryable } => (id, Err(Problem::engine(error, retryable))),
+                    Event::Generated { id, ids, text, logprobs } => {
+                        if let Some((place, answer)) = waiting.get(&id) {
+                            drop(answer.send((*place, Said::Part(Part { ids, text, logprobs }))));
+                        }
+                        continue;
+                    }
                     Event::Progress { .. } | Event::CapacityChanged { .. } => continue,
                 };
-                if let Some(answer) = waiting.remove(&id) {
-                    drop(answer.send(outcome));
+                if let Some((place, answer)) = waiting.remove(&id) {
+                    drop(answer.send((place, Said::Whole(outcome))));
                 }
             }
         }

@@ -8,6 +8,8 @@ use super::problem::Problem;
 /// Most bytes and lines of a request's head.
 const LONGEST_HEAD: usize = 32 << 10;
 const MOST_HEADERS: usize = 64;
+/// How long a client may take to read a part of an answer.
+const WRITING: Duration = Duration::from_secs(30);
 
 /// A request.
 #[derive(Debug, PartialEq)]
@@ -20,6 +22,8 @@ pub(super) struct Incoming {
     pub body: Vec<u8>,
     /// The client wants to use the connection again.
     pub keep: bool,
+    /// It speaks HTTP/1.1, in which an answer may come in chunks.
+    pub chunks: bool,
 }
 
 /// Why there is no request.
@@ -35,6 +39,8 @@ pub(super) enum NoRequest {
 pub(super) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
+    /// The client of the last request reads chunks (HTTP/1.1).
+    chunks: bool,
 }
 
 /// What a connection's reads may cost.
@@ -49,7 +55,7 @@ pub(super) struct Reading {
 
 impl Connection {
     pub fn new(stream: TcpStream) -> Connection {
-        Connection { stream, buffer: Vec::new() }
+        Connection { stream, buffer: Vec::new(), chunks: false }
     }
 
     /// True if the client is gone. Must not be called while a request is being read.
@@ -121,6 +127,7 @@ impl Connection {
         let rest = self.buffer.split_off(head + length);
         incoming.body = self.buffer.split_off(head);
         self.buffer = rest;
+        self.chunks = incoming.chunks;
         Ok(incoming)
     }
 
@@ -136,15 +143,34 @@ impl Connection {
         self.answer(status, "application/json", &body, retry_after, keep)
     }
 
-    /// Answers with a stream of events, each the data of one.
-    pub fn events(&mut self, events: &[String], keep: bool) -> io::Result<()> {
-        let mut body = String::new();
-        for event in events {
-            body.push_str("data: ");
-            body.push_str(event);
-            body.push_str("\n\n");
+    /// Begins an answer that comes event by event.
+    pub fn begin_events(&mut self, keep: bool) -> io::Result<()> {
+        // Clients of HTTP/1.0 know no chunks: the end of the connection is the end of the answer, and `keep` is false.
+        let framing = if self.chunks { "Transfer-Encoding: chunked\r\n" } else { "" };
+        let connection = if keep && self.chunks { "keep-alive" } else { "close" };
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n{framing}Connection: {connection}\r\n\r\n"
+        );
+        self.stream.set_write_timeout(Some(WRITING))?;
+        // Events are small and somebody waits for each.
+        self.stream.set_nodelay(true)?;
+        self.stream.write_all(head.as_bytes())
+    }
+
+    /// Sends an event at once.
+    pub fn event(&mut self, data: &str) -> io::Result<()> {
+        let event = format!("data: {data}\n\n");
+        let framed = if self.chunks { format!("{:x}\r\n{event}\r\n", event.len()) } else { event };
+        self.stream.write_all(framed.as_bytes())?;
+        self.stream.flush()
+    }
+
+    /// Ends an answer of events.
+    pub fn end_events(&mut self) -> io::Result<()> {
+        if self.chunks {
+            self.stream.write_all(b"0\r\n\r\n")?;
         }
-        self.answer(200, "text/event-stream", &body, None, keep)
+        self.stream.flush()
     }
 
     fn answer(&mut self, status: u16, kind: &str, body: &str, retry_after: Option<u32>, keep: bool) -> io::Result<()> {
@@ -155,7 +181,7 @@ impl Connection {
             reason(status),
             body.len()
         );
-        self.stream.set_write_timeout(Some(Duration::from_secs(30)))?;
+        self.stream.set_write_timeout(Some(WRITING))?;
         self.stream.write_all(head.as_bytes())?;
         self.stream.write_all(body.as_bytes())?;
         self.stream.flush()
@@ -195,7 +221,8 @@ fn parse(bytes: &[u8], longest_body: usize) -> Result<Option<(Incoming, usize, u
     let text = |value: &[u8]| String::from_utf8_lossy(value).trim().to_owned();
     let mut length: Option<usize> = None;
     let mut authorization = None;
-    let mut keep = request.version == Some(1);
+    let chunks = request.version == Some(1);
+    let mut keep = chunks;
     let mut expects = false;
     for header in request.headers.iter() {
         let value = text(header.value);
@@ -229,7 +256,7 @@ fn parse(bytes: &[u8], longest_body: usize) -> Result<Option<(Incoming, usize, u
     let path = request.path.unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
     let method = request.method.unwrap_or_default().to_owned();
     let expects = expects && bytes.len() < head + length;
-    Ok(Some((Incoming { method, path, authorization, body: Vec::new(), keep }, head, length, expects)))
+    Ok(Some((Incoming { method, path, authorization, body: Vec::new(), keep, chunks }, head, length, expects)))
 }
 
 fn reason(status: u16) -> &'static str {
@@ -242,6 +269,7 @@ fn reason(status: u16) -> &'static str {
         408 => "Request Timeout",
         411 => "Length Required",
         413 => "Content Too Large",
+        422 => "Unprocessable Content",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",
@@ -277,7 +305,7 @@ mod tests {
             assert!(parse(&whole[..end], 100).unwrap().is_none(), "{end}");
         }
         let old = parse(b"GET / HTTP/1.0\r\n\r\n", 100).unwrap().unwrap();
-        assert!(!old.0.keep);
+        assert!(!old.0.keep && !old.0.chunks && incoming.chunks);
     }
 
     #[test]

@@ -67,8 +67,9 @@ impl Problem {
         }
     }
 
-    pub fn engine(message: impl Into<String>) -> Problem {
-        Problem::new(500, "server_error", message)
+    /// What the engine could not do. Asking again helps only if it is `retryable`, and clients ask again after any 500.
+    pub fn engine(message: impl Into<String>, retryable: bool) -> Problem {
+        Problem::new(if retryable { 500 } else { 422 }, "server_error", message)
     }
 
     pub fn stopping() -> Problem {

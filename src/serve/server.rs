@@ -3,18 +3,19 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::ask::{self, Asked};
-use super::desk::Desk;
+use super::desk::{Desk, Part, Said};
 use super::http::{Connection, Incoming, NoRequest, Reading};
 use super::problem::Problem;
-use super::reply::Answered;
+use super::reply::{Answer, Stream};
 use crate::checkpoint::Checkpoint;
 use crate::engine::openai::Api;
-use crate::engine::{Completion, Engine, EngineError};
+use crate::engine::{Card, Completion, Engine, EngineError};
 
 /// How long a connection waits for the engine before it looks whether its client is still there.
 const LOOK: Duration = Duration::from_millis(200);
@@ -101,7 +102,7 @@ impl Bound {
             limits,
             connections: AtomicUsize::new(0),
             number: AtomicU64::new(0),
-            version: format!("{} ({})", env!("CARGO_PKG_VERSION"), card.engine),
+            version: version(&card),
         });
         let address = self.address;
         let doorman = {
@@ -122,6 +123,13 @@ impl Bound {
         outcome?;
         Ok(Served { completions: house.desk.served.load(Ordering::Relaxed) })
     }
+}
+
+/// What `/version` says: this program's version, and the engine's where it is another program's.
+fn version(card: &Card) -> String {
+    let own = env!("CARGO_PKG_VERSION");
+    let Card { engine, version, .. } = card;
+    if version == own { format!("{own} ({engine})") } else { format!("{own} ({engine} {version})") }
 }
 
 /// An address that listens on all interfaces is reached through the loopback.
@@ -181,7 +189,7 @@ impl House {
             let keep = incoming.keep && !self.desk.is_stopping();
             let sent = match self.answer(&incoming, connection) {
                 Some(Ok(Reply::Json(body))) => connection.json(200, &body, None, keep),
-                Some(Ok(Reply::Events(events))) => connection.events(&events, keep),
+                Some(Ok(Reply::Streamed)) => connection.end_events(),
                 Some(Err(problem)) => connection.json(problem.status, &problem.json(), problem.retry_after, keep),
                 None => return,
             };
@@ -192,7 +200,7 @@ impl House {
     }
 
     /// None if the client left.
-    fn answer(&self, incoming: &Incoming, connection: &Connection) -> Option<Result<Reply, Problem>> {
+    fn answer(&self, incoming: &Incoming, connection: &mut Connection) -> Option<Result<Reply, Problem>> {
         let path = incoming.path.trim_end_matches('/');
         let method = incoming.method.as_str();
         let wanted = match path {
@@ -212,8 +220,8 @@ impl House {
         match path {
             "/version" => Some(Ok(Reply::Json(json!({"version": self.version})))),
             "/v1/models" => Some(Ok(Reply::Json(self.models()))),
-            "/v1/completions" => self.complete(Api::Completions, &incoming.body, connection),
-            _ => self.complete(Api::Chat, &incoming.body, connection),
+            "/v1/completions" => self.complete(Api::Completions, incoming, connection),
+            _ => self.complete(Api::Chat, incoming, connection),
         }
     }
 
@@ -233,18 +241,45 @@ impl House {
         json!({"object": "list", "data": [model]})
     }
 
-    fn complete(&self, api: Api, body: &[u8], connection: &Connection) -> Option<Result<Reply, Problem>> {
-        let asked = match self.read(api, body) {
+    fn complete(&self, api: Api, incoming: &Incoming, connection: &mut Connection) -> Option<Result<Reply, Problem>> {
+        let asked = match self.read(api, &incoming.body) {
             Ok(asked) => asked,
             Err(problem) => return Some(Err(problem)),
         };
-        let completions = match self.generate(&asked, connection)? {
-            Ok(completions) => completions,
-            Err(problem) => return Some(Err(problem)),
-        };
         let number = self.number.fetch_add(1, Ordering::Relaxed);
-        let answered = Answered { api, number, asked: &asked, completions: &completions, served: &self.served };
-        Some(Ok(if asked.stream { Reply::Events(answered.events()) } else { Reply::Json(answered.json()) }))
+        let answer = Answer { api, number, asked: &asked, served: &self.served };
+        if asked.stream {
+            return self.stream(answer, incoming.keep, connection);
+        }
+        let heard = self.generate(&asked, connection, |_, _| Ok(()))?;
+        Some(heard.map(|completions| Reply::Json(answer.json(&completions))))
+    }
+
+    /// Sends events as tokens come. What goes wrong before the first is answered with its status; later, as an event.
+    fn stream(&self, answer: Answer<'_>, keep: bool, connection: &mut Connection) -> Option<Result<Reply, Problem>> {
+        let asked = answer.asked;
+        let mut stream = Stream::new(answer);
+        let mut begun = false;
+        let heard = self.generate(asked, connection, |connection, news| {
+            let event = match news {
+                News::Part(place, part) => stream.part(place, part),
+                News::End(place, completion) => Some(stream.end(place, completion)),
+            };
+            let Some(event) = event else { return Ok(()) };
+            if !begun {
+                connection.begin_events(keep && !self.desk.is_stopping())?;
+                begun = true;
+            }
+            connection.event(&event)
+        })?;
+        let last = match heard {
+            Ok(completions) => stream.close(&completions),
+            Err(problem) if !begun => return Some(Err(problem)),
+            // Without [DONE]: clients must not take it for whole.
+            Err(problem) => vec![problem.json().to_string()],
+        };
+        let sent: std::io::Result<()> = last.iter().try_for_each(|event| connection.event(event));
+        sent.ok().map(|()| Ok(Reply::Streamed))
     }
 
     fn read(&self, api: Api, body: &[u8]) -> Result<Asked, Problem> {
@@ -257,35 +292,61 @@ impl House {
         }
     }
 
-    /// None if the client left, whose requests are then taken back.
-    fn generate(&self, asked: &Asked, connection: &Connection) -> Option<Result<Vec<Completion>, Problem>> {
-        let waiting: Result<Vec<_>, _> = asked.requests.iter().map(|request| self.desk.ask(request.clone())).collect();
-        let waiting = match waiting {
-            Ok(waiting) => waiting,
+    /// All completions, in order; `hear` is told of parts and ends as they come. None if the client left, whose requests are then
+    /// taken back.
+    fn generate(
+        &self,
+        asked: &Asked,
+        connection: &mut Connection,
+        mut hear: impl FnMut(&mut Connection, News<'_>) -> io::Result<()>,
+    ) -> Option<Result<Vec<Completion>, Problem>> {
+        let (sender, said) = channel();
+        let requests = asked.requests.iter().cloned().enumerate();
+        let held: Result<Vec<_>, _> =
+            requests.map(|(place, request)| self.desk.ask(request, place, asked.stream, &sender)).collect();
+        // From now on the engine's thread alone can speak; if it ends, that is heard.
+        drop(sender);
+        let mut held = match held {
+            Ok(held) => held,
             Err(problem) => return Some(Err(problem)),
         };
-        let mut completions = Vec::with_capacity(waiting.len());
-        for mut one in waiting {
-            let outcome = loop {
-                match one.wait(LOOK) {
-                    Some(outcome) => break outcome,
-                    None if connection.is_gone() => return None,
-                    None => {}
+        let mut completions: Vec<Option<Completion>> = held.iter().map(|_| None).collect();
+        let mut missing = completions.len();
+        while missing > 0 {
+            let told = match said.recv_timeout(LOOK) {
+                Ok((place, Said::Part(part))) => hear(connection, News::Part(place, &part)),
+                Ok((place, Said::Whole(outcome))) => {
+                    held[place].done(&outcome);
+                    let completion = match outcome {
+                        Ok(completion) => *completion,
+                        Err(problem) => return Some(Err(problem)),
+                    };
+                    missing -= 1;
+                    let told = hear(connection, News::End(place, &completion));
+                    completions[place] = Some(completion);
+                    told
                 }
+                Err(RecvTimeoutError::Timeout) if connection.is_gone() => return None,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Some(Err(Problem::stopping())),
             };
-            match outcome {
-                Ok(completion) => completions.push(*completion),
-                Err(problem) => return Some(Err(problem)),
-            }
+            told.ok()?;
         }
-        Some(Ok(completions))
+        Some(Ok(completions.into_iter().flatten().collect()))
     }
 }
 
-/// What goes back.
+/// What a connection hears while it waits.
+enum News<'a> {
+    Part(usize, &'a Part),
+    End(usize, &'a Completion),
+}
+
+/// What went or goes back.
 enum Reply {
     Json(Value),
-    Events(Vec<String>),
+    /// Events were sent, all but their end.
+    Streamed,
 }
 
 /// A connection that is counted while it lives.

@@ -1,6 +1,8 @@
 //! Intervals for proportions and errors of means.
 use std::collections::BTreeMap;
 
+use super::clustered::clustered_mean;
+
 /// The 97.5 % quantile of the standard normal distribution: the `z` of a two-sided 95 % interval.
 pub const Z95: f64 = 1.959_963_984_540_054;
 
@@ -31,6 +33,28 @@ pub fn wilson(successes: f64, n: f64, z: f64) -> Option<Estimate> {
     let low = if p == 0.0 { 0.0 } else { ((centre - half) / scale).clamp(0.0, p) };
     let high = if p == 1.0 { 1.0 } else { ((centre + half) / scale).clamp(p, 1.0) };
     Some(Estimate { value: p, low, high })
+}
+
+/// The mean of values in `0..=1` that come in clusters, with Wilson's interval for as many independent values as the
+/// cluster-robust error is worth: `p (1 - p) / se²`, at least one, at most all of them; the number of clusters where the values
+/// are all alike, because then no error can be estimated. `None` without values, or where the two slices differ in length.
+pub fn clustered_wilson(values: &[f64], clusters: &[u64], z: f64) -> Option<Estimate> {
+    if values.is_empty() || values.len() != clusters.len() {
+        return None;
+    }
+    let count = values.len() as f64;
+    let p = values.iter().sum::<f64>() / count;
+    let effective = match clustered_mean(values, clusters) {
+        // One cluster counts as one value.
+        Err(_) => 1.0,
+        Ok(found) if found.clusters == values.len() => count,
+        Ok(found) => {
+            let spread = p * (1.0 - p);
+            let variance = found.standard_error * found.standard_error;
+            if spread > 1e-12 { (spread / variance).clamp(1.0, count) } else { found.clusters as f64 }
+        }
+    };
+    wilson(p * effective, effective, z)
 }
 
 /// The mean of any values with its normal interval, `x̄ ± z s/√n` with the sample standard deviation `s`; `None` without
@@ -139,6 +163,25 @@ mod tests {
 
     fn close(a: f64, b: f64, tolerance: f64) {
         assert!((a - b).abs() < tolerance, "{a} is not {b}");
+    }
+
+    #[test]
+    fn clusters_count_for_what_they_are_worth() {
+        let plain = wilson(2.0, 4.0, Z95).unwrap();
+        // Four questions of 50 samples each, two always right and two always wrong: no more is known than from four samples.
+        let values: Vec<f64> = (0..200).map(|i| f64::from(u8::from(i < 100))).collect();
+        let clusters: Vec<u64> = (0..200).map(|i| i / 50).collect();
+        let found = clustered_wilson(&values, &clusters, Z95).unwrap();
+        assert!(found.low <= plain.low + 1e-9 && found.high >= plain.high - 1e-9, "{found:?} {plain:?}");
+        // Each value its own cluster: Wilson's own interval.
+        let own: Vec<u64> = (0..200).collect();
+        assert_eq!(clustered_wilson(&values, &own, Z95), wilson(100.0, 200.0, Z95));
+        // All alike: as many values as clusters.
+        assert_eq!(clustered_wilson(&[1.0; 200], &clusters, Z95), wilson(4.0, 4.0, Z95));
+        // One cluster is one value; samples that even out within clusters are worth no more than their number.
+        assert_eq!(clustered_wilson(&[1.0, 1.0, 1.0], &[7, 7, 7], Z95), wilson(1.0, 1.0, Z95));
+        assert_eq!(clustered_wilson(&[1.0, 0.0, 1.0, 0.0], &[1, 1, 2, 2], Z95), Some(plain));
+        assert_eq!(clustered_wilson(&[], &[], Z95), None);
     }
 
     #[test]

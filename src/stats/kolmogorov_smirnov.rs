@@ -19,6 +19,9 @@ pub enum KsMethod {
 /// Largest sample for which [`KsMethod::Auto`] is exact.
 pub const LARGEST_EXACT: usize = 10_000;
 
+/// Largest product of the sizes for which [`KsMethod::Exact`] is computed: some ten seconds.
+const LARGEST_PRODUCT: u128 = 4_000_000_000;
+
 /// A two-sided test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct KsTest {
@@ -43,6 +46,12 @@ pub enum KsError {
     /// A value has no place in an order.
     #[error("the {which} sample has a NaN at position {position}; drop missing values first")]
     NotANumber { which: &'static str, position: usize },
+    /// Counting the paths would take minutes.
+    #[error(
+        "samples of {} and {} are too large for the exact method, whose time grows with their product; the asymptotic one is \
+         accurate there", sizes.0, sizes.1
+    )]
+    TooLarge { sizes: (usize, usize) },
 }
 
 /// Tests whether two samples come from one distribution.
@@ -88,6 +97,9 @@ pub fn kolmogorov_smirnov(first: &[f64], second: &[f64], method: KsMethod) -> Re
         KsMethod::Exact => true,
         KsMethod::Asymptotic => false,
     };
+    if exact && first.len() as u128 * second.len() as u128 > LARGEST_PRODUCT {
+        return Err(KsError::TooLarge { sizes: (first.len(), second.len()) });
+    }
     let p = if exact {
         path_probability(first.len(), second.len(), first_weight, second_weight, largest)
     } else {

@@ -20,9 +20,11 @@ pub struct Item {
     pub gold: String,
     /// How many tokens a model may generate.
     pub budget: Budget,
-    /// The completion ends before the first of these strings, or, where one has a NUL, with the part before the NUL: `\nQ:\0` is
-    /// the completion's end.
+    /// The completion ends at the first of these strings.
     pub stop_strings: Vec<String>,
+    /// The stop string stays in the completion, as its end; otherwise the completion ends before it.
+    #[serde(default)]
+    pub keep_stop: bool,
 }
 
 /// The pieces of a prompt, before `prompt` turns them into text and token ids.

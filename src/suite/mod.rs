@@ -14,7 +14,7 @@ mod verdict;
 pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
 pub use item::{Budget, Item, Segments, Shot};
 pub use thinking_text::ThinkingText;
-pub use verdict::{Answered, Interval, Scored, Series, Summary, SummaryRow, Verdict};
+pub use verdict::{Answered, Evidence, Interval, Scored, Series, Summary, SummaryRow, Verdict};
 
 /// A source of questions with exact answers, and the rules to judge completions.
 pub trait Suite: Send + Sync {

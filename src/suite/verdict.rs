@@ -15,7 +15,7 @@ pub struct Answered<'a> {
 }
 
 /// A judgement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// By the suite's primary rule.
     pub correct: bool,
@@ -27,6 +27,36 @@ pub struct Verdict {
     pub metrics: BTreeMap<String, f64>,
     /// Why it is not correct, as a stable lower-case word (`wrong`, `empty`, `truncated`, `echo`, ...).
     pub failure: Option<String>,
+    /// What people want to see of how it came about.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
+}
+
+impl Verdict {
+    /// True if two judgements say the same. Evidence is not compared: rows of before have none, and how a process died is
+    /// told in words that depend on the machine.
+    pub fn agrees_with(&self, other: &Verdict) -> bool {
+        let judged = |verdict: &Verdict| Verdict { evidence: Evidence::default(), ..verdict.clone() };
+        judged(self) == judged(other)
+    }
+}
+
+/// What stands behind a judgement, for people: it is shown and stored, and in no statistics.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What further rules read, by their names; none is nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub readings: BTreeMap<String, Option<String>>,
+    /// Why there is no answer, in words: the message of an exception, how a process died.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Evidence {
+    /// True if there is nothing to show.
+    pub fn is_empty(&self) -> bool {
+        *self == Evidence::default()
+    }
 }
 
 /// An item with its judgement.

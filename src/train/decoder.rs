@@ -447,8 +447,9 @@ mod tests {
             let layer = &decoder.layers[0];
             let rope = RotaryTable::new(&config.ropes[0], length, &Device::Cpu).unwrap();
             let all = || [&q, &k, &v].map(|x| x.as_tensor().clone());
-            let composed =
-                decoder.composed_attention(layer, all(), (examples, length, first), &[rope.clone()]).unwrap();
+            let composed = decoder
+                .composed_attention(layer, all(), (examples, length, first), std::slice::from_ref(&rope))
+                .unwrap();
             let shape = AttentionShape {
                 length,
                 first,

@@ -89,7 +89,8 @@ try:
     click(one("#picker summary"))
     boxes = all_of("#picker input[name=task]")
     task = boxes[0].get_attribute("value")
-    selector = f"#matrix tr[data-task='{task}'], #curves figure[data-task='{task}']"
+    rows_of_task = f"#matrix tr[data-task='{task}'], #matrix tr[data-task^='{task} ']"
+    selector = f"{rows_of_task}, #curves figure[data-task='{task}']"
     before = len(shown(selector))
     assert before >= 1
     click(boxes[0])
@@ -141,19 +142,76 @@ try:
     # No markup from a completion became an element.
     assert driver.execute_script("return window.earnestWasHere") is None
 
-    if shots:
-        shots.mkdir(parents=True, exist_ok=True)
-        for width, height, name in [(1280, 900, "wide"), (375, 812, "phone")]:
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-                "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
-            for theme in ["light", "dark"]:
-                driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
-                for section in ["summary", "tables", "accuracy", "differences", "curves", "heat", "outcomes", "latency", "samples"]:
-                    if all_of(f"#{section}"):
-                        driver.execute_script(f"document.getElementById('{section}').scrollIntoView()")
-                        driver.save_screenshot(str(shots / f"{name}-{theme}-{section}.png"))
-            overflow = driver.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            assert overflow <= 0, f"the page is {overflow} pixels too wide at {width}"
+    # A paper's figures: a model that is not chosen leaves them, their own series stay.
+    apart = all_of("[data-apart] [data-task]")
+    if apart:
+        labels = [box.get_attribute("data-label") for box in all_of("#picker input[name=run]")]
+        of_first = f"[data-apart] [data-task='{labels[0]}']"
+        assert shown(of_first), labels
+        click(one("#picker input[name=run]"))
+        assert not shown(of_first) and (len(labels) == 1 or shown("[data-apart] [data-task]")), labels
+        click(one("#picker button[data-all=run]"))
+        click(one("#picker button[data-none=task]"))
+        assert shown(of_first) and not shown("#matrix tbody tr:not(.total)")
+        click(one("#picker button[data-all=task]"))
+
+    # Widths: nothing is cut, no word is broken in a table.
+    BROKEN = """
+        const broken = [];
+        for (const cell of document.querySelectorAll("#tables th, #tables td")) {
+          if (!cell.checkVisibility()) continue;
+          const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+          for (let node; (node = walker.nextNode());) {
+            for (const word of node.data.matchAll(/[^\\s\u2013-]+/g)) {
+              const range = document.createRange();
+              range.setStart(node, word.index);
+              range.setEnd(node, word.index + word[0].length);
+              if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
+            }
+          }
+        }
+        return broken;
+    """
+    CUT = """
+        return [...document.querySelectorAll("nav a")].filter((link) => {
+          const box = link.getBoundingClientRect();
+          const within = link.parentElement.getBoundingClientRect();
+          return box.left < within.left - 1 || box.right > Math.min(within.right, innerWidth) + 1;
+        }).map((link) => link.textContent);
+    """
+    for width, height, name in [(1200, 900, "wide"), (390, 844, "phone")]:
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
+        overflow = driver.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, f"the page is {overflow} pixels too wide at {width}"
+        cut = driver.execute_script(CUT)
+        assert not cut, f"links are cut at {width}: {cut}"
+        broken = driver.execute_script(BROKEN)
+        assert not broken, f"words are broken at {width}: {broken}"
+        for theme in ["light", "dark"] if shots else []:
+            shots.mkdir(parents=True, exist_ok=True)
+            driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+            for section in all_of("main section"):
+                driver.execute_script("arguments[0].scrollIntoView()", section)
+                driver.save_screenshot(str(shots / f"{name}-{theme}-{section.get_attribute('id')}.png"))
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    # Paper: what is folded is printed, by the style alone and by the script, and folded again.
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    HIDDEN = """
+        return [...document.querySelectorAll("main details:not(#list details) > :not(summary)")]
+          .filter((child) => !child.checkVisibility()).length
+    """
+    folded = "return document.querySelectorAll('main details:not([open])').length"
+    if driver.execute_script("return CSS.supports('selector(::details-content)')"):
+        assert driver.execute_script(HIDDEN) == 0, "folded parts are not printed"
+    before = driver.execute_script(folded)
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert driver.execute_script("return document.querySelectorAll('main details:not([open]):not(#list details)').length") == 0
+    assert driver.execute_script(HIDDEN) == 0
+    driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert driver.execute_script(folded) == before > 0
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
     errors = [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
     assert not errors, errors

@@ -17,49 +17,101 @@ const HUGE_ERROR: f64 = 100.0;
 
 type Row = Result<(), String>;
 
-/// Checks every file of `<root>/glmm`.
+/// Files of results that are not of a set.
+const PROBES: &str = "results/objective_probes.json";
+const CBPP: &str = "results/cbpp.json";
+
+/// Checks every file of `<root>/glmm`. A file that others need and that is not there is absent; what does not need it is
+/// checked all the same.
 pub fn check(root: &Path) -> Vec<FileReport> {
     let folder = root.join("glmm");
     if !folder.is_dir() {
         return vec![FileReport::absent("glmm")];
     }
     let mut reports = Vec::new();
-    for name in json_files(&folder.join("results/exact")) {
-        reports.push(check_file(&folder, &format!("results/exact/{name}"), exact_rows));
-    }
-    if reports.is_empty() {
+    let exact = json_files(&folder.join("results/exact"));
+    if exact.is_empty() {
         reports.push(FileReport::absent("glmm/results/exact"));
+    }
+    for name in &exact {
+        reports.push(check_set(&folder, &format!("results/exact/{name}"), exact_rows));
     }
     for name in json_files(&folder.join("results")) {
         let file = format!("results/{name}");
-        match name.as_str() {
-            "objective_probes.json" => reports.push(check_file(&folder, &file, probe_rows)),
-            "cbpp.json" => reports.push(check_file(&folder, &file, cbpp_rows)),
-            _ => reports.push(check_file(&folder, &file, lme4_rows)),
+        if file != PROBES && file != CBPP {
+            reports.push(check_set(&folder, &file, lme4_rows));
         }
     }
-    for file in ["results/objective_probes.json", "results/cbpp.json"] {
-        if !folder.join(file).exists() {
-            reports.push(FileReport::absent(format!("glmm/{file}")));
+    reports.extend(check_probes(&folder));
+    reports.push(if folder.join(CBPP).exists() {
+        check_file(&folder, CBPP, cbpp_rows)
+    } else {
+        FileReport::absent(format!("glmm/{CBPP}"))
+    });
+    // Sets without lme4's results. Exact results are not named: there is none where there is no estimate (README).
+    for set in names(&folder, ".csv") {
+        let stem = set.trim_end_matches(".csv");
+        if stem != "cbpp" && !folder.join(format!("results/{stem}.json")).exists() {
+            reports.push(FileReport::absent(format!("glmm/results/{stem}.json")));
         }
     }
     reports
 }
 
+/// The probes, and the probed sets whose data are absent.
+fn check_probes(folder: &Path) -> Vec<FileReport> {
+    let path = folder.join(PROBES);
+    if !path.exists() {
+        return vec![FileReport::absent(format!("glmm/{PROBES}"))];
+    }
+    let probes = fs::read_to_string(path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let points = probes.as_ref().and_then(|probes| probes.get("points")?.as_object());
+    let sets: Vec<&String> = points.into_iter().flat_map(|points| points.keys()).collect();
+    let is_absent = |set: &&&String| !folder.join(format!("{set}.csv")).exists();
+    let mut reports: Vec<FileReport> = sets
+        .iter()
+        .filter(is_absent)
+        .map(|set| FileReport::absent(format!("glmm/{set}.csv (for glmm/{PROBES})")))
+        .collect();
+    // Nothing can be checked if no set is there; a file that names no set, or is no JSON, is wrong.
+    if sets.is_empty() || reports.len() < sets.len() {
+        reports.push(check_file(folder, PROBES, probe_rows));
+    }
+    reports
+}
+
+/// Rows of a file of results: the folder, the file's stem, its content.
+type Rows = fn(&Path, &str, &Value) -> Result<Vec<Row>, String>;
+
+/// A file of results of one set; absent if the set's data are.
+fn check_set(folder: &Path, file: &str, rows: Rows) -> FileReport {
+    let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    if folder.join(format!("{stem}.csv")).exists() {
+        check_file(folder, file, rows)
+    } else {
+        FileReport::absent(format!("glmm/{stem}.csv (for glmm/{file})"))
+    }
+}
+
 fn json_files(folder: &Path) -> Vec<String> {
+    names(folder, ".json")
+}
+
+/// Files with this ending, in order.
+fn names(folder: &Path, ending: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .into_iter()
         .flatten()
         .flatten()
         .filter(|entry| !entry.path().is_dir())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(".json"))
+        .filter(|name| name.ends_with(ending))
         .collect();
     names.sort();
     names
 }
 
-fn check_file(folder: &Path, file: &str, rows: fn(&Path, &str, &Value) -> Result<Vec<Row>, String>) -> FileReport {
+fn check_file(folder: &Path, file: &str, rows: Rows) -> FileReport {
     let label = format!("glmm/{file}");
     let read = fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
     let parsed = read.and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| error.to_string()));
@@ -200,7 +252,7 @@ fn probe_rows(folder: &Path, _: &str, value: &Value) -> Result<Vec<Row>, String>
     for (set, models) in value.get("points").and_then(Value::as_object).ok_or("`points` is no object")? {
         let path = folder.join(format!("{set}.csv"));
         if !path.exists() {
-            // Probed, but its data are not part of this copy.
+            // Reported as absent.
             continue;
         }
         let table = Table::read(&path)?;
@@ -268,9 +320,10 @@ fn degenerate_rows(folder: &Path, probe: &Value, rows: &mut Vec<Row>) -> Result<
     let mut frozen = BTreeMap::new();
     for entry in probe.get("lp0").and_then(Value::as_array).ok_or("`lp0` is no list")? {
         let group = order.iter().position(|id| *id == number(entry, "id").unwrap_or(f64::NAN).to_bits());
-        frozen.insert((group.ok_or("unknown id")?, number(entry, "variant")?.to_bits()), number(entry, "lp0")?);
+        frozen.insert((group.ok_or("unknown id")?, number(entry, "variant")? as i64), number(entry, "lp0")?);
     }
-    objective.freeze(|group, x| frozen.get(&(group, x[0].to_bits())).copied().unwrap_or(f64::NAN));
+    // Covariates come back through a scale: 0 and 1 up to rounding.
+    objective.freeze(|group, x| frozen.get(&(group, x[0].round() as i64)).copied().unwrap_or(f64::NAN));
     for entry in probe.get("grid").and_then(Value::as_array).ok_or("`grid` is no list")? {
         let check = || {
             let index = number(entry, "param_index_1theta_2intercept_3variant")? as usize;
@@ -405,7 +458,17 @@ fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, Strin
             let data = table.model(&fixed)?;
             let default = entry.get("default").ok_or("`default` is missing")?;
             let Some(exact) = exact.as_ref().and_then(|exact| exact.get(model)) else {
-                return undefined_row(&data, default);
+                // Undefined, or its exact result is not part of this copy: either the diagnosis or lme4's numbers. An
+                // error of lme4's leaves the diagnosis only.
+                return undefined_row(&data, default).or_else(|undefined| {
+                    if default.get("error").is_some_and(Value::is_string) {
+                        return Err(undefined);
+                    }
+                    let first = first_theta(entry);
+                    lme4_row(&data, default, None)
+                        .or_else(|own| lme4_row(&data, default, Some(first.ok_or(own)?)))
+                        .map_err(|numbers| format!("neither {undefined} nor {numbers}"))
+                });
             };
             let separated = coefficients(exact.get("q1").ok_or("`q1` is missing")?)?
                 .iter()
@@ -418,8 +481,7 @@ fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, Strin
             // function may depend on that: where our own first stage does not lead to the recorded end, the recorded
             // first stage must.
             lme4_row(&data, default, None).or_else(|own| {
-                let first = entry.get("nAGQ0").and_then(|first| first.get("theta")).and_then(Value::as_f64);
-                let first = first.ok_or_else(|| own.clone())?;
+                let first = first_theta(entry).ok_or_else(|| own.clone())?;
                 let recorded = lme4_row(&data, default, Some(first));
                 recorded.map_err(|recorded| format!("{own}; from the recorded first stage: {recorded}"))
             })
@@ -427,6 +489,11 @@ fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, Strin
         rows.push(check().map_err(|error| format!("{model}: {error}")));
     }
     Ok(rows)
+}
+
+/// The random SD at the end of lme4's first search.
+fn first_theta(entry: &Value) -> Option<f64> {
+    entry.get("nAGQ0")?.get("theta")?.as_f64()
 }
 
 /// A set without finite estimates: the diagnosis that lme4's error names, else separation of some kind.

@@ -1,8 +1,8 @@
 //! A proxy with faults, for tests.
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What a proxy does with a request.
@@ -30,6 +30,8 @@ pub enum Fault {
 pub struct Proxy {
     pub address: String,
     pub seen: Arc<AtomicUsize>,
+    /// What `/version` says; what the server itself says, if none.
+    pub version: Arc<Mutex<Option<String>>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -40,16 +42,19 @@ impl Proxy {
         let (seen, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (count, stopped, target) = (Arc::clone(&seen), Arc::clone(&stop), target.to_owned());
         let fault = Arc::new(fault);
+        let version: Arc<Mutex<Option<String>>> = Arc::default();
+        let says = Arc::clone(&version);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
                 let (count, target, fault) = (Arc::clone(&count), target.clone(), Arc::clone(&fault));
-                std::thread::spawn(move || relay(stream.unwrap(), &target, &count, fault.as_ref()));
+                let says = Arc::clone(&says);
+                std::thread::spawn(move || relay(stream.unwrap(), &target, &count, fault.as_ref(), &says));
             }
         });
-        Proxy { address, seen, stop }
+        Proxy { address, seen, version, stop }
     }
 
     pub fn url(&self) -> String {
@@ -65,7 +70,13 @@ impl Drop for Proxy {
 }
 
 /// One request, one connection.
-fn relay(mut client: TcpStream, target: &str, count: &AtomicUsize, fault: &dyn Fn(usize) -> Fault) {
+fn relay(
+    mut client: TcpStream,
+    target: &str,
+    count: &AtomicUsize,
+    fault: &dyn Fn(usize) -> Fault,
+    version: &Mutex<Option<String>>,
+) {
     client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let Some(request) = read_request(&mut client) else { return };
     let head = String::from_utf8_lossy(&request).into_owned();
@@ -75,6 +86,10 @@ fn relay(mut client: TcpStream, target: &str, count: &AtomicUsize, fault: &dyn F
         let reply = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{extra}Connection: close\r\n\r\n{body}");
         let _ = client.write_all(reply.as_bytes());
     };
+    let says = version.lock().unwrap().clone();
+    if let (Some(version), true) = (says, head.starts_with("GET /version ")) {
+        return answer(&mut client, "200 OK", "", &serde_json::json!({"version": version}).to_string());
+    }
     match fault {
         Fault::Refuse => return,
         Fault::TooMany => {

@@ -38,6 +38,7 @@ impl Suite for Sums {
                 gold: (number + 1).to_string(),
                 budget: Budget { answer: 8, thinking: 64 },
                 stop_strings: vec!["\n".into()],
+                keep_stop: false,
             }
         }))
     }
@@ -52,6 +53,7 @@ impl Suite for Sums {
             matchers: BTreeMap::from([("prefix".into(), correct)]),
             metrics: BTreeMap::from([("undefined".into(), f64::NAN), ("length".into(), 1.5)]),
             failure: (!correct).then(|| "wrong".into()),
+            ..Verdict::default()
         }
     }
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {

@@ -1,7 +1,6 @@
 //! Synthetic runs for tests of reports and exports: real items, made-up answers of the size and repetitiveness of worked
 //! solutions. Deterministic.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use earnest::engine::{FinishReason, Sampling, Timings};
@@ -37,7 +36,7 @@ pub fn suite(tasks: &[Task], lengths: std::ops::RangeInclusive<usize>, per_lengt
     ArithmeticBench::new(Options { tasks: tasks.to_vec(), lengths, per_length, ..Options::default() }).unwrap()
 }
 
-pub fn manifest(name: &str, model: &str, suite: &ArithmeticBench) -> Manifest {
+pub fn manifest(name: &str, model: &str, suite: &dyn Suite) -> Manifest {
     let settings = RunSettings {
         suite: suite.name().into(),
         suite_version: suite.version().into(),
@@ -107,15 +106,6 @@ pub fn repeated(run: &str, suite: &ArithmeticBench, skill: f64, seed: u64, times
     samples
 }
 
-/// A question of the size of a word problem for every item: about 250 characters.
-pub fn stories(suite: &ArithmeticBench, seed: u64) -> HashMap<String, String> {
-    let mut dice = Dice(seed);
-    suite
-        .items()
-        .map(|item| (item.id.clone(), solution(&item, false, &mut dice).replace("####", "How many?")))
-        .collect()
-}
-
 fn sample(run: &str, suite: &ArithmeticBench, item: &Item, place: usize, skill: f64, dice: &mut Dice) -> Sample {
     let length = item.covariates["length"].as_u64().unwrap() as f64;
     let right = (dice.roll(10_000) as f64) < 10_000.0 / (1.0 + (length / skill).powi(3));
@@ -163,7 +153,7 @@ fn sample(run: &str, suite: &ArithmeticBench, item: &Item, place: usize, skill: 
 }
 
 /// A worked solution of four to seven sentences, about 350 characters, with names and numbers that vary.
-fn solution(item: &Item, right: bool, dice: &mut Dice) -> String {
+pub fn solution(item: &Item, right: bool, dice: &mut Dice) -> String {
     const NAMES: [&str; 12] =
         ["Sofia", "Liam", "Mei", "Omar", "Ines", "Tunde", "Priya", "Jonas", "Aiko", "Carlos", "Freya", "Ivan"];
     const THINGS: [&str; 12] = [

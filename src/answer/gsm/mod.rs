@@ -19,6 +19,8 @@ pub use code::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
 pub use label::{Label, UnknownLabel};
 pub use text::TextExtraction;
 
+pub(crate) use python::float;
+
 /// Closer than this is equal (section 3 of the study: answers are compared as floats).
 pub const TOLERANCE: f64 = 1e-5;
 

@@ -9,13 +9,22 @@ const DIGITS: &str =
 const MINUS: &str = r"[-\u{2212}\u{2013}\u{fe63}\u{ff0d}]";
 const CURRENCY: &str = r"(?:\\?\$|€|£|¥|₹|USD|EUR|GBP|Rs\.?)";
 
-/// A number with its sign and its fraction bar. Groups: `minus`, `latex_*`, `whole`, `top`, `bottom`, `digits`.
-pub static NUMERAL: LazyLock<Regex> = LazyLock::new(|| {
-    let text = format!(
-        r"(?<minus>{MINUS}\s?)?(?:{CURRENCY}\s?)?(?<inner_minus>{MINUS})?(?:\\[dt]?frac\{{(?<latex_top>[0-9]+)\}}\{{(?<latex_bottom>[0-9]+)\}}|(?:(?<whole>[0-9]+)\s+)?(?<top>[0-9]+)\s?/\s?(?<bottom>[0-9]+)|(?<digits>{DIGITS}))"
-    );
-    Regex::new(&text).expect("the pattern is a constant and the tests compile it")
-});
+/// A number with its sign, its power of ten and its fraction bar. Groups: `minus`, `latex_*`, `whole`, `top`, `bottom`,
+/// `digits`, `power`.
+pub static NUMERAL: LazyLock<Regex> = LazyLock::new(|| compile(&numeral()));
+
+/// The same at the beginning of a text, without a look at the rest.
+pub static LEADING_NUMERAL: LazyLock<Regex> = LazyLock::new(|| compile(&format!("^(?:{})", numeral())));
+
+fn numeral() -> String {
+    format!(
+        r"(?<minus>{MINUS}\s?)?(?:{CURRENCY}\s?)?(?<inner_minus>{MINUS})?(?:\\[dt]?frac\{{(?<latex_top>[0-9]+)\}}\{{(?<latex_bottom>[0-9]+)\}}|(?:(?<whole>[0-9]+)\s+)?(?<top>[0-9]+)\s?/\s?(?<bottom>[0-9]+)|(?<digits>{DIGITS})(?:[eE](?<power>[+-]?[0-9]{{1,3}})\b)?)"
+    )
+}
+
+fn compile(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant and the tests compile it")
+}
 
 /// The value of a match. None for a division by zero.
 pub fn value(found: &Captures<'_>) -> Option<f64> {
@@ -24,7 +33,7 @@ pub fn value(found: &Captures<'_>) -> Option<f64> {
     let over = |top: f64, bottom: f64| (bottom != 0.0).then(|| top / bottom);
     let magnitude = if let Some(digits) = part("digits") {
         let plain: String = digits.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
-        plain.parse().ok()?
+        format!("{plain}e{}", part("power").unwrap_or("0")).parse().ok()?
     } else if let (Some(top), Some(bottom)) = (number("latex_top"), number("latex_bottom")) {
         over(top, bottom)?
     } else {
@@ -41,7 +50,8 @@ pub fn subtracts(text: &str, found: &Captures<'_>) -> bool {
         before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | ']' | '%'))
             // "is -5": a word and a space before a sign that touches its number.
             && !(before.ends_with(char::is_alphabetic)
-                && text[..minus.start()].ends_with(' ')
+                // Marks of bold type, code and currency may stand between.
+                && text[..minus.start()].trim_end_matches(['$', '*', '_', '`']).ends_with(' ')
                 && !minus.as_str().ends_with(char::is_whitespace))
     })
 }
@@ -94,6 +104,13 @@ mod tests {
             (".5", 0.5),
             ("1,23", 1.0),
             ("007", 7.0),
+            ("1.5e3", 1500.0),
+            ("2E-2 m", 0.02),
+            ("1,000e+1", 10_000.0),
+            ("5e", 5.0),
+            ("5eggs", 5.0),
+            ("5e3x", 5.0),
+            ("5e1234", 5.0),
         ] {
             assert_eq!(read(text), Some(expected), "{text}");
         }

@@ -5,17 +5,20 @@
 //!    in any case, possibly with asterisks around the words.
 //! 3. Behind it, on the same line or, if that is empty, the next one that is not, may stand white space, `*`, `:`, `=`, `≈`, `(`,
 //!    `\(`, `\[`, `\boxed{`, `\text{`, a currency, and the words a, about, approximately, around, be, equal, exactly, just, of,
-//!    only, roughly, that, to, total; then the number must come. A statement without one is none.
-//! 4. If an equation follows in the same clause ("the answer is 10 - 5 = 5"), the number behind its last `=` counts, with the
-//!    same words allowed; a number that an operator follows without `=` is no answer.
+//!    only, roughly, that, to, total; then the number must come, with at most three words of a unit. A statement without one is
+//!    none.
+//! 4. If an equation begins there ("the answer is 10 - 5 = 5", "x = 5"), the last of its sides that is a number alone counts.
+//!    An equation consists of numbers with their units, operators, brackets and single letters, and ends where anything else
+//!    stands: "10, since 3 + 9 = 12" is 10, "wrong if x = 4" states nothing. A side alone that is no number is no answer
+//!    ("10 - 5").
 //! 5. Of several statements the last one counts: models correct themselves.
-//! 6. Signs count, also before the currency (`-$5`); thousands separators, units and percent signs do not; fractions are
-//!    divided.
+//! 6. Signs count, also before the currency (`-$5`) and as the words minus and negative; thousands separators, units and percent
+//!    signs do not; `1.5e3` is 1500; fractions are divided.
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::numeral::{NUMERAL, answer_part, subtracts, value};
+use super::numeral::{LEADING_NUMERAL, answer_part, value};
 
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     compile(concat!(r"####|\\boxed\s*\{", r"|(?i:\b(?:the\s+)?(?:\*\*)?(?:final\s+)?answer(?:\*\*)?(?:\s+is\b|\s*:))"))
@@ -28,8 +31,75 @@ static FILLER: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// What may separate operands of an expression.
-static OPERATOR: LazyLock<Regex> = LazyLock::new(|| compile(r"^\s*(?:[+*/×÷^]|[-\u{2212}]\s*[$€£]?[0-9]|x\s*[0-9])"));
+/// What joins operands; the operand must follow.
+static OPERATOR: LazyLock<Regex> = LazyLock::new(|| {
+    compile(
+        r"^\s*(?:\*\*|[+*/×÷·^\-\u{2212}\u{2013}]|\\(?:times|cdot|div)\b|(?i:x|of|plus|minus|times|divided\s+by)\b)",
+    )
+});
+
+/// What joins the sides of an equation.
+static EQUALS: LazyLock<Regex> = LazyLock::new(|| compile(r"^[\s)*}]*(?:\\[\])])?\s*(?:[=≈]|(?i:equals)\b)"));
+
+/// Brackets and marks that may stand before or behind an operand.
+static OPENING: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:[\s(\[{]|\*\*|\\\(|\\left\()+"));
+static CLOSING: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:\*\*|\s*(?:[)\]}%€£¥]|\\?\$|\\\)|\\right\)|\\%))+"));
+
+/// A minus sign in words.
+static NEGATIVE: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?i:minus|negative)\s+"));
+
+/// A quantity that stands for its number.
+static LETTER: LazyLock<Regex> = LazyLock::new(|| compile(r"^[A-Za-z]\b"));
+
+/// A word of a unit.
+static WORD: LazyLock<Regex> = LazyLock::new(|| compile(r"^\s*(?:\\text\s*\{\s*)?([\p{L}°]+(?:/\p{L}+)?[²³]?)\}?"));
+
+/// Words that begin another thought instead of naming a unit.
+const NO_UNIT: &[&str] = &[
+    "and",
+    "as",
+    "assuming",
+    "because",
+    "but",
+    "divided",
+    "equals",
+    "for",
+    "from",
+    "given",
+    "hence",
+    "if",
+    "is",
+    "minus",
+    "not",
+    "of",
+    "only",
+    "or",
+    "plus",
+    "provided",
+    "since",
+    "so",
+    "than",
+    "that",
+    "then",
+    "therefore",
+    "though",
+    "thus",
+    "times",
+    "unless",
+    "until",
+    "was",
+    "when",
+    "where",
+    "whereas",
+    "which",
+    "while",
+    "with",
+    "wrong",
+    "x",
+];
+
+/// Most words of a unit ("miles per hour").
+const UNIT: usize = 3;
 
 fn compile(text: &str) -> Regex {
     Regex::new(text).expect("the patterns are constants and the tests compile each of them")
@@ -57,28 +127,109 @@ fn stated(rest: &str) -> Option<f64> {
         let after = line[at + 1..].chars().next();
         (!after.is_some_and(|c| c.is_ascii_digit())).then_some(at)
     });
-    let clause = &line[..end.unwrap_or(line.len())];
-    if let Some((_, result)) = clause.rsplit_once('=')
-        && let Some(number) = leading(result)
-    {
-        return Some(number);
-    }
-    leading(clause)
+    last_number(&line[..end.unwrap_or(line.len())])
 }
 
-fn leading(mut text: &str) -> Option<f64> {
+/// The last side of the equation with which a clause begins that is a number alone; the number that it begins with, if that is
+/// no equation.
+fn last_number(clause: &str) -> Option<f64> {
+    let mut found = None;
+    let mut rest = clause;
+    loop {
+        let Some(side) = side(without_fillers(rest)) else { return found };
+        let Some(equals) = EQUALS.find(side.rest) else { return side.alone.or(found).or(side.aside) };
+        found = side.alone.or(found);
+        rest = &side.rest[equals.end()..];
+    }
+}
+
+fn without_fillers(mut text: &str) -> &str {
     while let Some(filler) = FILLER.find(text) {
         // Of the currency sign only the sign itself is passed over: what the pattern saw behind it is content.
         let length = if filler.as_str().starts_with('$') { 1 } else { filler.end() };
         text = &text[length..];
     }
-    let found = NUMERAL.captures(text).filter(|found| found.get_match().start() == 0)?;
-    let after = &text[found.get_match().end()..];
-    if OPERATOR.is_match(after.trim_start_matches(['$', '*'])) && !after.starts_with("**") {
-        return None;
+    text
+}
+
+/// A side of an equation: operands joined by operators.
+struct Side<'t> {
+    /// The number, where there is one operand and it is a number.
+    alone: Option<f64>,
+    /// The first number, where what follows it reads like an aside as long as no equation comes of it: "5 apples - 3 of them
+    /// red", "5 of 8".
+    aside: Option<f64>,
+    /// What follows.
+    rest: &'t str,
+}
+
+fn side(text: &str) -> Option<Side<'_>> {
+    let first = operand(text)?;
+    let mut side = Side { alone: first.number, aside: None, rest: first.rest };
+    let mut begins = true;
+    while let Some((operator, next)) = joined(side.rest) {
+        let dash = operator.starts_with(['-', '\u{2212}', '\u{2013}']);
+        if begins && (operator.eq_ignore_ascii_case("of") || (dash && first.has_unit)) {
+            side.aside = first.number;
+        }
+        begins = false;
+        (side.alone, side.rest) = (None, next.rest);
     }
-    debug_assert!(!subtracts(text, &found), "nothing stands before it");
-    value(&found)
+    Some(side)
+}
+
+/// An operator and the operand behind it. A bracket that touches a number multiplies it.
+fn joined(text: &str) -> Option<(&str, Operand<'_>)> {
+    if text.starts_with('(') {
+        return Some(("", operand(text)?));
+    }
+    let operator = OPERATOR.find(text)?;
+    Some((operator.as_str().trim_start(), operand(&text[operator.end()..])?))
+}
+
+/// A number with its unit, or a letter, which has no number.
+struct Operand<'t> {
+    number: Option<f64>,
+    has_unit: bool,
+    rest: &'t str,
+}
+
+fn operand(text: &str) -> Option<Operand<'_>> {
+    let text = skip(&OPENING, text);
+    let (negative, text) = match NEGATIVE.find(text) {
+        Some(minus) => (true, &text[minus.end()..]),
+        None => (false, text),
+    };
+    if let Some(found) = LEADING_NUMERAL.captures(text) {
+        let number = value(&found).map(|number| if negative { -number } else { number });
+        let after = &text[found.get_match().end()..];
+        // Asterisks that touch the next number are a power, others mark what is important.
+        if after.strip_prefix("**").is_some_and(|power| power.starts_with(|c: char| c.is_ascii_digit() || c == '(')) {
+            return Some(Operand { number, has_unit: false, rest: after });
+        }
+        let (has_unit, rest) = unit(skip(&CLOSING, after));
+        return Some(Operand { number, has_unit, rest });
+    }
+    let letter = LETTER.find(text)?;
+    Some(Operand { number: None, has_unit: false, rest: skip(&CLOSING, &text[letter.end()..]) })
+}
+
+/// Whether a text begins with the words of a unit, and what follows them.
+fn unit(text: &str) -> (bool, &str) {
+    let mut rest = text;
+    for _ in 0..UNIT {
+        let Some(word) = WORD.captures(rest) else { break };
+        let name = word.get(1).map_or("", |name| name.as_str()).to_lowercase();
+        if NO_UNIT.contains(&name.as_str()) {
+            break;
+        }
+        rest = &rest[word.get_match().end()..];
+    }
+    (rest.len() < text.len(), skip(&CLOSING, rest))
+}
+
+fn skip<'t>(pattern: &Regex, text: &'t str) -> &'t str {
+    pattern.find(text).map_or(text, |found| &text[found.end()..])
 }
 
 #[cfg(test)]
@@ -108,6 +259,33 @@ mod tests {
             ("The final answer is €1,234,567.89.", Some(1234567.89)),
             ("The final answer is:\n\n**12**", Some(12.0)),
             ("ANSWER: 9", Some(9.0)),
+            ("The answer is 10, since 3 + 9 = 12.", Some(10.0)),
+            ("The answer is 10 since 3 + 9 = 12.", Some(10.0)),
+            ("The answer is 10 apples because 3 + 9 = 12.", Some(10.0)),
+            ("The answer is 10 (3 + 7 = 10, not 12)", Some(10.0)),
+            ("The answer is 10 and x = 4.", Some(10.0)),
+            ("The answer is minus 5.", Some(-5.0)),
+            ("The answer is negative $5", Some(-5.0)),
+            ("The answer is 1.5e3.", Some(1500.0)),
+            ("The answer is 2 * (3 + 4) = 14 apples.", Some(14.0)),
+            ("The answer is 3 apples + 4 apples = 7 apples", Some(7.0)),
+            ("The answer is $3 \\times 4 = 12$", Some(12.0)),
+            ("The answer is 3 x 4 = 12 = 6 + 6", Some(12.0)),
+            ("The answer is 10 minus 5 equals 5", Some(5.0)),
+            ("The answer is 10 - 5 = 5 miles per hour.", Some(5.0)),
+            ("The answer is 5 = five", Some(5.0)),
+            ("The answer is 12/4 = 3", Some(3.0)),
+            ("The answer is **5** apples/day", Some(5.0)),
+            ("The answer is 60 km/h.", Some(60.0)),
+            ("The answer is 2 ** 3 = 8", Some(8.0)),
+            ("The answer is 2**3 = 8", Some(8.0)),
+            ("The answer is 2(3 + 4) = 14", Some(14.0)),
+            ("The answer is 20% of 50 = 10", Some(10.0)),
+            ("The answer is 5 of 8 apples", Some(5.0)),
+            ("The answer is 5 apples - 3 red and 2 green", Some(5.0)),
+            ("The answer is 5 apples - 3 apples = 2 apples", Some(2.0)),
+            ("The answer is $3$ + $4$ = $7$.", Some(7.0)),
+            ("The answer is (10 - 4) / 2 = **3**.", Some(3.0)),
         ] {
             assert_eq!(read(text), expected, "{text:?}");
         }
@@ -122,6 +300,12 @@ mod tests {
             "The answer is unknown. Perhaps 7",
             "The answer is that they have 6",
             "The answer is 10 - 5",
+            "The answer is 10 minus 5",
+            "The answer is 3 apples + 4 apples",
+            "The answer is wrong if x = 4.",
+            "The answer is not x = 4.",
+            "The answer is x",
+            "The answer is unclear, but y = 3",
             "The answer is",
             "Q: The answer is 5",
         ] {
@@ -143,5 +327,9 @@ mod tests {
     fn long_texts_take_little_time() {
         assert_eq!(read(&"The answer is about ".repeat(20_000)), None);
         assert_eq!(read(&("The answer is ".to_owned() + &"= ".repeat(100_000))), None);
+        assert_eq!(read(&("The answer is ".to_owned() + &"x = ".repeat(50_000))), None);
+        assert_eq!(read(&("The answer is ".to_owned() + &"1 + ".repeat(50_000))), None);
+        assert_eq!(read(&("The answer is ".to_owned() + &"minus ".repeat(50_000))), None);
+        assert_eq!(read(&("The answer is ".to_owned() + &"(".repeat(200_000))), None);
     }
 }

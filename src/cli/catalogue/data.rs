@@ -8,14 +8,20 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::digest;
 
-/// The variable that says where the data of stored runs lie now.
+/// The variable that says where data lie: of stored runs now, and of new runs of gsm-symbolic without `--data`.
 pub const MOVED: &str = "EARNEST_DATA";
+
+/// What [`MOVED`] names, if it is set.
+pub fn moved() -> Option<PathBuf> {
+    std::env::var_os(MOVED).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
 
 /// Where a suite's data are. Suites share it; those without data of their own refuse it.
 #[derive(Debug, Clone, Default, Args)]
 pub struct DataArgs {
     /// The questions of a suite that has them from you. dnc: a folder; gsm-symbolic: a folder (Apple's repository, or a
-    /// snapshot of the dataset apple/GSM-Symbolic) or a file [default: what EARNEST_GSM_DATA names]
+    /// snapshot of the dataset apple/GSM-Symbolic) or a file [default: what EARNEST_DATA names, else the dataset in the
+    /// Hugging Face cache]
     #[arg(long, value_name = "PATH")]
     pub data: Option<PathBuf>,
 }
@@ -45,7 +51,7 @@ pub fn absolute(folder: &Path) -> Result<String, CliError> {
 
 /// A stored run's file, if it is still what it was. `EARNEST_DATA` names the folder it was moved to.
 pub fn reread_pinned(folder: &str, name: &str, sha256: &str) -> Result<Vec<u8>, CliError> {
-    let moved = std::env::var_os(MOVED).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let moved = moved();
     // A file given by itself has an absolute name; moved, it is looked for under its last part.
     let path = match (&moved, Path::new(name).is_absolute()) {
         (Some(moved), true) => moved.join(Path::new(name).file_name().unwrap_or_default()),

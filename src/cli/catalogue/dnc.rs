@@ -1,4 +1,5 @@
 //! DNC at the command line: its options, and its data from the user's folder.
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
@@ -14,8 +15,8 @@ use crate::cli::values::Prompts;
 use crate::prompt::Mode as PromptMode;
 use crate::suite::Suite;
 use crate::suite::dnc::{
-    Annotation, Annotations, Data, Dataset, Dnc, Kind, Malformed, Mode, Numbers, Options, PinnedFile, PromptShape,
-    Source, Split, Target, VERSION, kinds, read, records,
+    Asked, Data, Dataset, Dnc, Kind, Malformed, Mode, Numbers, Options, PinnedFile, Problem, PromptShape, Source,
+    Split, Target, VERSION, kinds, read, read_annotations, shortened,
 };
 
 const NAME: &str = "dnc";
@@ -184,7 +185,8 @@ impl Registered for Registration {
         }
         if let Some(pinned) = &source.annotations {
             let bytes = reread_pinned(&source.folder, &pinned.name, &pinned.sha256).map_err(Unusable::Data)?;
-            files.annotate(&pinned.name, &bytes).map_err(Unusable::Data)?;
+            // The parts that were not asked are not read again: an annotation of none of these questions is of one of those.
+            files.annotate(&pinned.name, &bytes, None).map_err(Unusable::Data)?;
         }
         let data = files.finish(&options).map_err(Unusable::Data)?;
         Ok(Box::new(Dnc::new(options, data).map_err(|error| error.to_string())?))
@@ -301,7 +303,8 @@ impl Files {
             };
             if let Some(name) = found {
                 let (bytes, sha256) = read_pinned(&folder.join(&name))?;
-                files.annotate(&name, &bytes)?;
+                let elsewhere = other_questions(dataset, folder, &options.source.files);
+                files.annotate(&name, &bytes, Some(&elsewhere))?;
                 options.source.annotations = Some(PinnedFile { name, sha256, split: None });
             }
         } else if annotations.is_some() {
@@ -332,18 +335,19 @@ impl Files {
         Ok(())
     }
 
-    fn annotate(&mut self, name: &str, bytes: &[u8]) -> Result<(), CliError> {
-        let rows = records(bytes).map_err(|error| CliError::usage(format!("{name}: {error}")))?.into_rows();
-        let mut annotations = Annotations::default();
-        for row in rows {
-            let outcome = row
-                .value
-                .and_then(|value| Annotation::from_json(&value).map_err(|error| error.to_string()))
-                .and_then(|annotation| annotations.add(annotation).map_err(|error| error.to_string()));
-            if let Err(why) = outcome {
-                self.malformed.push((name.to_owned(), Malformed { place: row.place, why }));
-            }
-        }
+    /// Reads annotations of the questions that were read. `elsewhere` are questions of the folder that are not asked; without
+    /// it every other question is taken to be one of them.
+    fn annotate(&mut self, name: &str, bytes: &[u8], elsewhere: Option<&BTreeSet<String>>) -> Result<(), CliError> {
+        let questions: BTreeMap<&str, &Problem> =
+            self.data.parts.values().flatten().map(|problem| (problem.id.as_str(), problem)).collect();
+        let question = |id: &str| match questions.get(id) {
+            Some(problem) => Asked::Here(problem),
+            None if elsewhere.is_none_or(|others| others.contains(id)) => Asked::Elsewhere,
+            None => Asked::Nowhere,
+        };
+        let (annotations, malformed) =
+            read_annotations(bytes, question).map_err(|error| CliError::usage(format!("{name}: {error}")))?;
+        self.malformed.extend(malformed.into_iter().map(|row| (name.to_owned(), row)));
         self.data.annotations = annotations;
         Ok(())
     }
@@ -363,15 +367,34 @@ impl Files {
     }
 }
 
-/// Malformed rows in a sentence: how many, and the first five by name.
+/// Ids of the folder's questions in files that are not used: an annotation may be of one of them. What cannot be read there is
+/// of no concern here.
+fn other_questions(dataset: Dataset, folder: &Path, used: &[PinnedFile]) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    for name in Split::ALL.into_iter().flat_map(|split| part_names(dataset, split)) {
+        if used.iter().any(|file| file.name == name) {
+            continue;
+        }
+        if let Ok(bytes) = std::fs::read(folder.join(&name))
+            && let Ok(found) = read(dataset, &bytes)
+        {
+            ids.extend(found.problems.into_iter().map(|problem| problem.id));
+        }
+    }
+    ids
+}
+
+/// Malformed rows in a sentence: how many, each by name, and the reasons of the first five.
 pub fn malformed_rows(rows: &[(String, Malformed)]) -> String {
     let mut text = format!("{} malformed row{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
     for (place, (file, row)) in rows.iter().take(5).enumerate() {
         text.push_str(if place == 0 { ": " } else { "; " });
-        text.push_str(&format!("{file}, {}: {}", row.place, row.why));
+        text.push_str(&format!("{file}, {}: {}", row.place, shortened(&row.why, 160)));
     }
     if rows.len() > 5 {
-        text.push_str(&format!("; and {} more", rows.len() - 5));
+        // Every row is named; for the reason of one of these, mend those before it.
+        let places: Vec<String> = rows[5..].iter().map(|(file, row)| format!("{file}, {}", row.place)).collect();
+        text.push_str(&format!("; and {} more: {}", places.len(), places.join("; ")));
     }
     text
 }

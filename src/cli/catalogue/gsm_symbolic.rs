@@ -33,6 +33,10 @@ pub struct Mini;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "GSM-Symbolic")]
 pub struct GsmArgs {
+    /// gsm-symbolic: the commit of the dataset apple/GSM-Symbolic in the Hugging Face cache [default: the one that is there]
+    #[arg(long, value_name = "COMMIT", conflicts_with = "data")]
+    pub revision: Option<String>,
+
     /// Sets of questions, separated by commas: base (the originals), main (variants), p1 and p2 (harder variants)
     /// [default: base,main]
     #[arg(long, value_name = "SETS", value_delimiter = ',')]
@@ -98,6 +102,7 @@ impl GsmArgs {
             self.instances.map(|_| "--instances"),
             self.templates.as_ref().map(|_| "--templates"),
             (own_templates && self.per_template.is_some()).then_some("--per-template"),
+            (!own_templates && self.revision.is_some()).then_some("--revision"),
             self.trailing_space.as_ref().map(|_| "--trailing-space"),
             self.sandbox.python.as_ref().map(|_| "--python"),
         ]
@@ -120,7 +125,16 @@ impl Registered for Symbolic {
             about: "100 GSM8K questions and 5,000 variants of them (--data), five prompts, text and Python answers",
             tasks: Prompt::ALL.iter().map(Prompt::to_string).collect(),
             items: Some(5_100),
-            options: &["--prompt", "--data", "--sets", "--instances", "--templates", "--trailing-space", "--python"],
+            options: &[
+                "--prompt",
+                "--data",
+                "--revision",
+                "--sets",
+                "--instances",
+                "--templates",
+                "--trailing-space",
+                "--python",
+            ],
         })
     }
 
@@ -135,12 +149,8 @@ impl Registered for Symbolic {
 
     fn choose(&self, args: &SuiteArgs, prompts: &Prompts) -> Result<Box<dyn Choice>, CliError> {
         choose(self.name(), args, prompts, |options| {
-            let named = || std::env::var_os(gsm_data::VARIABLE).map(PathBuf::from);
-            let Some(data) = args.data.data.clone().or_else(named) else {
-                return Err(CliError::usage("gsm-symbolic asks Apple's questions, which cannot be shipped with it")
-                    .help(format!("--data names the folder that has them; {}", gsm_data::FETCH)));
-            };
-            let questions = gsm_data::read(&data, &options.sets)?;
+            let location = gsm_data::locate(args.data.data.as_deref(), args.gsm.revision.as_deref())?;
+            let questions = gsm_data::read(&location, &options.sets)?;
             options.source = Source::Files(questions.files.clone());
             Ok(Some(questions))
         })

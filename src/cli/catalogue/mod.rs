@@ -117,6 +117,11 @@ pub fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(SUITES.map(Registered::name))
 }
 
+/// The prompts of a suite that has several.
+pub fn prompts(suite: &str) -> &'static [&'static str] {
+    SUITES.into_iter().find(|known| known.name() == suite).map_or(&[], Registered::prompts)
+}
+
 /// All suites.
 pub fn entries() -> Result<Vec<Entry>, CliError> {
     SUITES.iter().map(|suite| suite.entry()).collect()

@@ -67,6 +67,12 @@ struct Chosen(NupaOptions);
 
 impl Choice for Chosen {
     fn suite(&self, mode: Mode) -> Result<Box<dyn Suite>, CliError> {
+        if mode == Mode::Chat && !self.0.stop_at_newline {
+            return Err(CliError::usage(
+                "--no-stop-at-newline concerns raw prompts, and these are chats, which end by themselves",
+            )
+            .help("leave the option out, or ask with --prompt raw"));
+        }
         Ok(Box::new(build(NupaOptions { adapter: adapter(mode), ..self.0.clone() })?))
     }
 

@@ -2,6 +2,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -10,6 +11,7 @@ use crate::cli::Exit;
 use crate::cli::catalogue::nupa;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
+use crate::cli::session::stop_on_signal;
 use crate::cli::values::Lengths;
 use crate::suite::nupa::{
     IndexHints, NumberFormat, NupaError, PairRules, Reversal, ShorterOperand, Split, TASKS, TextStyle, TrainingLine,
@@ -21,7 +23,7 @@ use crate::suite::nupa::{
   earnest generate nupa --tasks add_Integer --lengths 1-8 --per-length 3
   earnest generate nupa --split train --per-length 100000 --tasks max_Float --lengths 1-20 -o train.jsonl
   earnest generate nupa --tasks add_Float --reversal int --zero-padding --index-hints 30
-  earnest generate nupa --text rule-following --tasks mod --lengths 1-6
+  earnest generate nupa --text rule-following --tasks mod_Integer --lengths 1-6
 
 Every line has task, length, index, split, a, b, prompt, completion and answer; a, b and answer are plain numbers in every \
 format. Lines come by task, then length, then index, and depend on the options alone. train, valid and test never share a \
@@ -239,15 +241,41 @@ pub(super) fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
+    let stop = stop_on_signal()?;
     let attempt = || -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(1 << 18, File::create(&part)?);
+        let file = Stoppable { file: File::create(&part)?, stop: &stop };
+        let mut out = BufWriter::with_capacity(1 << 18, file);
         write(&mut out)?;
-        out.into_inner()?.sync_all()?;
+        out.into_inner()?.file.sync_all()?;
         std::fs::rename(&part, path)
     };
     attempt().map_err(|error| {
         // The error is what counts; a part that was never created cannot be removed.
         let _ = std::fs::remove_file(&part);
+        if stop.load(Ordering::Relaxed) {
+            let message = format!("interrupted: {} was not written", path.display());
+            return CliError::new(Exit::Interrupted, message);
+        }
         failed(error)
     })
+}
+
+/// A file that takes no more once the user wishes to stop, so that its beginning can be removed.
+struct Stoppable<'a> {
+    file: File,
+    stop: &'a AtomicBool,
+}
+
+impl Write for Stoppable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.stop.load(Ordering::Relaxed) {
+            // Not `Interrupted`, which writers take as a wish to try again.
+            return Err(io::Error::other("stopped"));
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }

@@ -122,6 +122,11 @@ fn screen(shown: &Shown) -> String {
         };
         lines.push(("licence", format!("{}{gate}", entry.licence.as_deref().unwrap_or("unknown"))));
         lines.push(("decoding", decoding(entry)));
+        if !entry.unverified.is_empty() {
+            let claims: Vec<String> =
+                entry.unverified.iter().map(|claim| format!("{claim:?}").to_lowercase()).collect();
+            lines.push(("not verified", format!("{}: see https://huggingface.co/{}", claims.join(", "), entry.repo)));
+        }
         if !entry.papers.is_empty() {
             lines.push(("papers", entry.papers.join(", ")));
         }

@@ -15,7 +15,7 @@ use crate::hub::{self, Cache, Checked, Commit, Environment, HubError, Remote, Re
 #[derive(Debug, Serialize)]
 struct Verified {
     model: String,
-    /// Every file has the expected bytes.
+    /// Every file of which it is known has the expected bytes, and of some it is known.
     good: bool,
     files: Vec<Checked>,
 }
@@ -38,7 +38,7 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
     if asked.is_empty() {
         printer.message(&format!("{} holds no models", cache.folder().display()));
     }
-    let mut verified = Vec::new();
+    let (mut verified, mut unknown) = (Vec::new(), Vec::new());
     for (repo, commit, named) in asked {
         if !cache.snapshot(&repo, &commit).is_dir() {
             return Err(HubError::NotCached {
@@ -66,18 +66,28 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
             printer.message(&format!("hashing {repo}@{commit}"));
         }
         let files = hub::verify(&cache, &repo, &commit, listing.as_ref(), &mut |_| {})?;
-        let good = files.iter().all(|file| matches!(file.state, State::Good | State::Unknown));
+        let some_known = files.iter().any(|file| file.state != State::Unknown);
+        let good = some_known && files.iter().all(|file| matches!(file.state, State::Good | State::Unknown));
+        if !some_known {
+            unknown.push(named.clone());
+        }
         verified.push((named, Verified { model: format!("{repo}@{commit}"), good, files }));
     }
-    let bad = verified.iter().filter(|(_, commit)| !commit.good).map(|(named, _)| named.clone()).collect::<Vec<_>>();
+    let bad = verified.iter().filter(|(named, commit)| !commit.good && !unknown.contains(named));
+    let bad = bad.map(|(named, _)| named.clone()).collect::<Vec<_>>();
     let verified: Vec<Verified> = verified.into_iter().map(|(_, commit)| commit).collect();
     if args.json {
         printer.json(&verified)?;
     } else {
         printer.result(&verified.iter().map(screen).collect::<Vec<_>>().join("\n"))?;
     }
-    if bad.is_empty() {
+    if bad.is_empty() && unknown.is_empty() {
         return Ok(Exit::Success);
+    }
+    if bad.is_empty() {
+        let message = format!("nothing here says what the files of {} should be", unknown.join(", "));
+        return Err(CliError::new(Exit::Model, message)
+            .help(format!("`earnest models verify --remote {}` asks the hub", unknown.join(" "))));
     }
     Err(CliError::new(Exit::Model, format!("{} of {} commits are damaged or incomplete", bad.len(), verified.len()))
         .help(format!("`earnest models fetch {}` fetches what is wrong again", bad.join(" "))))

@@ -14,15 +14,15 @@ use crate::cli::printer::Printer;
 use crate::cli::stored::{StoredRun, write_file};
 use crate::cli::values::Prompts;
 use crate::cli::{Exit, catalogue, model};
-use crate::prompt::{ModeRequest, Prompter};
+use crate::prompt::{Mode, ModeRequest, Prompter};
 use crate::report::{ReportError, Rows};
 use crate::reproduce::gsm_symbolic::{
     Assumptions, Evaluation, NumberDistribution, SizeOfPrompt, Study, StudyRun, drawings, paper_name, plan,
     render_plan, render_study,
 };
 use crate::run::Status;
+use crate::suite::Item;
 use crate::suite::gsm_symbolic::Prompt;
-use crate::suite::gsm_symbolic::large_numbers::integers;
 
 /// Questions of the study.
 const QUESTIONS: usize = 5_100;
@@ -214,7 +214,7 @@ fn limits(run: &StoredRun, label: &str) -> Vec<String> {
     } else if manifest.model.format.starts_with("gguf") && paper_name(label).0.is_some() {
         limits.push(format!("is from a GGUF file ({}), the study ran half precision", manifest.model.format));
     }
-    if settings.prompt_mode != crate::prompt::Mode::Raw {
+    if settings.prompt_mode != Mode::Raw {
         limits.push("uses a chat template; the study sends bare prompts".to_owned());
     }
     if !settings.generation.sampling.is_greedy() {
@@ -228,21 +228,20 @@ fn limits(run: &StoredRun, label: &str) -> Vec<String> {
 
 /// The integers of the questions, where the run's data are at hand.
 fn numbers(run: &Option<StoredRun>) -> Option<NumberDistribution> {
-    let suite = catalogue::stored(&run.as_ref()?.manifest.settings).ok()?;
-    let (mut base, mut variants) = (Vec::new(), Vec::new());
-    let mut first = None;
-    for item in suite.items() {
-        // Every prompt asks the same questions; one is enough.
-        if *first.get_or_insert_with(|| item.task.clone()) != item.task {
-            continue;
-        }
-        match item.covariates.get("set").and_then(serde_json::Value::as_str) {
-            Some("base") => base.extend(integers(&item.segments.question)),
-            Some("main") => variants.extend(integers(&item.segments.question)),
-            _ => {}
-        }
+    let settings = &run.as_ref()?.manifest.settings;
+    // In a conversation the question is one text with its worked examples, whose numbers are not the study's.
+    if settings.prompt_mode != Mode::Raw {
+        return None;
     }
-    Some(NumberDistribution::new(&base, &variants))
+    let suite = catalogue::stored(settings).ok()?;
+    let items: Vec<Item> = suite.items().collect();
+    // Every prompt asks the same questions; one is enough.
+    let first = items.first().map(|item| item.task.clone());
+    let asked = items.iter().filter(|item| Some(&item.task) == first.as_ref());
+    Some(NumberDistribution::of_questions(asked.map(|item| {
+        let set = item.covariates.get("set").and_then(serde_json::Value::as_str);
+        (set, item.segments.question.as_str())
+    })))
 }
 
 fn draw(study: &Study, folder: &Path, printer: Printer) -> Result<(), CliError> {

@@ -113,7 +113,7 @@ fn phase(
                 decoding: Decoding::Asked { args: studys(&args.generation), seed: args.items.seed },
             };
             let reporters = Reporters::new(printer, quiet, None)?;
-            session::perform(&job, &mut open, &Which::Continue, session, quiet, reporters, printer)?;
+            session::perform(&job, &mut open, &Which::Gather, session, quiet, reporters, printer)?;
         }
     }
     Ok(())

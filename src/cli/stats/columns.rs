@@ -1,12 +1,17 @@
-//! Columns of a CSV file, by name.
+//! Columns by name, checked field by field.
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a file gives no columns.
+use super::source::{EachRow, SourceArgs};
+use crate::cli::error::CliError;
+
+/// Most levels of a column of labels among the fixed effects: beyond, it is a name or a number gone wrong.
+const MOST_LEVELS: usize = 64;
+
+/// Why a source gives no columns.
 #[derive(Debug, Error)]
 pub enum ColumnError {
     /// It cannot be opened.
@@ -19,14 +24,32 @@ pub enum ColumnError {
     #[error("{} is empty: expected a first line with column names", path.display())]
     Empty { path: PathBuf },
     /// A column is not there.
-    #[error("{} has no column `{name}`; its columns are: {present}", path.display())]
-    Missing { path: PathBuf, name: String, present: String },
+    #[error("{from} has no column `{name}`; its columns are: {present}")]
+    Missing { from: String, name: String, present: String },
     /// Two columns have the wanted name.
-    #[error("{} has more than one column `{name}`", path.display())]
-    Ambiguous { path: PathBuf, name: String },
-    /// A field is not a number.
-    #[error("{}, line {line}: column `{column}` is `{field}`, expected {expected}", path.display())]
-    Field { path: PathBuf, line: u64, column: String, field: String, expected: &'static str },
+    #[error("{from} has more than one column `{name}`")]
+    Ambiguous { from: String, name: String },
+    /// A field is not what its column must hold.
+    #[error("{place}: column `{column}` is `{field}`, expected {expected}")]
+    Field { place: String, column: String, field: String, expected: String },
+    /// A column of labels has too many of them.
+    #[error(
+        "{place}: column `{column}` has more than {MOST_LEVELS} different labels, from `{first}` to `{field}`; a fixed effect \
+         needs numbers or few labels, groups belong to --group"
+    )]
+    TooManyLevels { place: String, column: String, first: String, field: String },
+    /// A stored run cannot be read.
+    #[error("{}", .0.message)]
+    Run(Box<CliError>),
+    /// A run is named twice.
+    #[error("--run names {run} twice")]
+    Twice { run: String },
+    /// Stored runs have no rows.
+    #[error("{from} has no samples yet")]
+    NoSamples { from: String },
+    /// A name means two things.
+    #[error("`{name}` is a {first} and a {second} of the samples; write {first}_{name} or {second}_{name}")]
+    Alike { name: String, first: &'static str, second: &'static str },
 }
 
 /// How a column is read.
@@ -38,6 +61,10 @@ pub(super) enum Kind {
     Binary,
     /// Any text; becomes the index of its first appearance.
     Label,
+    /// Numbers or labels, as the first value says; every value must be of that kind.
+    Either,
+    /// Labels, few of them.
+    Factor,
 }
 
 /// Whether a row with a missing value is used.
@@ -49,19 +76,30 @@ pub(super) enum Missing {
     DropValue,
 }
 
+/// What a source had beside values.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Survey {
+    /// Labels by index, for columns of labels.
+    pub(super) labels: Vec<Vec<String>>,
+    /// For columns read as [`Kind::Either`]: whether they hold labels.
+    pub(super) is_label: Vec<bool>,
+    /// Rows that `--where` lets through.
+    pub(super) rows: usize,
+    /// Rows left out for missing values.
+    pub(super) dropped: usize,
+    /// Missing values by column name.
+    pub(super) missing: BTreeMap<String, usize>,
+    /// What to know of the source.
+    pub(super) notes: Vec<String>,
+}
+
 /// Columns in the order asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Columns {
     /// Values; labels as indices.
     pub(super) values: Vec<Vec<f64>>,
-    /// Labels by index, for label columns.
-    pub(super) labels: Vec<Vec<String>>,
-    /// Data rows in the file.
-    pub(super) rows: usize,
-    /// Rows left out.
-    pub(super) dropped: usize,
-    /// Missing values by column name.
-    pub(super) missing: BTreeMap<String, usize>,
+    /// The rest.
+    pub(super) survey: Survey,
 }
 
 impl Columns {
@@ -76,118 +114,184 @@ fn is_missing(field: &str) -> bool {
     matches!(field, "" | "NA" | "na" | "N/A" | "NaN" | "nan" | "null" | "None")
 }
 
-/// Reads columns of a file (`-` is standard input) in one pass, keeping only what was asked for.
-pub(super) fn read(path: &Path, wanted: &[(&str, Kind)], missing: Missing) -> Result<Columns, ColumnError> {
-    let source: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin())
-    } else {
-        Box::new(File::open(path).map_err(|source| ColumnError::Open { path: path.to_owned(), source })?)
-    };
-    read_from(source, path, wanted, missing)
+/// Reads whole columns in one pass, keeping only what was asked for.
+pub(super) fn read(source: &SourceArgs, wanted: &[(&str, Kind)], missing: Missing) -> Result<Columns, ColumnError> {
+    let mut values = vec![Vec::new(); wanted.len()];
+    let survey = scan(source, wanted, missing, &mut |row| collect(&mut values, row))?;
+    Ok(Columns { values, survey })
 }
 
-fn read_from(
-    source: impl Read,
-    path: &Path,
+fn collect(values: &mut [Vec<f64>], row: &[f64]) {
+    for (column, value) in values.iter_mut().zip(row).filter(|(_, value)| !value.is_nan()) {
+        column.push(*value);
+    }
+}
+
+/// Shows rows of values one at a time and keeps none; with [`Missing::DropValue`] a missing value is NaN.
+pub(super) fn scan(
+    source: &SourceArgs,
     wanted: &[(&str, Kind)],
     missing: Missing,
-) -> Result<Columns, ColumnError> {
-    let wrap = |source| ColumnError::Csv { path: path.to_owned(), source };
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
-    let headers = reader.headers().map_err(wrap)?.clone();
-    if headers.is_empty() {
-        return Err(ColumnError::Empty { path: path.to_owned() });
+    each: &mut dyn FnMut(&[f64]),
+) -> Result<Survey, ColumnError> {
+    let conditions: Vec<&str> = source.only.iter().map(|pair| pair.value.as_str()).collect();
+    let names: Vec<&str> =
+        wanted.iter().map(|(name, _)| *name).chain(source.only.iter().map(|pair| pair.column.as_str())).collect();
+    let mut notes = Vec::new();
+    let mut survey = decode(wanted, &conditions, missing, each, |row| source.walk(&names, &mut notes, row))?;
+    survey.notes = notes;
+    if survey.rows == 0 && !source.only.is_empty() {
+        let asked: Vec<String> = source.only.iter().map(|pair| format!("{}={}", pair.column, pair.value)).collect();
+        survey.notes.push(format!("no row has {}", asked.join(" and ")));
     }
-    // A byte-order mark is what spreadsheets put before the first name.
-    let names: Vec<&str> = headers.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
-    let mut positions = Vec::new();
-    for (name, _) in wanted {
-        let mut found = names.iter().enumerate().filter(|(_, present)| *present == name);
-        let Some((position, _)) = found.next() else {
-            let present = names.join(", ");
-            return Err(ColumnError::Missing { path: path.to_owned(), name: (*name).to_owned(), present });
-        };
-        if found.next().is_some() {
-            return Err(ColumnError::Ambiguous { path: path.to_owned(), name: (*name).to_owned() });
+    Ok(survey)
+}
+
+fn decode(
+    wanted: &[(&str, Kind)],
+    conditions: &[&str],
+    missing: Missing,
+    each: &mut dyn FnMut(&[f64]),
+    walk: impl FnOnce(&mut EachRow<'_>) -> Result<(), ColumnError>,
+) -> Result<Survey, ColumnError> {
+    let mut survey =
+        Survey { labels: vec![Vec::new(); wanted.len()], is_label: vec![false; wanted.len()], ..Survey::default() };
+    let mut decoders: Vec<Decoder<'_>> = wanted.iter().map(|(name, kind)| Decoder::new(name, *kind)).collect();
+    let mut values = vec![f64::NAN; wanted.len()];
+    walk(&mut |fields, place| {
+        let (fields, checked) = fields.split_at(wanted.len());
+        if checked.iter().zip(conditions).any(|(field, wanted)| field != wanted) {
+            return Ok(());
         }
-        positions.push(position);
-    }
-    let mut columns = Columns {
-        values: vec![Vec::new(); wanted.len()],
-        labels: vec![Vec::new(); wanted.len()],
-        rows: 0,
-        dropped: 0,
-        missing: BTreeMap::new(),
-    };
-    let mut index_of: Vec<HashMap<String, usize>> = vec![HashMap::new(); wanted.len()];
-    let mut record = csv::StringRecord::new();
-    while reader.read_record(&mut record).map_err(wrap)? {
-        columns.rows += 1;
-        let fields: Vec<&str> = positions.iter().map(|&position| record.get(position).unwrap_or("")).collect();
+        survey.rows += 1;
         let mut complete = true;
         for (field, (name, _)) in fields.iter().zip(wanted) {
             if is_missing(field) {
                 complete = false;
-                *columns.missing.entry((*name).to_owned()).or_default() += 1;
+                *survey.missing.entry((*name).to_owned()).or_default() += 1;
             }
         }
         if !complete && missing == Missing::DropRow {
-            columns.dropped += 1;
-            continue;
+            survey.dropped += 1;
+            return Ok(());
         }
-        for (index, (field, (name, kind))) in fields.iter().zip(wanted).enumerate() {
-            if is_missing(field) {
-                continue;
-            }
-            let expected = match kind {
-                Kind::Number => "a finite number",
-                Kind::Binary => "0 or 1",
-                Kind::Label => "a label",
-            };
-            let value = match kind {
-                Kind::Number => field.parse().ok().filter(|value: &f64| value.is_finite()),
-                Kind::Binary => binary(field),
-                Kind::Label => {
-                    let known = &mut index_of[index];
-                    // Looked up before it is owned: labels repeat far more often than they are new.
-                    let label = known.get(*field).copied().unwrap_or_else(|| {
-                        let next = known.len();
-                        known.insert((*field).to_owned(), next);
-                        columns.labels[index].push((*field).to_owned());
-                        next
-                    });
-                    Some(label as f64)
+        for ((value, field), decoder) in values.iter_mut().zip(fields).zip(&mut decoders) {
+            *value = if is_missing(field) { f64::NAN } else { decoder.value(field, place)? };
+        }
+        each(&values);
+        Ok(())
+    })?;
+    for (index, decoder) in decoders.into_iter().enumerate() {
+        survey.is_label[index] = decoder.is_label == Some(true);
+        survey.labels[index] = decoder.labels;
+    }
+    Ok(survey)
+}
+
+/// Reads the fields of one column.
+struct Decoder<'w> {
+    name: &'w str,
+    kind: Kind,
+    is_label: Option<bool>,
+    index_of: HashMap<String, usize>,
+    labels: Vec<String>,
+}
+
+impl<'w> Decoder<'w> {
+    fn new(name: &'w str, kind: Kind) -> Self {
+        let is_label = match kind {
+            Kind::Number | Kind::Binary => Some(false),
+            Kind::Label | Kind::Factor => Some(true),
+            Kind::Either => None,
+        };
+        Decoder { name, kind, is_label, index_of: HashMap::new(), labels: Vec::new() }
+    }
+
+    fn value(&mut self, field: &str, place: &dyn Fn() -> String) -> Result<f64, ColumnError> {
+        let wrong = |expected: String| ColumnError::Field {
+            place: place(),
+            column: self.name.to_owned(),
+            field: field.to_owned(),
+            expected,
+        };
+        let number = || field.parse().ok().filter(|value: &f64| value.is_finite());
+        match self.kind {
+            Kind::Number => number().ok_or_else(|| wrong("a finite number".into())),
+            Kind::Binary => binary(field).ok_or_else(|| wrong("0 or 1".into())),
+            Kind::Label | Kind::Factor => self.label(field, place),
+            Kind::Either => {
+                let numeric = field.parse::<f64>().is_ok();
+                let name = self.name;
+                match (*self.is_label.get_or_insert(!numeric), numeric) {
+                    (false, _) => number().ok_or_else(|| {
+                        wrong(format!(
+                            "a finite number, as in the rows before (`--factor {name}` takes all of them as labels)"
+                        ))
+                    }),
+                    (true, true) => Err(wrong(format!(
+                        "a label, as in the rows before (`--factor {name}` takes numbers as labels too)"
+                    ))),
+                    (true, false) => self.label(field, place),
                 }
-            };
-            let Some(value) = value else {
-                return Err(ColumnError::Field {
-                    path: path.to_owned(),
-                    line: record.position().map_or(0, csv::Position::line),
-                    column: (*name).to_owned(),
-                    field: (*field).to_owned(),
-                    expected,
-                });
-            };
-            columns.values[index].push(value);
+            }
         }
     }
-    Ok(columns)
+
+    fn label(&mut self, field: &str, place: &dyn Fn() -> String) -> Result<f64, ColumnError> {
+        // Looked up before it is owned: labels repeat far more often than they are new.
+        if let Some(&index) = self.index_of.get(field) {
+            return Ok(index as f64);
+        }
+        let index = self.labels.len();
+        if self.kind != Kind::Label && index == MOST_LEVELS {
+            return Err(ColumnError::TooManyLevels {
+                place: place(),
+                column: self.name.to_owned(),
+                first: self.labels[0].clone(),
+                field: field.to_owned(),
+            });
+        }
+        self.index_of.insert(field.to_owned(), index);
+        self.labels.push(field.to_owned());
+        Ok(index as f64)
+    }
 }
 
 fn binary(field: &str) -> Option<f64> {
-    match field.to_ascii_lowercase().as_str() {
-        "true" => Some(1.0),
-        "false" => Some(0.0),
-        text => text.parse().ok().filter(|value| *value == 0.0 || *value == 1.0),
+    if field.eq_ignore_ascii_case("true") {
+        return Some(1.0);
     }
+    if field.eq_ignore_ascii_case("false") {
+        return Some(0.0);
+    }
+    field.parse().ok().filter(|value| *value == 0.0 || *value == 1.0)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use super::super::source::walk_csv;
     use super::*;
 
+    fn parse_where(
+        text: &str,
+        wanted: &[(&str, Kind)],
+        missing: Missing,
+        only: &[(&str, &str)],
+    ) -> Result<Columns, String> {
+        let mut values = vec![Vec::new(); wanted.len()];
+        let names: Vec<&str> =
+            wanted.iter().chain(&[]).map(|(name, _)| *name).chain(only.iter().map(|o| o.0)).collect();
+        let conditions: Vec<&str> = only.iter().map(|(_, value)| *value).collect();
+        let survey = decode(wanted, &conditions, missing, &mut |row| collect(&mut values, row), |each| {
+            walk_csv(text.as_bytes(), Path::new("data.csv"), &names, each)
+        });
+        Ok(Columns { survey: survey.map_err(|error| error.to_string())?, values })
+    }
+
     fn parse(text: &str, wanted: &[(&str, Kind)], missing: Missing) -> Result<Columns, String> {
-        read_from(text.as_bytes(), Path::new("data.csv"), wanted, missing).map_err(|error| error.to_string())
+        parse_where(text, wanted, missing, &[])
     }
 
     const WANTED: [(&str, Kind); 3] = [("correct", Kind::Binary), ("gamma", Kind::Number), ("id", Kind::Label)];
@@ -197,11 +301,13 @@ mod tests {
         let text = "\u{feff}id,extra,gamma,correct\na,1,0.5,1\nb,2,,0\n\"a\",3, -2e1 ,False\n,4,1,1\n";
         let found = parse(text, &WANTED, Missing::DropRow).unwrap();
         assert_eq!(found.values, [vec![1.0, 0.0], vec![0.5, -20.0], vec![0.0, 0.0]]);
-        assert_eq!((found.rows, found.dropped), (4, 2));
-        assert_eq!(found.missing, BTreeMap::from([("gamma".to_owned(), 1), ("id".to_owned(), 1)]));
-        assert_eq!(found.labels[2], ["a"]);
+        assert_eq!((found.survey.rows, found.survey.dropped), (4, 2));
+        assert_eq!(found.survey.missing, BTreeMap::from([("gamma".to_owned(), 1), ("id".to_owned(), 1)]));
+        assert_eq!(found.survey.labels[2], ["a"]);
         let ragged = parse(text, &[("gamma", Kind::Number)], Missing::DropValue).unwrap();
-        assert_eq!((ragged.values[0].len(), ragged.dropped), (3, 0));
+        assert_eq!((ragged.values[0].len(), ragged.survey.dropped), (3, 0));
+        let some = parse_where(text, &WANTED[..1], Missing::DropRow, &[("id", "a")]).unwrap();
+        assert_eq!((some.values[0].as_slice(), some.survey.rows), ([1.0, 0.0].as_slice(), 2));
     }
 
     #[test]
@@ -210,10 +316,29 @@ mod tests {
         let error = |text: &str| parse(text, wanted, Missing::DropRow).unwrap_err();
         assert!(error("").contains("is empty"));
         assert!(error("id,gamma\n").contains("no column `correct`; its columns are: id, gamma"));
+        assert!(error("id;gamma;correct\n").contains("separated by semicolons, expected commas"));
         assert!(error("id,gamma,correct,id\n").contains("more than one column `id`"));
         let message = error("id,gamma,correct\na,1,1\nb,1,2\n");
         assert!(message.contains("line 3: column `correct` is `2`, expected 0 or 1"), "{message}");
         assert!(error("id,gamma,correct\na,inf,1\n").contains("`inf`, expected a finite number"));
         assert!(error("id,gamma,correct\na,1\n").contains("data.csv"));
+    }
+
+    #[test]
+    fn a_column_is_of_numbers_or_of_labels() {
+        let read = |text: &str, kind| parse(text, &[("x", kind)], Missing::DropRow);
+        let labels = read("x\nb\na\nb\n", Kind::Either).unwrap();
+        assert_eq!((labels.survey.is_label[0], labels.values[0].as_slice()), (true, [0.0, 1.0, 0.0].as_slice()));
+        let numbers = read("x\n2\n-1e3\n", Kind::Either).unwrap();
+        assert_eq!((numbers.survey.is_label[0], numbers.values[0].as_slice()), (false, [2.0, -1000.0].as_slice()));
+        let error = read("x\n2\nb\n", Kind::Either).unwrap_err();
+        assert!(error.contains("line 3: column `x` is `b`, expected a finite number") && error.contains("--factor x"));
+        assert!(read("x\nb\n2\n", Kind::Either).unwrap_err().contains("expected a label"));
+        assert!(read("x\n2\n-inf\n", Kind::Either).unwrap_err().contains("expected a finite number"));
+        assert_eq!(read("x\n2\n1\n", Kind::Factor).unwrap().survey.labels[0], ["2", "1"]);
+        let many: String = std::iter::once("x\n".to_owned()).chain((0..65).map(|row| format!("l{row}\n"))).collect();
+        let error = read(&many, Kind::Either).unwrap_err();
+        assert!(error.contains("line 66") && error.contains("more than 64 different labels"), "{error}");
+        assert_eq!(read(&many, Kind::Label).unwrap().survey.labels[0].len(), 65);
     }
 }

@@ -1,29 +1,37 @@
 //! `earnest stats compare`.
+use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
 
 use clap::Args;
 
 use super::columns::{self, Kind, Missing};
 use super::number_format::p_value;
+use super::source::SourceArgs;
 use crate::cli::Exit;
 use crate::stats::clustered::paired_difference;
 use crate::stats::mcnemar::{PairedCounts, mcnemar};
 
-/// Arguments of `earnest stats compare`.
+/// Arguments of `earnest stats compare`: two columns of the same rows, or two stored runs that answered the same items.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  earnest stats compare answers.csv --first base --second tuned --group id
+  earnest stats compare --run 1f2e3d4c,5b6a7988
+  earnest stats compare --run 1f2e3d4c --first study --second strict")]
 pub struct CompareArgs {
-    /// CSV file with a line of column names, a row a question; `-` reads standard input
-    file: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
     /// Column of the first system's outcomes, 0 or 1
-    #[arg(long, value_name = "COLUMN")]
-    first: String,
+    #[arg(long, value_name = "COLUMN", required_unless_present = "runs", requires = "second")]
+    first: Option<String>,
     /// Column of the second system's outcomes, 0 or 1
-    #[arg(long, value_name = "COLUMN")]
-    second: String,
-    /// Column of cluster labels (the templates)
-    #[arg(long, value_name = "COLUMN")]
-    group: String,
+    #[arg(long, value_name = "COLUMN", required_unless_present = "runs", requires = "first")]
+    second: Option<String>,
+    /// What two stored runs are compared in
+    #[arg(long, value_name = "COLUMN", requires = "runs", conflicts_with = "first", default_value = "correct")]
+    response: String,
+    /// Column of cluster labels (the templates) [default of stored runs: cluster]
+    #[arg(long, value_name = "COLUMN", required_unless_present = "runs")]
+    group: Option<String>,
     /// Confidence level of the interval
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     level: f64,
@@ -32,18 +40,101 @@ pub struct CompareArgs {
     json: bool,
 }
 
+/// Outcomes in pairs.
+struct Pairs {
+    names: [String; 2],
+    first: Vec<f64>,
+    second: Vec<f64>,
+    clusters: Vec<u64>,
+    /// Rows that are in no pair.
+    dropped: usize,
+    notes: Vec<String>,
+}
+
+impl CompareArgs {
+    fn group(&self) -> &str {
+        self.group.as_deref().unwrap_or("cluster")
+    }
+
+    fn pairs(&self) -> anyhow::Result<Pairs> {
+        match (&self.first, &self.second) {
+            (Some(first), Some(second)) => {
+                let wanted =
+                    [(first.as_str(), Kind::Binary), (second.as_str(), Kind::Binary), (self.group(), Kind::Label)];
+                let mut found = columns::read(&self.source, &wanted, Missing::DropRow)?;
+                let clusters = found.groups(2);
+                found.values.truncate(2);
+                let second_values = found.values.pop().unwrap_or_default();
+                Ok(Pairs {
+                    names: [first.clone(), second.clone()],
+                    first: found.values.pop().unwrap_or_default(),
+                    second: second_values,
+                    clusters,
+                    dropped: found.survey.dropped,
+                    notes: found.survey.notes,
+                })
+            }
+            _ => self.pairs_of_runs(),
+        }
+    }
+
+    /// Rows of two runs with one item, sample number and expected answer.
+    fn pairs_of_runs(&self) -> anyhow::Result<Pairs> {
+        let count = self.source.runs.len();
+        anyhow::ensure!(
+            count == 2,
+            "--run names {count} runs; give two, or --first and --second for two columns of them"
+        );
+        let wanted = [
+            ("run", Kind::Label),
+            ("item", Kind::Label),
+            ("sample", Kind::Label),
+            ("gold", Kind::Label),
+            (self.response.as_str(), Kind::Binary),
+            (self.group(), Kind::Label),
+        ];
+        let mut baseline: HashMap<[u64; 3], (f64, u64)> = HashMap::new();
+        let (mut first, mut second, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
+        let mut unpaired = 0;
+        let survey = columns::scan(&self.source, &wanted, Missing::DropRow, &mut |row| {
+            let name = [row[1] as u64, row[2] as u64, row[3] as u64];
+            if row[0] == 0.0 {
+                baseline.insert(name, (row[4], row[5] as u64));
+            } else if let Some((value, cluster)) = baseline.remove(&name) {
+                first.push(value);
+                second.push(row[4]);
+                clusters.push(cluster);
+            } else {
+                unpaired += 1;
+            }
+        })?;
+        let [one, two] = survey.labels[0].as_slice() else {
+            anyhow::bail!("{} have no outcomes to compare in `{}`", self.source.name(), self.response);
+        };
+        anyhow::ensure!(!first.is_empty(), "{one} and {two} have no item in common");
+        Ok(Pairs {
+            names: [one.clone(), two.clone()],
+            first,
+            second,
+            clusters,
+            dropped: survey.dropped + unpaired + baseline.len(),
+            notes: survey.notes,
+        })
+    }
+}
+
 pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
     anyhow::ensure!(args.level > 0.0 && args.level < 1.0, "--level is {}, expected between 0 and 1", args.level);
-    let wanted = [(args.first.as_str(), Kind::Binary), (&args.second, Kind::Binary), (&args.group, Kind::Label)];
-    let found = columns::read(&args.file, &wanted, Missing::DropRow)?;
-    let difference = paired_difference(&found.values[0], &found.values[1], &found.groups(2))?;
-    let pairs = found.values[0].iter().zip(&found.values[1]);
+    let found = args.pairs()?;
+    let difference = paired_difference(&found.first, &found.second, &found.clusters)?;
+    let [first, second] = &found.names;
+    let pairs = found.first.iter().zip(&found.second);
     let counts = PairedCounts::of(pairs.map(|(first, second)| (*first == 1.0, *second == 1.0)));
     let test = mcnemar(&counts);
     let (low, high) = difference.interval(args.level);
     if args.json {
         let value = serde_json::json!({
-            "rows_dropped": found.dropped, "difference": difference, "low": low, "high": high, "p": difference.p(),
+            "first": first, "second": second, "rows_dropped": found.dropped, "notes": found.notes, "difference": difference, "low": low, "high": high, "p": difference.p(),
             "counts": counts, "mcnemar": test,
         });
         serde_json::to_writer_pretty(&mut *output, &value)?;
@@ -53,8 +144,8 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
     writeln!(
         output,
         "{} minus {}: {:+.4}, cluster-robust std. error {:.4}, {} % interval [{:+.4}, {:+.4}], p {}",
-        args.second,
-        args.first,
+        second,
+        first,
         difference.mean,
         difference.standard_error,
         (args.level * 1e6).round() / 1e4,
@@ -65,18 +156,25 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
     writeln!(
         output,
         "{} pairs in {} clusters of `{}` ({} rows dropped), design effect {:.2}",
-        difference.observations, difference.clusters, args.group, found.dropped, difference.design_effect
+        difference.observations,
+        difference.clusters,
+        args.group(),
+        found.dropped,
+        difference.design_effect
     )?;
     writeln!(
         output,
         "both right {}, only {} {}, only {} {}, neither {}; McNemar exact p {} (takes pairs as independent)",
         counts.both,
-        args.first,
+        first,
         counts.first_only,
-        args.second,
+        second,
         counts.second_only,
         counts.neither,
         p_value(Some(test.exact_p))
     )?;
+    for note in &found.notes {
+        writeln!(output, "warning: {note}")?;
+    }
     Ok(Exit::Success)
 }

@@ -1,17 +1,18 @@
 //! `earnest stats glmm`.
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::columns::{self, Columns, Kind, Missing};
+use super::columns::Survey;
+use super::model::{Model, ModelArgs};
 use super::number_format::{decimal, end, p_value, table};
+use super::source::SourceArgs;
 use crate::cli::Exit;
 use crate::stats::bootstrap::{Bootstrap, bootstrap_glmm};
 use crate::stats::glmm::{
-    Diagnosis, GlmmData, GlmmFit, GlmmOptions, LikelihoodRatio, Objective, Parameter, disagreement, fit,
+    Diagnosis, GlmmData, GlmmFit, GlmmOptions, LikelihoodRatio, Objective, Parameter, Term, disagreement, fit,
     profile_interval, variance_ratio, wald_interval,
 };
 
@@ -36,18 +37,20 @@ pub enum ObjectiveChoice {
 
 /// Arguments of `earnest stats glmm`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  earnest stats glmm answers.csv --response correct --fixed variant,gamma_c --group id
+  earnest stats glmm answers.csv --response correct --fixed model --reference model=base --group id --ci profile
+  earnest stats glmm --run 1f2e3d4c --where task=gsm --fixed variant,gamma
+  earnest stats glmm --run 1f2e3d4c,5b6a7988 --response strict --fixed model,variant
+
+A column of labels becomes a column of 0 and 1 for every label but the reference, the first in order unless --reference names
+another; a coefficient is then the difference from the reference. Rows are read one at a time and equal ones counted, so
+memory grows with the different rows only.")]
 pub struct GlmmArgs {
-    /// CSV file with a line of column names; `-` reads standard input
-    file: PathBuf,
-    /// Column of outcomes, 0 or 1
-    #[arg(long, value_name = "COLUMN")]
-    response: String,
-    /// Columns of fixed effects beside the intercept, e.g. variant,gamma_c
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    fixed: Vec<String>,
-    /// Column of group labels (the templates): each gets a random intercept
-    #[arg(long, value_name = "COLUMN")]
-    group: String,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation
     #[arg(long, value_name = "N", default_value_t = 1)]
     nagq: usize,
@@ -60,7 +63,7 @@ pub struct GlmmArgs {
     /// Function to minimise
     #[arg(long, value_name = "NAME", value_enum, default_value_t = ObjectiveChoice::Converged)]
     objective: ObjectiveChoice,
-    /// Also bootstrap the groups this many times, for the first fixed effect
+    /// Also bootstrap the groups this many times, for the first coefficient after the intercept
     #[arg(long, value_name = "N")]
     bootstrap: Option<usize>,
     /// Seed of the bootstrap
@@ -79,11 +82,22 @@ struct Interval {
     high: Option<f64>,
 }
 
+/// A column of labels among the fixed effects.
+#[derive(Debug, Serialize)]
+struct Labels<'a> {
+    column: &'a str,
+    /// The level that the others are compared with.
+    reference: &'a str,
+    levels: Vec<&'a str>,
+}
+
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     response: &'a str,
     fixed: &'a [String],
     group: &'a str,
+    runs: &'a [String],
+    labels: Vec<Labels<'a>>,
     rows_in_file: usize,
     rows_dropped: usize,
     missing: &'a std::collections::BTreeMap<String, usize>,
@@ -93,16 +107,14 @@ struct Report<'a> {
     random_sd_interval: Option<Interval>,
     variance_test: Option<LikelihoodRatio>,
     bootstrap: Option<Bootstrap>,
+    notes: &'a [String],
 }
 
 pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    let mut wanted = vec![(args.response.as_str(), Kind::Binary), (args.group.as_str(), Kind::Label)];
-    wanted.extend(args.fixed.iter().map(|name| (name.as_str(), Kind::Number)));
-    let columns = columns::read(&args.file, &wanted, Missing::DropRow)?;
-    let fixed: Vec<(&str, &[f64])> =
-        args.fixed.iter().map(String::as_str).zip(columns.values.iter().skip(2).map(Vec::as_slice)).collect();
-    let data = GlmmData::bernoulli(&columns.values[0], &fixed, &columns.groups(1))
-        .with_context(|| format!("cannot fit {}", args.file.display()))?;
+    anyhow::ensure!(args.level > 0.0 && args.level < 1.0, "--level is {}, expected between 0 and 1", args.level);
+    let Model { data, terms, survey } = args.model.read(&args.source)?;
+    let (response, group) = (args.model.response(), args.model.group());
+    let fixed = args.model.fixed.as_slice();
     let options = match args.objective {
         ObjectiveChoice::Converged => GlmmOptions::quadrature(args.nagq),
         ObjectiveChoice::Lme4 if args.nagq == 1 => GlmmOptions::lme4(),
@@ -137,7 +149,8 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         }
         _ => None,
     };
-    let bootstrap = match (args.bootstrap, args.fixed.first()) {
+    let bootstrap = match (args.bootstrap, data.names().get(1)) {
+        (Some(0), _) => anyhow::bail!("--bootstrap 0 asks for no resamples; leave it out, or give e.g. 1000"),
         (Some(resamples), Some(first)) => {
             Some(bootstrap_glmm(&data, &options, first, resamples, args.seed, args.level).with_context(|| {
                 format!("cannot bootstrap `{first}`; without --bootstrap the fit's diagnoses are shown")
@@ -146,14 +159,23 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         (Some(_), None) => anyhow::bail!("--bootstrap needs a fixed effect; give --fixed"),
         (None, _) => None,
     };
+    let labels = terms.iter().filter_map(|term| match term {
+        Term::Number(_) => None,
+        Term::Factor(factor) => {
+            Some(Labels { column: factor.name(), reference: factor.reference(), levels: factor.compared().collect() })
+        }
+    });
     let report = Report {
-        response: &args.response,
-        fixed: &args.fixed,
-        group: &args.group,
-        rows_in_file: columns.rows,
-        rows_dropped: columns.dropped,
-        missing: &columns.missing,
+        response,
+        fixed,
+        group,
+        runs: &args.source.runs,
+        labels: labels.collect(),
+        rows_in_file: survey.rows,
+        rows_dropped: survey.dropped,
+        missing: &survey.missing,
         level: args.level,
+        notes: &survey.notes,
         intervals,
         random_sd_interval,
         variance_test: if converged { variance_ratio(&data, &fitted).ok() } else { None },
@@ -164,7 +186,7 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         serde_json::to_writer_pretty(&mut *output, &report)?;
         writeln!(output)?;
     } else {
-        print(&report, &columns, output)?;
+        print(&report, &survey, output)?;
     }
     let usable = fitted.coefficients.iter().any(|coefficient| coefficient.estimate.is_some());
     Ok(if usable { Exit::Success } else { Exit::FailedSamples })
@@ -176,7 +198,7 @@ fn profile(data: &GlmmData, fitted: &GlmmFit, parameter: Parameter<'_>, level: f
     found.reliable.then_some(Interval { method: IntervalMethod::Profile, low: found.low, high: found.high })
 }
 
-fn print(report: &Report<'_>, columns: &Columns, output: &mut dyn Write) -> anyhow::Result<()> {
+fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow::Result<()> {
     let fitted = report.fit;
     let terms: Vec<&str> = report.fixed.iter().map(String::as_str).collect();
     let terms = if terms.is_empty() { "1".to_owned() } else { terms.join(" + ") };
@@ -188,11 +210,19 @@ fn print(report: &Report<'_>, columns: &Columns, output: &mut dyn Write) -> anyh
     };
     writeln!(output, "{objective}")?;
     write!(output, "{} rows in {} groups", fitted.rows, fitted.groups)?;
-    if columns.dropped > 0 {
+    if survey.dropped > 0 {
         let by_column: Vec<String> = report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        write!(output, "; {} rows dropped with missing values ({})", columns.dropped, by_column.join(", "))?;
+        write!(output, "; {} rows dropped with missing values ({})", survey.dropped, by_column.join(", "))?;
     }
-    writeln!(output, "\n")?;
+    writeln!(output)?;
+    for labels in &report.labels {
+        writeln!(
+            output,
+            "{}: compared with the level {}; `--reference {}=LEVEL` chooses another",
+            labels.column, labels.reference, labels.column
+        )?;
+    }
+    writeln!(output)?;
     let level = format!("{} % interval", (report.level * 1e6).round() / 1e4);
     let mut rows = vec![
         ["", "log odds", "std. error", "z", "p", "odds ratio", level.as_str(), "method"].map(str::to_owned).to_vec(),
@@ -244,7 +274,7 @@ fn print(report: &Report<'_>, columns: &Columns, output: &mut dyn Write) -> anyh
         writeln!(
             output,
             "cluster bootstrap of {}: std. error {:.4}, bias {:.4}, percentile [{:.4}, {:.4}]{}",
-            report.fixed[0],
+            fitted.coefficients.get(1).map_or("", |coefficient| coefficient.name.as_str()),
             found.standard_error,
             found.bias,
             found.percentile.0,
@@ -259,6 +289,9 @@ fn print(report: &Report<'_>, columns: &Columns, output: &mut dyn Write) -> anyh
     }
     for diagnosis in &fitted.diagnoses {
         writeln!(output, "warning: {diagnosis}")?;
+    }
+    for note in report.notes {
+        writeln!(output, "warning: {note}")?;
     }
     Ok(())
 }

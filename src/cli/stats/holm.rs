@@ -5,18 +5,29 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::columns::{self, Kind, Missing};
+use super::model::ModelArgs;
 use super::number_format::table;
+use super::source::{Pair, SourceArgs};
 use crate::cli::Exit;
+use crate::cli::args::ResultsArgs;
+use crate::stats::glmm::{GlmmOptions, fit};
 use crate::stats::multiplicity::holm;
 
-/// Arguments of `earnest stats holm`: p values themselves, or a column of them.
+/// Arguments of `earnest stats holm`: p values themselves, a column of them, or those of an effect in stored runs.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  earnest stats holm 0.01 0.04 0.03
+  earnest stats holm --file models.csv --p p --label model
+  earnest stats holm --run 1f2e3d4c,5b6a7988,77a0c1d2 --where task=gsm
+
+With --run, a mixed model is fitted to every run, and the first fixed effect's p values are adjusted. A run whose model has no
+estimate stays in the family with p = 1, as in the GSM-Symbolic study.")]
 pub struct HolmArgs {
     /// p values
-    #[arg(value_name = "P", required_unless_present = "file", conflicts_with = "file")]
+    #[arg(value_name = "P", required_unless_present_any = ["file", "runs"], conflicts_with_all = ["file", "runs"], allow_negative_numbers = true)]
     p_values: Vec<f64>,
     /// CSV file with a line of column names; `-` reads standard input
-    #[arg(long, value_name = "FILE", requires = "p")]
+    #[arg(long, value_name = "FILE", requires = "p", conflicts_with = "runs")]
     file: Option<PathBuf>,
     /// Column of p values
     #[arg(long, value_name = "COLUMN", requires = "file")]
@@ -24,6 +35,20 @@ pub struct HolmArgs {
     /// Column of names to print beside them
     #[arg(long, value_name = "COLUMN", requires = "file")]
     label: Option<String>,
+    /// Stored runs instead: a model is fitted to each
+    #[arg(long = "run", value_name = "RUN,...", value_delimiter = ',')]
+    runs: Vec<String>,
+    /// With --run: the fixed effects, numbers only; p is the first one's
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', default_value = "variant", requires = "runs")]
+    fixed: Vec<String>,
+    /// With --run: the outcomes
+    #[arg(long, value_name = "COLUMN", default_value = "correct", requires = "runs")]
+    response: String,
+    /// With --run: only rows with this value in this column; may be repeated
+    #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "runs")]
+    only: Vec<Pair>,
+    #[command(flatten)]
+    results: ResultsArgs,
     /// Family-wise significance level
     #[arg(long, value_name = "LEVEL", default_value_t = 0.05)]
     alpha: f64,
@@ -32,42 +57,89 @@ pub struct HolmArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    let (labels, p_values) = match (&args.file, &args.p) {
-        (Some(file), Some(p)) => {
-            let mut wanted = vec![(p.as_str(), Kind::Number)];
-            wanted.extend(args.label.iter().map(|label| (label.as_str(), Kind::Label)));
-            let found = columns::read(file, &wanted, Missing::DropRow)?;
-            let labels = match found.values.get(1) {
-                Some(indices) => indices.iter().map(|index| found.labels[1][*index as usize].clone()).collect(),
-                None => numbered(found.values[0].len()),
-            };
-            (labels, found.values[0].clone())
+/// p values with names. One that could not be had is absent.
+struct Family {
+    labels: Vec<String>,
+    p_values: Vec<Option<f64>>,
+    notes: Vec<String>,
+}
+
+impl HolmArgs {
+    fn family(&self) -> anyhow::Result<Family> {
+        if !self.runs.is_empty() {
+            return self.of_runs();
         }
-        _ => (numbered(args.p_values.len()), args.p_values.clone()),
-    };
+        let (Some(file), Some(p)) = (&self.file, &self.p) else {
+            let p_values = self.p_values.iter().map(|p| Some(*p)).collect();
+            return Ok(Family { labels: numbered(self.p_values.len()), p_values, notes: Vec::new() });
+        };
+        let mut wanted = vec![(p.as_str(), Kind::Number)];
+        wanted.extend(self.label.iter().map(|label| (label.as_str(), Kind::Label)));
+        let found = columns::read(&SourceArgs::of_file(file), &wanted, Missing::DropRow)?;
+        let mut notes = found.survey.notes;
+        if found.survey.dropped > 0 {
+            notes.push(format!("{} rows dropped with missing values: the family lacks them", found.survey.dropped));
+        }
+        let labels = match found.values.get(1) {
+            Some(indices) => indices.iter().map(|index| found.survey.labels[1][*index as usize].clone()).collect(),
+            None => numbered(found.values[0].len()),
+        };
+        Ok(Family { labels, p_values: found.values[0].iter().map(|p| Some(*p)).collect(), notes })
+    }
+
+    fn of_runs(&self) -> anyhow::Result<Family> {
+        let mut family = Family { labels: Vec::new(), p_values: Vec::new(), notes: Vec::new() };
+        for run in &self.runs {
+            anyhow::ensure!(!family.labels.contains(run), "--run names {run} twice");
+            let source = SourceArgs::of_run(run, &self.only, &self.results);
+            let model = ModelArgs::of_runs(&self.response, &self.fixed).read(&source)?;
+            let fitted = fit(&model.data, &GlmmOptions::default())?;
+            let p = fitted.coefficients.get(1).and_then(|coefficient| coefficient.p);
+            if p.is_none() {
+                let reasons: Vec<String> = fitted.diagnoses.iter().map(ToString::to_string).collect();
+                family.notes.push(format!("{run} has no estimate: {}", reasons.join("; ")));
+            }
+            family.labels.push(run.clone());
+            family.p_values.push(p);
+            family.notes.extend(model.survey.notes);
+        }
+        Ok(family)
+    }
+}
+
+pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+    anyhow::ensure!(args.alpha > 0.0 && args.alpha < 1.0, "--alpha is {}, expected between 0 and 1", args.alpha);
+    let Family { labels, p_values, notes } = args.family()?;
     anyhow::ensure!(!p_values.is_empty(), "there are no p values to adjust");
-    let adjusted = holm(&p_values)?;
+    let filled: Vec<f64> = p_values.iter().map(|p| p.unwrap_or(1.0)).collect();
+    let adjusted: Vec<Option<f64>> =
+        holm(&filled)?.into_iter().zip(&p_values).map(|(adjusted, p)| p.map(|_| adjusted)).collect();
+    let is_below = |adjusted: &Option<f64>| adjusted.is_some_and(|adjusted| adjusted < args.alpha);
+    let usable = if p_values.iter().any(Option::is_some) { Exit::Success } else { Exit::FailedSamples };
     if args.json {
         let rows: Vec<_> = labels
             .iter()
             .zip(p_values.iter().zip(&adjusted))
             .map(|(label, (p, adjusted))| {
-                serde_json::json!({ "label": label, "p": p, "holm": adjusted, "significant": *adjusted < args.alpha })
+                serde_json::json!({ "label": label, "p": p, "holm": adjusted, "significant": is_below(adjusted) })
             })
             .collect();
         serde_json::to_writer_pretty(&mut *output, &rows)?;
         writeln!(output)?;
-        return Ok(Exit::Success);
+        return Ok(usable);
     }
     let significant = format!("below {}", args.alpha);
     let mut rows = vec![["", "p", "Holm", significant.as_str()].map(str::to_owned).to_vec()];
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"));
     for (label, (p, adjusted)) in labels.iter().zip(p_values.iter().zip(&adjusted)) {
-        let verdict = if *adjusted < args.alpha { "yes" } else { "no" };
-        rows.push(vec![label.clone(), format!("{p:.4}"), format!("{adjusted:.4}"), verdict.to_owned()]);
+        let verdict = if is_below(adjusted) { "yes" } else { "no" };
+        rows.push(vec![label.clone(), number(*p), number(*adjusted), verdict.to_owned()]);
     }
     write!(output, "{}", table(&rows))?;
-    Ok(Exit::Success)
+    for note in notes {
+        writeln!(output, "warning: {note}")?;
+    }
+    Ok(usable)
 }
 
 fn numbered(count: usize) -> Vec<String> {

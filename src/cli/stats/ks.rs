@@ -1,10 +1,10 @@
 //! `earnest stats ks`.
 use std::io::Write;
-use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::columns::{self, Kind, Missing};
+use super::source::SourceArgs;
 use crate::cli::Exit;
 use crate::stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
 
@@ -21,9 +21,13 @@ pub enum MethodChoice {
 
 /// Arguments of `earnest stats ks`: two columns, or one column split by another.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  earnest stats ks numbers.csv --columns original,variants
+  earnest stats ks answers.csv --value gamma --by variant
+  earnest stats ks --run 1f2e3d4c --where task=gsm --value gamma --by variant")]
 pub struct KsArgs {
-    /// CSV file with a line of column names; `-` reads standard input
-    file: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
     /// The two columns to compare; missing values are left out of each
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1.., required_unless_present = "value", conflicts_with_all = ["value", "by"])]
     columns: Vec<String>,
@@ -45,10 +49,11 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
     let (names, first, second) = match (&args.value, &args.by, args.columns.as_slice()) {
         (Some(value), Some(by), _) => {
             let wanted = [(value.as_str(), Kind::Number), (by.as_str(), Kind::Label)];
-            let found = columns::read(&args.file, &wanted, Missing::DropRow)?;
-            let labels = &found.labels[1];
+            let found = columns::read(&args.source, &wanted, Missing::DropRow)?;
+            let labels = &found.survey.labels[1];
             let [one, two] = labels.as_slice() else {
-                anyhow::bail!("column `{by}` has {} different labels, expected two", labels.len());
+                let notes: String = found.survey.notes.iter().map(|note| format!(" ({note})")).collect();
+                anyhow::bail!("column `{by}` has {} different labels, expected two{notes}", labels.len());
             };
             let part = |label: f64| -> Vec<f64> {
                 let pairs = found.values[0].iter().zip(&found.values[1]);
@@ -58,7 +63,7 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
         }
         (_, _, [one, two]) => {
             let wanted = [(one.as_str(), Kind::Number), (two.as_str(), Kind::Number)];
-            let mut found = columns::read(&args.file, &wanted, Missing::DropValue)?;
+            let mut found = columns::read(&args.source, &wanted, Missing::DropValue)?;
             let second = found.values.pop().unwrap_or_default();
             let first = found.values.pop().unwrap_or_default();
             ([one.clone(), two.clone()], first, second)

@@ -1,18 +1,22 @@
-//! `earnest stats`: statistics on any CSV file.
+//! `earnest stats`: statistics on any CSV file, and on stored runs.
 
 mod columns;
 mod compare;
 mod glmm;
 mod holm;
 mod ks;
+mod model;
 mod number_format;
 mod power;
+mod run_columns;
+mod source;
 
 use std::io::Write;
 
 use clap::{Args, Subcommand};
 
 use super::Exit;
+use super::error::CliError;
 
 pub use compare::CompareArgs;
 pub use glmm::GlmmArgs;
@@ -51,5 +55,14 @@ pub fn run(args: &StatsArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
         StatsCommand::Holm(args) => holm::run(args, output),
         StatsCommand::Compare(args) => compare::run(args, output),
         StatsCommand::Power(args) => power::run(args, output),
+    }
+}
+
+/// The error of a stored run, which has an exit code and a next step of its own, inside an error of a statistic.
+pub(super) fn of_run(error: anyhow::Error) -> Result<CliError, anyhow::Error> {
+    match error.downcast::<columns::ColumnError>() {
+        Ok(columns::ColumnError::Run(error)) => Ok(*error),
+        Ok(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }

@@ -83,7 +83,18 @@ pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Ex
             let levels = Rates { alpha: rates.alpha, power: rates.power };
             let (size, effect) = match (effect, items) {
                 (Some(effect), _) => (design.required_items(*effect, levels)?, *effect),
-                (None, Some(items)) => (*items, design.detectable_effect(*items, levels)?),
+                (None, Some(items)) => {
+                    let effect = design.detectable_effect(*items, levels)?;
+                    // At the discordance, the largest difference that there can be, the search ended without an answer.
+                    if effect >= *discordance && design.required_items(effect, levels)? > *items {
+                        anyhow::bail!(
+                            "{items} questions are too few to detect any difference at a discordance of {discordance}: it takes {} \
+                             to detect the largest possible one, {discordance}",
+                            design.required_items(effect, levels)?
+                        );
+                    }
+                    (*items, effect)
+                }
                 (None, None) => anyhow::bail!("give --effect or --items"),
             };
             (rates, "questions", size, effect)
@@ -98,7 +109,18 @@ pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Ex
             let levels = Rates { alpha: rates.alpha, power: rates.power };
             let (size, effect) = match (effect, clusters) {
                 (Some(effect), _) => (design.required_clusters(*effect, levels)?, *effect),
-                (None, Some(clusters)) => (*clusters, design.detectable_effect(*clusters, levels)?),
+                (None, Some(clusters)) => {
+                    let effect = design.detectable_effect(*clusters, levels)?;
+                    // From the accuracy to the further end of 0..1 there is no more room than this.
+                    let room = accuracy.max(1.0 - accuracy);
+                    if effect > room {
+                        anyhow::bail!(
+                            "{clusters} templates are too few: they would detect {effect:.4}, and at an accuracy of {accuracy} no \
+                             difference is larger than {room:.4}"
+                        );
+                    }
+                    (*clusters, effect)
+                }
                 (None, None) => anyhow::bail!("give --effect or --clusters"),
             };
             (rates, "templates", size, effect)

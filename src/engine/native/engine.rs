@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::decoder::{Forward, LoadError, StepTokens, Weights};
+use super::decoding::{check, ids};
 use super::flight::Flight;
 use super::kernels::{Isa, QueryToken, SharedMut};
 use super::kv::{BLOCK, BlockLayout, KvStore, Root};
@@ -12,7 +13,7 @@ use super::sampler::{Choice, choose, logprob};
 use super::scheduler::{BlockOp, Entry, Limits, Plan, Scheduler};
 use super::team::Team;
 use crate::checkpoint::{Checkpoint, DecoderConfig, RopeScaling, Tokenizer};
-use crate::engine::{Card, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId, Statistics};
+use crate::engine::{Card, Engine, EngineError, Event, FinishReason, Rejected, Request, RequestId, Statistics};
 
 /// Rows of logits that are computed at a time: bounds their memory with large vocabularies.
 const LOGIT_ROWS: usize = 48;
@@ -122,40 +123,12 @@ impl Native {
         if self.flights.contains_key(&request.id) {
             return Err(Rejected::DuplicateId(request.id));
         }
-        if prompt.is_empty() {
-            return Err(Rejected::EmptyPrompt);
-        }
-        if request.max_tokens == 0 && !request.logprobs.prompt {
-            return Err(Rejected::NothingToDo);
-        }
-        let vocab = self.config.vocab_size;
-        if let Some((position, &id)) = prompt.iter().enumerate().find(|(_, id)| **id as usize >= vocab) {
-            return Err(Rejected::UnknownToken { id, position, vocab });
-        }
-        let s = &request.sampling;
-        let sound = s.temperature >= 0.0
-            && s.temperature.is_finite()
-            && s.top_p > 0.0
-            && s.top_p <= 1.0
-            && (0.0..=1.0).contains(&s.min_p)
-            && s.repetition_penalty > 0.0
-            && s.repetition_penalty.is_finite();
-        if !sound {
-            return Err(Rejected::Unsupported(format!(
-                "sampling settings out of range: temperature {} (0 or more), top_p {} (above 0, at most 1), min_p {} (0 to 1), repetition_penalty {} (above 0)",
-                s.temperature, s.top_p, s.min_p, s.repetition_penalty
-            )));
-        }
-        let context = self.config.max_positions;
-        let max_tokens = request.max_tokens;
-        if prompt.len().saturating_add(max_tokens) > context {
-            return Err(Rejected::BeyondContext { prompt: prompt.len(), max_tokens, context });
-        }
+        check(request, prompt, &self.config)?;
         let needed = Self::longest(request, prompt.len()).div_ceil(BLOCK);
         if needed > self.limits.blocks {
             return Err(Rejected::LargerThanCache {
                 prompt: prompt.len(),
-                max_tokens,
+                max_tokens: request.max_tokens,
                 needed_blocks: needed,
                 total_blocks: self.limits.blocks,
                 total_tokens: self.limits.blocks * BLOCK,
@@ -308,14 +281,7 @@ fn fnv1a(logits: &[f32]) -> u64 {
 
 impl Engine for Native {
     fn submit(&mut self, request: Request) -> Result<(), Rejected> {
-        let prompt = match &request.input {
-            Input::Ids(ids) => ids.clone(),
-            Input::Text(_) | Input::Messages(_) => {
-                return Err(Rejected::Unsupported(
-                    "the native engine takes token ids: render and tokenise the prompt first".into(),
-                ));
-            }
-        };
+        let prompt = ids(&request)?;
         self.check(&request, &prompt)?;
         let root = self.root(Self::longest(&request, prompt.len()));
         self.statistics.prompt_tokens += prompt.len() as u64;
@@ -367,8 +333,9 @@ impl Engine for Native {
             if let Some(choice) = row.outcome.choice {
                 decoded += 1;
                 self.scheduler.push(row.running, choice.token);
-                if let Some(reason) = flight.push(choice.token, choice.logprobs, row.outcome.hash, now) {
-                    ended.push((row.id, Ending::Finished(reason)));
+                match flight.push(choice.token, choice.logprobs, row.outcome.hash, now) {
+                    Some(reason) => ended.push((row.id, Ending::Finished(reason))),
+                    None => events.extend(flight.told(row.id)),
                 }
             } else if flight.request.max_tokens == 0 && row.position + 1 == flight.prompt.len() {
                 ended.push((row.id, Ending::Finished(FinishReason::Length)));
@@ -379,6 +346,13 @@ impl Engine for Native {
         events.push(Event::Progress { prefilled, decoded });
         self.end(ended, &mut events);
         Ok(events)
+    }
+
+    fn follow(&mut self, id: RequestId) -> bool {
+        self.flights.get_mut(&id).is_some_and(|flight| {
+            flight.followed = true;
+            true
+        })
     }
 
     fn cancel(&mut self, id: RequestId) -> bool {

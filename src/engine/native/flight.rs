@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::stop::StopWatch;
 use crate::checkpoint::TextStream;
-use crate::engine::{Completion, FinishReason, Request, Timings, TokenLogprobs};
+use crate::engine::{Completion, Event, FinishReason, Request, RequestId, Timings, TokenLogprobs};
 
 /// What the engine keeps of a request until it ends.
 pub(crate) struct Flight {
@@ -16,6 +16,10 @@ pub(crate) struct Flight {
     logprobs: Vec<TokenLogprobs>,
     pub(crate) prompt_logprobs: Vec<f32>,
     hashes: Vec<u64>,
+    /// Somebody wants to hear of the text before it is whole.
+    pub(crate) followed: bool,
+    /// Tokens, and bytes of text, that were reported already.
+    told: (usize, usize),
     submitted: Instant,
     scheduled: Option<Instant>,
     first_token: Option<Instant>,
@@ -25,13 +29,15 @@ pub(crate) struct Flight {
 impl Flight {
     pub(crate) fn new(request: Request, prompt: Vec<u32>, stream: TextStream) -> Flight {
         Flight {
-            watch: StopWatch::new(request.stop_strings.clone()),
+            watch: StopWatch::new(request.stop_strings.clone(), request.keep_stop),
             prompt,
             ids: vec![],
             stream,
             logprobs: vec![],
             prompt_logprobs: vec![],
             hashes: vec![],
+            followed: false,
+            told: (0, 0),
             submitted: Instant::now(),
             scheduled: None,
             first_token: None,
@@ -68,6 +74,18 @@ impl Flight {
         } else {
             None
         }
+    }
+
+    /// What was generated since this was last asked, for those who follow; text that may still be cut is kept back.
+    pub(crate) fn told(&mut self, id: RequestId) -> Option<Event> {
+        if !self.followed {
+            return None;
+        }
+        let (ids, bytes) = self.told;
+        let settled = self.watch.settled();
+        self.told = (self.ids.len(), settled.len());
+        let logprobs = (self.request.logprobs.top > 0).then(|| self.logprobs[ids..].to_vec());
+        Some(Event::Generated { id, ids: self.ids[ids..].to_vec(), text: settled[bytes..].to_owned(), logprobs })
     }
 
     /// Ends it.

@@ -1,9 +1,11 @@
 //! The engine of this project: continuous batching over a paged KV cache with shared prefixes.
 //!
 //! `scheduler` decides which tokens a step computes, `decoder` computes them with `kernels`, `kv` holds keys and
-//! values, `sampler` and `stop` turn logits into text, and `engine` ties them together behind the trait.
+//! values, `sampler` and `stop` turn logits into text, and `engine` ties them together behind the trait. `decoding` lends choice and
+//! stops to engines that only compute logits.
 
 mod decoder;
+mod decoding;
 mod engine;
 mod flight;
 pub mod kernels;
@@ -16,6 +18,7 @@ mod stop;
 mod team;
 
 pub use decoder::LoadError;
+pub use decoding::{Decoding, Step, UnusableLogits};
 pub use engine::Native;
 pub use options::Options;
 pub use team::Team;

@@ -1,24 +1,24 @@
-//! Stop strings, found exactly, also across token borders. A NUL within one marks where the text is cut: `\nQ:` goes, and of
-//! `\nQ:\0` everything stays.
+//! Stop strings, found exactly, also across token borders.
 
 /// The text of a completion as it grows, watched for stop strings.
 #[derive(Debug, Default)]
 pub(crate) struct StopWatch {
-    /// Each with the number of its bytes that stay.
-    stops: Vec<(String, usize)>,
+    stops: Vec<String>,
+    /// The text ends with the stop string instead of before it.
+    keep: bool,
     longest: usize,
     text: String,
 }
 
 impl StopWatch {
-    /// Watches for the first occurrence of any of `stops` (empty ones are ignored).
-    pub(crate) fn new(stops: Vec<String>) -> StopWatch {
-        let stops: Vec<(String, usize)> = stops.iter().map(|s| split_cut(s)).filter(|(s, _)| !s.is_empty()).collect();
-        let longest = stops.iter().map(|(s, _)| s.len()).max().unwrap_or(0);
-        StopWatch { stops, longest, text: String::new() }
+    /// Watches for the first occurrence of any of `stops` (empty ones are ignored), which stays in the text if `keep`.
+    pub(crate) fn new(mut stops: Vec<String>, keep: bool) -> StopWatch {
+        stops.retain(|stop| !stop.is_empty());
+        let longest = stops.iter().map(String::len).max().unwrap_or(0);
+        StopWatch { stops, keep, longest, text: String::new() }
     }
 
-    /// Appends text; true if a stop string is now complete. The text then ends before it.
+    /// Appends text; true if a stop string is now complete. The text then ends before it or with it.
     pub(crate) fn push(&mut self, piece: &str) -> bool {
         if piece.is_empty() {
             return false;
@@ -29,12 +29,26 @@ impl StopWatch {
             from -= 1;
         }
         self.text.push_str(piece);
-        let found = |(stop, kept): &(String, usize)| Some((self.text[from..].find(stop.as_str())?, *kept));
+        let kept = |stop: &String| if self.keep { stop.len() } else { 0 };
+        let found = |stop: &String| Some((self.text[from..].find(stop.as_str())?, kept(stop)));
         let first = self.stops.iter().filter_map(found).min();
         if let Some((at, kept)) = first {
             self.text.truncate(from + at + kept);
         }
         first.is_some()
+    }
+
+    /// The text without an end that may turn out to be the beginning of a stop string.
+    pub(crate) fn settled(&self) -> &str {
+        let from = self.text.len().saturating_sub(self.longest.saturating_sub(1));
+        let begins = |at: &usize| {
+            self.text.is_char_boundary(*at) && {
+                let end = &self.text[*at..];
+                self.stops.iter().any(|stop| stop.starts_with(end))
+            }
+        };
+        let end = (from..self.text.len()).find(begins).unwrap_or(self.text.len());
+        &self.text[..end]
     }
 
     /// The text.
@@ -43,20 +57,16 @@ impl StopWatch {
     }
 }
 
-/// A stop string without its mark, and how much of it stays.
-fn split_cut(stop: &str) -> (String, usize) {
-    match stop.split_once('\0') {
-        Some((kept, cut)) => (format!("{kept}{cut}"), kept.len()),
-        None => (stop.to_owned(), 0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn run(stops: &[&str], pieces: &[&str]) -> (usize, String) {
-        let mut watch = StopWatch::new(stops.iter().map(|s| s.to_string()).collect());
+        watch(stops, false, pieces)
+    }
+
+    fn watch(stops: &[&str], keep: bool, pieces: &[&str]) -> (usize, String) {
+        let mut watch = StopWatch::new(stops.iter().map(|s| s.to_string()).collect(), keep);
         for (i, piece) in pieces.iter().enumerate() {
             if watch.push(piece) {
                 return (i, watch.into_text());
@@ -76,9 +86,27 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_the_mark_stays() {
-        assert_eq!(run(&["\nQ:\0", " Q:\0"], &["5.", "\n", "Q", ": What"]), (3, "5.\nQ:".into()));
-        assert_eq!(run(&["\n\0Q:"], &["a\nQ: b"]), (0, "a\n".into()));
-        assert_eq!(run(&["\0"], &["a", "b"]), (2, "ab".into()));
+    fn stops_that_are_kept_end_the_text() {
+        assert_eq!(watch(&["\nQ:", " Q:"], true, &["5.", "\n", "Q", ": What"]), (3, "5.\nQ:".into()));
+        assert_eq!(watch(&["b", "bc"], true, &["abcd"]), (0, "ab".into()));
+        // A NUL is a character like any other.
+        assert_eq!(run(&["\nQ:\0"], &["a\nQ: b"]), (1, "a\nQ: b".into()));
+        assert_eq!(run(&["\0"], &["a\0", "b"]), (0, "a".into()));
+    }
+
+    #[test]
+    fn what_may_become_a_stop_is_not_settled() {
+        let mut watch = StopWatch::new(vec!["\n\nQ".into(), "é!".into()], false);
+        let mut settled = Vec::new();
+        for piece in ["4", "2\n", "a", "\n\n", "b\n\n", "\n", "é", "e"] {
+            assert!(!watch.push(piece));
+            settled.push(watch.settled().to_owned());
+        }
+        let whole = "42\na\n\nb\n\n\née";
+        let lengths = [1, 2, 4, 4, 7, 8, 10, whole.len()];
+        assert_eq!(settled, lengths.map(|length| whole[..length].to_owned()));
+        let mut plain = StopWatch::new(vec![], false);
+        assert!(!plain.push("a"));
+        assert_eq!(plain.settled(), "a");
     }
 }

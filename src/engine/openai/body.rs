@@ -54,6 +54,11 @@ pub(super) fn seed(key: SamplingKey) -> u32 {
 }
 
 impl Form {
+    /// The field with the most tokens to generate.
+    pub fn budget_field(&self) -> &'static str {
+        if self.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" }
+    }
+
     /// The body of a request; an error names what this API can not carry.
     pub fn body(&self, request: &Request) -> Result<Value, String> {
         let mut body = Map::new();
@@ -65,14 +70,23 @@ impl Form {
             (Input::Messages(_), Api::Completions) => return Err("the completions API takes no messages".into()),
             (Input::Ids(_) | Input::Text(_), Api::Chat) => return Err("the chat API takes messages only".into()),
         };
-        let most = if self.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-        body.insert(most.into(), json!(request.max_tokens));
+        body.insert(self.budget_field().into(), json!(request.max_tokens));
         let sampling = &request.sampling;
         body.insert("temperature".into(), json!(sampling.temperature));
         body.insert("top_p".into(), json!(sampling.top_p));
         body.insert("seed".into(), json!(seed(request.sampling_key)));
-        if !request.stop_strings.is_empty() {
+        // A server that cuts a stop string off does not say which one it was. Where the string is wanted and the server has no
+        // way to leave it in, the completion goes on, and is cut here.
+        let keeps = match self.dialect {
+            Dialect::Earnest | Dialect::Vllm => Some("include_stop_str_in_output"),
+            Dialect::Sglang => Some("no_stop_trim"),
+            Dialect::LlamaCpp | Dialect::Unknown => None,
+        };
+        if !request.stop_strings.is_empty() && (!request.keep_stop || keeps.is_some()) {
             body.insert("stop".into(), json!(request.stop_strings));
+            if let (true, Some(name)) = (request.keep_stop, keeps) {
+                body.insert(name.into(), json!(true));
+            }
         }
         // Servers that know these have defaults of their own (a model's generation_config, top-k 40), so what is meant is
         // always said; others refuse fields they do not know, so there only what changes something is said.
@@ -155,6 +169,30 @@ mod tests {
             (&body["top_k"], &body["min_p"], &body["repetition_penalty"]),
             (&json!(4), &json!(0.5), &json!(1.5))
         );
+    }
+
+    #[test]
+    fn stop_strings_that_are_kept_are_left_to_servers_that_can() {
+        let request = Request {
+            stop_strings: vec!["\nQ:".into()],
+            keep_stop: true,
+            ..Request::greedy(RequestId(1), vec![1, 5], 7)
+        };
+        let body = |dialect| form(Api::Completions, dialect).body(&request).unwrap();
+        for (dialect, name) in [
+            (Dialect::Earnest, "include_stop_str_in_output"),
+            (Dialect::Vllm, "include_stop_str_in_output"),
+            (Dialect::Sglang, "no_stop_trim"),
+        ] {
+            let body = body(dialect);
+            assert_eq!((&body["stop"], &body[name]), (&json!(["\nQ:"]), &json!(true)));
+        }
+        for dialect in [Dialect::LlamaCpp, Dialect::Unknown] {
+            assert_eq!(body(dialect).get("stop"), None, "it would take away what is wanted");
+        }
+        let cut = Request { keep_stop: false, ..request.clone() };
+        let body = form(Api::Completions, Dialect::Vllm).body(&cut).unwrap();
+        assert_eq!((&body["stop"], body.get("include_stop_str_in_output")), (&json!(["\nQ:"]), None));
     }
 
     #[test]

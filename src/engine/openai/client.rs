@@ -27,6 +27,11 @@ pub enum Trouble {
     /// The endpoint refuses this request.
     #[error("HTTP {status}: {message}")]
     Refused { status: u16, message: String },
+    /// The endpoint is not what it was when the session began.
+    #[error(
+        "the endpoint was {was} when this session began, it is {is} now; the same command begins a new run with it"
+    )]
+    Changed { was: String, is: String },
     /// The endpoint refuses every request: a wrong key, model or address.
     #[error("HTTP {status}: {message}")]
     Closed { status: u16, message: String },

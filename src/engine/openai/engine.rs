@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::body::Form;
 use super::client::Client;
-use super::probe::{ProbeError, probe};
+use super::probe::{ProbeError, fingerprint, probe};
 use super::reply::{Answer, answer};
 use super::{Address, Api, Dialect, Retry, Secret, Server, Trouble};
 use crate::engine::{
@@ -71,6 +71,8 @@ pub struct OpenAi {
 struct Shared {
     client: Client,
     form: Form,
+    /// What the endpoint was when the session began.
+    server: Server,
     retry: Retry,
     state: Mutex<State>,
     wake: Condvar,
@@ -87,6 +89,8 @@ struct State {
     not_before: Option<Instant>,
     /// The name under which the endpoint answers, once it has.
     answers_as: Option<String>,
+    /// Fingerprints of answers, in order of appearance.
+    fingerprints: Vec<String>,
 }
 
 /// What became of a request.
@@ -107,7 +111,7 @@ impl OpenAi {
         let client = Client::new(options.address.clone(), options.key.clone(), options.patience);
         let mut attempt = 0;
         // The run has not begun, so somebody is watching: a few quick tries, not the long ones.
-        let server = loop {
+        let mut server = loop {
             match probe(&client, options.model.as_deref()) {
                 Ok(server) => break server,
                 Err(ProbeError::Trouble(Trouble::Busy { .. } | Trouble::Malformed(_)))
@@ -128,9 +132,14 @@ impl OpenAi {
             max_completion_tokens: options.address.is_openai() && options.api == Api::Chat,
             enable_thinking: options.enable_thinking,
         };
+        if server.version.is_none() {
+            server.fingerprint =
+                fingerprint(&client, &form).map_err(|trouble| failed(client.redact(&trouble.to_string())))?;
+        }
         let shared = Arc::new(Shared {
             client,
             form,
+            server: server.clone(),
             retry: options.retry,
             state: Mutex::default(),
             wake: Condvar::new(),
@@ -281,9 +290,13 @@ impl Engine for OpenAi {
 
     fn card(&self) -> Card {
         let Server { dialect, version, model, root, .. } = &self.server;
-        let answers_as = self.shared.state().answers_as.clone();
+        let (answers_as, fingerprints) = {
+            let state = self.shared.state();
+            (state.answers_as.clone(), state.fingerprints.join(" and "))
+        };
+        let fingerprints = Some(fingerprints).filter(|all| !all.is_empty());
         let mut name = format!("{model} at {}", self.shared.client.address().as_str());
-        for (what, other) in [("root", root), ("answers as", &answers_as)] {
+        for (what, other) in [("root", root), ("answers as", &answers_as), ("fingerprint", &fingerprints)] {
             if let Some(other) = other.as_ref().filter(|other| *other != model) {
                 name.push_str(&format!(", {what} {other}"));
             }
@@ -364,12 +377,18 @@ impl Shared {
         };
         let answered_before = self.answered.load(Ordering::Relaxed);
         let mut only_connections = true;
+        let mut was_gone = false;
         let mut tries = 0;
         loop {
             self.wait_for_turn()?;
             let begun = Instant::now();
             tries += 1;
-            let trouble = match self.exchange(request, &body) {
+            let trouble = match self.exchange(request, &body).and_then(|answer| {
+                if was_gone {
+                    self.check_server()?;
+                }
+                Ok(answer)
+            }) {
                 Ok(mut answer) => {
                     self.answered.fetch_add(1, Ordering::Relaxed);
                     answer.completion.timings = Timings {
@@ -383,6 +402,10 @@ impl Shared {
                 Err(trouble) => trouble,
             };
             only_connections &= matches!(trouble, Trouble::Connection(_));
+            was_gone |= matches!(trouble, Trouble::Connection(_));
+            if let Trouble::Changed { .. } = trouble {
+                return Some(Reply::Fatal(format!("{}: {trouble}", self.client.address().as_str())));
+            }
             if let Trouble::Closed { .. } = trouble {
                 let hint = match &trouble {
                     Trouble::Closed { status: 401 | 403, .. } => {
@@ -434,8 +457,31 @@ impl Shared {
         if let Some(model) = &answer.model {
             self.check_model(&self.client.redact(model))?;
         }
+        if let Some(fingerprint) = answer.fingerprint.take() {
+            let fingerprint = self.client.redact(&fingerprint);
+            let mut state = self.state();
+            // Providers answer from several installations at once: that is noted, and no reason to stop.
+            if !state.fingerprints.contains(&fingerprint) && state.fingerprints.len() < 16 {
+                state.fingerprints.push(fingerprint);
+            }
+        }
         answer.completion.text = self.client.redact_text(answer.completion.text);
         Ok(answer)
+    }
+
+    /// A server that was away may have come back as another one, whose answers belong into another run.
+    fn check_server(&self) -> Result<(), Trouble> {
+        let mut now = match probe(&self.client, Some(&self.form.model)) {
+            Ok(now) => now,
+            Err(ProbeError::Trouble(trouble)) => return Err(trouble),
+            Err(error) => return Err(Trouble::Changed { was: self.server.identity(), is: error.to_string() }),
+        };
+        // It costs a question, and every answer is looked at for it anyway.
+        now.fingerprint.clone_from(&self.server.fingerprint);
+        if now.identity() == self.server.identity() {
+            return Ok(());
+        }
+        Err(Trouble::Changed { was: self.server.identity(), is: now.identity() })
     }
 
     /// An answer of another model is none: a gateway may send requests to the wrong backend. Providers answer under the

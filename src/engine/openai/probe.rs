@@ -1,7 +1,9 @@
 //! What an endpoint says of itself before the first request.
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::Api;
+use super::body::Form;
 use super::client::{Client, Trouble};
 
 /// Which extensions of the protocol a server knows.
@@ -50,10 +52,26 @@ pub struct Server {
     pub model: String,
     /// What the name stands for (vLLM's `root`), if it tells.
     pub root: Option<String>,
+    /// OpenAI's `system_fingerprint` of an answer, where nothing else tells one version from the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
     /// The longest sequence, in tokens, if it tells.
     pub context: Option<usize>,
     /// False if the server has no list of models, so that nobody knows whether it has this one.
     pub listed: bool,
+}
+
+impl Server {
+    /// What tells one version of a server, or of the model behind a name, from the next; in words.
+    pub fn identity(&self) -> String {
+        let mut words = self.dialect.name().to_owned();
+        for (what, value) in [("", &self.version), ("root ", &self.root), ("fingerprint ", &self.fingerprint)] {
+            if let Some(value) = value {
+                words.push_str(&format!(" {what}{value}"));
+            }
+        }
+        words
+    }
 }
 
 /// Why no model could be settled on.
@@ -93,6 +111,7 @@ pub(super) fn probe(client: &Client, asked: Option<&str>) -> Result<Server, Prob
                 version: None,
                 model,
                 root: None,
+                fingerprint: None,
                 context: None,
                 listed: false,
             });
@@ -115,7 +134,23 @@ pub(super) fn probe(client: &Client, asked: Option<&str>) -> Result<Server, Prob
     let context = count(&chosen["max_model_len"]).or_else(|| count(&chosen["meta"]["n_ctx"]));
     let root = chosen["root"].as_str().filter(|root| *root != model).map(|root| client.redact(root));
     let version = version(client, dialect);
-    Ok(Server { dialect, version, model, root, context, listed: true })
+    Ok(Server { dialect, version, model, root, fingerprint: None, context, listed: true })
+}
+
+/// The fingerprint of an answer to the shortest question, from servers that do not tell a version; none if they do not tell this
+/// either. An endpoint that refuses everybody is an error.
+pub(super) fn fingerprint(client: &Client, form: &Form) -> Result<Option<String>, Trouble> {
+    let mut body = json!({"model": form.model});
+    match form.api {
+        Api::Completions => body["prompt"] = json!("1"),
+        Api::Chat => body["messages"] = json!([{"role": "user", "content": "1"}]),
+    }
+    body[form.budget_field()] = json!(1);
+    match client.post(form.api.path(), &body) {
+        Ok(reply) => Ok(reply["system_fingerprint"].as_str().map(|found| client.redact(found))),
+        Err(trouble @ Trouble::Closed { .. }) => Err(trouble),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Each server tells its version in a place of its own; one that does not tell has none.

@@ -13,6 +13,8 @@ pub(super) struct Answer {
     pub generated: u64,
     /// The model that answered, if the reply says.
     pub model: Option<String>,
+    /// What the endpoint says of the machinery behind the answer.
+    pub fingerprint: Option<String>,
 }
 
 fn malformed(what: &str) -> Trouble {
@@ -36,7 +38,7 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
         Api::Completions => choice["text"].as_str().ok_or_else(|| malformed("no text"))?.to_owned(),
         Api::Chat => chat_text(&choice["message"])?,
     };
-    let (text, cut) = before_stops(text, &request.stop_strings);
+    let (text, cut) = cut_at_stops(text, &request.stop_strings, request.keep_stop);
     let finish = match choice["finish_reason"].as_str() {
         _ if cut => FinishReason::StopString,
         Some("stop" | "eos" | "eos_token") if stopped_by_string(choice, dialect) => FinishReason::StopString,
@@ -71,7 +73,8 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
         timings: Timings::default(),
         ids,
     };
-    Ok(Answer { completion, generated, model: reply["model"].as_str().map(str::to_owned) })
+    let word = |name: &str| reply[name].as_str().map(str::to_owned);
+    Ok(Answer { completion, generated, model: word("model"), fingerprint: word("system_fingerprint") })
 }
 
 /// The answer, after its thinking where the server took that apart: the suites want to see both.
@@ -90,11 +93,14 @@ fn chat_text(message: &Value) -> Result<String, Trouble> {
     })
 }
 
-/// The text before the first stop string; servers differ in whether they leave it in, and some take only four.
-fn before_stops(mut text: String, stops: &[String]) -> (String, bool) {
-    let first = stops.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| text.find(stop.as_str())).min();
-    if let Some(end) = first {
-        text.truncate(end);
+/// The text up to the first stop string, with it if `keep`; servers differ in whether they leave it in, and some take only
+/// four.
+fn cut_at_stops(mut text: String, stops: &[String], keep: bool) -> (String, bool) {
+    let kept = |stop: &String| if keep { stop.len() } else { 0 };
+    let found = |stop: &String| Some((text.find(stop.as_str())?, kept(stop)));
+    let first = stops.iter().filter(|stop| !stop.is_empty()).filter_map(found).min();
+    if let Some((at, kept)) = first {
+        text.truncate(at + kept);
     }
     (text, first.is_some())
 }
@@ -155,6 +161,15 @@ mod tests {
     fn read(reply: Value, api: Api, dialect: Dialect) -> Result<Answer, Trouble> {
         let request = Request { stop_strings: vec!["\n".into()], ..Request::greedy(RequestId(1), vec![1], 5) };
         answer(&reply, &request, api, dialect)
+    }
+
+    #[test]
+    fn texts_end_at_the_first_stop_string_with_it_or_before_it() {
+        let stops = ["\nQ:".to_owned(), " Q:".to_owned(), String::new()];
+        let cut = |text: &str, keep| cut_at_stops(text.to_owned(), &stops, keep);
+        assert_eq!(cut("5. Q: 6\nQ: 7", false), ("5.".to_owned(), true));
+        assert_eq!(cut("5. Q: 6\nQ: 7", true), ("5. Q:".to_owned(), true));
+        assert_eq!(cut("5.", true), ("5.".to_owned(), false));
     }
 
     #[test]

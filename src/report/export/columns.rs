@@ -217,6 +217,7 @@ pub(super) mod tests {
             matchers: [("boundary".to_owned(), text == "42"), ("compat".to_owned(), true)].into(),
             metrics: [("digit_match".to_owned(), 0.5)].into(),
             failure: (text != "42").then(|| "wrong".to_owned()),
+            ..Verdict::default()
         });
         Sample {
             format: SAMPLE_FORMAT,

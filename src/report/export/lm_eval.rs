@@ -112,7 +112,13 @@ fn add(
     let doc = Value::Object(doc);
     let hash = |text: &str| hex(&sha256(text.as_bytes()));
     let (doc_hash, prompt_hash, target_hash) = (hash(&doc.to_string()), hash(&prompt), hash(&first.gold));
-    let generation = json!({ "until": [], "max_gen_toks": first.max_tokens, "do_sample": !manifest.settings.generation.sampling.is_greedy() });
+    // Of completions made elsewhere neither is known.
+    let generation = if manifest.settings.imported() {
+        json!({})
+    } else {
+        let greedy = manifest.settings.generation.sampling.is_greedy();
+        json!({ "until": [], "max_gen_toks": first.max_tokens, "do_sample": !greedy })
+    };
     let responses: Vec<&str> = answered.iter().map(|(completion, _)| completion.text.as_str()).collect();
     let extracted: Vec<&str> =
         answered.iter().map(|(_, verdict)| verdict.extracted.as_deref().unwrap_or("[invalid]")).collect();

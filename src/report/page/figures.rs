@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use super::ReportRun;
-use super::run::{latency, paired};
+use super::run::{Paired, latency, paired};
 use crate::report::plot::{
     Bar, BarGroup, Bars, Curve, CurvePlot, Distribution, Figure, Heat, HeatRow, Histogram, Measure, Shade, Stacked,
     bars, compact, curves, heat, histogram, number, stacked,
@@ -29,6 +29,8 @@ pub enum Section {
     /// Curves of further metrics.
     MoreCurves,
     Heat,
+    /// Heat maps of further metrics.
+    MoreHeat,
     Outcomes,
     Latency,
 }
@@ -83,7 +85,7 @@ fn differences(runs: &[ReportRun], legend: bool) -> Option<Placed> {
     let (base, rest) = runs.split_first()?;
     let mut groups: Vec<BarGroup> = Vec::new();
     for (series, run) in rest.iter().enumerate().map(|(place, run)| (place + 1, run)) {
-        for (task, _, value) in paired(base, run) {
+        for Paired { task, value, .. } in paired(base, run) {
             let significant = Some(value.low > 0.0 || value.high < 0.0);
             let bar = Bar { series, value, significant };
             match groups.iter_mut().find(|group| group.label == task) {
@@ -107,6 +109,34 @@ fn differences(runs: &[ReportRun], legend: bool) -> Option<Placed> {
         legend,
     });
     Some(Placed { section: Section::Differences, task: None, run: None, figure })
+}
+
+/// What a reader of the paired differences must know of single tasks, in sentences.
+pub fn difference_remarks(runs: &[ReportRun]) -> Vec<String> {
+    let Some((base, rest)) = runs.split_first() else { return Vec::new() };
+    let mut remarks = Vec::new();
+    for run in rest {
+        let pairs = paired(base, run);
+        let mut named = |without: Vec<&str>, why: &str| {
+            if !without.is_empty() {
+                remarks.push(format!("{}: {why}: {}.", run.label, without.join(", ")));
+            }
+        };
+        let without = |one_cluster: bool| -> Vec<&str> {
+            let wanted = |pair: &&Paired| !pair.has_error() && (pair.clusters < 2) == one_cluster;
+            pairs.iter().filter(wanted).map(|pair| pair.task.as_str()).collect()
+        };
+        named(without(true), "no error can be estimated from one cluster of items");
+        named(without(false), "no error can be estimated, because all items differ by the same amount");
+        let mut alone: Vec<&str> = Vec::new();
+        for task in base.tasks().into_iter().chain(run.tasks()) {
+            if !alone.contains(&task) && !pairs.iter().any(|pair| pair.task == task) {
+                alone.push(task);
+            }
+        }
+        named(alone, "not compared, because no item is in both runs");
+    }
+    remarks
 }
 
 /// The series of the suite's primary rule: the first name that occurs.
@@ -178,7 +208,8 @@ fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
 
 /// The suite's own tables as heat maps, or accuracy by task and length where it has none.
 fn heats(run: &ReportRun, place: usize) -> Vec<Placed> {
-    let grids = run.document.grids.iter().filter_map(|grid| grid_heat(run, place, grid)).collect::<Vec<_>>();
+    let mut grids = run.document.grids.iter().filter_map(|grid| grid_heat(run, place, grid)).collect::<Vec<_>>();
+    grids.iter_mut().skip(1).for_each(|further| further.section = Section::MoreHeat);
     if grids.is_empty() { lengths_heat(run, place).into_iter().collect() } else { grids }
 }
 

@@ -1,17 +1,18 @@
 //! The page around the sections.
-use super::ReportRun;
 use super::data::data;
-use super::figures::{Section, figures};
+use super::figures::{Section, difference_remarks, figures};
 use super::pack::pack;
 use super::sections;
+use super::{Chapter, ReportRun};
 use crate::report::plot::{DARK, LIGHT, RULES, compact, escape};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The whole report as one HTML document. It opens no connection (its content security policy forbids it), needs no script
-/// for tables, plots and examples, and depends on the runs only, so the same runs give the same bytes.
-pub fn page(runs: &[ReportRun]) -> String {
+/// for tables, plots and examples, and depends on the runs only, so the same runs give the same bytes. `chapters` are drawn
+/// after the differences.
+pub fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
     let placed = figures(runs, false);
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
     let title = format!("earnest: {}", labels.join(", "));
@@ -19,16 +20,16 @@ pub fn page(runs: &[ReportRun]) -> String {
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
     let mut body = String::new();
     let mut links = Vec::new();
-    let mut section = |id: &str, title: &str, lead: &str, content: String| {
+    let mut section = |id: &str, link: &str, title: &str, lead: &str, content: String| {
         if content.is_empty() {
             return;
         }
-        links.push(format!("<a href=\"#{id}\">{title}</a>"));
+        links.push(format!("<a href=\"#{id}\">{link}</a>"));
         let lead = if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{lead}</p>") };
         body.push_str(&format!("<section id=\"{id}\"><h2>{title}</h2>{lead}{content}</section>\n"));
     };
-    section("summary", "Summary", "", sections::summary(runs));
-    section("tables", "Results", "", sections::tables(runs));
+    section("summary", "Summary", "Summary", "", sections::summary(runs));
+    section("tables", "Results", "Results", "", sections::tables(runs));
     let figures = |which: &[Section]| sections::figures(&placed, which);
     let differences = "Differences are paired by item: the same questions, minus the first model's result. Their intervals come \
          from cluster-robust errors, each for itself (not corrected for the number of tasks). Hatched and marked n.s.: the interval \
@@ -37,29 +38,49 @@ pub fn page(runs: &[ReportRun]) -> String {
         [_] => "Lines are 95 % intervals.".to_owned(),
         _ => format!("Lines are 95 % intervals. {differences}"),
     };
-    section("accuracy", "Accuracy", &lead, figures(&[Section::Accuracy, Section::Differences]));
+    section(
+        "accuracy",
+        "Accuracy",
+        "Accuracy",
+        &lead,
+        figures(&[Section::Accuracy, Section::Differences]) + &sections::remarks(&difference_remarks(runs)),
+    );
+    for chapter in chapters {
+        section(&chapter.id, &chapter.id, &chapter.title, &escape(&chapter.lead), sections::chapter(chapter));
+    }
+    let groups = sections::groups(runs);
     section(
         "curves",
+        "Lengths",
         "Accuracy by length",
         "Bands are 95 % intervals of each length, Wilson's for shares.",
-        figures(&[Section::Curves]) + &sections::folded("Further metrics by length", figures(&[Section::MoreCurves])),
+        sections::grouped(&placed, Section::Curves, &groups)
+            + &sections::folded("Further metrics by length", sections::grouped(&placed, Section::MoreCurves, &groups)),
     );
-    section("heat", "Tasks and lengths", "", figures(&[Section::Heat]));
+    section(
+        "heat",
+        "Heat maps",
+        "Tasks and lengths",
+        "",
+        figures(&[Section::Heat]) + &sections::folded("Further metrics", figures(&[Section::MoreHeat])),
+    );
     section(
         "outcomes",
+        "Outcomes",
         "How answers end",
-        "Each sample has one outcome; a cut answer counts as truncated.",
+        "Each sample has one outcome. A wrong answer that the token budget ended counts as cut.",
         figures(&[Section::Outcomes]),
     );
     section(
         "latency",
+        "Latency",
         "Latency and length",
         "Dashed lines are medians. Latency is from the first prompt token computed to the last token generated, under the load of \
          the run; it compares runs on one machine with equal settings.",
         figures(&[Section::Latency]),
     );
-    section("samples", "Samples", "", browser(samples) + &sections::examples(runs));
-    section("provenance", "How to repeat this", "", sections::provenance(runs));
+    section("samples", "Samples", "Samples", "", browser(samples) + &sections::examples(runs));
+    section("provenance", "Repeat", "How to repeat this", "", sections::provenance(runs));
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
@@ -92,7 +113,7 @@ fn picker(runs: &[ReportRun]) -> String {
     }
     let models = runs.iter().enumerate().map(|(place, run)| {
         format!(
-            "<label><input type=\"checkbox\" name=\"run\" value=\"{place}\" checked><span class=\"swatch s{}\"></span>{}</label>",
+            "<label><input type=\"checkbox\" name=\"run\" value=\"{place}\" data-label=\"{1}\" checked><span class=\"swatch s{0}\"></span>{1}</label>",
             place % 8,
             escape(&run.label)
         )

@@ -51,16 +51,25 @@
     heading.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); } });
   }
 
-  // The picker: what is not chosen is hidden everywhere. Rows like "mul_1, b > 1" belong to the task before the comma.
+  // The picker: what is not chosen is hidden everywhere. Rows like "mul_1, b > 1" or "gsm base" belong
+  // to the task at their beginning; those of no task, like "all", stay.
   const chosen = { run: new Set(), task: new Set() };
   const every_task = new Set(every("#picker input[name=task]").map((box) => box.value));
   const choose = () => {
     for (const kind of ["run", "task"]) chosen[kind] = new Set(every(`#picker input[name=${kind}]:checked`).map((box) => box.value));
-    const task = (name) => every_task.has(name) ? name : name.split(",")[0];
+    const task = (name) => [name, name.split(",")[0], name.split(" ")[0]].find((one) => every_task.has(one));
+    // A paper's figures have series of their own, and rows that are called like a model or end with its name.
+    const hidden = every("#picker input[name=run]:not(:checked)").map((box) => box.dataset.label);
+    for (const element of every("[data-apart] [data-task]")) {
+      const { task: name } = element.dataset;
+      element.style.display = hidden.some((label) => name === label || name.endsWith(` ${label}`)) ? "none" : "";
+    }
     for (const element of every("main [data-task], main [data-run], .legend [data-run], main [data-series]")) {
+      if (element.closest("[data-apart]")) continue;
       const { task: name, run, series } = element.dataset;
       const run_hidden = (run ?? series) !== undefined && !chosen.run.has(run ?? series);
-      const task_hidden = name !== undefined && name !== "all" && !chosen.task.has(task(name));
+      const of_task = name === undefined ? undefined : task(name);
+      const task_hidden = of_task !== undefined && !chosen.task.has(of_task);
       if (element instanceof SVGElement) element.style.display = run_hidden || task_hidden ? "none" : "";
       else element.hidden = run_hidden || task_hidden;
     }
@@ -73,6 +82,17 @@
     for (const box of every(`#picker input[name=${all ?? none}]`)) box.checked = Boolean(all);
     choose();
   });
+
+  // Paper cannot be clicked: everything is open on it, but the list of samples stays as the reader left it.
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    for (const details of every("main details:not([open])")) {
+      if (details.closest("#list")) continue;
+      details.open = true;
+      opened.push(details);
+    }
+  });
+  addEventListener("afterprint", () => { for (const details of opened.splice(0)) details.open = false; });
 
   // Samples: columns and texts are unpacked once, lists are drawn a page at a time.
   const PAGE = 50;

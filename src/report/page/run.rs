@@ -72,12 +72,36 @@ impl ReportRun {
     }
 }
 
-/// How a sample ended, in a word.
+/// How a sample ended, in plain words.
 pub(super) fn outcome(sample: &Sample) -> &str {
     match &sample.verdict {
         None => "no answer",
         Some(verdict) if verdict.correct => "correct",
-        Some(verdict) => verdict.failure.as_deref().unwrap_or("wrong"),
+        Some(verdict) => verdict.failure.as_deref().map_or("wrong", plain),
+    }
+}
+
+/// A stored reason for readers of a page.
+fn plain(reason: &str) -> &str {
+    match reason {
+        "echo" => "operands repeated",
+        "format" => "right digits, wrong form",
+        "sign" => "wrong sign",
+        "truncated" => "cut by the budget",
+        "empty_response" => "empty response",
+        "empty_after_trim" => "blank response",
+        "no_number" => "no number",
+        "wrong_last_number" => "wrong last number",
+        "name_error" => "name error",
+        "type_value_error" => "type or value error",
+        "syntax_error" => "syntax error",
+        "attribute_error" => "attribute error",
+        "zero_division_error" => "division by zero",
+        "none_returned" => "nothing returned",
+        "not_a_number" => "not a number",
+        "time_limit" => "time limit",
+        "memory_limit" => "memory limit",
+        other => other,
     }
 }
 
@@ -86,10 +110,26 @@ pub(super) fn latency(sample: &Sample) -> Option<f64> {
     sample.completion.as_ref().map(|completion| completion.timings.prefill_s + completion.timings.decode_s)
 }
 
-/// The mean difference `run - base` over the items that both answered, by task and (under `all`) together, with a 95 %
-/// interval from the cluster-robust error of the differences (at least one item's weight, `1/n`). Tasks with fewer than two clusters, where that error is not
-/// defined, are left out.
-pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<(String, usize, Interval)> {
+/// A paired difference of one task, or under `all` of all of them.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Paired {
+    pub(super) task: String,
+    pub(super) clusters: usize,
+    /// With bounds that are infinite where no error can be estimated: fewer than two clusters, or differences that are all
+    /// alike.
+    pub(super) value: Interval,
+}
+
+impl Paired {
+    /// True if there is an error.
+    pub(super) fn has_error(&self) -> bool {
+        self.value.low.is_finite() && self.value.high.is_finite()
+    }
+}
+
+/// The mean difference `run - base` over the items that both answered, by task and together, with a 95 % interval from the
+/// cluster-robust error of the differences.
+pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
     type Means<'a> = BTreeMap<&'a str, (&'a Sample, f64, f64)>;
     fn means(run: &ReportRun) -> Means<'_> {
         let mut means: Means<'_> = BTreeMap::new();
@@ -116,24 +156,17 @@ pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<(String, usize, I
         differences.entry(&other.task).or_default().push((&sample.cluster, difference));
     }
     let order = base.tasks();
-    let mut found: Vec<(String, usize, Interval)> = Vec::new();
+    let mut found: Vec<Paired> = Vec::new();
     for task in order {
-        if let Some(values) = differences.get(task)
-            && let Some(interval) = mean_interval(values)
-        {
-            found.push((task.to_owned(), values.len(), interval));
-        }
+        found.extend(differences.get(task).and_then(|values| mean_difference(task, values)));
     }
     let all: Vec<(&str, f64)> = differences.into_values().flatten().collect();
-    if let Some(interval) = mean_interval(&all) {
-        found.push(("all".to_owned(), all.len(), interval));
-    }
+    found.extend(mean_difference("all", &all));
     found
 }
 
-/// As `compare` has it: Student's t with the clusters' degrees of freedom. Where differences are all alike, or there is one
-/// cluster, no error can be estimated: nothing between all lost and all won is excluded.
-fn mean_interval(values: &[(&str, f64)]) -> Option<Interval> {
+/// As `compare` has it: Student's t with the clusters' degrees of freedom.
+fn mean_difference(task: &str, values: &[(&str, f64)]) -> Option<Paired> {
     if values.is_empty() {
         return None;
     }
@@ -146,8 +179,11 @@ fn mean_interval(values: &[(&str, f64)]) -> Option<Interval> {
     let differences: Vec<f64> = values.iter().map(|(_, difference)| *difference).collect();
     let estimate = differences.iter().sum::<f64>() / differences.len() as f64;
     let (low, high) = match clustered_mean(&differences, &clusters) {
-        Ok(mean) if mean.standard_error > 0.0 => mean.interval(0.95),
-        _ => (-1.0, 1.0),
+        Ok(mean) if mean.standard_error > 0.0 => {
+            let (low, high) = mean.interval(0.95);
+            (low.max(-1.0), high.min(1.0))
+        }
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
     };
-    Some(Interval { estimate, low: low.max(-1.0), high: high.min(1.0) })
+    Some(Paired { task: task.to_owned(), clusters: known.len(), value: Interval { estimate, low, high } })
 }

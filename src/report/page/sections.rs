@@ -1,11 +1,11 @@
 //! The report's sections as HTML.
 use std::fmt::Write;
 
-use super::ReportRun;
 use super::data::cut;
 use super::figures::{Placed, Section};
 use super::run::outcome;
-use crate::report::plot::{compact, escape};
+use super::{Chapter, ReportRun};
+use crate::report::plot::{Figure, compact, escape};
 use crate::report::text::{sampling, warnings};
 use crate::run::{Sample, Status};
 use crate::suite::{Grid, Interval, SummaryRow, Unit};
@@ -43,7 +43,14 @@ pub fn summary(runs: &[ReportRun]) -> String {
         let mut facts = vec![
             ("suite", format!("{} {}", settings.suite, settings.suite_version)),
             ("samples", format!("{} of {} planned", totals.recorded, totals.planned)),
-            ("prompts", format!("{}, {}", settings.prompt_mode, sampling(&settings.generation.sampling))),
+            (
+                "prompts",
+                if settings.imported() {
+                    format!("{}; completions made elsewhere", settings.prompt_mode)
+                } else {
+                    format!("{}, {}", settings.prompt_mode, sampling(&settings.generation.sampling))
+                },
+            ),
             ("no answer", totals.failed.to_string()),
             (
                 "cut by the budget",
@@ -267,8 +274,75 @@ fn total(name: &str) -> &'static str {
 
 /// The figures of these sections, in one grid.
 pub fn figures(placed: &[Placed], sections: &[Section]) -> String {
+    grid(placed.iter().filter(|one| sections.contains(&one.section)))
+}
+
+/// More figures than this are folded by the groups of their tasks.
+const UNFOLDED: usize = 16;
+
+/// The tasks of each group of the runs' own tables, by the group's name; the groups in their order.
+pub fn groups(runs: &[ReportRun]) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    let every = runs.iter().filter_map(|run| run.document.grids.first()).flat_map(|grid| &grid.groups);
+    for group in every.filter(|group| !group.name.is_empty()) {
+        let tasks = group.rows.iter().filter_map(|row| row.task.clone());
+        match groups.iter_mut().find(|(name, _)| *name == group.name) {
+            Some((_, known)) => known.extend(tasks),
+            None => groups.push((group.name.clone(), tasks.collect())),
+        }
+    }
+    groups
+}
+
+/// The figures of a section; where they are many and their tasks have groups, folded by these, the first one open.
+pub fn grouped(placed: &[Placed], section: Section, groups: &[(String, Vec<String>)]) -> String {
+    let of_section = || placed.iter().filter(move |one| one.section == section);
+    if of_section().count() <= UNFOLDED || groups.len() < 2 {
+        return figures(placed, &[section]);
+    }
+    let group =
+        |one: &Placed| groups.iter().position(|(_, tasks)| one.task.as_ref().is_some_and(|task| tasks.contains(task)));
     let mut html = String::new();
-    for one in placed.iter().filter(|one| sections.contains(&one.section)) {
+    for (place, (name, _)) in groups.iter().enumerate() {
+        let content = grid(of_section().filter(|one| group(one) == Some(place)));
+        if !content.is_empty() {
+            let open = if html.is_empty() { " open" } else { "" };
+            write!(html, "<details class=\"group\"{open}><summary>{}</summary>{content}</details>", escape(name))
+                .expect(WRITES);
+        }
+    }
+    html + &grid(of_section().filter(|one| group(one).is_none()))
+}
+
+/// Sentences below figures; nothing without any.
+pub fn remarks(sentences: &[String]) -> String {
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let items = sentences.iter().map(|sentence| format!("<li>{}</li>", escape(sentence)));
+    format!("<ul class=\"notes\">{}</ul>", items.collect::<String>())
+}
+
+/// A chapter's figures. Their series are no runs and their rows no tasks: the page's script knows them by `data-apart`.
+pub fn chapter(chapter: &Chapter) -> String {
+    let figures: String = chapter.figures.iter().map(|one| drawn("", one)).collect();
+    if figures.is_empty() {
+        return figures;
+    }
+    format!("<div data-apart><div class=\"figures\">{figures}</div>{}</div>", remarks(&chapter.notes))
+}
+
+fn drawn(attributes: &str, figure: &Figure) -> String {
+    format!(
+        "<figure{attributes}><figcaption>{}</figcaption><div class=\"scroll\">{}</div></figure>",
+        escape(&figure.title),
+        figure.inline()
+    )
+}
+
+fn grid<'a>(placed: impl Iterator<Item = &'a Placed>) -> String {
+    let mut html = String::new();
+    for one in placed {
         let mut attributes = String::new();
         if let Some(task) = &one.task {
             write!(attributes, " data-task=\"{}\"", escape(task)).expect(WRITES);
@@ -276,13 +350,7 @@ pub fn figures(placed: &[Placed], sections: &[Section]) -> String {
         if let Some(run) = one.run {
             write!(attributes, " data-run=\"{run}\"").expect(WRITES);
         }
-        write!(
-            html,
-            "<figure{attributes}><figcaption>{}</figcaption><div class=\"scroll\">{}</div></figure>",
-            escape(&one.figure.title),
-            one.figure.inline()
-        )
-        .expect(WRITES);
+        html.push_str(&drawn(&attributes, &one.figure));
     }
     if html.is_empty() { html } else { format!("<div class=\"figures\">{html}</div>") }
 }

@@ -46,8 +46,10 @@ pub fn forest(plot: &Forest) -> Figure {
     svg.text("label", ((left + right) / 2.0, bottom + 32.0), Anchor::Middle, &plot.x_label);
     for (place, row) in plot.rows.iter().enumerate() {
         let y = TOP + (place as f64 + 0.5) * PITCH;
+        svg.open(&format!(r#"data-task="{}""#, super::escape(&row.label)));
         svg.text("tick", (left - 8.0, y + 4.0), Anchor::End, &shorten(&row.label, 28));
         draw(&mut svg, row, x, y, right);
+        svg.close();
     }
     let description = format!("{} of {} rows with 95 % intervals, logarithmic axis", plot.x_label, plot.rows.len());
     Figure::new(&plot.name, &plot.title, description, (WIDTH, bottom + 40.0), svg)

@@ -1,10 +1,11 @@
 //! Runs of the suite in the shape of the paper's tables.
 use serde::Serialize;
 
+use super::beside::{ComparedTable, beside};
 use crate::reproduce::COMPARISON_FORMAT;
 use crate::run::{Manifest, Sample, Status};
 use crate::suite::dnc::published::{CAVEATS, PublishedTable, Recomputed, table_12, tables};
-use crate::suite::dnc::{Kind, Mode, Numbers, Options, Target, summarise_samples};
+use crate::suite::dnc::{Mode, Numbers, Options, Target, summarise_samples};
 use crate::suite::{Budget, Interval, Item, Scored, Segments, Summary, SummaryRow, Verdict};
 
 const PAPER: &str =
@@ -40,6 +41,7 @@ impl Ours {
             gold: sample.gold.clone(),
             budget: Budget { answer: sample.budget, thinking: sample.budget },
             stop_strings: Vec::new(),
+            keep_stop: false,
         };
         let tokens = sample.completion.as_ref().map_or(0, |completion| completion.ids.len());
         self.rows.push((item, verdict.clone(), tokens, sample.truncated()));
@@ -55,10 +57,23 @@ pub struct DncComparison {
     pub published: Vec<PublishedTable>,
     /// Table 12, from Tables 3 and 10.
     pub table_12: Vec<Recomputed>,
+    pub runs: Vec<RunUsed>,
+    /// Ours and the published values side by side, with their differences.
+    pub compared: Vec<ComparedTable>,
+    /// What a run measures and the paper does not have.
     pub ours: Vec<OurTable>,
     /// What the paper has and no run here can have.
     pub missing: Vec<Missing>,
     pub caveats: Vec<String>,
+}
+
+/// A run that is held against the paper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunUsed {
+    pub run: String,
+    pub model: String,
+    /// Why its numbers are not the paper's quantity.
+    pub limits: Vec<String>,
 }
 
 /// A part of the paper without a counterpart.
@@ -68,17 +83,14 @@ pub struct Missing {
     pub why: &'static str,
 }
 
-/// A run in the shape of a table; accuracies and changes are fractions.
+/// Numbers of a run without a published counterpart; accuracies and changes are fractions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OurTable {
-    pub table: u8,
     pub title: String,
     pub run: String,
     pub model: String,
     pub columns: Vec<String>,
     pub rows: Vec<OurRow>,
-    /// Why it is not the paper's quantity.
-    pub limits: Vec<String>,
 }
 
 /// A line of it.
@@ -92,17 +104,20 @@ pub struct OurRow {
 
 /// Makes the comparison.
 pub fn compare(runs: &[Ours]) -> DncComparison {
-    DncComparison {
+    let mut comparison = DncComparison {
         format: COMPARISON_FORMAT,
         paper: PAPER,
         published: tables().to_vec(),
         table_12: table_12(),
-        ours: runs.iter().flat_map(of_run).collect(),
+        runs: Vec::new(),
+        compared: Vec::new(),
+        ours: Vec::new(),
         missing: vec![
             Missing {
-                what: "the Defense rows of Tables 3, 9 and 10",
-                why: "models must be trained on the perturbed split; a run with --demonstrations K --defence measures \
-                      adaptation from demonstrations, which is another quantity and shown apart",
+                what: "the trained defence, the Defense rows of Tables 3, 9 and 10",
+                why: "a model must be trained on the perturbed split, for which `earnest train lora` is awaited; a run with \
+                      --demonstrations K --defence measures adaptation from demonstrations, which is another quantity and shown \
+                      apart",
             },
             Missing {
                 what: "Tables 7 and 8",
@@ -114,23 +129,22 @@ pub fn compare(runs: &[Ours]) -> DncComparison {
             },
         ],
         caveats: CAVEATS.iter().map(|caveat| caveat.split_whitespace().collect::<Vec<_>>().join(" ")).collect(),
+    };
+    for run in runs {
+        add(&mut comparison, run);
     }
+    comparison
 }
 
-fn of_run(run: &Ours) -> Vec<OurTable> {
+fn add(comparison: &mut DncComparison, run: &Ours) {
+    let (name, model) = (run.manifest.run.clone(), run.manifest.model.name.clone());
     let settings = &run.manifest.settings;
     let options: Options = match serde_json::from_value(settings.suite_options.clone()) {
         Ok(options) => options,
         Err(error) => {
-            return vec![OurTable {
-                table: 3,
-                title: "not shown".into(),
-                run: run.manifest.run.clone(),
-                model: run.manifest.model.name.clone(),
-                columns: Vec::new(),
-                rows: Vec::new(),
-                limits: vec![format!("its options are of another version ({error})")],
-            }];
+            let limits = vec![format!("is not shown: its options are of another version ({error})")];
+            comparison.runs.push(RunUsed { run: name, model, limits });
+            return;
         }
     };
     let scored: Vec<Scored<'_>> = run
@@ -139,82 +153,36 @@ fn of_run(run: &Ours) -> Vec<OurTable> {
         .map(|(item, verdict, tokens, truncated)| Scored { item, verdict, tokens: *tokens, truncated: *truncated })
         .collect();
     let summary = summarise_samples(&options, &scored);
-    let limits = limits(run, &options);
-    let table = |table: u8, title: String, columns: Vec<&str>, rows: Vec<OurRow>| OurTable {
-        table,
-        title,
-        run: run.manifest.run.clone(),
-        model: run.manifest.model.name.clone(),
-        columns: columns.into_iter().map(str::to_owned).collect(),
-        rows,
-        limits: limits.clone(),
-    };
-    let mut tables = Vec::new();
+    comparison.compared.extend(beside(&options, &summary, &name, &model));
     for &target in &options.targets {
-        let name = |row: &str| if options.targets.len() > 1 { format!("{row}, {target}") } else { row.to_owned() };
-        let attacks = |columns: &[&str]| rows(&summary, columns, &|kind| name(kind.name()), &options.kinds);
-        let number = if options.numbers == Numbers::Replace { 6 } else { 3 };
-        let changes: Vec<&str> = match target.has_equation() {
-            true => vec!["delta", "delta acc_eq", "delta acc_ans", "delta eq_value"],
-            false => vec!["delta"],
-        };
-        let asked = format!("{}, {target}", options.dataset.title());
-        tables.push(table(
-            number,
-            format!("Table {number}: attack, change ({asked})"),
-            changes.clone(),
-            attacks(&changes),
-        ));
-        tables.push(table(
-            9,
-            format!("Table 9: attack, raw ({asked})"),
-            vec!["original", "accuracy"],
-            attacks(&["original", "accuracy"]),
-        ));
-        tables.push(table(
-            10,
-            format!("Table 10: attack, relative change ({asked})"),
-            vec!["relative delta"],
-            attacks(&["relative delta"]),
-        ));
         let defended: Vec<OurRow> = options
             .kinds
             .iter()
-            .flat_map(|kind| ["defence", "cost"].map(|word| name(&format!("{kind}, {word}"))))
+            .flat_map(|kind| ["defence", "cost"].map(|word| row_name(&options, &format!("{kind}, {word}"), target)))
             .filter_map(|row| find(&summary, &row, &["delta"]))
             .collect();
         if !defended.is_empty() {
-            let title = format!("No table: in-context defence minus attack, and its cost ({asked})");
-            tables.push(table(3, title, vec!["delta"], defended));
+            comparison.ours.push(OurTable {
+                title: format!(
+                    "In no table: in-context defence minus attack, and its cost ({}, {target})",
+                    options.dataset.title()
+                ),
+                run: name.clone(),
+                model: model.clone(),
+                columns: vec!["delta".to_owned()],
+                rows: defended,
+            });
         }
     }
-    let targets: Vec<OurRow> = options
-        .targets
-        .iter()
-        .filter_map(|target| {
-            let row = if options.targets.len() > 1 { format!("original, {target}") } else { "original".to_owned() };
-            let mut found = find(&summary, &row, &["accuracy", "original acc_eq", "original acc_ans"])?;
-            found.name = target.name().to_owned();
-            Some(found)
-        })
-        .collect();
-    if options.targets != [Target::Answer] || options.dataset == crate::suite::dnc::Dataset::AsdivA {
-        tables.push(table(
-            5,
-            format!("Table 5: targets on the original questions ({})", options.dataset.title()),
-            vec!["accuracy", "original acc_eq", "original acc_ans"],
-            targets,
-        ));
-    }
-    tables.sort_by_key(|table| table.table);
-    tables
+    comparison.runs.push(RunUsed { run: name, model, limits: limits(run, &options) });
 }
 
-fn rows(summary: &Summary, columns: &[&str], name: &dyn Fn(Kind) -> String, kinds: &[Kind]) -> Vec<OurRow> {
-    kinds.iter().filter_map(|kind| find(summary, &name(*kind), columns)).collect()
+/// A row's name in a summary: with the target where there are several.
+pub(super) fn row_name(options: &Options, row: &str, target: Target) -> String {
+    if options.targets.len() > 1 { format!("{row}, {target}") } else { row.to_owned() }
 }
 
-fn find(summary: &Summary, name: &str, columns: &[&str]) -> Option<OurRow> {
+pub(super) fn find(summary: &Summary, name: &str, columns: &[&str]) -> Option<OurRow> {
     let row = summary.rows.iter().find(|row| row.name == name)?;
     let values = columns.iter().map(|column| value(row, column)).collect();
     Some(OurRow { name: name.to_owned(), n: row.n, values })
@@ -237,6 +205,9 @@ fn limits(run: &Ours, options: &Options) -> Vec<String> {
     let mut limits = vec!["asks a pretrained model instead of one trained on the data".to_owned()];
     if options.mode == Mode::Fixed {
         limits.push("uses the corrected perturbations, on eligible questions only".to_owned());
+    }
+    if options.numbers == Numbers::Replace {
+        limits.push("hides the numbers (Table 6); kinds that change only numbers are not asked".to_owned());
     }
     if options.splits != [crate::suite::dnc::Split::Test] {
         limits.push("asks other parts than the test part".to_owned());

@@ -1,6 +1,7 @@
 //! The comparison for a terminal.
 use std::fmt::Write;
 
+use super::beside::ComparedTable;
 use super::ours::{DncComparison, OurTable};
 use crate::report::{Align, Table, wrap};
 use crate::suite::Interval;
@@ -26,21 +27,32 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
         ]);
     }
     text.push_str(&means.render());
-    if comparison.ours.is_empty() {
+    if comparison.runs.is_empty() {
         text.push_str(
             "\nThere is no run to hold against this: earnest run dnc --data DIR --model M --prompt equation --kinds all\n",
         );
     }
-    let mut last = "";
-    for table in &comparison.ours {
-        if table.run != last {
-            writeln!(text, "\nOurs: {} ({}); per cent with 95 % intervals", table.model, table.run).expect(WRITES);
-            for limit in &table.limits {
-                text.push_str(&wrap(&format!("Not comparable number by number: the run {limit}."), width, "  "));
-            }
-            last = &table.run;
+    for run in &comparison.runs {
+        writeln!(text, "\nOurs: {} ({})", run.model, run.run).expect(WRITES);
+        for limit in &run.limits {
+            text.push_str(&wrap(&format!("Not comparable number by number: the run {limit}."), width, "  "));
         }
-        text.push_str(&ours(table));
+        for table in comparison.compared.iter().filter(|table| table.run == run.run) {
+            text.push_str(&compared(table, width));
+        }
+        for table in comparison.ours.iter().filter(|table| table.run == run.run) {
+            text.push_str(&ours(table));
+        }
+    }
+    if !comparison.compared.is_empty() {
+        text.push('\n');
+        for note in [
+            "`ours` is on the n eligible pairs, with a 95 % interval; `over all` counts questions that the perturbation leaves as \
+             they were too, as the paper does. Beside each published value stands `over all` minus it; the paper has no intervals.",
+            "The Defense rows of Table 3 have nothing beside them: the trained defence is missing here.",
+        ] {
+            text.push_str(&wrap(&note.split_whitespace().collect::<Vec<_>>().join(" "), width, "* "));
+        }
     }
     text.push_str("\nMissing here\n");
     for missing in &comparison.missing {
@@ -71,6 +83,43 @@ fn published(table: &PublishedTable) -> String {
     // Some titles say their unit.
     let unit = if table.title.contains("percentage points") { String::new() } else { format!(" ({})", table.unit) };
     format!("\nTable {}: {}{unit}\n{}", table.table, table.title, text.render())
+}
+
+/// Ours, then for each system the published value and the difference; as many systems side by side as fit.
+fn compared(table: &ComparedTable, width: usize) -> String {
+    const OURS: usize = 56;
+    const SYSTEM: usize = 18;
+    let mut text = format!("\n{}", wrap(&table.title, width, "  "));
+    let systems: Vec<&str> = table
+        .rows
+        .first()
+        .map(|row| row.published.iter().map(|cell| cell.system.as_str()).collect())
+        .unwrap_or_default();
+    let beside = (width.saturating_sub(OURS) / SYSTEM).max(1);
+    let blocks = systems.len().div_ceil(beside).max(1);
+    for block in 0..blocks {
+        let shown = block * beside..((block + 1) * beside).min(systems.len());
+        let mut names = vec!["".to_owned(), "n".to_owned(), "ours".to_owned(), "over all".to_owned()];
+        for system in &systems[shown.clone()] {
+            names.push((*system).to_owned());
+            names.push("ours minus it".to_owned());
+        }
+        let mut rows = columns(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        for row in &table.rows {
+            let over_all =
+                row.over_all.map_or_else(|| "-".to_owned(), |value| format!("{:.2}", 100.0 * value.estimate));
+            let ours = row.ours.as_ref().map_or_else(|| "-".to_owned(), percent);
+            let mut cells = vec![row.name.clone(), row.n.to_string(), ours, over_all];
+            for cell in &row.published[shown.clone()] {
+                cells.push(cell.value.map_or_else(|| "-".to_owned(), |value| format!("{:.2}", 100.0 * value)));
+                cells.push(cell.difference.map_or_else(|| "-".to_owned(), |value| format!("{:+.2}", 100.0 * value)));
+            }
+            rows.row(cells);
+        }
+        text.push('\n');
+        text.extend(rows.render().lines().map(|line| format!("  {line}\n")));
+    }
+    text
 }
 
 fn ours(table: &OurTable) -> String {

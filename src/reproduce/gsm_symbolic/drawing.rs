@@ -124,14 +124,14 @@ fn grouped(study: &Study) -> Vec<Figure> {
         plot(
             "gsm-symbolic-figure-2",
             "Figure 2: accuracies by prompt",
-            "per cent; hatched where GLMM 1 has p of .05 or more",
+            "per cent; hatched: p of .05 or more",
             ["base", "variants", "difference"],
             shown.iter().map(accuracies).collect(),
         ),
         plot(
             "gsm-symbolic-figure-8",
             "Figure 8: effects by prompt",
-            "log odds; hatched where p is .05 or more",
+            "log odds; hatched: p of .05 or more",
             ["variant, GLMM 1", "numbers, GLMM 2", "variant, GLMM 2"],
             shown.iter().map(effects).collect(),
         ),

@@ -5,6 +5,7 @@
 //! drawings. Pure: what is read and written is the caller's.
 
 mod analysis;
+mod chapter;
 mod drawing;
 mod effect;
 mod evaluation;
@@ -20,6 +21,7 @@ mod text;
 mod variant_tables;
 
 pub use analysis::{Accuracies, Analysis, analyse};
+pub use chapter::chapters;
 pub use drawing::drawings;
 pub use effect::{Effect, Lme4Fit, ModelFit};
 pub use evaluation::{Evaluation, FailureClass, Observation};

@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use crate::stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
-use crate::suite::gsm_symbolic::large_numbers::binned;
+use crate::suite::gsm_symbolic::large_numbers::{binned, integers};
 use crate::suite::gsm_symbolic::published::NUMBER_BINS;
 
 /// The integers of GSM-Base and GSM-Variants, compared.
@@ -21,6 +21,19 @@ pub struct NumberDistribution {
 }
 
 impl NumberDistribution {
+    /// Compares the integers of questions with the set they are of; those of other sets than base and main do not count.
+    pub fn of_questions<'a>(questions: impl IntoIterator<Item = (Option<&'a str>, &'a str)>) -> Self {
+        let (mut base, mut variants) = (Vec::new(), Vec::new());
+        for (set, question) in questions {
+            match set {
+                Some("base") => base.extend(integers(question)),
+                Some("main") => variants.extend(integers(question)),
+                _ => {}
+            }
+        }
+        Self::new(&base, &variants)
+    }
+
     /// Compares the integers of the questions.
     pub fn new(base: &[f64], variants: &[f64]) -> Self {
         let test = kolmogorov_smirnov(base, variants, KsMethod::Auto).ok();

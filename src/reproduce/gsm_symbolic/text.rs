@@ -16,9 +16,13 @@ const FIGURES_IN_TEXT: [u8; 4] = [7, 9, 10, 11];
 pub fn render_study(study: &Study, width: usize) -> String {
     let mut text = wrap(&study.paper, width, "");
     if study.runs.is_empty() {
-        text.push_str(
-            "\nThere is no run to hold against this; the published values stand alone. `--plan` says what to run.\n",
-        );
+        text.push('\n');
+        text.push_str(&wrap(
+            "There is no run to hold against this; the published values stand alone. `earnest reproduce gsm-symbolic --plan` \
+             says what to run, and `--run --data DIR --with NAME=MODEL,...` runs it (`--suite gsm-mini` needs no data).",
+            width,
+            "",
+        ));
     }
     for run in &study.runs {
         let prompts: Vec<&str> = run.prompts.iter().map(|prompt| prompt.name()).collect();
@@ -68,15 +72,23 @@ fn selection(study: &Study, width: usize) -> String {
 }
 
 fn claims(study: &Study) -> String {
-    let mut table = columns(&["claim", "published", "without artefacts", "ours", "ours by lme4"]);
+    let names = ["claim", "published", "without artefacts", "ours", "ours by lme4"];
+    // Without a fit there is nothing of ours to count.
+    let none = study.analyses.is_empty();
+    let mut table = columns(if none { &names[..3] } else { &names });
     for claim in &study.claims {
-        table.row(vec![
+        let mut cells = vec![
             claim.about.clone(),
             format!("{} of {}", claim.published, claim.of),
             claim.without_artefacts.to_string(),
-            format!("{} of {}", claim.ours, claim.ours_of),
-            claim.ours_by_lme4.to_string(),
-        ]);
+        ];
+        if !none {
+            // No run of this prompt, or none whose model has an estimate.
+            let counted = claim.ours_of > 0;
+            cells.push(if counted { format!("{} of {}", claim.ours, claim.ours_of) } else { "-".to_owned() });
+            cells.push(if counted { claim.ours_by_lme4.to_string() } else { "-".to_owned() });
+        }
+        table.row(cells);
     }
     format!("\nClaims\n{}", table.render())
 }

@@ -84,14 +84,23 @@ impl Ours {
         let options = &self.options;
         let mut found = Vec::new();
         let mut differs = |when: bool, text: &str| found.extend(when.then(|| text.to_owned()));
-        differs(options.budget != BudgetRule::Published, "More tokens are granted than the published 2 L.");
+        let imported = self.manifest.settings.imported();
+        differs(imported, "Completions were made elsewhere: their budget, stops and decoding are not known.");
         differs(
-            options.adapter == Adapter::Completion && options.stop_at_newline,
+            !imported && options.budget != BudgetRule::Published,
+            "More tokens are granted than the published 2 L.",
+        );
+        differs(
+            !imported && options.budget == BudgetRule::Published,
+            "The budget is twice each question's own length; the published one was that of the longest in a batch of 64.",
+        );
+        differs(
+            !imported && options.adapter == Adapter::Completion && options.stop_at_newline,
             "Raw completions end at a line break; the published ones went on.",
         );
         differs(options.adapter == Adapter::Chat, "Prompts use a chat template; the paper's open models had none.");
         differs(
-            self.manifest.settings.generation.sampling.is_greedy(),
+            !imported && self.manifest.settings.generation.sampling.is_greedy(),
             "Decoding is greedy; the paper samples with each model's own settings (`--recommended`).",
         );
         differs(!options.pairs.reference, "Questions are drawn without the biases of the authors' generator.");

@@ -190,9 +190,12 @@ pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>, rate: Option<Rate>) -
             .to_owned(),
     ];
     if tokens.is_none() {
-        notes.push("--model PATH counts tokens with that checkpoint's tokenizer and template.".to_owned());
+        notes.push(
+            "--model PATH counts tokens with that checkpoint's tokenizer and template, and from them hours.".to_owned(),
+        );
     }
     notes.extend(match &rate {
+        _ if tokens.is_none() => Vec::new(),
         None => vec![
             "Hours need a rate: --rate N in tokens a second (prompt and new ones together), or a stored run of the suite \
              that measured one."

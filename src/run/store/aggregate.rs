@@ -19,6 +19,8 @@ pub struct Aggregate {
     pub reasons: Vec<(String, usize)>,
     /// The cluster-robust standard error of the accuracy; none with fewer than two clusters.
     pub standard_error: Option<f64>,
+    /// Clusters of the judged samples.
+    pub clusters: usize,
 }
 
 /// Sums over a task.
@@ -32,9 +34,19 @@ pub struct TaskAggregate {
 }
 
 impl Aggregate {
-    /// The accuracy over judged samples with its 95 % Wilson interval.
+    /// The accuracy over judged samples with Wilson's 95 % interval for as many independent samples as the cluster-robust error is
+    /// worth (see [`crate::stats::clustered_wilson`]): several samples of a question, or questions of a template, are not
+    /// independent.
     pub fn accuracy(&self) -> Option<Estimate> {
-        wilson(self.correct as f64, self.judged as f64, Z95)
+        let judged = self.judged as f64;
+        let p = self.correct as f64 / judged;
+        let spread = p * (1.0 - p);
+        let effective = match self.standard_error {
+            _ if self.clusters == self.judged => judged,
+            Some(error) if spread > 1e-12 => (spread / (error * error)).clamp(1.0, judged),
+            _ => self.clusters as f64,
+        };
+        wilson(p * effective, effective, Z95)
     }
 }
 
@@ -103,6 +115,7 @@ impl Store {
         totals.planned = run.planned.unwrap_or(totals.recorded);
         found.reasons = reasons.into_iter().collect();
         found.reasons.sort_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
+        found.clusters = clusters.len();
         found.standard_error = clustered_error(&clusters, found.correct, found.judged);
         Ok(found)
     }

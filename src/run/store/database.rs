@@ -298,7 +298,8 @@ fn json(manifest: &Manifest) -> rusqlite::Result<String> {
     serde_json::to_string(manifest).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
-fn word(status: Status) -> &'static str {
+/// The status as the column has it.
+pub(super) fn word(status: Status) -> &'static str {
     match status {
         Status::Running => "running",
         Status::Interrupted => "interrupted",

@@ -79,7 +79,7 @@ fn outcome(row: &rusqlite::Row<'_>, run: i64, known: &mut HashMap<Alike, Arc<Ver
                 Some(verdict) => Arc::clone(verdict),
                 None => {
                     let (matchers, metrics) = (row::json(row, 11)?, row::json(row, 12)?);
-                    let verdict = Arc::new(Verdict { correct, extracted: None, matchers, metrics, failure });
+                    let verdict = Arc::new(Verdict { correct, matchers, metrics, failure, ..Verdict::default() });
                     if known.len() < MOST_KNOWN {
                         known.insert(alike, Arc::clone(&verdict));
                     }

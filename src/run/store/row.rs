@@ -1,6 +1,6 @@
 //! A [`Sample`] as columns.
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, Value, ValueRef};
-use rusqlite::{CachedStatement, Row, ToSql, params};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,28 +17,20 @@ pub(super) const INSERT_SAMPLE: &str = "INSERT INTO samples (key, run, item, sam
 
 /// Inserts into `texts`.
 pub(super) const INSERT_TEXT: &str = "INSERT INTO texts (key, format, covariates, gold, prompt_sha256, completion, ids, \
-    extracted, matchers, metrics, failure_message) VALUES (?, ?, ?, ?, ?, \
-    ?, ?, ?, ?, ?, ?)";
+    extracted, matchers, metrics, failure_message, evidence, seal) VALUES (?, ?, ?, ?, ?, ?, \
+    ?, ?, ?, ?, ?, ?, ?)";
 
 /// The columns that [`from_row`] reads, in its order.
 pub(super) const COLUMNS: &str = "s.key, s.item, s.sample, s.task, s.cluster, s.prompt_tokens, s.budget, s.max_tokens, \
     s.finish, s.cached_tokens, s.queued_s, s.prefill_s, s.decode_s, s.correct, s.verdict_failure, s.failure_kind, \
     s.retryable, t.format, t.covariates, t.gold, t.prompt_sha256, t.completion, t.ids, t.extracted, t.matchers, \
-    t.metrics, t.failure_message";
+    t.metrics, t.failure_message, t.evidence";
 
 /// Columns in [`COLUMNS`].
-pub(super) const COLUMN_COUNT: usize = 27;
+pub(super) const COLUMN_COUNT: usize = 28;
 
 /// A value stored as its JSON text.
 struct Json<T>(T);
-
-impl<T: Serialize> ToSql for Json<T> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let text =
-            serde_json::to_string(&self.0).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        Ok(ToSqlOutput::Owned(Value::Text(text)))
-    }
-}
 
 impl<T: DeserializeOwned> FromSql for Json<T> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
@@ -49,13 +41,12 @@ impl<T: DeserializeOwned> FromSql for Json<T> {
 /// An enum without fields, stored as the word that it is in JSON.
 pub(super) struct Word<T>(pub(super) T);
 
-impl<T: Serialize> ToSql for Word<T> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        match serde_json::to_value(&self.0) {
-            Ok(serde_json::Value::String(word)) => Ok(ToSqlOutput::Owned(Value::Text(word))),
-            Ok(other) => Err(rusqlite::Error::ToSqlConversionFailure(format!("{other} is not a word").into())),
-            Err(error) => Err(rusqlite::Error::ToSqlConversionFailure(error.into())),
-        }
+/// The word of such an enum.
+fn word(value: impl Serialize) -> rusqlite::Result<String> {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => Ok(word),
+        Ok(other) => Err(rusqlite::Error::ToSqlConversionFailure(format!("{other} is not a word").into())),
+        Err(error) => Err(rusqlite::Error::ToSqlConversionFailure(error.into())),
     }
 }
 
@@ -113,7 +104,8 @@ fn integer(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Writes a sample's two rows. Parameters go by position: looking thirty names up would cost as much as the insertion.
+/// Writes a sample's two rows with their [`seal`]. Parameters go by position: looking thirty names up would cost as much as
+/// the insertion.
 pub(super) fn insert(
     samples: &mut CachedStatement<'_>,
     texts: &mut CachedStatement<'_>,
@@ -124,41 +116,110 @@ pub(super) fn insert(
     let completion = sample.completion.as_ref();
     let verdict = sample.verdict.as_ref();
     let failure = sample.failure.as_ref();
-    samples.execute(params![
-        key,
-        run,
-        sample.item,
-        sample.sample,
-        sample.task,
-        sample.cluster,
-        integer(sample.prompt_tokens),
-        integer(sample.budget),
-        integer(sample.max_tokens),
-        completion.map(|completion| Word(completion.finish)),
-        completion.map(|completion| integer(completion.ids.len())),
-        completion.map(|completion| integer(completion.cached_tokens)),
-        completion.map(|completion| completion.timings.queued_s),
-        completion.map(|completion| completion.timings.prefill_s),
-        completion.map(|completion| completion.timings.decode_s),
-        verdict.map(|verdict| verdict.correct),
-        verdict.and_then(|verdict| verdict.failure.as_deref()),
-        failure.map(|failure| Word(failure.kind)),
-        failure.map(|failure| failure.retryable),
-    ])?;
-    texts.execute(params![
-        key,
-        sample.format,
-        Json(&sample.covariates),
-        sample.gold,
-        sample.prompt_sha256,
-        completion.map(|completion| completion.text.as_str()),
-        completion.map(|completion| ids_to_bytes(&completion.ids)),
-        verdict.and_then(|verdict| verdict.extracted.as_deref()),
-        verdict.map(|verdict| Json(&verdict.matchers)),
-        verdict.map(|verdict| Json(&verdict.metrics)),
-        failure.map(|failure| failure.message.as_str()),
-    ])?;
-    Ok(())
+    let finish = completion.map(|completion| word(completion.finish)).transpose()?;
+    let kind = failure.map(|failure| word(failure.kind)).transpose()?;
+    let covariates = json_text(&sample.covariates)?;
+    let matchers = verdict.map(|verdict| json_text(&verdict.matchers)).transpose()?;
+    let metrics = verdict.map(|verdict| json_text(&verdict.metrics)).transpose()?;
+    let evidence = verdict.filter(|verdict| !verdict.evidence.is_empty());
+    let evidence = evidence.map(|verdict| json_text(&verdict.evidence)).transpose()?;
+    let ids = completion.map(|completion| ids_to_bytes(&completion.ids));
+    let timing = |seconds: fn(&Timings) -> f64| real(completion.map(|completion| seconds(&completion.timings)));
+    // In the order of COLUMNS, the key left out.
+    let columns: [ValueRef<'_>; COLUMN_COUNT - 1] = [
+        text(Some(&sample.item)),
+        ValueRef::Integer(i64::from(sample.sample)),
+        text(Some(&sample.task)),
+        text(Some(&sample.cluster)),
+        ValueRef::Integer(integer(sample.prompt_tokens)),
+        ValueRef::Integer(integer(sample.budget)),
+        ValueRef::Integer(integer(sample.max_tokens)),
+        text(finish.as_deref()),
+        whole(completion.map(|completion| integer(completion.cached_tokens))),
+        timing(|timings| timings.queued_s),
+        timing(|timings| timings.prefill_s),
+        timing(|timings| timings.decode_s),
+        whole(verdict.map(|verdict| i64::from(verdict.correct))),
+        text(verdict.and_then(|verdict| verdict.failure.as_deref())),
+        text(kind.as_deref()),
+        whole(failure.map(|failure| i64::from(failure.retryable))),
+        ValueRef::Integer(i64::from(sample.format)),
+        text(Some(&covariates)),
+        text(Some(&sample.gold)),
+        text(Some(&sample.prompt_sha256)),
+        text(completion.map(|completion| completion.text.as_str())),
+        ids.as_deref().map_or(ValueRef::Null, ValueRef::Blob),
+        text(verdict.and_then(|verdict| verdict.extracted.as_deref())),
+        text(matchers.as_deref()),
+        text(metrics.as_deref()),
+        text(failure.map(|failure| failure.message.as_str())),
+        text(evidence.as_deref()),
+    ];
+    let tokens = whole(completion.map(|completion| integer(completion.ids.len())));
+    let of_sample = [ValueRef::Integer(key), ValueRef::Integer(run)]
+        .into_iter()
+        .chain(columns[..8].iter().copied())
+        .chain([tokens])
+        .chain(columns[8..16].iter().copied());
+    execute(samples, of_sample)?;
+    let seal = ValueRef::Integer(seal(columns));
+    execute(texts, [ValueRef::Integer(key)].into_iter().chain(columns[16..].iter().copied()).chain([seal]))
+}
+
+fn execute<'a>(
+    statement: &mut CachedStatement<'_>,
+    values: impl Iterator<Item = ValueRef<'a>>,
+) -> rusqlite::Result<()> {
+    for (place, value) in values.enumerate() {
+        statement.raw_bind_parameter(place + 1, ToSqlOutput::Borrowed(value))?;
+    }
+    statement.raw_execute().map(drop)
+}
+
+fn text(text: Option<&str>) -> ValueRef<'_> {
+    text.map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes()))
+}
+
+fn whole(number: Option<i64>) -> ValueRef<'static> {
+    number.map_or(ValueRef::Null, ValueRef::Integer)
+}
+
+/// As it comes back: SQLite stores NaN as NULL and forgets the sign of zero.
+fn real(number: Option<f64>) -> ValueRef<'static> {
+    number.filter(|number| !number.is_nan()).map_or(ValueRef::Null, |number| ValueRef::Real(number + 0.0))
+}
+
+fn json_text(value: &impl Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
+/// A digest of a sample's columns as they are stored, in the order of [`COLUMNS`] without the key: the first eight bytes of
+/// SHA-256 over type, length and content of each. It tells rows that were changed in the file from rows that were written;
+/// it is no signature.
+pub(super) fn seal<'a>(columns: impl IntoIterator<Item = ValueRef<'a>>) -> i64 {
+    let mut bytes = Vec::with_capacity(2_048);
+    let mut field = |kind: u8, content: &[u8]| {
+        bytes.push(kind);
+        bytes.extend((content.len() as u64).to_le_bytes());
+        bytes.extend(content);
+    };
+    for column in columns {
+        match column {
+            ValueRef::Null => field(0, &[]),
+            ValueRef::Integer(number) => field(1, &number.to_le_bytes()),
+            ValueRef::Real(number) => field(2, &number.to_bits().to_le_bytes()),
+            ValueRef::Text(text) => field(3, text),
+            ValueRef::Blob(blob) => field(4, blob),
+        }
+    }
+    let digest = crate::digest::sha256(&bytes);
+    i64::from_le_bytes(std::array::from_fn(|place| digest[place]))
+}
+
+/// The seal of a row of [`COLUMNS`] as it is in the file now.
+pub(super) fn seal_of(row: &Row<'_>) -> rusqlite::Result<i64> {
+    let columns = (1..COLUMN_COUNT).map(|column| row.get_ref(column)).collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(seal(columns))
 }
 
 /// Reads [`COLUMNS`]: the key and the sample.
@@ -189,6 +250,7 @@ pub(super) fn from_row(row: &Row<'_>, run: &str, suite: &str) -> rusqlite::Resul
             matchers: row.get::<_, Json<_>>(24)?.0,
             metrics: row.get::<_, Json<_>>(25)?.0,
             failure: row.get(14)?,
+            evidence: row.get::<_, Option<Json<_>>>(27)?.map(|Json(evidence)| evidence).unwrap_or_default(),
         }),
     };
     let failure = match row.get::<_, Option<Word<_>>>(15)? {
@@ -231,5 +293,20 @@ mod tests {
         assert!(ids_from_bytes(&[0xff; 40]).is_err());
         assert_eq!(ids_from_bytes(&[]).unwrap(), Vec::<u32>::new());
         assert_eq!(COLUMNS.split(',').count(), COLUMN_COUNT);
+    }
+
+    #[test]
+    fn seals_tell_columns_apart() {
+        let seals = [
+            seal([text(Some("ab")), text(Some("c"))]),
+            seal([text(Some("a")), text(Some("bc"))]),
+            seal([text(Some("ab")), ValueRef::Blob(b"c")]),
+            seal([text(Some("ab")), ValueRef::Null]),
+            seal([whole(Some(0)), real(Some(0.0))]),
+            seal([whole(Some(0)), real(Some(f64::NAN))]),
+        ];
+        for (place, one) in seals.iter().enumerate() {
+            assert!(!seals[..place].contains(one));
+        }
     }
 }

@@ -26,7 +26,7 @@ const CACHE_KIB: i64 = 16_384;
 const LOG_BYTES: i64 = 128 << 20;
 
 /// What takes a file from version N to N + 1. Never edit an entry that was released: add one.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     // 1. A sample is two rows with one key, `run * 2^32 + place in the plan`: what lists and sums read is in `samples`,
     // what is read one sample at a time in `texts`, so that a million samples are summed without reading a gigabyte of
     // text. Keys ascend as samples are asked, so writing appends.
@@ -79,6 +79,10 @@ const MIGRATIONS: [&str; 2] = [
     // 2. Samples that a run's plan has (unknown for runs of version 1 until they are continued).
     "ALTER TABLE runs ADD COLUMN planned INTEGER;
     CREATE INDEX runs_by_settings ON runs (settings_sha256);",
+    // 3. What people see of how a verdict came about, as JSON, null where there is nothing; a digest of a sample's columns, which
+    // rows of earlier versions do not have.
+    "ALTER TABLE texts ADD COLUMN evidence TEXT;
+    ALTER TABLE texts ADD COLUMN seal INTEGER;",
 ];
 
 /// Opens the file below `results`, with `create` also where there is none, and brings its tables up to date.

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::types::ValueRef;
 
-use super::database::{RunRecord, Store, key};
+use super::database::{RunRecord, Store, key, word};
 use super::row;
-use crate::run::{RunError, Status, judge};
+use crate::run::{Manifest, RunError, Status, judge};
 use crate::suite::Suite;
 
 /// Most rows that are named of one kind.
@@ -19,6 +19,7 @@ enum Kind {
     Stranger,
     Contradictory,
     Verdict,
+    Edited,
 }
 
 /// Rows with the same fault.
@@ -42,6 +43,7 @@ impl Group {
             Kind::Unreadable => "cannot be read",
             Kind::Stranger => "are not in the run's plan, or have another answer",
             Kind::Contradictory => "contradict themselves: tokens, verdict, failure or run are not those of the text",
+            Kind::Edited => "are not as they were written: they were edited in the file",
             Kind::Verdict => "have a verdict that today's scoring of the same version does not give",
         };
         let more = if self.count > self.first.len() { ", ..." } else { "" };
@@ -63,10 +65,11 @@ impl Store {
 
     /// What is wrong with a run, rows read once, in step with the plan: rows that cannot be read or have no text, that the
     /// plan does not have, whose numbers contradict their text, whose verdict is not what `suite` (that of the manifest)
-    /// says of their completion today; missing rows of a finished run; a manifest that was edited.
+    /// says of their completion today, that are not as they were written (of rows since version 3 of the tables, which have a
+    /// seal); missing rows of a finished run; a manifest that was edited, or that the list's columns contradict.
     ///
-    /// Verdicts are judged again only if the suite's version is the run's. Prompts and completions are what the model was
-    /// asked and said: only a repeat of the run checks those.
+    /// Verdicts are judged again only if the suite's version is the run's. That prompts and completions are what the model
+    /// was asked and said only a repeat of the run can show.
     pub fn examine(&self, run: &RunRecord, suite: &dyn Suite) -> Result<Vec<String>, RunError> {
         self.check(run, suite).map_err(|source| self.error("read", source))
     }
@@ -77,11 +80,15 @@ impl Store {
         if manifest.settings.sha256() != manifest.settings_sha256 {
             faults.push("the settings in the manifest are not those of its hash: it was edited".to_owned());
         }
+        let listed = self.contradictions(run)?;
+        if !listed.is_empty() {
+            faults.push(format!("{} in the list of runs differs from the manifest: it was edited", listed.join(", ")));
+        }
         let same_rules = suite.version() == manifest.settings.suite_version;
         let mut kinds: BTreeMap<Kind, Group> = BTreeMap::new();
         let mut note = |kind, sample: String| kinds.entry(kind).or_default().add(sample);
         let sql = format!(
-            "SELECT {}, s.completion_tokens, s.run FROM samples s LEFT JOIN texts t ON t.key = s.key WHERE s.key >= ? AND \
+            "SELECT {}, s.completion_tokens, s.run, t.seal FROM samples s LEFT JOIN texts t ON t.key = s.key WHERE s.key >= ? AND \
              s.key < ? ORDER BY s.key",
             row::COLUMNS
         );
@@ -101,6 +108,10 @@ impl Store {
             if row.get_ref(17)? == ValueRef::Null {
                 note(Kind::NoText, name());
                 continue;
+            }
+            let seal: Option<i64> = row.get(row::COLUMN_COUNT + 2)?;
+            if seal.is_some_and(|seal| row::seal_of(row).is_ok_and(|now| now != seal)) {
+                note(Kind::Edited, name());
             }
             let sample = match row::from_row(row, &manifest.run, &manifest.settings.suite) {
                 Ok((_, sample)) => sample,
@@ -129,7 +140,8 @@ impl Store {
             }
             if let (true, Some(completion), Some(verdict)) = (same_rules, &sample.completion, &sample.verdict) {
                 let opened = manifest.opened_thinking();
-                if judge(suite, &planned.item, opened, &completion.text, sample.truncated()) != *verdict {
+                let today = judge(suite, &planned.item, opened, &completion.text, sample.truncated());
+                if !today.agrees_with(verdict) {
                     note(Kind::Verdict, name());
                 }
             }
@@ -140,6 +152,32 @@ impl Store {
             faults.push(format!("the run is called finished, but has {count} of {planned} rows"));
         }
         Ok(faults)
+    }
+
+    /// The columns of `runs` that are not what the manifest beside them says, by name.
+    fn contradictions(&self, run: &RunRecord) -> rusqlite::Result<Vec<&'static str>> {
+        const COLUMNS: [&str; 7] = ["name", "settings_sha256", "suite", "model", "status", "started", "ended"];
+        let sql = format!("SELECT {}, manifest FROM runs WHERE id = ?", COLUMNS.join(", "));
+        self.connection().prepare_cached(&sql)?.query_row([run.id], |row| {
+            let text: String = row.get(COLUMNS.len())?;
+            let Ok(manifest) = serde_json::from_str::<Manifest>(&text) else { return Ok(vec!["manifest"]) };
+            let expected = [
+                Some(manifest.run.as_str()),
+                Some(manifest.settings_sha256.as_str()),
+                Some(manifest.settings.suite.as_str()),
+                Some(manifest.model.name.as_str()),
+                Some(word(manifest.status)),
+                Some(manifest.started.as_str()),
+                manifest.ended.as_deref(),
+            ];
+            let mut differing = Vec::new();
+            for (place, (name, expected)) in COLUMNS.into_iter().zip(expected).enumerate() {
+                if row.get_ref(place)?.as_str_or_null()? != expected {
+                    differing.push(name);
+                }
+            }
+            Ok(differing)
+        })
     }
 
     /// Rows that belong to no run, and texts without a row.

@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 
 use super::error::GlmmError;
+use super::rows::{GlmmRows, Term};
 use crate::stats::distribution::ln_choose;
 use crate::stats::matrix::{Matrix, dot};
 
@@ -26,7 +27,7 @@ pub struct GlmmData {
     successes: Vec<f64>,
     trials: Vec<f64>,
     /// Rows merged into a cell.
-    merged: Vec<usize>,
+    merged: Vec<u32>,
     log_constant: f64,
 }
 
@@ -79,91 +80,70 @@ impl GlmmData {
                 return Err(GlmmError::Duplicate { column: (*name).into() });
             }
         }
-        let used: Vec<usize> = (0..rows).filter(|&row| trials.is_none_or(|trials| trials[row] > 0.0)).collect();
-        if used.is_empty() {
+        // Groups in order of first appearance, so that results do not depend on the labels' values.
+        let mut index_of: HashMap<u64, u32> = HashMap::new();
+        let mut collected = GlmmRows::new(fixed.len());
+        let mut values = vec![0.0; fixed.len()];
+        let mut log_constant = 0.0;
+        for row in 0..rows {
+            let trial_count = trials.map_or(1.0, |trials| trials[row]);
+            if trial_count == 0.0 {
+                continue;
+            }
+            if trials.is_some() {
+                log_constant += ln_choose(trial_count, successes[row]);
+            }
+            for (value, (_, column)) in values.iter_mut().zip(fixed) {
+                *value = column[row];
+            }
+            let next = u32::try_from(index_of.len()).map_err(|_| GlmmError::TooManyGroups)?;
+            let group = *index_of.entry(group[row]).or_insert(next);
+            collected.push(successes[row], trial_count, &values, group);
+        }
+        let terms: Vec<Term> = fixed.iter().map(|(name, _)| Term::Number((*name).to_owned())).collect();
+        Ok(GlmmData { log_constant, ..collected.finish(&terms)? })
+    }
+
+    /// From merged rows that are sorted by group; `values` holds the columns beside the intercept, row-major.
+    pub(super) fn from_sorted(
+        fixed: Vec<String>,
+        group: &[u32],
+        values: &[f64],
+        successes: Vec<f64>,
+        trials: Vec<f64>,
+        merged: Vec<u32>,
+    ) -> Result<Self, GlmmError> {
+        if group.is_empty() {
             return Err(GlmmError::NoRows);
         }
-
+        let width = fixed.len();
         let mut names = vec![INTERCEPT.to_owned()];
+        names.extend(fixed);
+        let count = merged.iter().map(|&rows| f64::from(rows)).sum::<f64>();
         let mut centre = vec![0.0];
         let mut scale = vec![1.0];
-        for (name, column) in fixed {
-            let count = used.len() as f64;
-            let mean = used.iter().map(|&row| column[row] / count).sum::<f64>();
-            let spread = (used.iter().map(|&row| (column[row] - mean).powi(2) / count).sum::<f64>()).sqrt();
-            let largest = used.iter().map(|&row| column[row].abs()).fold(0.0, f64::max);
+        for column in 0..width {
+            let cells = || values.iter().skip(column).step_by(width).zip(&merged);
+            let mean = cells().map(|(value, &rows)| value * (f64::from(rows) / count)).sum::<f64>();
+            let squares = cells().map(|(value, &rows)| (value - mean).powi(2) * (f64::from(rows) / count));
+            let spread = squares.sum::<f64>().sqrt();
+            let largest = cells().map(|(value, _)| value.abs()).fold(0.0, f64::max);
             if !(spread > 1e-12 * largest && spread.is_finite()) {
-                return Err(GlmmError::Collinear { column: (*name).into() });
+                return Err(GlmmError::Collinear { column: names[column + 1].clone() });
             }
-            names.push((*name).to_owned());
             centre.push(mean);
             scale.push(spread);
         }
-
-        // Order of first appearance, so that results do not depend on the labels' values.
-        let mut index_of: HashMap<u64, usize> = HashMap::new();
-        let group_of: Vec<usize> = used
-            .iter()
-            .map(|&row| {
-                let next = index_of.len();
-                *index_of.entry(group[row]).or_insert(next)
-            })
-            .collect();
-        let groups = index_of.len();
-        let mut order: Vec<usize> = (0..used.len()).collect();
-        order.sort_unstable_by(|&left, &right| {
-            group_of[left].cmp(&group_of[right]).then_with(|| {
-                fixed
-                    .iter()
-                    .map(|(_, column)| column[used[left]].total_cmp(&column[used[right]]))
-                    .find(|ordering| ordering.is_ne())
-                    .unwrap_or(std::cmp::Ordering::Equal)
-            })
-        });
-
-        let mut data = GlmmData {
-            names,
-            centre,
-            scale,
-            starts: vec![0],
-            design: Vec::new(),
-            successes: Vec::new(),
-            trials: Vec::new(),
-            merged: Vec::new(),
-            log_constant: 0.0,
-        };
-        let mut previous: Option<usize> = None;
-        for &position in &order {
-            let row = used[position];
-            let trial_count = trials.map_or(1.0, |trials| trials[row]);
-            if trials.is_some() {
-                data.log_constant += ln_choose(trial_count, successes[row]);
-            }
-            let same_group = previous.is_some_and(|previous| group_of[previous] == group_of[position]);
-            let same_cell = same_group
-                && previous
-                    .is_some_and(|previous| fixed.iter().all(|(_, column)| column[used[previous]] == column[row]));
-            if same_cell {
-                let last = data.trials.len() - 1;
-                data.trials[last] += trial_count;
-                data.successes[last] += successes[row];
-                data.merged[last] += 1;
-            } else {
-                if previous.is_some() && !same_group {
-                    data.starts.push(data.trials.len());
-                }
-                data.design.push(1.0);
-                for (index, (_, column)) in fixed.iter().enumerate() {
-                    data.design.push((column[row] - data.centre[index + 1]) / data.scale[index + 1]);
-                }
-                data.trials.push(trial_count);
-                data.successes.push(successes[row]);
-                data.merged.push(1);
-            }
-            previous = Some(position);
+        let mut starts = vec![0];
+        starts.extend((1..group.len()).filter(|&cell| group[cell] != group[cell - 1]));
+        starts.push(group.len());
+        let mut design = Vec::with_capacity(group.len() * (width + 1));
+        for cell in 0..group.len() {
+            design.push(1.0);
+            let cell = values[cell * width..(cell + 1) * width].iter().enumerate();
+            design.extend(cell.map(|(column, value)| (value - centre[column + 1]) / scale[column + 1]));
         }
-        data.starts.push(data.trials.len());
-        debug_assert_eq!(data.starts.len(), groups + 1);
+        let data = GlmmData { names, centre, scale, starts, design, successes, trials, merged, log_constant: 0.0 };
         if let Some(column) = data.first_collinear() {
             return Err(GlmmError::Collinear { column: data.names[column].clone() });
         }
@@ -201,7 +181,7 @@ impl GlmmData {
 
     /// Number of rows given (with at least one trial).
     pub fn rows(&self) -> usize {
-        self.merged.iter().sum()
+        self.merged.iter().map(|&rows| rows as usize).sum()
     }
 
     /// Number of distinct rows of fixed effects within groups.

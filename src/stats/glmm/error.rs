@@ -27,6 +27,15 @@ pub enum GlmmError {
          defined; leave it out"
     )]
     Collinear { column: String },
+    /// A column of labels holds the same one in every row.
+    #[error("column `{column}` holds `{level}` in every row, so it has no effect to estimate; leave it out")]
+    OneLevel { column: String, level: String },
+    /// The wanted reference level is not there.
+    #[error("column `{column}` has no level `{level}`; its levels are: {present}")]
+    NoLevel { column: String, level: String, present: String },
+    /// More groups than can be numbered.
+    #[error("more than 4,294,967,295 groups")]
+    TooManyGroups,
     /// Two columns have one name.
     #[error("column `{column}` appears twice among the fixed effects")]
     Duplicate { column: String },

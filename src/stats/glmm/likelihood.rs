@@ -14,7 +14,8 @@
 use super::data::GlmmData;
 use super::quadrature::Rule;
 
-/// Largest absolute derivative of `h` at an accepted mode.
+/// Largest absolute derivative of `h` at an accepted mode (of groups with so many trials that their sum's rounding is larger:
+/// that rounding).
 pub const MODE_TOLERANCE: f64 = 1e-10;
 
 /// Predictors up to this size are handled as products of exponentials, larger ones term by term.
@@ -206,9 +207,12 @@ impl<'a> Likelihood<'a> {
             }
             u = next;
         }
-        // Where sums are large, rounding can keep the derivative above the aim; the tolerance itself decides.
+        // Where sums are large, rounding can keep the derivative above the aim; the tolerance itself decides. A sum over
+        // millions of trials cannot even be computed to it: there, the rounding of the sum does.
         if slope.abs() > MODE_TOLERANCE {
-            self.unconverged_modes += 1;
+            let trials: f64 = self.data.trials()[self.data.cells_of(group)].iter().sum();
+            let rounding = 4.0 * f64::EPSILON * theta.abs() * trials;
+            self.unconverged_modes += usize::from(slope.abs().is_nan() || slope.abs() > rounding);
         }
         u
     }

@@ -13,6 +13,7 @@ mod optimisers;
 mod profile;
 mod quadrature;
 mod result;
+mod rows;
 mod search;
 mod separation;
 
@@ -27,3 +28,4 @@ pub use profile::{
 };
 pub use quadrature::LARGEST_POINTS;
 pub use result::{Coefficient, GlmmFit, GlmmOptions, Objective};
+pub use rows::{Factor, GlmmRows, Term};

@@ -87,6 +87,7 @@ impl ArithmeticBench {
             gold: question.answer(),
             budget: budget(task, length),
             stop_strings: Vec::new(),
+            keep_stop: false,
         }
     }
 }

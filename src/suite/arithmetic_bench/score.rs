@@ -40,6 +40,7 @@ pub(super) fn score(item: &Item, answered: &Answered<'_>) -> Verdict {
         matchers: BTreeMap::new(),
         metrics: BTreeMap::new(),
         failure: Some("malformed_gold".to_owned()),
+        ..Verdict::default()
     };
     let Ok(expected) = Expected::parse(&item.gold) else { return verdict };
     let parts = split_thinking(answered.completion);

@@ -64,7 +64,7 @@ fn row(name: &str, group: &Group<'_, '_>, thinking: bool) -> SummaryRow {
         ("truncated", group.mean(|sample| Some(f64::from(sample.truncated)))),
         ("empty", failure("empty")),
         ("refusal", failure("refusal")),
-        ("echo", metric("echo")),
+        ("operands repeated", metric("echo")),
         ("digit match", metric("digit_match")),
         ("length error", metric("length_error")),
         ("distinct candidates", metric("distinct_candidates")),

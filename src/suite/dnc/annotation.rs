@@ -11,6 +11,7 @@ use super::mention::mentions;
 use super::number_words::words_in;
 use super::perturbation::{Perturbed, rewritten};
 use super::problem::{Problem, Remainder, value_of};
+use super::records::{FileError, Malformed, records};
 use crate::number::Fraction;
 
 /// Why an annotation is unusable.
@@ -26,6 +27,10 @@ pub enum AnnotationError {
     Breaks { kind: Kind, id: String, what: &'static str },
     #[error("question {id} has two {kind} annotations")]
     Twice { kind: Kind, id: String },
+    #[error("there is no question {0}")]
+    UnknownQuestion(String),
+    #[error("its {side} {why}")]
+    Contradicts { side: &'static str, why: String },
 }
 
 /// An annotation as its file has it.
@@ -51,11 +56,26 @@ struct Texts {
     formula: String,
 }
 
+impl Texts {
+    fn check(&self, side: &'static str) -> Result<(), AnnotationError> {
+        let wrong = |why: String| AnnotationError::Contradicts { side, why };
+        for (field, text) in [("Body", &self.body), ("Question", &self.question), ("Answer", &self.answer)] {
+            if text.trim().is_empty() {
+                return Err(wrong(format!("has an empty {field}")));
+            }
+        }
+        let mut problem = Problem::plain(&self.body);
+        problem.formula = Some(self.formula.trim().to_owned());
+        problem.answer = self.answer.trim().to_owned();
+        problem.check().map_err(|why| wrong(format!("contradicts itself: {why}")))
+    }
+}
+
 impl Annotation {
-    /// Reads a row.
+    /// Reads a row and holds its equations against its answers.
     ///
     /// # Errors
-    /// [`AnnotationError::Malformed`] and [`AnnotationError::Automatic`].
+    /// [`AnnotationError::Malformed`], [`AnnotationError::Automatic`] and [`AnnotationError::Contradicts`].
     pub fn from_json(row: &Value) -> Result<Self, AnnotationError> {
         let malformed = |what: String| AnnotationError::Malformed(what);
         let text = |field: &str| {
@@ -71,13 +91,16 @@ impl Annotation {
         if !kind.is_annotated() {
             return Err(AnnotationError::Automatic(kind));
         }
-        Ok(Annotation {
+        let found = Annotation {
             kind,
             id: text("id")?.to_owned(),
             provenance: text("provenance")?.to_owned(),
             original: texts("orig")?,
             perturbed: texts("perturbed")?,
-        })
+        };
+        found.original.check("original")?;
+        found.perturbed.check("perturbed question")?;
+        Ok(found)
     }
 
     /// Written as a draft: it needs a second reader.
@@ -115,8 +138,12 @@ impl Annotation {
         after.formula = Some(self.perturbed.formula.trim().to_owned());
         let reason = match self.kind {
             Kind::Order => {
-                if !same(&after.question, &problem.question) || after.formula != problem.formula {
-                    return Err(breaks("changes the question or the formula"));
+                let formula = problem.formula.as_deref().unwrap_or_default();
+                if !same(&after.question, &problem.question)
+                    || !same(&self.perturbed.formula, formula)
+                    || !same(&after.answer, &problem.answer)
+                {
+                    return Err(breaks("changes the question, the formula or the answer"));
                 }
                 let (mut before, mut now) = (values(&problem.body), values(&after.body));
                 if before == now {
@@ -180,6 +207,47 @@ pub fn values(text: &str) -> Vec<Fraction> {
     found.extend(words_in(text).iter().filter_map(|word| Some((word.start, super::expression::exact(&word.digits)?))));
     found.sort_by_key(|(start, _)| *start);
     found.into_iter().map(|(_, value)| value).collect()
+}
+
+/// Where the question of an annotation is.
+#[derive(Debug, Clone, Copy)]
+pub enum Asked<'a> {
+    /// At hand, and what is annotated is checked against it.
+    Here(&'a Problem),
+    /// In a part of the data that is not asked.
+    Elsewhere,
+    Nowhere,
+}
+
+/// Reads a file of annotations. One that is not sound, of no known question, or not what its kind may be is malformed.
+///
+/// # Errors
+/// If the file cannot be divided into rows.
+pub fn read_annotations<'a>(
+    bytes: &[u8],
+    question: impl Fn(&str) -> Asked<'a>,
+) -> Result<(Annotations, Vec<Malformed>), FileError> {
+    let mut annotations = Annotations::default();
+    let mut malformed = Vec::new();
+    for row in records(bytes)?.into_rows() {
+        let outcome = row.value.and_then(|value| {
+            let named = |error: AnnotationError| match value.get("id").and_then(Value::as_str) {
+                Some(id) => format!("{id}: {error}"),
+                None => error.to_string(),
+            };
+            let annotation = Annotation::from_json(&value).map_err(named)?;
+            match question(&annotation.id) {
+                Asked::Here(problem) => drop(annotation.apply(problem).map_err(named)?),
+                Asked::Elsewhere => {}
+                Asked::Nowhere => return Err(named(AnnotationError::UnknownQuestion(annotation.id.clone()))),
+            }
+            annotations.add(annotation).map_err(named)
+        });
+        if let Err(why) = outcome {
+            malformed.push(Malformed { place: row.place, why });
+        }
+    }
+    Ok((annotations, malformed))
 }
 
 /// Annotations by kind and question.
@@ -250,13 +318,16 @@ mod tests {
         assert_eq!(apply(row("logic", body, "How many more has Ann?", "6 (plums)", "8-2=6")), Ok("6 (plums)".into()));
         for (wrong, what) in [
             (row("order", body, "How many in all?", "10 (plums)", "8+2=10"), "in their order"),
-            (row("order", "Ben had 3 plums. Ann had 8.", "How many in all?", "10", "8+2=10"), "numbers of the body"),
-            (row("order", moved, "How many?", "10", "8+2=10"), "question or the formula"),
+            (
+                row("order", "Ben had 3 plums. Ann had 8.", "How many in all?", "10 (plums)", "8+2=10"),
+                "numbers of the body",
+            ),
+            (row("order", moved, "How many in all?", "10 (pears)", "8+2=10"), "question, the formula or the answer"),
+            (row("order", moved, "How many?", "10", "8+2=10"), "question, the formula or the answer"),
             (row("logic", moved, "How many more?", "6", "8-2=6"), "changes the body"),
-            (row("logic", body, "How many more?", "6", "8-3=5"), "original formula has not"),
+            (row("logic", body, "How many more?", "5", "8-3=5"), "original formula has not"),
             (row("logic", body, "How many together?", "10", "2+8=10"), "same as the original"),
             (row("logic", body, "How many fewer?", "-6", "2-8=-6"), "negative"),
-            (row("logic", body, "How many more?", "5", "8-2=6"), "another answer"),
         ] {
             let said = apply(wrong).unwrap_err();
             assert!(said.contains(what), "{said}");
@@ -264,18 +335,62 @@ mod tests {
     }
 
     #[test]
+    fn a_file_names_every_row_that_is_not_sound() {
+        let line = |kind: &str, id: &str, formula: &str, answer: &str, question: &str| {
+            json!({"perturbation": kind, "id": id, "provenance": "me",
+                "orig": {"Body": "Ann had 8 plums. Ben had two.", "Question": "How many in all?", "Answer": "10 (plums)", "Formula": "8+2=10"},
+                "perturbed": {"Body": "Ann had 8 plums. Ben had two.", "Question": question, "Answer": answer, "Formula": formula}})
+            .to_string()
+        };
+        let file = [
+            line("logic", "q", "8-2=5", "6", "How many more?"),
+            line("logic", "q", "8-2=6", "7", "How many more?"),
+            line("logic", "nobody", "8-2=6", "6", "How many more?"),
+            line("logic", "other", "8-2=6", "6", "How many more?"),
+            line("logic", "q", "8-2=6", "6", " "),
+            line("order", "q", "8+2=10", "10 (plums)", "How many in all?"),
+            line("logic", "q", "8-2=6", "6", "How many more?"),
+            line("logic", "q", "8-2=6", "6", "How many more?"),
+        ]
+        .join("\n");
+        let problem = problem();
+        let (found, malformed) = read_annotations(file.as_bytes(), |id| match id {
+            "q" => Asked::Here(&problem),
+            "other" => Asked::Elsewhere,
+            _ => Asked::Nowhere,
+        })
+        .unwrap();
+        assert_eq!(found.iter().count(), 2);
+        let said: Vec<String> = malformed.iter().map(|row| format!("{}: {}", row.place, row.why)).collect();
+        for (place, text) in [
+            "line 1: q: its perturbed question contradicts itself: formula \"8-2=5\": the left side is 6",
+            "line 2: q: its perturbed question contradicts itself: answer \"7\" is not the value",
+            "line 3: nobody: there is no question nobody",
+            "line 5: q: its perturbed question has an empty Question",
+            "line 6: q: the order annotation of q leaves the numbers in their order",
+            "line 8: q: question q has two logic annotations",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert!(said[place].starts_with(text), "{said:?}");
+        }
+        assert_eq!(said.len(), 6);
+    }
+
+    #[test]
     fn malformed_rows_and_repetitions_are_named() {
         for row in [json!(5), json!({}), json!({"perturbation": "noise", "id": "q", "provenance": "x"})] {
             assert!(Annotation::from_json(&row).is_err(), "{row}");
         }
-        let one = row("order", "x", "y", "z", "1+1=2");
+        let one = row("order", "x", "y", "2", "1+1=2");
         assert!(one.is_draft());
         let mut all = Annotations::default();
         all.add(one.clone()).unwrap();
         assert!(matches!(all.add(one), Err(AnnotationError::Twice { .. })));
         let mut other = problem();
         other.question = "Else?".into();
-        let found = row("order", "x", "y", "z", "1+1=2").apply(&other);
+        let found = row("order", "x", "y", "2", "1+1=2").apply(&other);
         assert!(matches!(found, Err(AnnotationError::OtherOriginal { field: "Question", .. })));
     }
 }

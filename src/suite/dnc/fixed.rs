@@ -14,7 +14,8 @@ use super::kind::Kind;
 use super::mention::{Attached, Number, mentions};
 use super::number_words::{exact_words, words_in};
 use super::perturbation::{Edit, Field, Perturbed, apply};
-use super::problem::{Problem, Remainder, leading_number, value_of};
+use super::problem::{Problem, Remainder, value_of};
+use super::written::stated;
 use crate::number::Fraction;
 
 /// Why a question is left out.
@@ -336,13 +337,14 @@ fn operands(kind: Kind, problem: &Problem, random: &mut Stream) -> Result<Pertur
             .ok()
             .and_then(|expression| expression.value().ok())
             .ok_or(Ineligible::UnreadableFormula)?;
-        let right =
-            problem.formula.as_deref().and_then(|formula| formula.split_once('=')).map_or("", |(_, right)| right);
-        found.problem.formula = Some(if kind.changes_values() {
+        if kind.changes_values() {
             found.problem.answer = with_value(&problem.answer, &value);
-            format!("{left}={}", plain(&value))
-        } else {
-            format!("{left}={right}")
+        }
+        let right = problem.formula.as_deref().and_then(|formula| formula.split_once('='));
+        found.problem.formula = Some(match right {
+            None => left,
+            Some(_) if kind.changes_values() => format!("{left}={}", plain(&value)),
+            Some((_, right)) => format!("{left}={right}"),
         });
         return Ok(found);
     }
@@ -366,7 +368,8 @@ fn rewrite(left: &str, changed: &[(String, String, Fraction)]) -> String {
 
 /// The answer text with another number at its beginning; the unit stays.
 fn with_value(answer: &str, value: &Fraction) -> String {
-    format!("{}{}", plain(value), &answer[leading_number(answer).len()..])
+    let (start, end) = stated(answer).map_or((0, answer.len()), |found| (found.start, found.end));
+    format!("{}{}{}", &answer[..start], plain(value), &answer[end..])
 }
 
 fn verbosity(problem: &Problem, random: &mut Stream) -> Result<Perturbed, Ineligible> {

@@ -1,11 +1,12 @@
 //! From a completion to a verdict.
-use std::collections::BTreeMap;
 
 use super::expression::{Expression, exact, plain};
-use super::measure::{drop_match, equation, paper_equation, same_value};
+use super::measure::{drop_match, equation, paper_equation, round_half_up, same_value};
 use super::problem::Dataset;
-use super::target::{ParsedNumber, Target, labelled, parse_equation, parse_number, restored};
+use super::problem::Scale;
+use super::target::{Target, labelled, parse_equation, restored};
 use super::tatqa_metric::tatqa_match;
+use super::written::{Convention, ParsedNumber, parse_number_as};
 use crate::answer::split_thinking;
 use crate::number::Fraction;
 use crate::suite::{Answered, Item, Verdict};
@@ -18,8 +19,10 @@ pub(super) const EQ_VALUE: &str = "eq_value";
 pub(super) const EQUIVALENT: &str = "eq_equivalent";
 pub(super) const DROP: &str = "drop";
 pub(super) const TATQA: &str = "tatqa_em";
+pub(super) const TATQA_VALUE: &str = "tatqa_value";
 
-/// What an item's gold text says: `left=answer` of ASDiv-a, the number of DROP, the number and its scale of TAT-QA.
+/// What an item's gold text says: `left=answer` of ASDiv-a (`248/16=15.5, rounded up to 16` where it is rounded), the number of
+/// DROP, the number of TAT-QA.
 pub(super) struct Gold<'a> {
     left: &'a str,
     answer: &'a str,
@@ -28,6 +31,7 @@ pub(super) struct Gold<'a> {
 impl<'a> Gold<'a> {
     fn of(text: &'a str) -> Self {
         let (left, answer) = text.rsplit_once('=').unwrap_or(("", text));
+        let answer = answer.rsplit_once(" to ").map_or(answer, |(_, rounded)| rounded);
         Gold { left, answer }
     }
 
@@ -53,7 +57,8 @@ pub(super) fn primary(dataset: Dataset, target: Target) -> &'static str {
 /// * `matchers`: `answer` (the number has the exact gold value, or is a correct rounding of one without a finite decimal);
 ///   `acc_eq` and `acc_ans` (the paper's: identical strings; Python values within 1e-4, of the unrounded quotient where a
 ///   remainder is); `eq_value` (exact value of the equation); `eq_equivalent` (the same formula whatever the numbers); `drop`
-///   and `tatqa_em` (those data sets' own rules). An equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`,
+///   and `tatqa_em` (those data sets' own rules); `tatqa_value` (the same quantity under its sign and scale: `(128)` is -128,
+///   `12500` is 12.5 thousand, to the gold's two decimals). An equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`,
 ///   everything else by `answer`.
 /// * `metrics`: `unparsed` and `normalised` (1 where the expected line is missing, or where something had to be removed or
 ///   translated), `faithful` (1 or 0 where the equation is right: whether the answer beside it is too).
@@ -62,8 +67,7 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
     let parts = split_thinking(answered.completion);
     let text = parts.visible.as_ref();
     let gold = Gold::of(&item.gold);
-    let mut verdict =
-        Verdict { correct: false, extracted: None, matchers: BTreeMap::new(), metrics: BTreeMap::new(), failure: None };
+    let mut verdict = Verdict::default();
     let mut unparsed = false;
     let mut normalised = false;
     let mut scale_wrong = false;
@@ -96,7 +100,8 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
     });
     if target.has_answer() {
         let line = labelled(text, "answer").or_else(|| (target == Target::Answer).then(|| lone_line(text)).flatten());
-        let parsed = line.and_then(parse_number);
+        let convention = if dataset == Dataset::TatqaA { Convention::Financial } else { Convention::Plain };
+        let parsed = line.and_then(|line| parse_number_as(line, convention));
         unparsed |= parsed.is_none();
         normalised |= parsed.as_ref().is_some_and(|number| number.normalised);
         let right = number_is_right(&gold, parsed.as_ref());
@@ -111,11 +116,16 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
             }
             Dataset::TatqaA => {
                 let said = labelled(text, "scale").unwrap_or_default().to_lowercase();
-                let said = super::problem::Scale::parse(&said).map_or("", super::problem::Scale::word);
+                let said = Scale::parse(&said).map_or("", Scale::word);
                 let wanted = item.covariates.get("scale").and_then(serde_json::Value::as_str).unwrap_or_default();
                 let found = tatqa_match(gold.answer, wanted, line.unwrap_or_default(), said);
                 verdict.matchers.insert(TATQA.into(), found.exact);
-                scale_wrong = right && !found.exact;
+                let value = parsed.as_ref().is_some_and(|number| {
+                    let scale = number.scale.or_else(|| Scale::parse(said)).unwrap_or(Scale::None);
+                    same_quantity(&gold, Scale::parse(wanted).unwrap_or(Scale::None), &number.value, scale)
+                });
+                verdict.matchers.insert(TATQA_VALUE.into(), value);
+                scale_wrong = right && !found.exact && !value;
             }
         }
         if let Some(true) = equation_right {
@@ -149,6 +159,15 @@ fn number_is_right(gold: &Gold<'_>, parsed: Option<&ParsedNumber>) -> bool {
     }
 }
 
+/// Whether a number with its scale is the gold one with its own, to two decimals in the gold's scale.
+fn same_quantity(gold: &Gold<'_>, gold_scale: Scale, value: &Fraction, scale: Scale) -> bool {
+    let in_gold_scale = (value * &scale.factor()).divided_by(&gold_scale.factor());
+    match (gold.value().and_then(|gold| round_half_up(&gold, 2)), in_gold_scale) {
+        (Some(gold), Ok(ours)) => round_half_up(&ours, 2) == Some(gold),
+        _ => false,
+    }
+}
+
 /// A completion of one line without its label, as base models after examples write it.
 fn lone_line(text: &str) -> Option<&str> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -158,6 +177,8 @@ fn lone_line(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::suite::{Budget, Segments};
 
@@ -171,11 +192,17 @@ mod tests {
             gold: gold.into(),
             budget: Budget { answer: 1, thinking: 1 },
             stop_strings: Vec::new(),
+            keep_stop: false,
         }
     }
 
     fn asdiv(target: Target, completion: &str) -> Verdict {
-        judge(Dataset::AsdivA, target, &item("248/16=16"), &Answered { completion, truncated: false })
+        judge(
+            Dataset::AsdivA,
+            target,
+            &item("248/16=15.5, rounded up to 16"),
+            &Answered { completion, truncated: false },
+        )
     }
 
     #[test]
@@ -188,6 +215,11 @@ mod tests {
             ("<think>Answer: 3</think>Answer: 16 days", None),
             ("Answer: 15.5", Some("wrong")),
             ("Answer: 248/16", Some("unparsed")),
+            ("Answer: 1.6e1", None),
+            ("Answer: 16 - 0", Some("unparsed")),
+            ("Answer: 16 x 1", Some("unparsed")),
+            ("Answer: 16 thousand", Some("unparsed")),
+            ("Answer: 31/2", Some("wrong")),
             ("I think it is 16, but\nwho knows", Some("unparsed")),
             ("", Some("empty")),
         ] {
@@ -213,6 +245,18 @@ mod tests {
     }
 
     #[test]
+    fn exact_fractions_are_answers() {
+        let of = |completion| {
+            judge(Dataset::AsdivA, Target::Answer, &item("15.3/2.9=153/29"), &Answered { completion, truncated: false })
+        };
+        assert!(
+            of("Answer: 153/29").correct && of("Answer: \\frac{153}{29} acres").correct && of("Answer: 5.28").correct
+        );
+        assert!(!of("Answer: 153").correct && !of("Answer: 29/153").correct && !of("Answer: 5.2").correct);
+        assert_eq!(of("Answer: 15.3/2.9").failure.as_deref(), Some("unparsed"));
+    }
+
+    #[test]
     fn placeholders_are_restored() {
         let mut masked = item("20-8=12");
         masked.covariates.insert("numbers".into(), serde_json::json!(["20", "8"]));
@@ -230,5 +274,18 @@ mod tests {
         assert!(of("Answer: 12.5\nScale: million").correct);
         assert_eq!(of("Answer: 12.5\nScale: none").failure.as_deref(), Some("scale"));
         assert!(of("Answer: 12.5").matchers[ANSWER]);
+        gold.gold = "-128".into();
+        gold.covariates.insert("scale".into(), serde_json::json!("thousand"));
+        let of = |completion| {
+            let found = judge(Dataset::TatqaA, Target::Answer, &gold, &Answered { completion, truncated: false });
+            [ANSWER, TATQA, TATQA_VALUE].map(|rule| found.matchers[rule])
+        };
+        assert_eq!(of("Answer: (128)\nScale: thousand"), [true; 3]);
+        assert_eq!(of("Answer: $(128)\nScale: thousand"), [true; 3]);
+        assert_eq!(of("Answer: 128\nScale: thousand"), [false; 3]);
+        // The official pattern does not see a scale word behind a bracket.
+        assert_eq!(of("Answer: (128) thousand"), [true, false, true]);
+        assert!(of("Answer: (128,000)\nScale: none")[2]);
+        assert!(!of("Answer: (128)\nScale: million")[2]);
     }
 }

@@ -157,8 +157,15 @@ impl fmt::Display for Kind {
 
 /// A name is of no perturbation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no perturbation {0}; there are {names}, and all for the paper's eight", names = Kind::ALL.map(Kind::name).join(", "))]
+#[error("{what}; there are {names}, and all for the paper's eight", what = said(.0), names = Kind::ALL.map(Kind::name).join(", "))]
 pub struct UnknownKind(pub String);
+
+fn said(name: &str) -> String {
+    match name {
+        "" => "a perturbation is wanted and its name is empty".to_owned(),
+        name => format!("there is no perturbation {:?}", super::records::shortened(name, 40)),
+    }
+}
 
 impl std::str::FromStr for Kind {
     type Err = UnknownKind;
@@ -203,6 +210,12 @@ mod tests {
         }
         assert_eq!(kinds(&["all".into(), "type".into()]).unwrap(), Kind::EIGHT);
         assert_eq!(kinds(&["distri".into(), " lang".into()]).unwrap(), [Kind::Distribution, Kind::Language]);
+        assert!(
+            kinds(&["".into()])
+                .unwrap_err()
+                .to_string()
+                .starts_with("a perturbation is wanted and its name is empty; ")
+        );
         assert!(kinds(&["tipe".into()]).unwrap_err().to_string().contains("language, type"));
         for capability in Capability::ALL {
             assert_eq!(Kind::EIGHT.iter().filter(|kind| kind.capability() == capability).count(), 2);

@@ -19,6 +19,7 @@ mod problem;
 pub mod published;
 mod python_eval;
 mod question_set;
+mod raw_json;
 mod read;
 mod records;
 mod reference;
@@ -26,8 +27,9 @@ mod suite;
 mod summary;
 mod target;
 mod tatqa_metric;
+mod written;
 
-pub use annotation::{Annotation, AnnotationError, Annotations};
+pub use annotation::{Annotation, AnnotationError, Annotations, Asked, read_annotations};
 pub use demonstrations::DemonstrationError;
 pub use expression::{Expression, ExpressionError, Operand, Operator, exact, plain};
 pub use extra::{Donor, DonorPool, inserted, place};
@@ -42,14 +44,13 @@ pub use problem::{Dataset, Problem, Remainder, Scale, Split};
 pub use python_eval::{PythonError, PythonNumber, python_close, python_eval};
 pub use question_set::{Fields, SetRow};
 pub use read::{ReadFile, read};
-pub use records::{FileError, Malformed, Record, Records, records};
+pub use records::{FileError, Malformed, Record, Records, records, shortened};
 pub use reference::{
     ReferenceRandom, has_program, is_simple, perturb as reference_perturb, perturb_all as reference_perturb_all,
     perturb_text as reference_perturb_text,
 };
 pub use suite::{Cell, Data, Dnc, DncError, VERSION};
 pub use summary::summarise_samples;
-pub use target::{
-    Numbers, ParsedNumber, PromptShape, Target, labelled, masked, parse_equation, parse_number, restored,
-};
+pub use target::{Numbers, PromptShape, Target, labelled, masked, parse_equation, restored};
 pub use tatqa_metric::{TatqaMatch, tatqa_match};
+pub use written::{Convention, ParsedNumber, parse_number, parse_number_as};

@@ -9,8 +9,8 @@ use super::summary::unknown;
 use super::target::Target;
 use crate::stats::bootstrap::Outcome as Resampled;
 use crate::stats::{
-    PairedCounts, PairedDesign, Rates, Z95, cluster_bootstrap, mcnemar, paired_difference, paired_score_interval,
-    wilson,
+    PairedCounts, PairedDesign, Rates, Z95, cluster_bootstrap, cluster_robust_se, mcnemar, paired_difference,
+    paired_score_interval, wilson,
 };
 use crate::suite::{Interval, Scored};
 
@@ -117,10 +117,30 @@ fn empty(sample: &Scored<'_>) -> Option<Outcome> {
     })
 }
 
-/// The share of right outcomes with Wilson's interval.
+/// The share of right outcomes with Wilson's interval. Where a question has several outcomes (draws, example sets, a capability's
+/// two perturbations) the interval is that of as many independent questions as the cluster-robust error is worth: at least one
+/// of all of them, at most the number of outcomes; where all outcomes are alike, the number of questions.
 pub(super) fn accuracy(outcomes: &[&Outcome], value: impl Fn(&Outcome) -> f64) -> Interval {
-    let values: Vec<f64> = outcomes.iter().map(|outcome| value(outcome)).filter(|value| value.is_finite()).collect();
-    match wilson(values.iter().sum(), values.len() as f64, Z95) {
+    let values: Vec<(&str, f64)> = outcomes
+        .iter()
+        .map(|outcome| (outcome.question.as_str(), value(outcome)))
+        .filter(|(_, value)| value.is_finite())
+        .collect();
+    let count = values.len() as f64;
+    let mean = values.iter().map(|(_, value)| value).sum::<f64>() / count;
+    let questions: std::collections::HashSet<&str> = values.iter().map(|(question, _)| *question).collect();
+    let questions = questions.len() as f64;
+    let effective = if questions == count {
+        count
+    } else {
+        let spread = mean * (1.0 - mean);
+        match cluster_robust_se(values.iter().copied()) {
+            // Questions whose own outcomes even out have no error between them; the outcomes still count no more than they are.
+            Some(error) if spread > 1e-12 => (spread / (error * error)).clamp(1.0, count),
+            _ => questions,
+        }
+    };
+    match wilson(mean * effective, effective, Z95) {
         Some(found) => Interval { estimate: found.value, low: found.low, high: found.high },
         None => unknown(),
     }
@@ -157,12 +177,21 @@ pub(super) fn compare(pairs: &[Pair<'_>], value: impl Fn(&Outcome) -> f64) -> Co
     } else {
         let of = |pick: fn(&(f64, f64, &str)) -> f64| values.iter().map(pick).collect::<Vec<f64>>();
         match paired_difference(&of(|pair| pair.0), &of(|pair| pair.1), &clusters) {
-            // No two questions differ: nothing was seen, which is no proof of an error of zero.
+            // Every question has the same difference: that no error is seen is no proof that there is none. Each question
+            // counts as one pair, and a difference of less than one shrinks the interval of such pairs.
             Ok(found) if found.standard_error == 0.0 => {
-                let agreed = PairedCounts { both: names.len() as u64, ..PairedCounts::default() };
-                (paired_score_interval(&agreed, Z95).filter(|_| estimate == 0.0), 1.0)
+                let questions = names.len() as u64;
+                let counts = match estimate {
+                    e if e < 0.0 => PairedCounts { first_only: questions, ..PairedCounts::default() },
+                    e if e > 0.0 => PairedCounts { second_only: questions, ..PairedCounts::default() },
+                    _ => PairedCounts { both: questions, ..PairedCounts::default() },
+                };
+                let scale = if estimate == 0.0 { 1.0 } else { estimate.abs() };
+                let interval = paired_score_interval(&counts, Z95);
+                (interval.map(|(low, high)| (low * scale, high * scale)), mcnemar(&counts).exact_p)
             }
-            Ok(found) => (Some(found.interval(0.95)), found.p()),
+            // A p value that underflows is small, not zero.
+            Ok(found) => (Some(found.interval(0.95)), found.p().max(f64::MIN_POSITIVE)),
             Err(_) => (None, 1.0),
         }
     };
@@ -263,6 +292,28 @@ mod tests {
         let error = (0.25f64 * 0.75 / 19.0).sqrt();
         assert!((found.delta.high - found.delta.low) > 3.8 * error, "{:?}", found.delta);
         assert!(found.p > 0.01 && found.p < 0.05, "{}", found.p);
+    }
+
+    #[test]
+    fn outcomes_of_one_question_are_not_independent() {
+        let once: Vec<Outcome> = (0..40).map(|q| outcome(q, Cell::Attack, 0, q % 4 != 0)).collect();
+        let often: Vec<Outcome> =
+            (0..200).map(|place| outcome(place % 40, Cell::Attack, (place / 40) as u32, place % 4 != 0)).collect();
+        let of = |outcomes: &[Outcome]| accuracy(&outcomes.iter().collect::<Vec<_>>(), Outcome::correct);
+        let (single, repeated) = (of(&once), of(&often));
+        // Five equal answers to a question say as much as one, up to the small-sample factor 40/39.
+        assert_eq!((single.estimate, repeated.estimate), (0.75, 0.75));
+        let width = |found: &Interval| found.high - found.low;
+        assert!((width(&repeated) / width(&single) - (40.0f64 / 39.0).sqrt()).abs() < 0.01, "{single:?} {repeated:?}");
+        // All right: forty questions, not two hundred.
+        let right: Vec<Outcome> = (0..200).map(|place| outcome(place % 40, Cell::Attack, 0, true)).collect();
+        let known = of(&right);
+        assert!((known.low - 40.0 / (40.0 + 1.959_964_f64.powi(2))).abs() < 1e-6, "{known:?}");
+        // Independent outcomes within questions are not worth more than they are.
+        let apart: Vec<Outcome> = (0..80).map(|place| outcome(place / 2, Cell::Attack, 0, place % 2 == 0)).collect();
+        let found = of(&apart);
+        let plain = wilson(40.0, 80.0, Z95).unwrap();
+        assert!((found.low - plain.low).abs() < 1e-12 && (found.high - plain.high).abs() < 1e-12);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::expression::{Expression, exact};
+use super::measure::same_value;
 use super::mention::Number;
+use super::written::stated;
 use crate::number::Fraction;
 
 /// A data set of the paper (Table 4).
@@ -119,6 +121,15 @@ impl Remainder {
         }
     }
 
+    /// Which way it rounds.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Remainder::Exact => "nowhere",
+            Remainder::Up => "up",
+            Remainder::Down => "down",
+        }
+    }
+
     /// The answer to a quotient.
     pub fn apply(self, value: &Fraction) -> Fraction {
         use num_integer::Integer;
@@ -142,9 +153,10 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// The data's word; the empty one is none.
+    /// The data's word, or a model's, which may have quotes, marks or a full stop around it; the empty one is none.
     pub fn parse(text: &str) -> Option<Self> {
-        match text.trim().to_ascii_lowercase().as_str() {
+        let plain = text.trim().trim_matches(['"', '\'', '`', '*', '.', ' ']).to_ascii_lowercase();
+        match plain.strip_prefix("in ").unwrap_or(&plain) {
             "" | "none" => Some(Scale::None),
             "thousand" | "thousands" => Some(Scale::Thousand),
             "million" | "millions" => Some(Scale::Million),
@@ -152,6 +164,18 @@ impl Scale {
             "percent" | "percentage" | "%" => Some(Scale::Percent),
             _ => None,
         }
+    }
+
+    /// What it multiplies by.
+    pub(super) fn factor(self) -> Fraction {
+        let (above, below) = match self {
+            Scale::None => (1u64, 1u64),
+            Scale::Thousand => (1_000, 1),
+            Scale::Million => (1_000_000, 1),
+            Scale::Billion => (1_000_000_000, 1),
+            Scale::Percent => (1, 100),
+        };
+        Fraction::new(above.into(), below.into()).expect("no denominator is zero")
     }
 
     /// The word in TAT-QA's files.
@@ -228,11 +252,52 @@ impl Problem {
 
     /// The number that begins the answer text.
     pub fn stated_answer(&self) -> Option<Fraction> {
-        let text = leading_number(self.answer.trim());
-        match text.contains('/') {
-            true => Fraction::parse(text).ok(),
-            false => exact(text.trim_end_matches(['.', ','])),
+        stated(self.answer.trim()).map(|found| found.value)
+    }
+
+    /// Checks equation and answer against each other: the right side is the value of the left, the answer that value, rounded as
+    /// the solution type says. Where none says how a remainder is rounded, the answer does, and is kept as the remainder's rule.
+    /// Without an equation the answer must be a number; without an answer there is nothing to hold against the equation.
+    ///
+    /// # Errors
+    /// What contradicts what.
+    pub fn check(&mut self) -> Result<(), String> {
+        let answer = self.answer.trim().to_owned();
+        let number = match stated(&answer) {
+            None if !answer.is_empty() => return Err(format!("answer {answer:?} is no number, or more than one")),
+            found => found,
+        };
+        let Some(formula) = self.formula.clone() else { return Ok(()) };
+        let left = self.left_side().unwrap_or_default();
+        let wrong = |error: String| format!("formula {left:?}: {error}");
+        let expression = Expression::parse(left).map_err(|error| wrong(error.to_string()))?;
+        let value = expression.value().map_err(|error| wrong(error.to_string()))?;
+        let mut remains = false;
+        if let Some((_, right)) = formula.split_once('=') {
+            let right = right.trim();
+            remains =
+                check_right_side(&expression, &value, right).map_err(|why| format!("formula {formula:?}: {why}"))?;
         }
+        let Some(number) = number else {
+            return match remains && self.remainder == Remainder::Exact {
+                true => {
+                    Err(format!("formula {formula:?} leaves a remainder, and nothing says how the answer is rounded"))
+                }
+                false => Ok(()),
+            };
+        };
+        let is = |rule: Remainder| same_value(&number.value, Some(&number.written), &rule.apply(&value));
+        if !is(self.remainder) {
+            let rounded = [Remainder::Down, Remainder::Up].into_iter().find(|rule| is(*rule));
+            match rounded.filter(|_| remains && self.remainder == Remainder::Exact) {
+                Some(rule) => self.remainder = rule,
+                None => {
+                    let gold = super::expression::plain(&self.remainder.apply(&value));
+                    return Err(format!("answer {answer:?} is not the value of formula {formula:?}, which is {gold}"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Text as a model sees it: table, body and question.
@@ -257,13 +322,31 @@ impl Problem {
     }
 }
 
-/// The number with which an answer begins, as written: `1,234.5`, `-3`, or a fraction `2/11`.
-pub(super) fn leading_number(answer: &str) -> &str {
-    let end =
-        |text: &str, more: &str| text.find(|c: char| !(c.is_ascii_digit() || more.contains(c))).unwrap_or(text.len());
-    let whole = end(answer, "+-,.");
-    let below = answer[whole..].strip_prefix('/').map_or(0, |rest| end(rest, ""));
-    &answer[..if below > 0 { whole + 1 + below } else { whole }]
+/// Whether the right side of an equation says what its left side is; true if it leaves a remainder (`248/16=15 r8`).
+fn check_right_side(left: &Expression, value: &Fraction, right: &str) -> Result<bool, String> {
+    use super::expression::{Operator, plain};
+    use num_traits::Signed;
+    let parts = right.split_once(['r', 'R']).map(|(quotient, rest)| (exact(quotient.trim()), exact(rest.trim())));
+    if let Some((Some(quotient), Some(rest))) = parts {
+        let Expression::Binary(Operator::Divide, above, below) = left else {
+            return Err("only a division leaves a remainder".into());
+        };
+        let (Ok(above), Ok(below)) = (above.value(), below.value()) else { return Err("it has no value".into()) };
+        let whole = Remainder::Down.apply(value);
+        let left_over = &above - &(&below * &whole);
+        return match quotient == whole && rest == left_over && !rest.numerator().is_negative() {
+            true => Ok(true),
+            false => Err(format!("the left side is {} r{}", plain(&whole), plain(&left_over))),
+        };
+    }
+    let said = Expression::parse(right)
+        .map_err(|error| format!("its right side: {error}"))?
+        .value()
+        .map_err(|error| format!("its right side: {error}"))?;
+    match same_value(&said, Some(right), value) {
+        true => Ok(false),
+        false => Err(format!("the left side is {}", plain(value))),
+    }
 }
 
 /// The exact value of a number in a text; a per cent sign does not change it.
@@ -299,6 +382,46 @@ mod tests {
         assert_eq!(gold("(12.46/2)*6=37.38", Remainder::Exact), "37.38");
         assert_eq!(problem("1/0=1", "0", Remainder::Exact).gold(), None);
         assert_eq!(plain(&problem("", "1,234.5 (ml)", Remainder::Exact).stated_answer().unwrap()), "1234.5");
+    }
+
+    #[test]
+    fn equation_and_answer_are_held_against_each_other() {
+        let check = |formula: &str, answer: &str, remainder| {
+            let mut problem = problem(formula, answer, remainder);
+            problem.check().map(|()| problem.remainder)
+        };
+        use Remainder::{Down, Exact, Up};
+        for (formula, answer, rule, after) in [
+            ("147+56=203", "203 (pies)", Exact, Exact),
+            ("147+56", "203", Exact, Exact),
+            ("147.0+56.0=203.0", "203.0 (pies)", Exact, Exact),
+            ("10/3=3.333", "3.333 (minutes)", Exact, Exact),
+            ("153/29=153/29", "153/29 (m)", Exact, Exact),
+            ("248/16=15 r8", "16 (days)", Up, Up),
+            ("248/16=15 r8", "16", Exact, Up),
+            ("248/16=15 r8", "15", Exact, Down),
+            ("5+7=12", "", Exact, Exact),
+        ] {
+            assert_eq!(check(formula, answer, rule), Ok(after), "{formula} {answer}");
+        }
+        for (formula, answer, rule, said) in [
+            ("147+56=999", "203", Exact, "the left side is 203"),
+            ("147+56=203", "999", Exact, "answer \"999\" is not the value"),
+            ("147+56=203", "abc", Exact, "is no number"),
+            ("147+56=203", "1e400", Exact, "is no number"),
+            ("147+56=", "203", Exact, "right side"),
+            ("147+56=203=203", "203", Exact, "right side"),
+            ("248/16=16", "16", Up, "the left side is 15.5"),
+            ("248/16=15 r9", "16", Up, "the left side is 15 r8"),
+            ("248/16=15 r8", "17", Exact, "is not the value"),
+            ("248/16=15 r8", "", Exact, "how the answer is rounded"),
+            ("8+8=15 r1", "16", Exact, "only a division"),
+            ("x=5", "5", Exact, "formula \"x\""),
+            ("5/0=0", "0", Exact, "zero"),
+        ] {
+            let found = check(formula, answer, rule).unwrap_err();
+            assert!(found.contains(said), "{formula} {answer}: {found}");
+        }
     }
 
     #[test]

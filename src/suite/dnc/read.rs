@@ -3,10 +3,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::expression::{Expression, exact};
-use super::measure::same_value;
-use super::problem::{Dataset, Problem, Remainder, Scale, leading_number};
+use super::problem::{Dataset, Problem, Remainder, Scale};
 use super::records::{FileError, Malformed, Record, Records, records};
+use super::written::stated;
 
 /// What a file of a data set yields.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,49 +23,57 @@ pub struct ReadFile {
 /// If it cannot be divided into rows at all.
 pub fn read(dataset: Dataset, bytes: &[u8]) -> Result<ReadFile, FileError> {
     let mut found = ReadFile::default();
+    let mut seen = BTreeSet::new();
     match dataset {
-        Dataset::AsdivA => each(&mut found, records(bytes)?.into_rows(), asdiv),
-        Dataset::TatqaA => each(&mut found, records(bytes)?.into_rows(), tatqa),
+        Dataset::AsdivA => each(&mut found, &mut seen, records(bytes)?.into_rows(), asdiv),
+        Dataset::TatqaA => each(&mut found, &mut seen, records(bytes)?.into_rows(), tatqa),
         Dataset::DropNum => match records(bytes)? {
             // A file of one question is no dictionary of passages.
-            Records::Object(object) if object.contains_key("passage") => {
-                each(&mut found, Records::Object(object).into_rows(), drop_question);
+            Records::Object(object, text) if object.contains_key("passage") => {
+                each(&mut found, &mut seen, Records::Object(object, text).into_rows(), drop_question);
             }
-            Records::Object(object) => {
+            Records::Object(object, _) => {
                 for (id, passage) in object {
-                    let record = Record { place: format!("passage {id}"), value: Ok(passage) };
-                    each(&mut found, vec![record], |found, row| drop_passage(found, &id, row));
+                    let record = Record { place: format!("passage {id}"), value: Ok(passage), text: "" };
+                    each(&mut found, &mut seen, vec![record], |found, row| drop_passage(found, &id, row));
                 }
             }
-            rows => each(&mut found, rows.into_rows(), drop_question),
+            rows => each(&mut found, &mut seen, rows.into_rows(), drop_question),
         },
-    }
-    let mut seen = BTreeSet::new();
-    let repeated: Vec<String> = found
-        .problems
-        .iter()
-        .filter(|problem| !seen.insert(problem.id.clone()))
-        .map(|problem| problem.id.clone())
-        .collect();
-    for id in repeated {
-        if let Some(last) = found.problems.iter().rposition(|problem| problem.id == id) {
-            found.problems.remove(last);
-            found.malformed.push(Malformed { place: format!("question {id}"), why: "the id is not unique".into() });
-        }
     }
     Ok(found)
 }
 
 fn each(
     found: &mut ReadFile,
-    rows: Vec<Record>,
+    seen: &mut BTreeSet<String>,
+    rows: Vec<Record<'_>>,
     mut read: impl FnMut(&mut ReadFile, &Map<String, Value>) -> Result<(), String>,
 ) {
     for row in rows {
+        let before = found.problems.len();
         let outcome = row.value.and_then(|value| match value {
             Value::Object(object) => read(found, &object),
             _ => Err("not a JSON object".to_owned()),
         });
+        for problem in found.problems.split_off(before) {
+            let why = if problem.question.trim().is_empty() {
+                Some("its question is empty".to_owned())
+            } else if problem.body.trim().is_empty() && problem.table.is_none() {
+                Some("its body is empty".to_owned())
+            } else if !seen.insert(problem.id.clone()) {
+                Some("another question has this id too".to_owned())
+            } else {
+                None
+            };
+            match why {
+                None => found.problems.push(problem),
+                Some(why) => {
+                    let why = format!("{}: {why}", problem.id);
+                    found.malformed.push(Malformed { place: row.place.clone(), why });
+                }
+            }
+        }
         if let Err(why) = outcome {
             found.malformed.push(Malformed { place: row.place, why });
         }
@@ -91,7 +98,7 @@ fn asdiv(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
         }
         _ => return Err(named("field `Solution-Type` is missing or neither a text nor an object".into())),
     };
-    let problem = Problem {
+    let mut problem = Problem {
         body: text(row, "Body").map_err(named)?.trim().to_owned(),
         question: text(row, "Question").map_err(named)?.trim().to_owned(),
         table: None,
@@ -102,21 +109,10 @@ fn asdiv(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
         solution_type: solution,
         id: id.clone(),
     };
-    let left = problem.left_side().unwrap_or_default();
-    let expression = Expression::parse(left).map_err(|error| named(format!("Formula {left:?}: {error}")))?;
-    let value = expression.value().map_err(|error| named(format!("Formula {left:?}: {error}")))?;
-    let gold = problem.remainder.apply(&value);
-    let stated =
-        problem.stated_answer().ok_or_else(|| named(format!("Answer {:?} begins with no number", problem.answer)))?;
-    let number = leading_number(&problem.answer);
-    if !same_value(&stated, Some(number), &gold) {
-        return Err(named(format!(
-            "Answer {:?} is not the value of Formula {:?} ({})",
-            problem.answer,
-            problem.formula.as_deref().unwrap_or_default(),
-            super::expression::plain(&gold)
-        )));
+    if problem.answer.is_empty() {
+        return Err(named("field `Answer` is empty".into()));
     }
+    problem.check().map_err(named)?;
     found.problems.push(problem);
     Ok(())
 }
@@ -125,10 +121,10 @@ fn asdiv(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
 fn number(value: &Value) -> Option<String> {
     let text = match value {
         Value::Number(number) => number.to_string(),
-        Value::String(text) => text.trim().replace(',', ""),
+        Value::String(text) => text.trim().to_owned(),
         _ => return None,
     };
-    exact(&text).map(|_| text)
+    stated(&text).filter(|found| found.start == 0 && found.end == text.len()).map(|found| found.written)
 }
 
 fn drop_passage(found: &mut ReadFile, id: &str, row: &Map<String, Value>) -> Result<(), String> {
@@ -269,14 +265,28 @@ mod tests {
             {"@ID":"d","Body":"B","Solution-Type":"Addition","Answer":"8","Formula":"3+5=8"},
             {"@ID":"e","Body":"B","Question":"Q","Solution-Type":"Addition","Answer":"8","Formula":"x=8"},
             {"@ID":"a","Body":"B","Question":"Q","Solution-Type":"Addition","Answer":"8","Formula":"3+5=8"},
-            17]"##;
+            17,
+            {"@ID":"f","Body":"B","Question":"Q","Solution-Type":"Addition","Answer":"203","Formula":"147+56=999"},
+            {"@ID":"g","Body":" ","Question":"Q","Solution-Type":"Addition","Answer":"8","Formula":"3+5=8"},
+            {"@ID":"h","Body":"B","Question":"","Solution-Type":"Addition","Answer":"8","Formula":"3+5=8"},
+            {"@ID":"i","Body":"B","Question":"Q","Solution-Type":"Addition","Answer":"8","Formula":"3+5=8","Answer":"9"},
+            {"@ID":"j","Body":"B","Question":"Q","Solution-Type":"Addition","Answer":1e400,"Formula":"3+5=8"}]"##;
         let found = read(Dataset::AsdivA, file).unwrap();
         assert_eq!(found.problems.iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         let said: Vec<String> = found.malformed.iter().map(|m| format!("{}: {}", m.place, m.why)).collect();
-        assert_eq!(said.len(), 5, "{said:?}");
-        assert!(said[0].starts_with("row 3: c: Answer \"9\" is not the value"), "{said:?}");
-        assert!(said[1].contains("row 4: d: field `Question` is missing"));
-        assert!(said[4].contains("question a: the id is not unique"));
+        assert_eq!(said.len(), 10, "{said:?}");
+        assert!(said[0].starts_with("row 3: c: answer \"9\" is not the value"), "{said:?}");
+        for (place, text) in [
+            (1, "row 4: d: field `Question` is missing"),
+            (3, "row 6: a: another question has this id too"),
+            (5, "row 8: f: formula \"147+56=999\": the left side is 203"),
+            (6, "row 9: g: its body is empty"),
+            (7, "row 10: h: its question is empty"),
+            (8, "row 11: the key \"Answer\" stands twice"),
+            (9, "row 12: not JSON: number out of range"),
+        ] {
+            assert!(said[place].starts_with(text), "{said:?}");
+        }
     }
 
     #[test]

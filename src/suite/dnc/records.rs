@@ -1,6 +1,9 @@
 //! A file of JSON as rows: one array, JSON lines, or one object. Bytes in, rows out; a row that cannot be read is named.
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use thiserror::Error;
+
+use super::raw_json::{elements, repeated_key};
 
 /// A file has no rows that could be told apart.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -19,10 +22,12 @@ pub enum FileError {
 
 /// A row, or why it is none.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct Record<'a> {
     /// `line 3` of JSON lines, `row 3` of an array; both count from 1.
     pub place: String,
     pub value: Result<Value, String>,
+    /// The row as it is written.
+    pub text: &'a str,
 }
 
 /// A row that was not used, and why.
@@ -34,76 +39,103 @@ pub struct Malformed {
 
 /// What a file holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Records {
+pub enum Records<'a> {
     /// Rows of an array or of JSON lines.
-    Rows(Vec<Record>),
-    /// One object over several lines (DROP's own form).
-    Object(serde_json::Map<String, Value>),
+    Rows(Vec<Record<'a>>),
+    /// One object, over one line or several (DROP's own form), and as it is written.
+    Object(serde_json::Map<String, Value>, &'a str),
 }
 
-/// Takes a file apart. A line that is not UTF-8 or not JSON is a malformed row; an array with an error in it cannot be divided
-/// into rows and is refused whole.
+/// Takes a file apart. A row that is not UTF-8 or not JSON, holds a number beyond what JSON readers hold or a key twice is
+/// malformed; an array whose own brackets and commas are wrong cannot be divided into rows and is refused whole.
 ///
 /// # Errors
 /// If there are no rows.
-pub fn records(bytes: &[u8]) -> Result<Records, FileError> {
+pub fn records(bytes: &[u8]) -> Result<Records<'_>, FileError> {
     for (mark, name) in [(&[0xff, 0xfe][..], "UTF-16LE"), (&[0xfe, 0xff], "UTF-16BE")] {
         if bytes.starts_with(mark) {
             return Err(FileError::Encoding(name));
         }
     }
     let bytes = bytes.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(bytes);
-    let text = || std::str::from_utf8(bytes).map_err(|error| FileError::NotUtf8(error.valid_up_to() + 1));
-    let whole = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| FileError::NotJson(error.to_string()));
-    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-        None => Err(FileError::Empty),
-        Some(b'[') => match whole(text()?)? {
-            Value::Array(rows) if rows.is_empty() => Err(FileError::Empty),
-            Value::Array(rows) => Ok(Records::Rows(
-                rows.into_iter()
-                    .enumerate()
-                    .map(|(at, value)| Record { place: format!("row {}", at + 1), value: Ok(value) })
-                    .collect(),
-            )),
-            _ => Err(FileError::Shape("something else")),
+    let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else { return Err(FileError::Empty) };
+    let text = std::str::from_utf8(bytes).map_err(|error| FileError::NotUtf8(error.valid_up_to() + 1));
+    let whole = text.and_then(|text| match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(FileError::NotJson(error.to_string())),
+    });
+    match (first, whole) {
+        (b'[', Ok(text)) => {
+            let rows = elements(text);
+            if rows.is_empty() {
+                return Err(FileError::Empty);
+            }
+            let row = |(at, text)| Record { place: format!("row {}", at + 1), value: strict(text), text };
+            Ok(Records::Rows(rows.into_iter().enumerate().map(row).collect()))
+        }
+        (b'{', Ok(text)) => match strict(text) {
+            Ok(Value::Object(object)) => Ok(Records::Object(object, text)),
+            Ok(_) => Err(FileError::Shape("something else")),
+            Err(why) => Err(FileError::NotJson(why.trim_start_matches("not JSON: ").to_owned())),
         },
-        Some(b'{') => {
-            let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-            let filled = |line: &&[u8]| !line.iter().all(u8::is_ascii_whitespace);
-            // One object a line, unless the first line alone is no object: then the whole file is one.
-            let first = lines.iter().find(|line| filled(line)).copied().unwrap_or_default();
-            let single = lines.iter().filter(|line| filled(line)).count() == 1;
-            let first_is_row = std::str::from_utf8(first)
-                .is_ok_and(|text| serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok());
-            if !first_is_row && let Ok(Value::Object(object)) = text().and_then(whole) {
-                return Ok(Records::Object(object));
-            }
-            if single && let Value::Object(object) = whole(text()?)? {
-                // A single line may be a file of one row or DROP's object; the reader of the data set knows its keys.
-                return Ok(Records::Object(object));
-            }
-            let row = |(at, line): (usize, &[u8])| {
-                let value = match std::str::from_utf8(line) {
-                    Err(error) => Err(format!("byte {} of the line is not UTF-8", error.valid_up_to() + 1)),
-                    Ok(text) => serde_json::from_str(text).map_err(|error| format!("not JSON: {error}")),
-                };
-                Record { place: format!("line {}", at + 1), value }
-            };
-            Ok(Records::Rows(lines.into_iter().enumerate().filter(|(_, line)| filled(line)).map(row).collect()))
-        }
-        Some(_) => {
-            let text = text()?;
-            whole(text).and(Err(FileError::Shape("a single value")))
-        }
+        (_, Ok(_)) => Err(FileError::Shape("a single value")),
+        (first, Err(error)) => lines(bytes, *first).ok_or(error),
     }
 }
 
-impl Records {
+/// JSON lines: none if the lines do not look like rows, so that an array with an error in it is not taken for them.
+fn lines(bytes: &[u8], first: u8) -> Option<Records<'_>> {
+    let filled = |(_, line): &(usize, &[u8])| !line.iter().all(u8::is_ascii_whitespace);
+    let rows: Vec<Record<'_>> = bytes
+        .split(|byte| *byte == b'\n')
+        .enumerate()
+        .filter(filled)
+        .map(|(at, line)| {
+            let text = std::str::from_utf8(line)
+                .map_err(|error| format!("byte {} of the line is not UTF-8", error.valid_up_to() + 1));
+            let value = text.clone().and_then(strict);
+            Record { place: format!("line {}", at + 1), value, text: text.unwrap_or_default() }
+        })
+        .collect();
+    let objects = rows.iter().filter(|row| matches!(row.value, Ok(Value::Object(_)))).count();
+    let enough = if first == b'{' { objects > 0 } else { objects > 0 && 2 * objects >= rows.len() };
+    (enough && rows.len() > 1).then_some(Records::Rows(rows))
+}
+
+/// One row, with what serde_json passes over in silence.
+fn strict(text: &str) -> Result<Value, String> {
+    let value = serde_json::from_str(text).map_err(|error| {
+        // The line that it counts is that of the row, not of the file.
+        let said = error.to_string();
+        let what = said.split(" at line ").next().unwrap_or(&said);
+        let place = match error.line() {
+            0 | 1 => String::new(),
+            line => format!("line {line}, "),
+        };
+        format!("not JSON: {what} ({place}character {} of the row)", error.column())
+    })?;
+    match repeated_key(text) {
+        Some(key) => Err(format!("the key {key:?} stands twice")),
+        None => Ok(value),
+    }
+}
+
+/// The beginning of a text, so that a message does not repeat all of a question.
+pub fn shortened(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}...", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+impl<'a> Records<'a> {
     /// The rows; an object is one row.
-    pub fn into_rows(self) -> Vec<Record> {
+    pub fn into_rows(self) -> Vec<Record<'a>> {
         match self {
             Records::Rows(rows) => rows,
-            Records::Object(object) => vec![Record { place: "row 1".to_owned(), value: Ok(Value::Object(object)) }],
+            Records::Object(object, text) => {
+                vec![Record { place: "row 1".to_owned(), value: Ok(Value::Object(object)), text }]
+            }
         }
     }
 }
@@ -124,6 +156,26 @@ mod tests {
             of(&[("line 1", true), ("line 3", false), ("line 4", false)])
         );
         assert_eq!(places(b"{\n \"a\": {}\n}"), of(&[("row 1", true)]));
+        // A first line that is no row is one bad row, whatever it begins with.
+        for first in ["oops", "{\"a\"", "[1,", "5", "\"x\""] {
+            let found = places(format!("{first}\n{{\"a\":1}}\n{{\"b\":2}}\n").as_bytes());
+            assert_eq!(
+                found,
+                of(&[("line 1", first == "5" || first == "\"x\""), ("line 2", true), ("line 3", true)]),
+                "{first}"
+            );
+        }
+        let broken = b"[\n{\"a\":1},\n{\"a\":2},\n{\"a\":3}\n";
+        assert!(matches!(records(broken), Err(FileError::NotJson(_))));
+        let whys: Vec<String> = records(b"{\"a\":1,\"a\":2}\n{\"a\":1e400}\n{\"a\" 1}\n{\"a\":1.10}")
+            .unwrap()
+            .into_rows()
+            .into_iter()
+            .filter_map(|row| row.value.err())
+            .collect();
+        assert_eq!(whys[0], "the key \"a\" stands twice");
+        assert!(whys[1].starts_with("not JSON: number out of range") && whys[2].contains("expected `:`"), "{whys:?}");
+        assert!(whys.len() == 3 && whys.iter().all(|why| !why.contains("line")), "{whys:?}");
         assert_eq!(records(b" \n"), Err(FileError::Empty));
         assert_eq!(records(b"[]"), Err(FileError::Empty));
         assert_eq!(records(b"\xff\xfe[\0"), Err(FileError::Encoding("UTF-16LE")));

@@ -19,7 +19,7 @@ use super::target::{Numbers, PromptShape, Target, masked, shot_answer, system};
 use crate::suite::{Answered, Budget, Item, Scored, Segments, Shot, Suite, Summary, Verdict};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "2.0";
 
 /// Tokens for models that think first.
 const THINKING: usize = 8_192;
@@ -316,8 +316,15 @@ impl Dnc {
             covariates.insert("numbers".into(), json!(masked(&problem.text()).1));
         }
         let answer = problem.gold().map(|value| super::expression::plain(&value)).unwrap_or_default();
-        let gold = match dataset {
-            Dataset::AsdivA => format!("{}={answer}", problem.left_side().unwrap_or_default()),
+        let quotient = problem.expression().and_then(|left| left.value().ok());
+        let gold = match (dataset, quotient) {
+            (Dataset::AsdivA, Some(quotient)) if Some(&quotient) != problem.gold().as_ref() => format!(
+                "{}={}, rounded {} to {answer}",
+                problem.left_side().unwrap_or_default(),
+                super::expression::plain(&quotient),
+                problem.remainder.word()
+            ),
+            (Dataset::AsdivA, _) => format!("{}={answer}", problem.left_side().unwrap_or_default()),
             _ => problem.answer.clone(),
         };
         Item {
@@ -340,6 +347,7 @@ impl Dnc {
                 PromptShape::Raw => vec!["\nProblem:".to_owned()],
                 PromptShape::Chat => Vec::new(),
             },
+            keep_stop: false,
         }
     }
 

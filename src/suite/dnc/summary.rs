@@ -20,6 +20,7 @@ use crate::suite::{Interval, Scored, Summary, SummaryRow};
 /// Values: `accuracy` (of the second of each pair), `delta` (it minus the accuracy of the first) and the change under every other rule. Numbers are in per cent but for p
 /// values, counts and log odds; `MDE` is the minimum detectable effect, the smallest delta that so many questions with so many
 /// discordant ones show.
+/// Accuracies have Wilson's interval, of as many questions as the cluster-robust error is worth where rows share questions.
 /// With one pair a question `delta` has Tango's score interval and p is McNemar's exact one; with several (draws, example sets,
 /// samples) both are cluster-robust over questions. Holm adjusts the p values of a target's attacks together.
 pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<String>) -> Summary {
@@ -41,6 +42,21 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
             .map(|kind| (*kind, pairs(&mine, *kind, Cell::Attack, Cell::Original, &mut unpaired)))
             .filter(|(_, pairs)| !pairs.is_empty())
             .collect();
+        let absent: Vec<&str> = options
+            .kinds
+            .iter()
+            .filter(|kind| kind.applies_to(options.dataset) && attacks.iter().all(|(of, _)| of != *kind))
+            .map(|kind| kind.name())
+            .collect();
+        if !absent.is_empty() {
+            let note = format!(
+                "Not in the table: {}. None of the {} questions in these results has that perturbation: it is eligible for none of \
+                 them, or --limit ends before.",
+                absent.join(", "),
+                mine.iter().filter(|outcome| outcome.cell == Cell::Original).count()
+            );
+            summary.notes.push(named_note(options, target, &note));
+        }
         let compared: Vec<Compared> = attacks.iter().map(|(_, pairs)| compare(pairs, Outcome::correct)).collect();
         let tested: Vec<f64> = compared.iter().map(|compared| compared.p).collect();
         let adjusted = holm(&tested).unwrap_or_else(|_| vec![f64::NAN; tested.len()]);
@@ -48,8 +64,14 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
         for (place, (kind, pairs)) in attacks.iter().enumerate() {
             let mut row = row(&named(kind.name()), pairs, &compared[place], primary);
             row.numbers.insert(1, ("Holm p".into(), adjusted[place]));
-            let whole = compared[place].delta.estimate * pairs.len() as f64 / asked.max(1) as f64;
-            row.numbers.push(("delta over all questions".into(), 100.0 * whole));
+            // Draws of a question are one question.
+            let mut eligible: Vec<(&str, u32)> =
+                pairs.iter().map(|pair| (pair.first.question.as_str(), pair.first.set)).collect();
+            eligible.sort_unstable();
+            eligible.dedup();
+            let share = eligible.len() as f64 / asked.max(1) as f64;
+            row.numbers.push(("delta over all questions".into(), 100.0 * compared[place].delta.estimate * share));
+            row.numbers.push(("eligible share".into(), 100.0 * share));
             effect_numbers(&mut row, effects.of(*kind));
             summary.rows.push(row);
         }
@@ -197,8 +219,12 @@ fn effect_numbers(row: &mut SummaryRow, effect: Option<&Effect>) {
 fn general_notes(options: &Options, outcomes: &[Outcome], unpaired: usize) -> Vec<String> {
     let mut notes = vec![
         "delta is the accuracy on perturbed questions minus that on the same questions unperturbed, in percentage points, on the \
-         eligible questions only; --json also has it diluted over all questions, as the paper reports it. `MDE` is the minimum \
-         detectable effect: the smallest delta that a test on so many questions finds (80 % power, 5 % level)."
+         eligible questions only; --json also has it diluted over all questions, as the paper reports it."
+            .to_owned(),
+        "MDE, the minimum detectable effect, is in percentage points: were the true delta that large, a test at the 5 % level on as \
+         many questions, with as many of them answered differently, would find it 4 times in 5. A smaller true delta is mostly \
+         missed, so a p above 0.05 does not show that there is none. Without a number even the largest possible delta would be \
+         missed."
             .to_owned(),
     ];
     if options.kinds.len() > 1 {

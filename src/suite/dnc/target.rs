@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::expression::{Expression, exact, plain};
+use super::expression::{Expression, plain};
 use super::measure::round_half_up;
 use super::mention::mentions;
 use super::problem::{Dataset, Problem, value_of};
@@ -118,12 +118,26 @@ pub fn shot_answer(target: Target, numbers: Numbers, dataset: Dataset, problem: 
         Numbers::Replace => masked_equation(problem),
     };
     let answer = problem.gold().map(|gold| shown(&gold)).unwrap_or_default();
+    let quotient = problem.expression().and_then(|left| left.value().ok());
+    // A rounded quotient is not what the equation equals, and an example must not say so.
+    let value = match quotient {
+        Some(quotient) if problem.remainder.apply(&quotient) != quotient => {
+            format!("{}, rounded {} to {answer}", shown(&quotient), problem.remainder.word())
+        }
+        _ => answer.clone(),
+    };
+    let ends = problem.expression().and_then(|left| left.value().ok()).is_none_or(|value| value.to_decimal().is_ok());
+    let equals = if ends { "=" } else { "≈" };
     let mut wording = WORDINGS[name].shot.as_str();
     if target == Target::Cot && problem.formula.is_none() {
         // There is no reasoning to show without an equation.
         wording = &WORDINGS["answer"].shot;
     }
-    let mut text = wording.replace("{equation}", &equation).replace("{answer}", &answer);
+    let mut text = wording
+        .replace("{equation}", &equation)
+        .replace("{equals}", equals)
+        .replace("{value}", &value)
+        .replace("{answer}", &answer);
     if dataset == Dataset::TatqaA {
         let scale = problem.scale.map_or("none", |scale| if scale.word().is_empty() { "none" } else { scale.word() });
         text = format!("{text}\n{}", WORDINGS["scale"].shot.replace("{scale}", scale));
@@ -177,58 +191,6 @@ pub fn restored(equation: &str, numbers: &[String]) -> String {
     text
 }
 
-/// A number in an answer line, as people and models write it: `$1,234.50`, `12 apples`, `3 1/2` is none, `forty-two`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParsedNumber {
-    pub value: Fraction,
-    /// The digits as written, for the number of decimals.
-    pub written: String,
-    /// Something had to be removed or translated.
-    pub normalised: bool,
-}
-
-/// Reads an answer line.
-pub fn parse_number(line: &str) -> Option<ParsedNumber> {
-    let line = line.trim().trim_matches(['*', '`', '"']).trim();
-    if let Some(value) = exact(line) {
-        return Some(ParsedNumber { value, written: line.replace(',', ""), normalised: line.contains(',') });
-    }
-    let signs = line.replace(['\u{2212}', '\u{2013}'], "-");
-    let bare = signs.trim_start_matches(|c: char| c.is_whitespace() || "$€£¥*\\([".contains(c));
-    let end = bare.find(|c: char| !(c.is_ascii_digit() || "+-,.".contains(c))).unwrap_or(bare.len());
-    let number = bare[..end].trim_end_matches(['.', ',', '-', '+']);
-    // `-$5` and `$-5` both mean minus five.
-    let negative = signs.trim_start().starts_with("-$");
-    let number = if negative {
-        format!(
-            "-{}",
-            bare.trim_start_matches(['-', '$'])
-                .split(|c: char| !(c.is_ascii_digit() || ",.".contains(c)))
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches(['.', ','])
-        )
-    } else {
-        number.to_owned()
-    };
-    let rest = bare.get(end..).unwrap_or_default().trim_start();
-    // A sum, a fraction or an equation is no number.
-    if let Some(value) = exact(&number)
-        && (negative || !rest.starts_with(['/', '*', '+', '=', '^', ':', '×', '÷']))
-    {
-        return Some(ParsedNumber { value, written: number.replace(',', ""), normalised: true });
-    }
-    let words = super::number_words::words_in(line);
-    let lone_one = line.trim_end_matches('.').eq_ignore_ascii_case("one");
-    match words.as_slice() {
-        [word] => {
-            exact(&word.digits).map(|value| ParsedNumber { value, written: word.digits.clone(), normalised: true })
-        }
-        [] if lone_one => exact("1").map(|value| ParsedNumber { value, written: "1".into(), normalised: true }),
-        _ => None,
-    }
-}
-
 /// The text after the last line that begins with a label, e.g. `Answer: 5`.
 pub fn labelled<'a>(text: &'a str, label: &str) -> Option<&'a str> {
     text.lines().rev().find_map(|line| {
@@ -269,31 +231,16 @@ mod tests {
             assert!(!WORDINGS[name].system.is_empty() && WORDINGS[name].shot.contains('{'), "{name}");
             assert!(!WORDINGS[name].system.to_lowercase().contains("perturb"));
         }
+        let divided = Problem {
+            formula: Some("248/16=15 r8".into()),
+            answer: "16".into(),
+            remainder: super::super::problem::Remainder::Up,
+            ..Problem::plain("Vases.")
+        };
+        let shot = shot_answer(Target::Cot, Numbers::Token, Dataset::AsdivA, &divided);
+        assert!(shot.contains("248/16 = 15.5, rounded up to 16.") && shot.ends_with("Answer: 16"), "{shot}");
         for target in Target::ALL {
             assert!(system(target, Numbers::Token, Dataset::TatqaA).contains("Scale:"));
-        }
-    }
-
-    #[test]
-    fn numbers_are_read_as_they_are_written() {
-        for (line, value, normalised) in [
-            ("12", "12", false),
-            ("-12.5", "-12.5", false),
-            ("$1,234.50", "1234.5", true),
-            ("12 apples", "12", true),
-            ("forty-two", "42", true),
-            ("one", "1", true),
-            ("**16**", "16", false),
-            ("\u{2212}3", "-3", false),
-            ("-$5", "-5", true),
-            ("20 %", "20", true),
-            ("203.", "203", false),
-        ] {
-            let found = parse_number(line).unwrap_or_else(|| panic!("{line}"));
-            assert_eq!((plain(&found.value).as_str(), found.normalised), (value, normalised), "{line}");
-        }
-        for line in ["", "none", "5/6", "5 + 6", "two or three", "x = 5", "3 = 3", "٣"] {
-            assert!(parse_number(line).is_none(), "{line}");
         }
     }
 

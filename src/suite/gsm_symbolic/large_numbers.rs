@@ -3,11 +3,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Digits with at most one point before or among them; commas and signs are outside.
-static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"[0-9]*\.?[0-9]+"));
+use crate::answer::gsm::float;
+
+/// Digits (of any script, as `\d` is in the study) with at most one point before or among them; commas and signs are outside.
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d*\.?\d+"));
 
 /// The pattern of the comparison of distributions, for which a number begins with a digit (`.40` is 40).
-static PLAIN_NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"[0-9]+(?:\.[0-9]+)?"));
+static PLAIN_NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:\.\d+)?"));
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a constant pattern is sound")
@@ -33,7 +35,7 @@ pub fn integers(question: &str) -> Vec<f64> {
 }
 
 fn numbers<'a>(pattern: &'a Regex, text: &'a str) -> impl Iterator<Item = f64> + 'a {
-    pattern.find_iter(text).filter_map(|found| found.as_str().parse().ok())
+    pattern.find_iter(text).filter_map(|found| float(found.as_str()))
 }
 
 /// Values minus their mean; what is missing stays missing and is not in the mean.
@@ -72,6 +74,7 @@ mod tests {
         about("0 of 0", 0.0);
         about("a 10-foot shark, 50%", 1.0 + 50.0_f64.log10());
         about("350 000 dollars", 350.0_f64.log10());
+        about("\u{661}\u{660}\u{660} and \u{ff11}\u{ff10}", 3.0);
         assert_eq!(gamma("half of twenty"), None);
         assert_eq!(gamma(""), None);
     }
@@ -79,6 +82,7 @@ mod tests {
     #[test]
     fn integers_have_their_own_pattern() {
         assert_eq!(integers("1,000 for .40, 2.0, 3.5 and 3/4"), [1.0, 0.0, 40.0, 2.0, 3.0, 4.0]);
+        assert_eq!(integers("\u{661}\u{662} of \u{ff17}"), [12.0, 7.0]);
         let shares = binned(&[0.0, 1.0, 4.0, 5.0, 9.0, 10.0, 99.0, 100.0, 1000.0, 1e9]);
         assert_eq!(shares.map(|share| (share * 10.0).round()), [1.0, 1.0, 0.0, 0.0, 1.0, 2.0, 1.0, 0.0, 1.0, 1.0, 2.0]);
         assert_eq!(binned(&[]), [0.0; 11]);

@@ -17,12 +17,15 @@ pub enum Source {
     Own { per_template: usize, seed: u64 },
 }
 
-/// A file of questions. A run with another content is another run.
+/// A file of questions. A run with another content is another run, wherever the file lies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFile {
     /// What it holds; `main` brings `base` with it.
     pub set: Set,
-    pub path: String,
+    /// Where it was read: an absolute path, or `apple/GSM-Symbolic@<commit>/<file>` in the Hugging Face cache. Under this name
+    /// it is no part of the settings' hash (`run::RunSettings::sha256`).
+    #[serde(alias = "path")]
+    pub place: String,
     /// Lower-case hexadecimal.
     pub sha256: String,
 }

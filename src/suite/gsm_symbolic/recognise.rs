@@ -1,14 +1,74 @@
-//! Is this the published main set? Nobody may commit it, but facts about it are known.
-use std::collections::HashMap;
+//! Are these the published sets? Nobody may commit them, but facts about them are known.
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
 use super::large_numbers::integers;
-use super::rows::Row;
+use super::rows::{Row, Set};
 use crate::stats::{KsMethod, kolmogorov_smirnov};
 
 /// Facts about 98 published questions; see the file's head.
 const FINGERPRINTS: &str = include_str!("fingerprints.txt");
+
+/// Hashes of the 100 originals; see the file's head.
+const ORIGINALS: &str = include_str!("originals.txt");
+
+/// SHA-256 over the published p2 set: of every row `<id> <instance> <question>` and a newline, by id and instance.
+const P2: &str = "3dea600a24d2582c83da5b00c172836ed022da097b0d59cfb1516511050be9e1";
+
+/// What the wanted sets turned out to be, a sentence each. `main` is the main set's identity, if that was read.
+pub(super) fn sentences(rows: &BTreeMap<Set, Vec<Row>>, wanted: &[Set], main: Option<&Identity>) -> Vec<String> {
+    let sentence = |(set, rows): (&Set, &Vec<Row>)| match set {
+        Set::Base => Some(base(rows)),
+        Set::Main => main.map(Identity::sentence),
+        Set::P1 => Some(format!(
+            "p1 has {}; nothing is known here by which to recognise the published set, only that its content has the SHA-256 \
+             {}....",
+            size(rows),
+            &content(rows)[..12],
+        )),
+        Set::P2 if content(rows) == P2 => Some(format!("p2 is the published set ({}).", size(rows))),
+        Set::P2 => Some(format!("p2 is not the published set ({}); its accuracies are not comparable.", size(rows))),
+    };
+    rows.iter().filter(|(set, _)| wanted.contains(set)).filter_map(sentence).collect()
+}
+
+fn base(rows: &[Row]) -> String {
+    let known: HashMap<u32, &str> = ORIGINALS.lines().filter_map(original).collect();
+    let matches = |row: &&Row| {
+        let hash = crate::digest::hex(&crate::digest::sha256(row.question.as_bytes()));
+        known.get(&row.original_id).is_some_and(|known| hash.starts_with(known))
+    };
+    let matching = rows.iter().filter(matches).count();
+    match (matching, rows.len()) {
+        (all, rows) if all == rows && all == known.len() => {
+            format!("The originals are GSM-Base: all {all} known GSM8K questions.")
+        }
+        (all, rows) if all == rows => {
+            format!("The originals are {all} of the {} GSM8K questions of GSM-Base.", known.len())
+        }
+        (matching, rows) => {
+            format!("The originals are not GSM-Base: {matching} of {rows} are among its {} questions.", known.len())
+        }
+    }
+}
+
+fn size(rows: &[Row]) -> String {
+    let mut templates: Vec<u32> = rows.iter().map(|row| row.id).collect();
+    templates.dedup();
+    format!("{} questions of {} templates", rows.len(), templates.len())
+}
+
+fn content(rows: &[Row]) -> String {
+    let lines = rows.iter().map(|row| format!("{} {} {}\n", row.id, row.instance, row.question));
+    crate::digest::hex(&crate::digest::sha256(lines.collect::<String>().as_bytes()))
+}
+
+/// A line of [`ORIGINALS`]: the index among GSM8K's test questions and the hash.
+fn original(line: &'static str) -> Option<(u32, &'static str)> {
+    let (index, hash) = line.split_once(' ')?;
+    Some((index.parse().ok()?, hash))
+}
 
 /// The study's distance between the integers of originals and variants, and its p value (figure 7).
 pub const PUBLISHED_KS: (f64, f64) = (0.1201, 1.2788e-4);
@@ -136,5 +196,34 @@ mod tests {
         assert!(!found.is_published());
         assert!(found.sentence().contains("not the published"));
         assert!(!Identity::of(&[], &[]).is_published());
+    }
+
+    #[test]
+    fn every_wanted_set_is_named() {
+        let row = |id, question: &str| Row {
+            id,
+            instance: 0,
+            question: question.into(),
+            answer: "#### 1".into(),
+            original_id: 11,
+            original_question: String::new(),
+            original_answer: String::new(),
+        };
+        assert_eq!(ORIGINALS.lines().filter_map(original).count(), 100);
+        let all = BTreeMap::from([
+            (Set::Base, vec![row(0, "One?")]),
+            (Set::P1, vec![row(0, "Two?"), row(1, "Three?")]),
+            (Set::P2, vec![row(0, "Two?")]),
+        ]);
+        let said = sentences(&all, &[Set::Base, Set::P1, Set::P2], None);
+        assert_eq!(said[0], "The originals are not GSM-Base: 0 of 1 are among its 100 questions.");
+        assert!(said[1].starts_with("p1 has 2 questions of 2 templates; nothing is known"), "{said:?}");
+        assert_eq!(
+            said[2],
+            "p2 is not the published set (1 questions of 1 templates); its accuracies are not comparable."
+        );
+        assert_eq!(sentences(&all, &[Set::P2], None), said[2..]);
+        let other = BTreeMap::from([(Set::P1, vec![row(0, "Four?"), row(1, "Three?")])]);
+        assert_ne!(sentences(&other, &[Set::P1], None)[0], said[1]);
     }
 }

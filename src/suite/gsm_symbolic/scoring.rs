@@ -6,7 +6,7 @@ use super::prompt::Prompt;
 use crate::answer::gsm::code::{classify, program};
 use crate::answer::gsm::{CodeOutcome, CodeRunner, Label, correct, flexible, is_babbling, strict, text};
 use crate::answer::split_thinking;
-use crate::suite::{Answered, Item, Verdict};
+use crate::suite::{Answered, Evidence, Item, Verdict};
 
 /// Names of the rules, the primary one first.
 pub(super) const STUDY: &str = "study";
@@ -24,6 +24,8 @@ struct Found {
     value: Option<f64>,
     text: Option<String>,
     label: Label,
+    /// What a function did instead of returning a number, in words.
+    reason: Option<String>,
 }
 
 /// The verdict. `chat` completions are judged without their thinking; nothing else is cut, since the study's rules cut
@@ -39,10 +41,15 @@ pub(super) fn score(item: &Item, answered: &Answered<'_>, chat: bool, runner: &d
     let failure = (!study).then(|| failure(&found));
     let babbling = is_babbling(&response);
     // A function has one value, whoever reads it; what differs is how a text is read.
+    let mut evidence = Evidence { reason: found.reason, ..Evidence::default() };
     let (strict, flexible) = if code {
         (study, study)
     } else {
-        (correct(strict::read(&visible), truth), correct(flexible::read(&visible), truth))
+        let mut judged = |rule: &str, value: Option<f64>| {
+            evidence.readings.insert(rule.to_owned(), value.map(|value| value.to_string()));
+            correct(value, truth)
+        };
+        (judged(STRICT, strict::read(&visible)), judged(FLEXIBLE, flexible::read(&visible)))
     };
     Verdict {
         correct: study,
@@ -55,25 +62,37 @@ pub(super) fn score(item: &Item, answered: &Answered<'_>, chat: bool, runner: &d
         ]),
         metrics: BTreeMap::from([(BABBLING.to_owned(), f64::from(u8::from(babbling)))]),
         failure,
+        evidence,
     }
 }
 
 fn read(response: &str) -> Found {
     let found = text::extract(response);
-    Found { value: found.value, text: found.value.map(|value| value.to_string()), label: found.label }
+    Found { value: found.value, text: found.value.map(|value| value.to_string()), label: found.label, reason: None }
 }
 
 fn run(response: &str, runner: &dyn CodeRunner) -> Found {
     match program(response) {
-        Err(label) => Found { value: None, text: None, label },
+        Err(label) => Found { value: None, text: None, label, reason: None },
         Ok(program) => {
             let outcome = runner.run(&program);
             let text = match &outcome {
                 CodeOutcome::Number(number) => Some(number.text.clone()),
                 _ => None,
             };
-            Found { value: outcome.value(), text, label: classify(&outcome) }
+            Found { value: outcome.value(), text, label: classify(&outcome), reason: reason(&outcome) }
         }
+    }
+}
+
+/// What a function did instead of returning a number.
+fn reason(outcome: &CodeOutcome) -> Option<String> {
+    match outcome {
+        CodeOutcome::Number(_) | CodeOutcome::None | CodeOutcome::TimeLimit | CodeOutcome::MemoryLimit => None,
+        CodeOutcome::Other(class) => Some(format!("it returned a value of type {class}")),
+        CodeOutcome::Raised { message, .. } => Some(message.clone()),
+        CodeOutcome::Crashed(how) => Some(how.clone()),
+        CodeOutcome::Unavailable(why) => Some(why.clone()),
     }
 }
 

@@ -9,14 +9,14 @@ use super::large_numbers::gamma;
 use super::mini::own_templates;
 use super::options::{Options, OptionsError, Source};
 use super::prompt::Prompt;
-use super::recognise::Identity;
+use super::recognise::{Identity, sentences};
 use super::rows::{Row, Set, checked};
 use super::{scoring, summary};
 use crate::answer::gsm::CodeRunner;
 use crate::suite::{Answered, Budget, Item, Scored, Segments, Suite, Summary, Verdict};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
-const VERSION: &str = "1.0";
+const VERSION: &str = "1.1";
 
 /// New tokens of the study; thinking models, which it has none of, get room to think.
 const BUDGET: Budget = Budget { answer: 1024, thinking: 16_384 };
@@ -32,6 +32,8 @@ pub struct GsmSymbolic {
     /// Template numbers, ascending.
     templates: Vec<u32>,
     identity: Option<Identity>,
+    /// What the sets turned out to be, in sentences.
+    recognised: Vec<String>,
     runner: Arc<dyn CodeRunner>,
 }
 
@@ -52,7 +54,8 @@ impl GsmSymbolic {
         let empty = Vec::new();
         let main = rows.get(&Set::Main);
         let identity = main.map(|main| Identity::of(rows.get(&Set::Base).unwrap_or(&empty), main));
-        Self::build(options, rows, identity, runner)
+        let recognised = sentences(&rows, &options.sets, identity.as_ref());
+        Ok(GsmSymbolic { identity, recognised, ..Self::build(options, rows, runner)? })
     }
 
     /// The suite `gsm-mini` on questions drawn from our own templates, which `options.source` describes.
@@ -75,13 +78,12 @@ impl GsmSymbolic {
             }
         }
         let rows = BTreeMap::from([(Set::Base, checked(base)?), (Set::Main, checked(main)?)]);
-        Self::build(options, rows, None, runner)
+        Self::build(options, rows, runner)
     }
 
     fn build(
         options: Options,
         mut rows: BTreeMap<Set, Vec<Row>>,
-        identity: Option<Identity>,
         runner: Arc<dyn CodeRunner>,
     ) -> Result<Self, OptionsError> {
         rows.retain(|set, _| options.sets.contains(set));
@@ -107,7 +109,8 @@ impl GsmSymbolic {
             }
         }
         let templates: BTreeSet<u32> = rows.values().flatten().map(|row| row.id).collect();
-        Ok(GsmSymbolic { options, rows, templates: templates.into_iter().collect(), identity, runner })
+        let templates = templates.into_iter().collect();
+        Ok(GsmSymbolic { options, rows, templates, identity: None, recognised: Vec::new(), runner })
     }
 
     /// Its options.
@@ -160,7 +163,7 @@ impl GsmSymbolic {
             Segments { raw: Some(text), ..Segments::question(&row.question) }
         };
         // A conversation's turn ends by itself, and thinking may well write `Q:`.
-        let stop_strings = if self.options.chat { Vec::new() } else { STOP_STRINGS.map(kept).to_vec() };
+        let stop_strings = if self.options.chat { Vec::new() } else { STOP_STRINGS.map(str::to_owned).to_vec() };
         Item {
             id: format!("{prompt}/{set}/{}/{}", row.id, row.instance),
             task: prompt.name().to_owned(),
@@ -169,14 +172,10 @@ impl GsmSymbolic {
             segments,
             gold: gold(row),
             budget: BUDGET,
+            keep_stop: !stop_strings.is_empty(),
             stop_strings,
         }
     }
-}
-
-/// A stop string that stays in the text (see [`Item::stop_strings`]).
-fn kept(stop: &str) -> String {
-    format!("{stop}\0")
 }
 
 /// The expected number as text: as written where that is a plain number.
@@ -240,7 +239,7 @@ impl Suite for GsmSymbolic {
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
-        summary::summarise(&self.options, self.identity.as_ref(), samples)
+        summary::summarise(&self.options, &self.recognised, samples)
     }
 }
 
@@ -300,7 +299,7 @@ mod tests {
         }
         assert_eq!(items[0].covariates["variant"], json!(0));
         assert!(item.covariates["gamma"].as_f64().unwrap() > 0.0);
-        assert_eq!(item.stop_strings, ["\nQ:\0", " Q:\0"]);
+        assert!(item.stop_strings == ["\nQ:", " Q:"] && item.keep_stop);
         assert!(item.segments.raw.as_ref().unwrap().ends_with("\nA: Let's think step by step. "));
         assert!(item.gold.parse::<f64>().is_ok());
     }

@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 
 use super::options::Options;
 use super::prompt::{Prompt, TrailingSpace};
-use super::recognise::Identity;
 use super::rows::Set;
 use super::scoring::{BABBLING, FLEXIBLE, STRICT, STUDY, STUDY_STRICT};
 use crate::stats::{ClusteredMean, Z95, clustered_mean, wilson};
@@ -17,7 +16,7 @@ const DIFFERENCE: &str = "minus base";
 /// Intervals allow for questions of one template being alike (cluster-robust, t with one less than templates degrees of
 /// freedom). `minus base` is the mean over templates of a set's accuracy minus the original's, with the interval of paired
 /// templates; the study prints the same difference as Delta Acc.
-pub(super) fn summarise(options: &Options, identity: Option<&Identity>, samples: &[Scored<'_>]) -> Summary {
+pub(super) fn summarise(options: &Options, recognised: &[String], samples: &[Scored<'_>]) -> Summary {
     let mut summary = Summary { rows: Vec::new(), series: Vec::new(), notes: Vec::new() };
     let mut failures = Vec::new();
     for prompt in Prompt::ALL {
@@ -47,8 +46,9 @@ pub(super) fn summarise(options: &Options, identity: Option<&Identity>, samples:
     if summary.rows.len() > 1 {
         summary.rows.push(row("all", &samples.iter().collect::<Vec<_>>()));
     }
-    summary.notes.extend(identity.map(Identity::sentence));
-    summary.notes.extend(notes(options, samples));
+    summary.notes.extend_from_slice(recognised);
+    let compared = summary.rows.iter().any(|row| row.values.iter().any(|(column, _)| column == DIFFERENCE));
+    summary.notes.extend(notes(options, compared));
     summary.notes.extend(failures);
     summary
 }
@@ -145,7 +145,8 @@ fn difference(base: &[&Scored<'_>], group: &[&Scored<'_>]) -> Option<Interval> {
     (!differences.is_empty()).then(|| clustered(&differences, &templates, (-1.0, 1.0)))
 }
 
-fn notes(options: &Options, samples: &[Scored<'_>]) -> Vec<String> {
+/// `compared`: there are differences between variants and their originals.
+fn notes(options: &Options, compared: bool) -> Vec<String> {
     let mut notes = vec![
         "study, the primary rule, is what the study's own program extracts; study_strict also refuses answers behind which \
          another question begins; strict reads the last statement of an answer, flexible the last number."
@@ -156,7 +157,7 @@ fn notes(options: &Options, samples: &[Scored<'_>]) -> Vec<String> {
             "Functions have one value: strict and flexible equal study for the prompts that ask for code.".to_owned(),
         );
     }
-    if samples.iter().any(|sample| sample.item.covariates.get("variant") == Some(&1.into())) {
+    if compared {
         notes.push(
             "minus base is the accuracy on a set minus that on the originals, paired by template. One original a template \
              says little: `earnest stats glmm` fits the study's mixed models to an export."
@@ -166,8 +167,8 @@ fn notes(options: &Options, samples: &[Scored<'_>]) -> Vec<String> {
     let spaced = options.prompts.iter().any(|prompt| !prompt.is_code());
     match (options.chat, options.trailing_space) {
         (true, _) => notes.push(
-            "The whole prompt was one turn of a conversation. The study sent bare text to every model, also to those tuned \
-             for conversations."
+            "The whole prompt was one turn of a conversation, which the model ends itself: no stop string ended it. The study \
+             sent bare text to every model, also to those tuned for conversations, and stopped it at the next question."
                 .to_owned(),
         ),
         (false, TrailingSpace::Keep) if spaced => notes.push(
@@ -199,14 +200,15 @@ mod tests {
             gold: "1".to_owned(),
             budget: Budget { answer: 1, thinking: 1 },
             stop_strings: Vec::new(),
+            keep_stop: false,
         };
         let matchers = [STUDY, STUDY_STRICT, STRICT, FLEXIBLE].map(|rule| (rule.to_owned(), correct));
         let verdict = Verdict {
             correct,
-            extracted: None,
             matchers: matchers.into(),
             metrics: BTreeMap::from([(BABBLING.to_owned(), 1.0)]),
             failure: failure.map(str::to_owned),
+            ..Verdict::default()
         };
         (item, verdict)
     }
@@ -214,7 +216,7 @@ mod tests {
     fn summary(samples: &[(Item, Verdict)]) -> Summary {
         let scored: Vec<Scored<'_>> =
             samples.iter().map(|(item, verdict)| Scored { item, verdict, tokens: 4, truncated: false }).collect();
-        summarise(&Options::new(Source::Own { per_template: 1, seed: 1 }), None, &scored)
+        summarise(&Options::new(Source::Own { per_template: 1, seed: 1 }), &[], &scored)
     }
 
     #[test]
@@ -246,6 +248,7 @@ mod tests {
             (numbers["wrong"], numbers["no_number"], numbers[BABBLING], numbers["templates"]),
             (2.0, 1.0, 1.0, 5.0)
         );
+        assert!(summary.notes.iter().any(|note| note.starts_with(DIFFERENCE)));
         assert!(summary.notes.iter().any(|note| note == "gsm main: 3 of 5 wrong: wrong 2, no_number 1."));
     }
 
@@ -256,5 +259,9 @@ mod tests {
         assert_eq!(one.rows.len(), 1);
         let (_, alone) = &one.rows[0].values[0];
         assert_eq!((alone.estimate, alone.low, alone.high), (0.0, 0.0, 1.0));
+        // Without originals nothing is said about them.
+        assert!(!one.notes.iter().any(|note| note.contains(DIFFERENCE)), "{:?}", one.notes);
+        let apart = summary(&[sample("gsm", "base", 1, true, None), sample("gsm", "main", 2, true, None)]);
+        assert!(!apart.notes.iter().any(|note| note.contains(DIFFERENCE)), "no template has both");
     }
 }

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::draw::{DigitSource, fingerprint};
 use super::pairs::{PairRules, draw_pair};
 use super::prepare::{Auxiliary, prepare, question_length};
-use super::{NupaError, Operation, Representation, TaskId, exact_answer};
+use super::{NupaError, Operation, PairSource, Representation, TaskId, exact_answer};
 
 /// Version of everything that decides what an item is.
 pub const GENERATOR_VERSION: &str = "1";
@@ -119,6 +119,10 @@ impl Cell {
         if length == 0 || length > task.longest() {
             return Err(NupaError::ImpossibleLength { task, length, longest: task.longest() });
         }
+        // A rule that does not concern the task must not change its questions: then runs with and without it can be paired.
+        let hard_floats =
+            task.pair_source() == PairSource::CompareHarder && task.representation == Representation::Float;
+        let rules = PairRules { hard_floats_equal_length: rules.hard_floats_equal_length && hard_floats, ..rules };
         let name = format!("nupa {GENERATOR_VERSION} {seed} {split} {task} {length} {rules:?} ");
         let key = Sha256::new().chain_update(name);
         Ok(Cell { task, length, split, rules, key, next: 0, seen: HashSet::default(), exhausted: false })

@@ -27,6 +27,11 @@ pub enum NupaError {
     /// Operands of the wrong number or form.
     #[error("{task} takes {expected}, got {got}")]
     Operands { task: TaskId, expected: &'static str, got: String },
+    /// A question whose right answer no profile can read.
+    #[error(
+        "{task} of {operands} is {answer}, which the NUPA Test cannot ask: its answers are not negative, and no exponent of them is"
+    )]
+    Unanswerable { task: TaskId, operands: String, answer: String },
     /// Operands without an exact answer.
     #[error("{task}: {source}")]
     Number { task: TaskId, source: NumberError },

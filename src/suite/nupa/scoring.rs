@@ -12,13 +12,7 @@ use super::{DigitSet, Metrics, TaskId, measure};
 pub(super) fn score(options: &NupaOptions, item: &Item, answered: &Answered<'_>) -> Verdict {
     let Ok(task) = item.task.parse::<TaskId>() else {
         // Only an item of another suite can get here; it has no metrics and is never right.
-        return Verdict {
-            correct: false,
-            extracted: None,
-            matchers: BTreeMap::new(),
-            metrics: BTreeMap::new(),
-            failure: Some("unknown_task".into()),
-        };
+        return Verdict { failure: Some("unknown_task".into()), ..Verdict::default() };
     };
     let form = task.answer_form();
     let completion = answered.completion;
@@ -70,7 +64,7 @@ pub(super) fn score(options: &NupaOptions, item: &Item, answered: &Answered<'_>)
         };
         class.to_string()
     });
-    Verdict { correct, extracted, matchers, metrics, failure }
+    Verdict { correct, extracted, matchers, metrics, failure, ..Verdict::default() }
 }
 
 fn record(metrics: &mut BTreeMap<String, f64>, profile: Profile, measured: Metrics) {

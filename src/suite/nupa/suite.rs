@@ -3,12 +3,15 @@ use std::sync::OnceLock;
 
 use serde_json::json;
 
+use crate::answer::nupa::extract_strict;
 use crate::suite::{Answered, Budget, Grid, Item, Scored, Segments, Shot, Suite, Summary, Verdict};
 
 use super::cell::{Cell, Question, Split};
 use super::options::{Adapter, BudgetRule, NupaOptions, PromptStyle};
 use super::order::TaskQuestions;
-use super::{LengthRange, NupaError, TaskId, grids, prompt, reference_answer, rules, scoring, summary};
+use super::{
+    DigitSet, LengthRange, NupaError, TaskId, grids, measure, prompt, reference_answer, rules, scoring, summary,
+};
 
 /// Tokens that a thinking model may use before its answer.
 const THINKING_BUDGET: usize = 4096;
@@ -29,7 +32,7 @@ impl NupaSuite {
     pub fn new(options: NupaOptions) -> Result<Self, NupaError> {
         options.check()?;
         for id in &options.given {
-            given_question(id)?;
+            answerable(&given_question(id)?)?;
         }
         let shots = options.tasks.iter().map(|&task| worked_examples(&options, task)).collect::<Result<_, _>>()?;
         Ok(NupaSuite { options, shots, length: OnceLock::new() })
@@ -119,6 +122,7 @@ impl NupaSuite {
             gold: question.answer.clone(),
             budget: Budget { answer: answer_budget, thinking: THINKING_BUDGET + answer_budget },
             stop_strings,
+            keep_stop: false,
         }
     }
 
@@ -174,6 +178,21 @@ fn given_question(id: &str) -> Result<Question, NupaError> {
     })?;
     let (a, b) = operands.split_once(',').map_or((operands, None), |(a, b)| (a, Some(b)));
     Question::from_operands(task.parse()?, a, b)
+}
+
+/// Refuses a question whose right answer could never count: the test has no negative numbers, and every profile reads its forms
+/// of numbers only.
+fn answerable(question: &Question) -> Result<(), NupaError> {
+    let form = question.task.answer_form();
+    let read = extract_strict(form, &question.answer).answer;
+    let right = read.and_then(|answer| measure(form, DigitSet::Ascii, &question.answer, &answer));
+    if right.is_some_and(|metrics| metrics.exact) {
+        return Ok(());
+    }
+    let operands =
+        [Some(question.a.as_str()), question.b.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let (task, answer) = (question.task, question.answer.clone());
+    Err(NupaError::Unanswerable { task, operands, answer })
 }
 
 pub(super) fn item_id(task: TaskId, length: usize, index: usize) -> String {

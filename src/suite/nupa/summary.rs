@@ -2,6 +2,8 @@
 //! (figures 5 to 7). Range averages and the published digit limits use the lengths that the reference tests, so that
 //! they compare with the paper; curves and the contiguous limits use every length.
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Deref;
 
 use crate::stats::{self, Z95};
 use crate::suite::{Interval, Scored, Series, Summary, SummaryRow, Verdict};
@@ -16,6 +18,8 @@ pub struct JudgedAnswer {
     pub task: TaskId,
     /// Digits of the question.
     pub length: usize,
+    /// The question, by a hash of its operands; samples of one question are not independent.
+    question: u64,
     /// In the order of [`Profile`]: strict, paper, ref.
     records: [Record; 3],
     empty: bool,
@@ -46,15 +50,38 @@ impl JudgedAnswer {
             }
         };
         let records = [Profile::Strict, Profile::Paper, Profile::Ref].map(record);
-        Some(JudgedAnswer { task, length, records, empty: metric("empty") == Some(1.0), truncated, tokens })
+        let mut question = DefaultHasher::new();
+        task.hash(&mut question);
+        for operand in ["a", "b"] {
+            covariates.get(operand).and_then(|value| value.as_str()).hash(&mut question);
+        }
+        let question = question.finish();
+        Some(JudgedAnswer { task, length, question, records, empty: metric("empty") == Some(1.0), truncated, tokens })
     }
 }
 
-/// One task's judged samples under the primary profile.
+/// A judged sample under the primary profile.
+#[derive(Debug, Clone, Copy)]
+struct Sampled {
+    record: Record,
+    /// [`JudgedAnswer::question`].
+    question: u64,
+}
+
+impl Deref for Sampled {
+    type Target = Record;
+
+    fn deref(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// One task's judged samples.
 struct TaskRecords {
     task: TaskId,
-    records: Vec<Record>,
-    exact: BTreeMap<&'static str, usize>,
+    records: Vec<Sampled>,
+    /// Exact match (0 or 1) of each sample by every profile.
+    exact: BTreeMap<&'static str, Vec<f64>>,
     truncated: usize,
     empty: usize,
     tokens: usize,
@@ -97,10 +124,9 @@ fn collect(options: &NupaOptions, answers: impl IntoIterator<Item = JudgedAnswer
             empty: 0,
             tokens: 0,
         });
-        entry.records.push(answer.records[options.profile as usize]);
+        entry.records.push(Sampled { record: answer.records[options.profile as usize], question: answer.question });
         for profile in [Profile::Strict, Profile::Paper, Profile::Ref] {
-            let exact = answer.records[profile as usize].exact_match > 0.0;
-            *entry.exact.entry(profile.name()).or_default() += usize::from(exact);
+            entry.exact.entry(profile.name()).or_default().push(answer.records[profile as usize].exact_match);
         }
         entry.truncated += usize::from(answer.truncated);
         entry.empty += usize::from(answer.empty);
@@ -109,28 +135,43 @@ fn collect(options: &NupaOptions, answers: impl IntoIterator<Item = JudgedAnswer
     tasks.into_values().collect()
 }
 
-/// Mean and interval of a metric.
-fn estimate(metric: MetricName, records: &[Record]) -> Interval {
+/// Mean and interval of a metric. Several samples of a question count for what they are worth together.
+fn estimate(metric: MetricName, records: &[Sampled]) -> Interval {
     let values: Vec<f64> = records.iter().map(|record| record.value(metric)).collect();
+    let questions: Vec<u64> = records.iter().map(|record| record.question).collect();
     match metric {
-        // A length difference is never negative.
-        MetricName::Dlength => stats::mean(&values, Z95).map_or(Interval::UNKNOWN, |estimate| Interval {
-            estimate: estimate.value,
-            low: estimate.low.max(0.0),
-            high: estimate.high,
-        }),
+        MetricName::Dlength => length_difference(&values, &questions, records),
         // Wilson's interval also holds, conservatively, for the mean of values between 0 and 1, whose variance never
         // exceeds a proportion's.
-        _ => proportion(values.iter().sum(), values.len()),
+        _ => bounds(stats::clustered_wilson(&values, &questions, Z95)),
     }
 }
 
-fn proportion(successes: f64, n: usize) -> Interval {
-    stats::wilson(successes, n as f64, Z95).map_or(Interval::UNKNOWN, |estimate| Interval {
-        estimate: estimate.value,
-        low: estimate.low,
-        high: estimate.high,
-    })
+/// The mean difference in length with Student's interval over questions, cut at 0. Values that are all alike have no spread to
+/// estimate an error from; then the bounds are those of the share of other answers (none of `n` questions, by Wilson), each
+/// taken to be off by its question's whole length, as an empty answer is.
+fn length_difference(values: &[f64], questions: &[u64], records: &[Sampled]) -> Interval {
+    let estimate = values.iter().sum::<f64>() / values.len() as f64;
+    let Ok(found) = stats::clustered_mean(values, questions) else {
+        return if values.is_empty() {
+            Interval::UNKNOWN
+        } else {
+            Interval { estimate, low: 0.0, high: f64::INFINITY }
+        };
+    };
+    let (low, high) = if found.standard_error > 0.0 {
+        found.interval(0.95)
+    } else {
+        let others = stats::wilson(0.0, found.clusters as f64, Z95).map_or(1.0, |share| share.high);
+        let length = records.iter().map(|record| record.length as f64).sum::<f64>() / values.len() as f64;
+        let reach = others * length.max(estimate);
+        (estimate - reach, estimate + reach)
+    };
+    Interval { estimate, low: low.max(0.0), high }
+}
+
+fn bounds(estimate: Option<stats::Estimate>) -> Interval {
+    estimate.map_or(Interval::UNKNOWN, |found| Interval { estimate: found.value, low: found.low, high: found.high })
 }
 
 /// The range S together with the lengths in it that the reference omits; only S has such lengths.
@@ -140,8 +181,8 @@ fn range_of(task: TaskId, record: &Record) -> Option<LengthRange> {
     LengthRange::of(record.length, task.longest())
 }
 
-fn by_length(records: &[Record]) -> BTreeMap<usize, Vec<Record>> {
-    let mut lengths: BTreeMap<usize, Vec<Record>> = BTreeMap::new();
+fn by_length(records: &[Sampled]) -> BTreeMap<usize, Vec<Sampled>> {
+    let mut lengths: BTreeMap<usize, Vec<Sampled>> = BTreeMap::new();
     for record in records {
         lengths.entry(record.length).or_default().push(*record);
     }
@@ -150,7 +191,7 @@ fn by_length(records: &[Record]) -> BTreeMap<usize, Vec<Record>> {
 
 fn task_row(task: &TaskRecords) -> SummaryRow {
     let longest = task.task.longest();
-    let compared: Vec<Record> =
+    let compared: Vec<Sampled> =
         task.records.iter().copied().filter(|record| task.task.in_reference_range(record.length)).collect();
     let lengths = by_length(&task.records);
     let mut values = Vec::new();
@@ -158,7 +199,7 @@ fn task_row(task: &TaskRecords) -> SummaryRow {
     for metric in MetricName::ALL {
         values.push((metric.name().to_string(), estimate(metric, &task.records)));
         for range in LengthRange::ALL {
-            let inside: Vec<Record> = compared
+            let inside: Vec<Sampled> = compared
                 .iter()
                 .copied()
                 .filter(|record| LengthRange::of(record.length, longest) == Some(range))
@@ -174,7 +215,7 @@ fn task_row(task: &TaskRecords) -> SummaryRow {
             let total: f64 = means.values().map(|records| estimate(metric, records).estimate).sum();
             numbers.push((format!("{} {} macro", metric.name(), range.name()), total / means.len() as f64));
         }
-        let short: Vec<Record> =
+        let short: Vec<Sampled> =
             task.records.iter().copied().filter(|record| range_of(task.task, record) == Some(LengthRange::S)).collect();
         if short.iter().any(|record| !task.task.in_reference_range(record.length)) {
             values.push((format!("{} {SHORT}", metric.name()), estimate(metric, &short)));
@@ -183,7 +224,7 @@ fn task_row(task: &TaskRecords) -> SummaryRow {
             }
         }
         for (domain, in_domain) in [("in-domain", true), ("out-of-domain", false)] {
-            let inside: Vec<Record> = compared
+            let inside: Vec<Sampled> = compared
                 .iter()
                 .copied()
                 .filter(|record| {
@@ -206,8 +247,9 @@ fn task_row(task: &TaskRecords) -> SummaryRow {
             }
         }
     }
+    let questions: Vec<u64> = task.records.iter().map(|record| record.question).collect();
     for (profile, exact) in &task.exact {
-        values.push((format!("exact_match {profile}"), proportion(*exact as f64, task.records.len())));
+        values.push((format!("exact_match {profile}"), bounds(stats::clustered_wilson(exact, &questions, Z95))));
     }
     let n = task.records.len() as f64;
     numbers.push(("empty".into(), task.empty as f64 / n));
@@ -228,7 +270,7 @@ fn limit_interval(metric: MetricName, limit: DigitLimit, rule: LimitRule, length
 
 /// All tasks together, every question with the same weight; ranges include the lengths that the reference omits.
 fn all_row(tasks: &[TaskRecords]) -> SummaryRow {
-    let records: Vec<(TaskId, Record)> =
+    let records: Vec<(TaskId, Sampled)> =
         tasks.iter().flat_map(|task| task.records.iter().map(|record| (task.task, *record))).collect();
     let n = records.len();
     let mut values = Vec::new();
@@ -237,11 +279,11 @@ fn all_row(tasks: &[TaskRecords]) -> SummaryRow {
         return SummaryRow { name: "all".into(), n, values, numbers };
     }
     for metric in MetricName::ALL {
-        let everything: Vec<Record> = records.iter().map(|(_, record)| *record).collect();
+        let everything: Vec<Sampled> = records.iter().map(|(_, record)| *record).collect();
         values.push((metric.name().to_string(), estimate(metric, &everything)));
         for range in LengthRange::ALL {
             let inside = records.iter().filter(|(task, record)| range_of(*task, record) == Some(range));
-            let inside: Vec<Record> = inside.map(|(_, record)| *record).collect();
+            let inside: Vec<Sampled> = inside.map(|(_, record)| *record).collect();
             if !inside.is_empty() {
                 let name = if range == LengthRange::S { SHORT } else { range.name() };
                 values.push((format!("{} {name}", metric.name()), estimate(metric, &inside)));
@@ -280,8 +322,8 @@ fn notes(options: &NupaOptions, tasks: &[TaskRecords]) -> Vec<String> {
     let n: usize = tasks.iter().map(|task| task.records.len()).sum();
     if n > 0 {
         let share = |profile: Profile| {
-            let exact: usize = tasks.iter().filter_map(|task| task.exact.get(profile.name())).sum();
-            format!("{} {:.1} %", profile.name(), 100.0 * exact as f64 / n as f64)
+            let exact: f64 = tasks.iter().filter_map(|task| task.exact.get(profile.name())).flatten().sum();
+            format!("{} {:.1} %", profile.name(), 100.0 * exact / n as f64)
         };
         notes.push(format!(
             "Exact match of all {n} completions by profile: {}; the tables show {}.",
@@ -352,6 +394,10 @@ mod tests {
         assert_eq!(value(add, "exact_match well_learned published").estimate, 20.0);
         assert_eq!(value(add, "dlength well_learned contiguous").estimate, 20.0);
         assert_eq!(value(add, "exact_match well_learned contiguous").low, 0.0);
+        // Twenty answers of the right length do not prove that the next one has it too.
+        let difference = value(add, "dlength XL");
+        assert_eq!((difference.estimate, difference.low), (0.0, 0.0));
+        assert!((1.0..10.0).contains(&difference.high), "{difference:?}");
         assert_eq!(summary.series.len(), 6);
         assert_eq!(summary.series[0].points.len(), 6);
     }

@@ -1,5 +1,5 @@
 //! The released GSM_p2 rows from their templates: every drawn value is read back from the question, the conditions are
-//! checked and the worked answer is written again. Runs when `EARNEST_GSM_DATA` names a folder with `templates/` and
+//! checked and the worked answer is written again. Runs when `EARNEST_DATA` names a folder with `templates/` and
 //! `GSM_p2.jsonl`.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,9 +13,9 @@ use super::render::Piece;
 use super::value::Value;
 
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("EARNEST_GSM_DATA").map(PathBuf::from);
+    let folder = std::env::var_os("EARNEST_DATA").map(PathBuf::from);
     if folder.is_none() {
-        eprintln!("skipped: EARNEST_GSM_DATA names no folder with GSM-Symbolic data");
+        eprintln!("skipped: EARNEST_DATA names no folder with GSM-Symbolic data");
     }
     folder
 }

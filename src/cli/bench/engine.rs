@@ -1,31 +1,19 @@
-//! `earnest bench`: measurements of the engine.
+//! `earnest bench engine`: throughput on prompts like an evaluation's.
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::args::EngineArgs;
-use super::error::CliError;
-use super::models::{HubArgs, WeightArgs};
-use super::printer::Printer;
-use super::values::human_bytes;
-use super::{Exit, model};
-use crate::bench::{BenchError, Measurement, Workload, WorkloadKind, measure, peak_memory};
+use crate::bench::{Measurement, Workload, WorkloadKind, measure, peak_memory};
+use crate::cli::args::EngineArgs;
+use crate::cli::error::CliError;
+use crate::cli::models::{HubArgs, WeightArgs};
+use crate::cli::printer::Printer;
+use crate::cli::values::human_bytes;
+use crate::cli::{Exit, model};
 use crate::engine::{Card, Engine};
 use crate::run::Host;
-
-#[derive(Debug, Args)]
-pub struct BenchArgs {
-    #[command(subcommand)]
-    pub what: BenchCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum BenchCommand {
-    /// Prompts like an evaluation's through the whole engine: samples, prefill and decode tokens a second, memory
-    Engine(BenchEngineArgs),
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Workloads:
@@ -40,7 +28,7 @@ Examples:
   earnest bench engine --model model.gguf --dump prompts.json  # for transformers_bench.py")]
 pub struct BenchEngineArgs {
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = super::built_in::NAME)]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = crate::cli::built_in::NAME)]
     pub model: PathBuf,
 
     #[command(flatten)]
@@ -97,14 +85,8 @@ struct Document {
     measurements: Vec<Measurement>,
 }
 
-/// Runs a benchmark.
-pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    match &args.what {
-        BenchCommand::Engine(args) => engine(args, quiet, printer),
-    }
-}
-
-fn engine(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+/// Measures and shows.
+pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let say = |text: String| {
         if !quiet {
             printer.message(&text);
@@ -133,7 +115,7 @@ fn engine(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<Exit,
             workload.new_tokens,
             args.repeat
         ));
-        measurements.push(measure(&mut native, workload, args.repeat as usize).map_err(failure)?);
+        measurements.push(measure(&mut native, workload, args.repeat as usize).map_err(super::failure)?);
     }
     let document = Document {
         earnest: env!("CARGO_PKG_VERSION"),
@@ -150,14 +132,6 @@ fn engine(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<Exit,
         printer.result(&screen(&document))?;
     }
     Ok(Exit::Success)
-}
-
-fn failure(error: BenchError) -> CliError {
-    match error {
-        BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
-            .help("ask for fewer new tokens, or use a model with a larger context"),
-        BenchError::Failed(..) | BenchError::Engine(_) => CliError::new(Exit::Engine, error.to_string()),
-    }
 }
 
 fn workloads(args: &BenchEngineArgs, checkpoint: &crate::checkpoint::Checkpoint) -> Result<Vec<Workload>, CliError> {

@@ -1,0 +1,44 @@
+//! `earnest bench`: measurements of the engine.
+
+mod engine;
+mod latency;
+mod questions;
+
+use clap::{Args, Subcommand};
+
+use super::Exit;
+use super::error::CliError;
+use super::printer::Printer;
+use crate::bench::BenchError;
+
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub what: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Prompts like an evaluation's through the whole engine: samples, prefill and decode tokens a second, memory
+    Engine(engine::BenchEngineArgs),
+    /// Seconds a sample of direct answers and of rule following (RF-CoT) at several batch sizes, beside the paper's
+    Latency(latency::LatencyArgs),
+}
+
+/// Runs a benchmark.
+pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    match &args.what {
+        BenchCommand::Engine(args) => engine::execute(args, quiet, printer),
+        BenchCommand::Latency(args) => latency::execute(args, quiet, printer),
+    }
+}
+
+fn failure(error: BenchError) -> CliError {
+    match error {
+        BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
+            .help("ask for fewer new tokens, or use a model with a larger context"),
+        BenchError::Failed(..) | BenchError::Lost(_) | BenchError::Engine(_) => {
+            CliError::new(Exit::Engine, error.to_string())
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The columns of stored runs, by name: what a sample has, as text.
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::columns::ColumnError;
+use crate::run::{Manifest, Sample};
+
+/// Columns that every sample has.
+const OWN: [&str; 14] = [
+    "run",
+    "model",
+    "suite",
+    "task",
+    "item",
+    "sample",
+    "cluster",
+    "gold",
+    "correct",
+    "failure",
+    "finish",
+    "truncated",
+    "prompt_tokens",
+    "completion_tokens",
+];
+
+/// The wanted columns. Covariates, the suite's rules (matchers) and metrics are found by their own names, or by those that
+/// `earnest export` gives them (`covariate_...`, `matcher_...`, `metric_...`) where two are alike.
+pub(super) struct RunColumns<'w> {
+    wanted: &'w [&'w str],
+    /// Which of them a sample had.
+    seen: Vec<bool>,
+    /// Names of what samples have beside [`OWN`].
+    present: BTreeSet<String>,
+    rows: usize,
+    buffer: Vec<String>,
+}
+
+impl<'w> RunColumns<'w> {
+    pub(super) fn new(wanted: &'w [&'w str]) -> Self {
+        RunColumns {
+            wanted,
+            seen: wanted.iter().map(|name| OWN.contains(name)).collect(),
+            present: BTreeSet::new(),
+            rows: 0,
+            buffer: vec![String::new(); wanted.len()],
+        }
+    }
+
+    /// A sample's fields, empty where it has none.
+    pub(super) fn fields(&mut self, sample: &Sample, manifest: &Manifest) -> Result<Vec<&str>, ColumnError> {
+        self.rows += 1;
+        let verdict = sample.verdict.as_ref();
+        let rules = verdict.into_iter().flat_map(|verdict| verdict.matchers.keys().chain(verdict.metrics.keys()));
+        for name in sample.covariates.keys().chain(rules) {
+            if !self.present.contains(name) {
+                self.present.insert(name.clone());
+            }
+        }
+        for (index, name) in self.wanted.iter().enumerate() {
+            let found = match own(sample, manifest, name) {
+                Some(text) => Some(text),
+                None => other(sample, name)?,
+            };
+            self.seen[index] |= found.is_some();
+            self.buffer[index] = found.unwrap_or_default();
+        }
+        Ok(self.buffer.iter().map(String::as_str).collect())
+    }
+
+    /// Whether every wanted column was there, after all rows.
+    pub(super) fn check(&self, from: &str) -> Result<(), ColumnError> {
+        if self.rows == 0 {
+            return Err(ColumnError::NoSamples { from: from.to_owned() });
+        }
+        match self.wanted.iter().zip(&self.seen).find(|(_, seen)| !**seen) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let own = OWN.iter().map(|name| (*name).to_owned());
+                let present = own.chain(self.present.iter().cloned()).collect::<Vec<_>>().join(", ");
+                Err(ColumnError::Missing { from: from.to_owned(), name: (*name).to_owned(), present })
+            }
+        }
+    }
+}
+
+/// A column of [`OWN`].
+fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
+    let verdict = sample.verdict.as_ref();
+    let completion = sample.completion.as_ref();
+    Some(match name {
+        "run" => sample.run.clone(),
+        "model" => manifest.model.name.clone(),
+        "suite" => sample.suite.clone(),
+        "task" => sample.task.clone(),
+        "item" => sample.item.clone(),
+        "sample" => sample.sample.to_string(),
+        "cluster" => sample.cluster.clone(),
+        "gold" => sample.gold.clone(),
+        "correct" => verdict.map(|verdict| truth(verdict.correct)).unwrap_or_default(),
+        "failure" => verdict.and_then(|verdict| verdict.failure.clone()).unwrap_or_default(),
+        "finish" => completion
+            .and_then(|completion| text(&serde_json::to_value(completion.finish).unwrap_or(Value::Null)))
+            .unwrap_or_default(),
+        "truncated" => completion.map(|_| truth(sample.truncated())).unwrap_or_default(),
+        "prompt_tokens" => sample.prompt_tokens.to_string(),
+        "completion_tokens" => completion.map(|completion| completion.ids.len().to_string()).unwrap_or_default(),
+        _ => return None,
+    })
+}
+
+/// A covariate, rule or metric.
+fn other(sample: &Sample, name: &str) -> Result<Option<String>, ColumnError> {
+    let verdict = sample.verdict.as_ref();
+    let covariate = |name: &str| sample.covariates.get(name).and_then(text);
+    let matcher = |name: &str| verdict?.matchers.get(name).map(|value| truth(*value));
+    let metric = |name: &str| verdict?.metrics.get(name).map(f64::to_string);
+    if let Some(found) = name.strip_prefix("covariate_").and_then(covariate) {
+        return Ok(Some(found));
+    }
+    if let Some(found) = name.strip_prefix("matcher_").and_then(matcher) {
+        return Ok(Some(found));
+    }
+    if let Some(found) = name.strip_prefix("metric_").and_then(metric) {
+        return Ok(Some(found));
+    }
+    let mut found = [("covariate", covariate(name)), ("matcher", matcher(name)), ("metric", metric(name))]
+        .into_iter()
+        .filter_map(|(kind, value)| Some((kind, value?)));
+    match (found.next(), found.next()) {
+        (Some((first, _)), Some((second, _))) => Err(ColumnError::Alike { name: name.to_owned(), first, second }),
+        (found, _) => Ok(found.map(|(_, value)| value)),
+    }
+}
+
+fn truth(value: bool) -> String {
+    if value { "1" } else { "0" }.to_owned()
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(value) => Some(truth(*value)),
+        other => Some(other.to_string()),
+    }
+}

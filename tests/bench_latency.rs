@@ -1,0 +1,117 @@
+//! `earnest bench latency` on a tiny checkpoint: what it counts, and what it refuses.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+fn tiny() -> PathBuf {
+    let golden = std::env::var_os("EARNEST_GOLDEN")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), PathBuf::from);
+    golden.join("engine/checkpoints/llama31-ropescaling")
+}
+
+fn latency(words: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
+    command.stdin(Stdio::null()).args(["bench", "latency", "--model"]).arg(tiny()).args(words);
+    for name in ["EARNEST_MODEL", "NO_COLOR", "COLUMNS"] {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+fn document(words: &[&str]) -> Value {
+    let (code, stdout, stderr) = latency(words);
+    assert_eq!(code, 0, "{stderr}");
+    serde_json::from_str(&stdout).unwrap()
+}
+
+#[test]
+fn both_modes_answer_the_same_questions_at_every_batch_size() {
+    let d = document(&["--tasks", "add_Integer", "--lengths", "1,2", "--batch", "1,4", "--samples", "6", "--json"]);
+    assert_eq!(d["questions"], 6);
+    let names: Vec<&str> = d["modes"].as_array().unwrap().iter().map(|mode| mode["mode"].as_str().unwrap()).collect();
+    assert_eq!(names, ["direct", "rf-cot"]);
+    for mode in d["modes"].as_array().unwrap() {
+        assert!(mode["unsteady"].as_array().unwrap().is_empty(), "the engine's tokens depend on the batch");
+        let latencies = mode["latencies"].as_array().unwrap();
+        assert_eq!(latencies.iter().map(|l| l["batch"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 4]);
+        for l in latencies {
+            assert_eq!(l["passes"].as_array().unwrap().len(), 3);
+            let reached = l["passes"][0]["largest_batch"].as_u64().unwrap();
+            assert_eq!(reached, l["batch"].as_u64().unwrap());
+            let value = |name: &str| l[name].as_f64().unwrap();
+            let s = &l["seconds_per_sample"];
+            let (low, median, high) =
+                (s["low"].as_f64().unwrap(), s["median"].as_f64().unwrap(), s["high"].as_f64().unwrap());
+            assert!(0.0 < low && low <= median && median <= high);
+            // Steps take most of a pass, and no more than all of it.
+            let steps = value("prefill_per_sample") + value("decode_per_sample");
+            assert!(steps <= median * 1.001 && steps >= 0.2 * median, "{steps} of {median}");
+            assert!(l["first_token_s"]["median"].as_f64() <= l["latency_s"]["median"].as_f64());
+            assert!(value("kv_bytes") > 0.0);
+        }
+    }
+    let times = d["modes"][1]["latencies"][0]["times_direct"].as_f64().unwrap();
+    let median = |mode: usize| d["modes"][mode]["latencies"][0]["seconds_per_sample"]["median"].as_f64().unwrap();
+    assert!((times - median(1) / median(0)).abs() < 1e-9);
+}
+
+#[test]
+fn the_right_number_of_tokens_is_generated_whatever_the_model_writes() {
+    let tokens = |rule: &str| {
+        let d = document(&[
+            "--tasks",
+            "add_Integer",
+            "--lengths",
+            "1",
+            "--batch",
+            "3",
+            "--samples",
+            "3",
+            "--repeat",
+            "1",
+            "--tokens",
+            rule,
+            "--json",
+        ]);
+        let mean = |mode: usize| d["modes"][mode]["latencies"][0]["new_tokens"].as_f64().unwrap();
+        (mean(0), mean(1), d["modes"][0]["right"].clone())
+    };
+    let (direct, rule_following, right) = tokens("right");
+    assert!(right.is_null(), "the model did not choose the number of its tokens");
+    assert!((2.0..=4.0).contains(&direct), "a digit and the end of the sequence: {direct}");
+    assert!(rule_following > 10.0 * direct, "a trace is much longer: {rule_following}");
+    assert!(tokens("written").2.is_number());
+}
+
+#[test]
+fn questions_beyond_the_window_are_dropped_and_counted() {
+    let words =
+        ["--tasks", "add_Integer", "--lengths", "1,20", "--batch", "2", "--samples", "4", "--repeat", "1", "--json"];
+    let d = document(&words);
+    let window = d["window"].as_u64().unwrap();
+    let dropped = d["dropped"]["by_task"].as_object().unwrap();
+    assert!(
+        dropped.values().all(|count| count.as_u64() > Some(0)) && dropped.len() == 1,
+        "a trace of 20 digits fits {window}?"
+    );
+    let (code, _, stderr) = latency(&["--context", "12"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("fits a window of 12 tokens") && stderr.contains("--lengths"), "{stderr}");
+    let (code, _, stderr) = latency(&["--context", "99999999"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("exceeds the model's context"), "{stderr}");
+}
+
+#[test]
+fn tasks_without_a_rule_are_refused_for_rule_following_only() {
+    let (code, _, stderr) = latency(&["--tasks", "count_Integer"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("count"), "{stderr}");
+    let direct = ["--tasks", "count_Integer", "--modes", "direct", "--batch", "2", "--samples", "2", "--repeat", "1"];
+    let (code, stdout, stderr) = latency(&direct);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("direct") && !stdout.contains("rf-cot"), "{stdout}");
+}
