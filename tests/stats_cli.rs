@@ -200,9 +200,9 @@ fn stored(at: &std::path::Path) {
     for (name, hard) in [("first", 3), ("second", 6)] {
         let mut lines = String::new();
         let mut add = |item: String, right: &str, level: u64| {
-            let die = (level * 2_654_435_761 >> 7) % 11;
+            let die = ((level * 2_654_435_761) >> 7) % 11;
             let said = if die < hard { "1234.5" } else { right };
-            let rest = if die % 4 == 0 { "\n\nQ: Another question?" } else { "" };
+            let rest = if die.is_multiple_of(4) { "\n\nQ: Another question?" } else { "" };
             let line = serde_json::json!({ "item": item, "completion": format!("The final answer is {said}.{rest}") });
             lines.push_str(&format!("{line}\n"));
         };
