@@ -303,7 +303,7 @@ mod tests {
              ------------------------------------\n\
              all   12                   -    12.5\n"
         );
-        assert_eq!(remarks, ["Equal in every row: the same = boundary, all lengths."]);
+        assert_eq!(remarks, ["Equal in every row: the same = boundary, all lengths; items = n."]);
         let (narrow, remarks) = results(&rows, 30);
         assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
         assert_eq!(remarks[1], "--json also has: mean tokens.");
