@@ -70,6 +70,7 @@ fn requests(stop: Option<&str>) -> Vec<Request> {
                 sampling,
                 sampling_key: SamplingKey([number as u8; 32]),
                 stop_strings: stop.map(str::to_owned).into_iter().collect(),
+                keep_stop: false,
                 stop_ids: vec![2],
                 max_tokens: 20 + number,
                 logprobs: Logprobs { top: 2, prompt: false },
