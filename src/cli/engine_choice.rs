@@ -9,7 +9,7 @@ use super::args::{EngineArgs, RunArgs, ThinkingArg};
 use super::error::CliError;
 use super::model::{self, Chosen};
 use super::models::HubArgs;
-use super::process::Process;
+use super::process::{self, Process};
 use super::settings::CheckpointSays;
 use super::{Exit, built_in};
 use crate::checkpoint::{Checkpoint, WeightFormat};
@@ -226,7 +226,7 @@ fn address(url: &str, hub: &HubArgs) -> Result<Address, CliError> {
 
 /// The model whose tokenizer renders the prompts of an endpoint.
 fn tokenizer(path: &Path, hub: &HubArgs) -> Result<Chosen, CliError> {
-    model::choose(path, hub, WeightFormat::default())
+    model::choose_tokenizer(path, hub)
 }
 
 /// What `--thinking` asks of the chat template.
@@ -264,6 +264,9 @@ impl Subject {
     /// Opens checkpoints; asks an endpoint what it is, because that is part of a run's identity.
     pub fn open(target: &Target, thinking: Option<bool>, patience: &PatienceArgs) -> Result<Subject, CliError> {
         check(patience)?;
+        if let Target::Mistralrs(_) = target {
+            process::check()?;
+        }
         let checkpoint = match target {
             Target::Native(chosen) | Target::Mistralrs(chosen) => Some(model::open(chosen)?),
             Target::Endpoint(endpoint) => endpoint.tokenizer.as_ref().map(described).transpose()?,
@@ -461,7 +464,16 @@ impl Subject {
     pub fn warnings(&self) -> Vec<String> {
         let unheeded =
             "the chat template has no switch for thinking: the model may think, and within the smaller budget";
-        self.exposed_key().into_iter().chain(self.thinks_anyway().then(|| unheeded.to_owned())).collect()
+        let mut all: Vec<String> = self.exposed_key().into_iter().collect();
+        all.extend(self.thinks_anyway().then(|| unheeded.to_owned()));
+        if let Some((commit, files)) = self.checkpoint.as_ref().and_then(model::unverifiable) {
+            all.push(format!(
+                "nothing here says whether {} of {commit} are what the commit has; `earnest models verify --remote {commit}` \
+                 asks the hub",
+                files.join(", ")
+            ));
+        }
+        all
     }
 
     fn exposed_key(&self) -> Option<String> {
