@@ -274,16 +274,20 @@ mod tests {
     fn tatqa_needs_the_scale() {
         let mut gold = item("12.5");
         gold.covariates.insert("scale".into(), serde_json::json!("million"));
-        let of = |completion| judge(Dataset::TatqaA, Target::Answer, &gold, &Answered { completion, truncated: false });
+        let of = |completion: &str| {
+            judge(Dataset::TatqaA, Target::Answer, &gold, &Answered { completion, truncated: false })
+        };
         assert!(of("Answer: 12.5\nScale: million").correct);
         assert_eq!(of("Answer: 12.5\nScale: none").failure.as_deref(), Some("scale"));
         assert!(of("Answer: 12.5").matchers[ANSWER]);
         for line in ["million (USD)", "Millions of dollars", "US$ million", "**million**", "in millions", "mn"] {
-            let found = of(&format!("Answer: 12.5\nScale: {line}"));
+            let text = format!("Answer: 12.5\nScale: {line}");
+            let found = of(&text);
             assert!(found.correct && found.metrics["unparsed"] == 0.0, "{line}");
         }
         for line in ["dozen", "thousand or million", "not million", "10^6", "hundred million"] {
-            let found = of(&format!("Answer: 12.5\nScale: {line}"));
+            let text = format!("Answer: 12.5\nScale: {line}");
+            let found = of(&text);
             assert_eq!((found.failure.as_deref(), found.metrics["unparsed"]), (Some("unparsed"), 1.0), "{line}");
         }
         for (line, scale) in

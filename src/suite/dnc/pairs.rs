@@ -273,7 +273,7 @@ mod tests {
         // scipy.stats.binomtest(3, 12).pvalue
         assert!((found.p - 0.145_996_093_75).abs() < 1e-12, "{}", found.p);
         assert_eq!((found.lost, found.gained, found.questions), (9.0, 3.0, 77));
-        let change = relative(&pairs);
+        let change = relative(&pairs, Outcome::correct);
         assert!((change.estimate - (68.0 / 74.0 - 1.0)).abs() < 1e-12 && change.low < change.estimate);
     }
 
