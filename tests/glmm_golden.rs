@@ -183,3 +183,49 @@ fn an_absent_folder_is_absent() {
     let folder = tempfile::tempdir().unwrap();
     assert!(glmm::check(folder.path()).iter().all(|report| report.absent));
 }
+
+/// What a user gets on the sets where lme4 collapses: lme4's numbers without help from its recorded first stage.
+#[test]
+fn a_users_call_gives_what_lme4_gives_where_it_collapses() {
+    use earnest::stats::glmm::{GlmmData, GlmmOptions, fit};
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm");
+    for (set, with_gamma) in [
+        ("30_degenerate_both_seed1141", false),
+        ("30_degenerate_both_seed1141", true),
+        ("30_degenerate_glmm1_seed1039", false),
+        ("31_degenerate_glmm2_only_seed1018", true),
+        ("real_llama31_8b_instruct", false),
+        ("real_llama31_8b_instruct", true),
+        ("13_all_or_nothing", true),
+    ] {
+        let path = folder.join(format!("{set}.csv"));
+        let (mut response, mut variant, mut gamma, mut id) = (vec![], vec![], vec![], vec![]);
+        for record in csv::Reader::from_path(path).unwrap().records() {
+            let record = record.unwrap();
+            let metric: Option<f64> = record[2].parse().ok();
+            if with_gamma && metric.is_none() {
+                continue;
+            }
+            id.push(record[0].to_owned());
+            variant.push(record[1].parse::<f64>().unwrap());
+            gamma.push(metric.unwrap_or(0.0));
+            response.push(record[3].parse::<f64>().unwrap());
+        }
+        let groups: Vec<u64> = id.iter().map(|one| id.iter().position(|other| other == one).unwrap() as u64).collect();
+        let mut fixed: Vec<(&str, &[f64])> = vec![("variant", &variant)];
+        if with_gamma {
+            fixed.push(("gamma_c", &gamma));
+        }
+        let data = GlmmData::bernoulli(&response, &fixed, &groups).unwrap();
+        let fitted = fit(&data, &GlmmOptions::lme4()).unwrap();
+        let ours = fitted.coefficient("variant").unwrap();
+        let recorded = std::fs::read_to_string(folder.join(format!("results/{set}.json"))).unwrap();
+        let recorded: serde_json::Value = serde_json::from_str(&recorded).unwrap();
+        let model = if with_gamma { "glmm2" } else { "glmm1" };
+        let golden = &recorded[model]["default"]["coef"]["variant"];
+        let (estimate, error) = (golden["estimate"].as_f64().unwrap(), golden["std_err"].as_f64().unwrap());
+        let (found, found_error) = (ours.estimate.unwrap(), ours.standard_error.unwrap());
+        assert!((found - estimate).abs() < 1e-3, "{set} {model}: {found} instead of {estimate}");
+        assert!((found_error - error).abs() < 0.01 * error, "{set} {model}: {found_error} instead of {error}");
+    }
+}

@@ -154,8 +154,13 @@ fn the_study_is_executed_killed_and_continued() {
     assert!(row(0, "mine")["cells"][0]["published"].is_null() && row(0, "mine")["cells"][0]["ours"].is_number());
     assert!(study["numbers"]["variant_integers"].as_u64().unwrap() > 0);
 
-    // A third time nothing is asked, and the result is the same.
+    // Each model was loaded once for both prompts: one line a load.
+    let loads = |output: &Output| String::from_utf8_lossy(&output.stderr).matches("loading the weights").count();
+    assert!((1..=2).contains(&loads(&second)), "{}", String::from_utf8_lossy(&second.stderr));
+
+    // A third time nothing is asked or loaded, and the result is the same.
     let third = output(folder.path(), &words);
+    assert_eq!(loads(&third), 0);
     assert_eq!(document(&third), study);
     assert!(Store::open(&results).unwrap().runs().unwrap().iter().all(|run| run.manifest.sessions <= 2));
     // Without --run: all stored runs of the suite, under their labels, with drawings.
@@ -164,6 +169,34 @@ fn the_study_is_executed_killed_and_continued() {
         output(folder.path(), &["--suite", "gsm-mini", "--with", &models, "--json", "--svg", &svg.to_string_lossy()]);
     assert_eq!(document(&shown)["tables"], study["tables"]);
     assert!(svg.join("gsm-symbolic-figure-1.svg").is_file() && svg.join("gsm-symbolic-figure-9.svg").is_file());
+}
+
+#[test]
+fn every_model_is_loaded_once_for_all_its_prompts() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = format!("one={},two={}", roomy(folder.path(), "llama"), roomy(folder.path(), second()));
+    let fixed = ["--run", "--suite", "gsm-mini", "--with", &models, "--per-template", "2", "--limit", "6"];
+    let words = |rest: &[&'static str]| -> Vec<String> {
+        let few = ["--max-tokens", "4", "--threads", "1", "--json"];
+        fixed.iter().chain(&few).chain(rest).map(|word| (*word).to_owned()).collect()
+    };
+    let run = |rest: &[&'static str]| {
+        let words = words(rest);
+        output(folder.path(), &words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let lines = |output: &Output, text: &str| String::from_utf8_lossy(&output.stderr).matches(text).count();
+    // As in the study: six answers select nobody, which the first prompt says of each model before the next is loaded.
+    let chosen = run(&[]);
+    assert_eq!((lines(&chosen, "loading the weights"), lines(&chosen, "is not asked the other prompts")), (2, 2));
+    assert_eq!(Store::open(&folder.path().join("earnest-results")).unwrap().runs().unwrap().len(), 2);
+    // All five prompts: the finished runs are used, and the other four of a model share one load.
+    let all = run(&["--select", "all"]);
+    assert_eq!(lines(&all, "loading the weights"), 2, "{}", String::from_utf8_lossy(&all.stderr));
+    assert_eq!(Store::open(&folder.path().join("earnest-results")).unwrap().runs().unwrap().len(), 10);
+    // Without the prompt that decides there is no decision.
+    let refused = run(&["--prompts", "simple-nl"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(lines(&refused, "--select all"), 1);
 }
 
 /// A second architecture of the golden checkpoints.

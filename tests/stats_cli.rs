@@ -330,3 +330,134 @@ fn the_small_tests_answer() {
     assert!((value["effect"].as_f64().unwrap() - 0.0895).abs() < 1e-3, "{text}");
     assert!(stats(&["power", "paired", "--discordance", "0.2"]).is_err());
 }
+
+/// The interval of every parameter of `correct ~ variant + gamma_c + (1 | id)` on a golden set, or the reason that there is none.
+fn profiles(name: &str, more: &[&str]) -> (Value, String) {
+    let data = golden(name);
+    let fixed =
+        ["glmm", &data, "--response", "correct", "--fixed", "variant,gamma_c", "--group", "id", "--ci", "profile"];
+    let (_, text) = stats(&[&fixed[..], more].concat()).unwrap();
+    let (_, json) = stats(&[&fixed[..], more, &["--json"]].concat()).unwrap();
+    (serde_json::from_str(&json).unwrap(), text)
+}
+
+fn near(found: &Value, expected: f64, tolerance: f64) {
+    let found = found.as_f64().unwrap_or(f64::NAN);
+    assert!((found - expected).abs() < tolerance, "{found} instead of {expected}");
+}
+
+#[test]
+fn separated_data_keep_every_profile_interval_that_exists() {
+    // Base all right: the 5,000 rows of variants alone determine gamma_c and the random SD. The ends are those of an
+    // independent Laplace profile of these rows (BFGS and Nelder-Mead of scipy).
+    let (json, text) = profiles("11_base_all_correct.csv", &[]);
+    assert_eq!(json["no_interval"].as_array().unwrap().len(), 0, "{text}");
+    let [intercept, variant, gamma] = [0, 1, 2].map(|place| &json["intervals"][place]);
+    near(&gamma["low"], -0.332177, 1e-4);
+    near(&gamma["high"], -0.050635, 1e-4);
+    near(&json["random_sd_interval"]["low"], 2.228364, 1e-4);
+    near(&json["random_sd_interval"]["high"], 3.129796, 1e-4);
+    assert!(gamma["low_open"].is_null() && gamma["high_open"].is_null());
+    for (separated, finite, infinite, reason) in
+        [(intercept, "low", "high", "high_open"), (variant, "high", "low", "low_open")]
+    {
+        assert!(separated[finite].is_number() && separated[infinite].is_null(), "{separated}");
+        assert_eq!(separated[reason], "separated");
+    }
+    for line in [
+        "(Intercept): the upper end is infinite: separation",
+        "variant: the lower end is infinite: separation",
+        "[-inf, ",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let sd = text.lines().find(|line| line.starts_with("random intercept of id")).unwrap();
+    assert!(sd.contains("profile [2.2284, 3.1298]"), "{sd}");
+    // The rest of the numbers is of the rest of the rows, and the screen says so.
+    assert!(text.contains("is of the 5000 other rows in 100 groups"), "{text}");
+    let separation = &json["fit"]["diagnoses"][0];
+    assert_eq!((&separation["rows"], &separation["rows_left"]), (&Value::from(100), &Value::from(5000)));
+
+    let (json, text) = profiles("12_base_all_wrong.csv", &[]);
+    assert_eq!(json["no_interval"].as_array().unwrap().len(), 0, "{text}");
+    assert!(json["intervals"][2]["low"].is_number() && json["random_sd_interval"]["high"].is_number());
+    assert!(json["intervals"][1]["low"].is_number() && json["intervals"][1]["high_open"] == "separated");
+
+    // Hardly any success: Laplace's approximation takes large random SDs for better than its fit, so quadrature has the word.
+    let (json, text) = profiles("real_olmo_1b_base_all_wrong.csv", &[]);
+    assert_eq!(json["no_interval"].as_array().unwrap().len(), 0, "{text}");
+    near(&json["intervals"][1]["low"], -2.0743, 0.01);
+    assert_eq!(json["intervals"][1]["high_open"], "separated");
+    assert!(
+        json["intervals"][1]["points"] == 25 && text.contains("variant: interval by 25-point quadrature"),
+        "{text}"
+    );
+    near(&json["intervals"][2]["low"], -0.3486, 1e-3);
+    assert!(json["random_sd_interval"]["high"].is_number(), "{text}");
+}
+
+#[test]
+fn what_has_no_profile_says_why() {
+    let (json, text) = profiles("13_all_or_nothing.csv", &[]);
+    let missing = json["no_interval"].as_array().unwrap();
+    assert_eq!(missing.len(), 4);
+    assert_eq!(missing[3]["parameter"], "random SD");
+    assert!(text.contains("variant: no interval: the fit has no likelihood, see its diagnoses"), "{text}");
+    let (_, text) = profiles("01_typical.csv", &["--objective", "lme4"]);
+    assert!(text.contains("gamma_c: no interval: a profile needs a smooth likelihood"), "{text}");
+    // Complete separation has intervals with one end, although it has no estimate.
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..40).map(|row| format!("{},{},{}\n", row % 8, row % 2, row % 2)).collect();
+    let data = file(&folder, &format!("id,variant,correct\n{rows}"));
+    let arguments = ["glmm", &data, "--response", "correct", "--fixed", "variant", "--group", "id", "--ci", "profile"];
+    let (code, text) = stats(&arguments).unwrap();
+    assert_eq!(code, Exit::FailedSamples);
+    assert!(text.contains("complete separation") && text.contains("variant: the upper end is infinite"), "{text}");
+    assert!(text.contains(", inf]") && text.contains("random SD: no interval: every row is predicted"), "{text}");
+}
+
+#[test]
+fn the_cross_check_is_done_left_out_and_named() {
+    let data = golden("01_typical.csv");
+    let fixed = ["glmm", &data, "--response", "correct", "--fixed", "variant", "--group", "id"];
+    let check = |more: &[&str]| {
+        let (_, text) = stats(&[&fixed[..], more].concat()).unwrap();
+        let (_, json) = stats(&[&fixed[..], more, &["--json"]].concat()).unwrap();
+        let json: Value = serde_json::from_str(&json).unwrap();
+        (
+            json["cross_check"].as_str().unwrap().to_owned(),
+            text.contains("not compared with 25-point quadrature, as asked"),
+        )
+    };
+    assert_eq!(check(&[]), ("done".to_owned(), false));
+    assert_eq!(check(&["--cross-check", "always"]), ("done".to_owned(), false));
+    assert_eq!(check(&["--cross-check", "never"]), ("skipped-as-asked".to_owned(), true));
+    assert_eq!(check(&["--nagq", "25"]), ("not-applicable".to_owned(), false));
+    // More than 100,000 different rows: left out unasked, and said.
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..100_200_u64)
+        .map(|row| format!("{},{},{}\n", row % 60, row as f64 / 1e5, u8::from((row * 2_654_435_761) % 97 < 40)))
+        .collect();
+    let large = file(&folder, &format!("id,x,correct\n{rows}"));
+    let (_, text) = stats(&["glmm", &large, "--response", "correct", "--fixed", "x", "--group", "id"]).unwrap();
+    assert!(text.contains("more than 100000 different rows; `--cross-check always`"), "{text}");
+}
+
+#[test]
+fn errors_of_the_program_say_their_cause_once() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_earnest"))
+        .args(["stats", "glmm", "/no/such.csv", "--response", "correct", "--group", "id"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text.matches("No such file").count(), 1, "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let data = file(&folder, "id,correct\na,1\nb\n");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_earnest"))
+        .args(["stats", "glmm", &data, "--response", "correct", "--group", "id"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.matches("found record with 1 field").count(), 1, "{text}");
+}

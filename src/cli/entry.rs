@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use super::args::{Cli, Command};
-use super::error::CliError;
+use super::error::{CliError, with_causes};
 use super::printer::Printer;
 use super::{
     bench, compare, doctor, export, generate, import, merge, models, perturb, report, reproduce, rf_lengths, run, runs,
@@ -77,7 +77,7 @@ fn statistics(args: &stats::StatsArgs, printer: Printer) -> Result<super::Exit, 
     let mut text = Vec::new();
     let exit = stats::run(args, &mut text).map_err(|error| match stats::of_run(error) {
         Ok(error) => error,
-        Err(error) => CliError::usage(format!("{error:#}")),
+        Err(error) => CliError::usage(with_causes(&error)),
     })?;
     printer.result(&String::from_utf8_lossy(&text))?;
     Ok(exit)

@@ -320,7 +320,7 @@ impl Comparison {
                 );
             }
             let exact = overall.mcnemar_p.map_or_else(String::new, |p| {
-                format!(" McNemar's exact test, which takes items as independent, gives p = {}.", p_text(p))
+                format!(" McNemar's exact test, which takes items as independent, gives {}.", p_sentence(p))
             });
             return if overall.clusters < 2 {
                 format!(
@@ -342,12 +342,12 @@ impl Comparison {
         let span = format!("between {:+.1} and {:+.1} points{together}", 100.0 * low, 100.0 * high);
         if p < 0.05 {
             format!(
-                "{} is {direction} than {} by {} on these items, and chance alone is an unlikely reason (p = {}{adjusted}); \
+                "{} is {direction} than {} by {} on these items, and chance alone is an unlikely reason ({}{adjusted}); \
                  the true difference is plausibly {span}.",
                 self.run,
                 self.baseline,
                 points(overall.difference),
-                p_text(p)
+                p_sentence(p)
             )
         } else {
             let detectable = match overall.detectable_in_family {
@@ -363,6 +363,12 @@ impl Comparison {
             )
         }
     }
+}
+
+/// A p value in a sentence: `p = 0.012`, `p < 0.0001`.
+pub fn p_sentence(p: f64) -> String {
+    let text = p_text(p);
+    if text.starts_with('<') { format!("p {text}") } else { format!("p = {text}") }
 }
 
 /// A p value with two significant digits.

@@ -464,10 +464,7 @@ fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, Strin
                     if default.get("error").is_some_and(Value::is_string) {
                         return Err(undefined);
                     }
-                    let first = first_theta(entry);
-                    lme4_row(&data, default, None)
-                        .or_else(|own| lme4_row(&data, default, Some(first.ok_or(own)?)))
-                        .map_err(|numbers| format!("neither {undefined} nor {numbers}"))
+                    lme4_row(&data, entry).map_err(|numbers| format!("neither {undefined} nor {numbers}"))
                 });
             };
             let separated = coefficients(exact.get("q1").ok_or("`q1` is missing")?)?
@@ -477,23 +474,11 @@ fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, Strin
             if separated {
                 return undefined_row(&data, default);
             }
-            // lme4's first search stops within about 2e-6 of its minimum, and where the second one ends on a jumping
-            // function may depend on that: where our own first stage does not lead to the recorded end, the recorded
-            // first stage must.
-            lme4_row(&data, default, None).or_else(|own| {
-                let first = first_theta(entry).ok_or_else(|| own.clone())?;
-                let recorded = lme4_row(&data, default, Some(first));
-                recorded.map_err(|recorded| format!("{own}; from the recorded first stage: {recorded}"))
-            })
+            lme4_row(&data, entry)
         };
         rows.push(check().map_err(|error| format!("{model}: {error}")));
     }
     Ok(rows)
-}
-
-/// The random SD at the end of lme4's first search.
-fn first_theta(entry: &Value) -> Option<f64> {
-    entry.get("nAGQ0")?.get("theta")?.as_f64()
 }
 
 /// A set without finite estimates: the diagnosis that lme4's error names, else separation of some kind.
@@ -513,10 +498,26 @@ fn undefined_row(data: &GlmmData, default: &Value) -> Row {
     }
 }
 
-fn lme4_row(data: &GlmmData, default: &Value, first_stage: Option<f64>) -> Row {
+/// A user's call must give lme4's numbers. Where it does not, the first stage must end where lme4's does, up to the width within
+/// which rounding decides, and lme4's own end of it must lead to lme4's numbers.
+fn lme4_row(data: &GlmmData, entry: &Value) -> Row {
+    let default = entry.get("default").ok_or("`default` is missing")?;
+    let first = Lme4Objective::new(data, DEFAULT_TOLERANCE, None).first_stage()[0];
+    let recorded = entry.get("nAGQ0").and_then(|fit| fit.get("theta")).and_then(Value::as_f64);
+    if let Some(recorded) = recorded {
+        close("random SD of the first stage", Some(first), recorded, 3e-6 * recorded.max(1.0))?;
+    }
+    lme4_end(data, default, None).or_else(|own| {
+        let recorded = recorded.ok_or_else(|| own.clone())?;
+        println!("    rounding decides: {own}");
+        lme4_end(data, default, Some(recorded)).map_err(|other| format!("{own}; from lme4's first stage: {other}"))
+    })
+}
+
+fn lme4_end(data: &GlmmData, default: &Value, first_stage: Option<f64>) -> Row {
     let golden = coefficients(default)?;
     let objective = Objective::Lme4 { tolerance: DEFAULT_TOLERANCE, first_stage };
-    let fitted = fit(data, &GlmmOptions { objective, ..GlmmOptions::default() }).map_err(|error| error.to_string())?;
+    let fitted = fit(data, &GlmmOptions { objective, ..GlmmOptions::lme4() }).map_err(|error| error.to_string())?;
     for (name, estimate, error) in &golden {
         let computed = fitted.coefficient(name).ok_or_else(|| format!("no coefficient `{name}`"))?;
         let error = error.ok_or("no standard error")?;

@@ -43,7 +43,8 @@ pub struct GsmSymbolicArgs {
     #[arg(long, conflicts_with_all = ["runs", "svg", "run"])]
     pub plan: bool,
 
-    /// Execute the study first: every model on the GSM prompt, then those whose accuracy falls significantly on the others
+    /// Execute the study first: every model on the GSM prompt and, if its accuracy falls significantly, on the others; each model
+    /// is loaded once
     #[arg(long, requires = "with", conflicts_with = "runs")]
     pub run: bool,
 

@@ -12,8 +12,8 @@ use super::source::SourceArgs;
 use crate::cli::Exit;
 use crate::stats::bootstrap::{Bootstrap, bootstrap_glmm};
 use crate::stats::glmm::{
-    Diagnosis, GlmmData, GlmmFit, GlmmOptions, LikelihoodRatio, Objective, Parameter, Term, disagreement, fit,
-    profile_interval, variance_ratio, wald_interval,
+    Diagnosis, GlmmData, GlmmError, GlmmFit, GlmmOptions, LikelihoodRatio, Objective, OpenEnd, Parameter, Term,
+    disagreement, fit, profile_interval, variance_ratio, wald_interval,
 };
 
 /// How intervals are computed.
@@ -26,12 +26,22 @@ pub enum IntervalMethod {
     Profile,
 }
 
+/// Yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// Whatever it takes
+    Always,
+    /// Not at all
+    Never,
+}
+
 /// Which function is minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ObjectiveChoice {
     /// Fully converged Laplace or quadrature
     Converged,
-    /// What lme4 computes by default, artefacts included; only to compare with published lme4 results
+    /// What lme4 computes by default, artefacts included; only to compare with published lme4 results. Where its objective jumps,
+    /// rounding decides on which side the search ends: of 46 recorded fits of lme4, 44 are reproduced
     Lme4,
 }
 
@@ -54,6 +64,9 @@ pub struct GlmmArgs {
     /// Points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation
     #[arg(long, value_name = "N", default_value_t = 1)]
     nagq: usize,
+    /// Compare a Laplace fit with 25-point quadrature [default: up to 100,000 different rows]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    cross_check: Option<When>,
     /// Intervals
     #[arg(long, value_name = "METHOD", value_enum, default_value_t = IntervalMethod::Wald)]
     ci: IntervalMethod,
@@ -74,13 +87,46 @@ pub struct GlmmArgs {
     json: bool,
 }
 
-/// An interval of a coefficient, in log odds; an absent end is infinite, unless there is no interval at all.
+/// An interval of a coefficient, in log odds; an absent end is infinite.
 #[derive(Debug, Serialize)]
 struct Interval {
     method: IntervalMethod,
     low: Option<f64>,
     high: Option<f64>,
+    /// Why an end is infinite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low_open: Option<OpenEnd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high_open: Option<OpenEnd>,
+    /// Quadrature points of a profile, where they are not the fit's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    points: Option<usize>,
 }
+
+/// A parameter without an interval.
+#[derive(Debug, Serialize)]
+struct MissingInterval {
+    parameter: String,
+    reason: String,
+}
+
+/// The 25-point quadrature that a Laplace fit is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum CrossCheck {
+    /// Done; a disagreement is among the diagnoses.
+    Done,
+    /// Left out as asked.
+    SkippedAsAsked,
+    /// Left out because there are too many different rows.
+    SkippedForSize,
+    /// Not of use: quadrature already, lme4's objective, or no numbers.
+    NotApplicable,
+}
+
+/// Different rows (of fixed effects within a group) up to which a Laplace fit is compared with quadrature unasked: a few
+/// seconds.
+const CROSS_CHECKED_ROWS: usize = 100_000;
 
 /// A column of labels among the fixed effects.
 #[derive(Debug, Serialize)]
@@ -105,6 +151,9 @@ struct Report<'a> {
     fit: &'a GlmmFit,
     intervals: Vec<Option<Interval>>,
     random_sd_interval: Option<Interval>,
+    /// Parameters that have no interval, with the reason.
+    no_interval: Vec<MissingInterval>,
+    cross_check: CrossCheck,
     variance_test: Option<LikelihoodRatio>,
     bootstrap: Option<Bootstrap>,
     notes: &'a [String],
@@ -121,11 +170,28 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         ObjectiveChoice::Lme4 => anyhow::bail!("--objective lme4 reproduces lme4's default only; leave --nagq out"),
     };
     let mut fitted = fit(&data, &options)?;
-    if options.objective == (Objective::Converged { points: 1 }) && !fitted.diagnoses.iter().any(Diagnosis::is_fatal) {
+    let cross_check = cross_check(args.cross_check, &data, &fitted);
+    if cross_check == CrossCheck::Done {
         let quadrature = fit(&data, &GlmmOptions::quadrature(25))?;
         fitted.diagnoses.extend(disagreement(&fitted, &quadrature));
     }
     let converged = matches!(options.objective, Objective::Converged { .. });
+    let mut no_interval = Vec::new();
+    let mut profile =
+        |name: &str, parameter: Parameter<'_>| match profile_interval(&data, &fitted, parameter, args.level) {
+            Ok(found) => Some(Interval {
+                method: IntervalMethod::Profile,
+                low: found.low,
+                high: found.high,
+                low_open: found.low_open,
+                high_open: found.high_open,
+                points: (fitted.objective != Objective::Converged { points: found.points }).then_some(found.points),
+            }),
+            Err(error) => {
+                no_interval.push(MissingInterval { parameter: name.to_owned(), reason: reason(&error) });
+                None
+            }
+        };
     let intervals = fitted
         .coefficients
         .iter()
@@ -134,20 +200,16 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
                 (args.ci, coefficient.estimate, coefficient.standard_error)
             {
                 let (low, high) = wald_interval(estimate, error, args.level)?;
-                return Ok(Some(Interval { method: IntervalMethod::Wald, low: Some(low), high: Some(high) }));
+                let (low, high) = (Some(low), Some(high));
+                let method = IntervalMethod::Wald;
+                return Ok(Some(Interval { method, low, high, low_open: None, high_open: None, points: None }));
             }
-            Ok(if converged {
-                profile(&data, &fitted, Parameter::Coefficient(&coefficient.name), args.level)
-            } else {
-                None
-            })
+            Ok(profile(&coefficient.name, Parameter::Coefficient(&coefficient.name)))
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
     let random_sd_interval = match args.ci {
-        IntervalMethod::Profile if converged && fitted.random_sd.is_some() => {
-            profile(&data, &fitted, Parameter::RandomSd, args.level)
-        }
-        _ => None,
+        IntervalMethod::Profile => profile(RANDOM_SD, Parameter::RandomSd),
+        IntervalMethod::Wald => None,
     };
     let bootstrap = match (args.bootstrap, data.names().get(1)) {
         (Some(0), _) => anyhow::bail!("--bootstrap 0 asks for no resamples; leave it out, or give e.g. 1000"),
@@ -178,6 +240,8 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         notes: &survey.notes,
         intervals,
         random_sd_interval,
+        no_interval,
+        cross_check,
         variance_test: if converged { variance_ratio(&data, &fitted).ok() } else { None },
         bootstrap,
         fit: &fitted,
@@ -192,10 +256,25 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     Ok(if usable { Exit::Success } else { Exit::FailedSamples })
 }
 
-/// A profile interval, if the fit has one; its diagnoses say why not.
-fn profile(data: &GlmmData, fitted: &GlmmFit, parameter: Parameter<'_>, level: f64) -> Option<Interval> {
-    let found = profile_interval(data, fitted, parameter, level).ok()?;
-    found.reliable.then_some(Interval { method: IntervalMethod::Profile, low: found.low, high: found.high })
+/// How the random SD is called beside the coefficients.
+const RANDOM_SD: &str = "random SD";
+
+/// Why there is no interval, without the sentence around it.
+fn reason(error: &GlmmError) -> String {
+    match error {
+        GlmmError::Incomparable { reason } => reason.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn cross_check(asked: Option<When>, data: &GlmmData, fitted: &GlmmFit) -> CrossCheck {
+    let laplace = fitted.objective == (Objective::Converged { points: 1 });
+    match asked {
+        _ if !laplace || fitted.diagnoses.iter().any(Diagnosis::is_fatal) => CrossCheck::NotApplicable,
+        Some(When::Never) => CrossCheck::SkippedAsAsked,
+        None if data.cells() > CROSS_CHECKED_ROWS => CrossCheck::SkippedForSize,
+        Some(When::Always) | None => CrossCheck::Done,
+    }
 }
 
 fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow::Result<()> {
@@ -206,7 +285,9 @@ fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow
     let objective = match fitted.objective {
         Objective::Converged { points: 1 } => "Laplace approximation, fully converged".to_owned(),
         Objective::Converged { points } => format!("adaptive Gauss-Hermite quadrature, {points} points"),
-        Objective::Lme4 { .. } => "lme4's default objective and optimiser, for comparison only".to_owned(),
+        Objective::Lme4 { .. } => "lme4's default objective and optimiser, for comparison only; where the objective jumps, rounding decides where the search \
+             ends, here as in lme4"
+            .to_owned(),
     };
     writeln!(output, "{objective}")?;
     write!(output, "{} rows in {} groups", fitted.rows, fitted.groups)?;
@@ -286,6 +367,35 @@ fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow
             "  resamples: {} clean, {} singular, {} not converged, {} without an estimate",
             counts.clean, counts.singular, counts.not_converged, counts.failed
         )?;
+    }
+    let rows = fitted.coefficients.iter().map(|coefficient| coefficient.name.as_str()).zip(&report.intervals);
+    for (name, interval) in rows.chain([(RANDOM_SD, &report.random_sd_interval)]) {
+        let Some(interval) = interval else { continue };
+        if let Some(points) = interval.points {
+            writeln!(
+                output,
+                "{name}: interval by {points}-point quadrature: Laplace's approximation takes values far from the fit for better"
+            )?;
+        }
+        for (end, open) in [("lower", interval.low_open), ("upper", interval.high_open)] {
+            if let Some(open) = open {
+                writeln!(output, "{name}: the {end} end is infinite: {open}")?;
+            }
+        }
+    }
+    for missing in &report.no_interval {
+        writeln!(output, "{}: no interval: {}", missing.parameter, missing.reason)?;
+    }
+    match report.cross_check {
+        CrossCheck::Done | CrossCheck::NotApplicable => {}
+        CrossCheck::SkippedAsAsked => {
+            writeln!(output, "not compared with 25-point quadrature, as asked")?;
+        }
+        CrossCheck::SkippedForSize => writeln!(
+            output,
+            "not compared with 25-point quadrature: more than {CROSS_CHECKED_ROWS} different rows; `--cross-check always` \
+             does it, `--nagq 25` fits it"
+        )?,
     }
     for diagnosis in &fitted.diagnoses {
         writeln!(output, "warning: {diagnosis}")?;

@@ -311,9 +311,11 @@ fn distributions(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
         runs.iter().enumerate().map(one).collect()
     };
     let tokens = |sample: &crate::run::Sample| sample.completion.as_ref().map(|completion| completion.ids.len() as f64);
+    let lengths = series(tokens);
     let latencies = series(latency);
-    // Imported completions have no timings, so there may be nothing to draw.
+    // Imported completions have neither timings nor token ids, so there may be nothing to draw.
     let timed = latencies.iter().flat_map(|one| &one.values).any(|value| *value > 0.0);
+    let counted = lengths.iter().flat_map(|one| &one.values).any(|value| *value > 0.0);
     let plots = [
         timed.then(|| Histogram {
             name: "latency".into(),
@@ -323,12 +325,12 @@ fn distributions(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
             series: latencies,
             legend,
         }),
-        Some(Histogram {
+        counted.then(|| Histogram {
             name: "tokens".into(),
             title: "Length of a completion".into(),
             x_label: "tokens".into(),
             log: false,
-            series: series(tokens),
+            series: lengths,
             legend,
         }),
     ];

@@ -56,7 +56,15 @@ pub fn summary(runs: &[ReportRun]) -> String {
                 "cut by the budget",
                 format!("{} ({} %)", totals.truncated, percent(totals.truncated as f64 / answered.max(1) as f64)),
             ),
-            ("tokens", totals.completion_tokens.to_string()),
+            (
+                "tokens",
+                // Imported completions have texts, but no token ids.
+                if settings.imported() && totals.completion_tokens == 0 {
+                    "not known".to_owned()
+                } else {
+                    totals.completion_tokens.to_string()
+                },
+            ),
         ];
         if manifest.generation_s > 0.0 {
             let rate = answered as f64 / manifest.generation_s;

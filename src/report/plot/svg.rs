@@ -123,9 +123,17 @@ pub fn number(value: f64) -> String {
     format!("{}", rounded + 0.0)
 }
 
-/// Width of a text at 12 pixels, estimated generously: fonts differ and SVG can not measure.
+/// Width of a text of tick labels (11 pixels), estimated generously: fonts differ and SVG can not measure.
 pub(super) fn text_width(text: &str) -> f64 {
-    text.chars().count() as f64 * 6.7
+    // That of DejaVu Sans, the widest of the usual fonts.
+    let width = |letter: char| match letter {
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 11.0,
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 4.0,
+        'f' | 'r' | 't' | '-' | '(' | ')' | '[' | ']' | '/' => 4.8,
+        'A'..='Z' => 7.8,
+        _ => 7.0,
+    };
+    text.chars().map(width).sum()
 }
 
 /// Shortens a text to at most `most` characters.

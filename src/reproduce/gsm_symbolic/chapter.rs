@@ -65,10 +65,10 @@ fn chapter(suite: &str, runs: &[ReportRun]) -> Option<Chapter> {
         study.numbers.as_ref().and_then(|numbers| Some((numbers, numbers.statistic.zip(numbers.p)?)))
     {
         notes.push(format!(
-            "Figure 7: {} integers in originals, {} in variants; Kolmogorov-Smirnov D = {statistic:.3}, p = {}.",
+            "Figure 7: {} integers in originals, {} in variants; Kolmogorov-Smirnov D = {statistic:.3}, {}.",
             numbers.base_integers,
             numbers.variant_integers,
-            crate::report::p_text(p)
+            crate::report::p_sentence(p)
         ));
     }
     let mut figures = drawings(&study);

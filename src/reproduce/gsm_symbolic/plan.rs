@@ -104,7 +104,7 @@ pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
     runs.sort_by_key(|run| run.phase);
     let mut notes = vec![
         format!(
-            "Estimated GPU hours: 2 x parameters x tokens / {:.0} TFLOP/s for prompts, whose common beginning is computed once, \
+            "GPU hours are a lower bound: 2 x parameters x tokens / {:.0} TFLOP/s for prompts, whose common beginning is computed once, \
              plus one reading of the weights (2 bytes a parameter) at {:.1} TB/s for each of (answers x tokens / {}) steps; keys and \
              values, loading and scheduling are left out.",
             assumptions.flop_per_second / 1e12,
@@ -115,6 +115,9 @@ pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
             "Answers are taken as {} tokens on average; the study's cap is {CAP}, and models that never write `Q:` or EOS use it up.",
             assumptions.tokens_per_answer
         ),
+        "`--run` goes model by model: it loads a model once, asks it the GSM prompt, decides by its answers whether it belongs to \
+         the second phase, and asks it the other four before the next is loaded; a model whose runs are finished is not loaded."
+            .to_owned(),
         "The second phase is decided by the first: the plan takes the paper's ten models; without the artefact of section 6.1 \
          gemma-2-2b is not among them."
             .to_owned(),

@@ -208,7 +208,7 @@ pub fn render_plan(plan: &StudyPlan, width: usize) -> String {
     }
     let mut text = table.render();
     let questions: usize = plan.runs.iter().map(|run| run.questions).sum();
-    writeln!(text, "\n{} runs, {questions} prompts, about {:.1} GPU hours", plan.runs.len(), plan.gpu_hours)
+    writeln!(text, "\n{} runs, {questions} prompts, at least {:.1} GPU hours", plan.runs.len(), plan.gpu_hours)
         .expect(WRITES);
     for note in &plan.notes {
         text.push_str(&wrap(note, width, "* "));

@@ -2,6 +2,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rusqlite::Row;
+use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
+
 use super::database::{RunRecord, Store, key};
 use super::row::{self, Word};
 use crate::engine::FinishReason;
@@ -37,60 +40,92 @@ impl Outcome {
     }
 }
 
-/// What the verdicts that share a value have in common: correctness, reason, matchers and metrics as they are stored.
-type Alike = (bool, String, String, String);
+/// Verdicts by what makes them alike: correctness, reason, matchers and metrics as they are stored.
+#[derive(Default)]
+struct Known {
+    verdicts: HashMap<String, Arc<Verdict>>,
+    /// The key of the row at hand, kept so that a row costs no memory.
+    key: String,
+}
+
+impl Known {
+    fn verdict(&mut self, correct: bool, failure: Option<&str>, text: &Row<'_>) -> rusqlite::Result<Arc<Verdict>> {
+        self.key.clear();
+        self.key.push(if correct { '1' } else { '0' });
+        for part in [failure.unwrap_or_default(), text.get_ref(1)?.as_str()?, text.get_ref(2)?.as_str()?] {
+            // Neither reasons nor JSON hold this character.
+            self.key.push('\0');
+            self.key.push_str(part);
+        }
+        if let Some(verdict) = self.verdicts.get(&self.key) {
+            return Ok(Arc::clone(verdict));
+        }
+        let (matchers, metrics) = (row::json(text, 1)?, row::json(text, 2)?);
+        let failure = failure.map(str::to_owned);
+        let verdict = Arc::new(Verdict { correct, matchers, metrics, failure, ..Verdict::default() });
+        if self.verdicts.len() < MOST_KNOWN {
+            self.verdicts.insert(self.key.clone(), Arc::clone(&verdict));
+        }
+        Ok(verdict)
+    }
+}
 
 impl Store {
-    /// Shows how every sample of a run ended, in the order of the plan. One query; memory does not grow with the rows.
+    /// Shows how every sample of a run ended, in the order of the plan. Both tables are walked once, side by side (SQLite would
+    /// look every second row up by its key, which takes twice as long); memory does not grow with the rows.
     pub fn outcomes<E: From<RunError>>(
         &self,
         run: &RunRecord,
         mut each: impl FnMut(Outcome) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = |source| E::from(self.error("read", source));
-        let mut known: HashMap<Alike, Arc<Verdict>> = HashMap::new();
-        let mut statement = self
+        let range = [key(run.id, 0), key(run.id + 1, 0)];
+        let mut known = Known::default();
+        let mut samples = self
             .connection()
             .prepare_cached(
-                "SELECT s.key, s.item, s.sample, s.prompt_tokens, s.budget, s.max_tokens, s.finish, s.completion_tokens, \
-                 s.cached_tokens, s.correct, s.verdict_failure, t.matchers, t.metrics, s.failure_kind, s.retryable, \
-                 t.failure_message FROM samples s JOIN texts t ON t.key = s.key WHERE s.key >= ? AND s.key < ? \
-                 ORDER BY s.key",
+                "SELECT key, item, sample, prompt_tokens, budget, max_tokens, finish, completion_tokens, cached_tokens, \
+                 correct, verdict_failure, failure_kind, retryable FROM samples WHERE key >= ? AND key < ? ORDER BY key",
             )
             .map_err(failed)?;
-        let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)]).map_err(failed)?;
-        while let Some(row) = rows.next().map_err(failed)? {
-            each(outcome(row, run.id, &mut known).map_err(failed)?)?;
+        let mut texts = self
+            .connection()
+            .prepare_cached(
+                "SELECT key, matchers, metrics, failure_message FROM texts WHERE key >= ? AND key < ? ORDER BY key",
+            )
+            .map_err(failed)?;
+        // The first query is not over before the second, so both see one state of the file.
+        let mut samples = samples.query(range).map_err(failed)?;
+        let mut texts = texts.query(range).map_err(failed)?;
+        texts.advance().map_err(failed)?;
+        while let Some(sample) = samples.next().map_err(failed)? {
+            let wanted: i64 = sample.get(0).map_err(failed)?;
+            let text = loop {
+                let Some(text) = texts.get() else { return Ok(()) };
+                let found: i64 = text.get(0).map_err(failed)?;
+                if found >= wanted {
+                    break (found == wanted).then_some(text);
+                }
+                texts.advance().map_err(failed)?;
+            };
+            let Some(text) = text else { continue };
+            each(outcome(sample, text, run.id, &mut known).map_err(failed)?)?;
         }
         Ok(())
     }
 }
 
-fn outcome(row: &rusqlite::Row<'_>, run: i64, known: &mut HashMap<Alike, Arc<Verdict>>) -> rusqlite::Result<Outcome> {
+fn outcome(row: &Row<'_>, text: &Row<'_>, run: i64, known: &mut Known) -> rusqlite::Result<Outcome> {
     let count = |column: usize| -> rusqlite::Result<usize> {
         Ok(usize::try_from(row.get::<_, Option<i64>>(column)?.unwrap_or(0)).unwrap_or(0))
     };
     let verdict = match row.get::<_, Option<bool>>(9)? {
         None => None,
-        Some(correct) => {
-            let failure: Option<String> = row.get(10)?;
-            let alike = (correct, failure.clone().unwrap_or_default(), row.get(11)?, row.get(12)?);
-            Some(match known.get(&alike) {
-                Some(verdict) => Arc::clone(verdict),
-                None => {
-                    let (matchers, metrics) = (row::json(row, 11)?, row::json(row, 12)?);
-                    let verdict = Arc::new(Verdict { correct, matchers, metrics, failure, ..Verdict::default() });
-                    if known.len() < MOST_KNOWN {
-                        known.insert(alike, Arc::clone(&verdict));
-                    }
-                    verdict
-                }
-            })
-        }
+        Some(correct) => Some(known.verdict(correct, row.get_ref(10)?.as_str_or_null()?, text)?),
     };
-    let failure = match row.get::<_, Option<Word<_>>>(13)? {
+    let failure = match row.get::<_, Option<Word<_>>>(11)? {
         None => None,
-        Some(Word(kind)) => Some(SampleFailure { kind, retryable: row.get(14)?, message: row.get(15)? }),
+        Some(Word(kind)) => Some(SampleFailure { kind, retryable: row.get(12)?, message: text.get(3)? }),
     };
     Ok(Outcome {
         place: usize::try_from(row.get::<_, i64>(0)? - key(run, 0)).unwrap_or(0),

@@ -1,10 +1,11 @@
 //! Writing samples in batches.
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
 use rusqlite::{ErrorCode, Transaction, TransactionBehavior};
 
 use super::database::{Store, key};
-use super::row;
+use super::row::{self, Encoded};
 use crate::run::{RunError, Sample};
 
 /// Rows are written at the latest after so many ...
@@ -15,6 +16,9 @@ const BATCH_TIME: Duration = Duration::from_secs(1);
 /// Rows a transaction where all are at hand (imports, merges). Ten times as many are slower: they leave the processor's
 /// caches before they are written.
 pub const BULK_ROWS: usize = 1_000;
+
+/// Batches of so many rows are encoded by all processors.
+const PARALLEL_ROWS: usize = 256;
 
 /// Writes one run's samples. A batch is one transaction: it is there or it is not, whatever ends the process.
 pub struct SampleWriter<'a> {
@@ -52,18 +56,26 @@ impl<'a> SampleWriter<'a> {
         if self.waiting.is_empty() {
             return Ok(());
         }
+        let encode = |(_, sample): &(usize, Sample)| Encoded::new(sample);
+        // Small batches come from a run, whose engine needs the other processors.
+        let encoded: rusqlite::Result<Vec<Encoded>> = if self.waiting.len() < PARALLEL_ROWS {
+            self.waiting.iter().map(encode).collect()
+        } else {
+            self.waiting.par_iter().map(encode).collect()
+        };
+        let encoded = encoded.map_err(|source| self.store.error("write", source))?;
         let connection = self.store.connection();
         let written = Transaction::new_unchecked(connection, TransactionBehavior::Immediate).and_then(|transaction| {
             let mut samples = connection.prepare_cached(row::INSERT_SAMPLE)?;
             let mut texts = connection.prepare_cached(row::INSERT_TEXT)?;
-            for (place, sample) in &self.waiting {
+            for ((place, sample), encoded) in self.waiting.iter().zip(&encoded) {
                 let key = key(self.run, *place);
-                match row::insert(&mut samples, &mut texts, key, self.run, sample) {
+                match row::insert(&mut samples, &mut texts, key, self.run, sample, encoded) {
                     Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                         // Replaced only at its own place: an item at two places is an error.
                         connection.prepare_cached("DELETE FROM samples WHERE key = ?")?.execute([key])?;
                         connection.prepare_cached("DELETE FROM texts WHERE key = ?")?.execute([key])?;
-                        row::insert(&mut samples, &mut texts, key, self.run, sample)?;
+                        row::insert(&mut samples, &mut texts, key, self.run, sample, encoded)?;
                     }
                     outcome => outcome?,
                 }

@@ -32,8 +32,9 @@ pub enum Diagnosis {
     SingleGroup,
     /// So few groups that the random variance is hardly determined and Wald intervals are too short.
     FewGroups { groups: usize },
-    /// The fixed effects predict some outcomes perfectly.
-    Separation { kind: SeparationKind, unbounded: Vec<Unbounded>, rows: usize },
+    /// The fixed effects predict `rows` outcomes perfectly. What else is estimated, and every further diagnosis, is of the
+    /// others: `rows_left` in `groups_left` groups.
+    Separation { kind: SeparationKind, unbounded: Vec<Unbounded>, rows: usize, rows_left: usize, groups_left: usize },
     /// With a threshold in each group the fixed effects predict every outcome, or groups are all right or all wrong but
     /// for fewer mixed ones than there are parameters: the random variance has no usable estimate.
     GroupSeparation { constant_groups: usize, groups: usize },
@@ -98,7 +99,7 @@ impl fmt::Display for Diagnosis {
                 "only {groups} groups: the random variance is hardly determined; prefer profile intervals, and read them \
                  with care"
             ),
-            Diagnosis::Separation { kind, unbounded, rows } => {
+            Diagnosis::Separation { kind, unbounded, rows, rows_left, groups_left } => {
                 let names: Vec<String> = unbounded
                     .iter()
                     .map(|coefficient| {
@@ -115,7 +116,14 @@ impl fmt::Display for Diagnosis {
                     "{kind} separation: the fixed effects predict {rows} rows perfectly, so these have no finite \
                      estimate: {}; use a profile interval (one end is finite) or a test on counts",
                     names.join(", ")
-                )
+                )?;
+                if *rows_left > 0 {
+                    write!(
+                        formatter,
+                        ". Every other number and warning is of the {rows_left} other rows in {groups_left} groups"
+                    )?;
+                }
+                Ok(())
             }
             Diagnosis::GroupSeparation { constant_groups, groups } => write!(
                 formatter,

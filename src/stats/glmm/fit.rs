@@ -33,14 +33,18 @@ pub fn fit(data: &GlmmData, options: &GlmmOptions) -> Result<GlmmFit, GlmmError>
         // The point of this option is to do what lme4 does, on whatever data.
         Objective::Lme4 { tolerance, first_stage } => return Ok(lme4::fit(data, tolerance, first_stage)),
     };
-    let mut fit = match separation::by_fixed_effects(data) {
+    Ok(match separation::by_fixed_effects(data) {
         Some(separation) => fit_separated(data, points, options, &separation),
-        None => fit_overlapping(data, points, options),
-    };
-    if data.groups() < FEW_GROUPS {
-        fit.diagnoses.push(Diagnosis::FewGroups { groups: data.groups() });
-    }
-    Ok(fit)
+        None => {
+            let mut fit = fit_overlapping(data, points, options);
+            fit.diagnoses.extend(few_groups(data));
+            fit
+        }
+    })
+}
+
+fn few_groups(data: &GlmmData) -> Option<Diagnosis> {
+    (data.groups() < FEW_GROUPS).then(|| Diagnosis::FewGroups { groups: data.groups() })
 }
 
 /// What makes any fit pointless.
@@ -91,7 +95,8 @@ fn fit_separated(
         .collect();
     let kind = if complete { SeparationKind::Complete } else { SeparationKind::Quasi };
     let rows = data.rows() - rest.rows();
-    let diagnosis = Diagnosis::Separation { kind, unbounded, rows };
+    let (rows_left, groups_left) = (rest.rows(), rest.groups());
+    let diagnosis = Diagnosis::Separation { kind, unbounded, rows, rows_left, groups_left };
     let mut fit = GlmmFit::without_numbers(data, objective, vec![diagnosis]);
     if complete {
         fit.minus_two_log_likelihood = None;
@@ -113,6 +118,8 @@ fn fit_separated(
     fit.evaluations = limit.evaluations;
     fit.gradient = limit.gradient;
     fit.diagnoses.extend(limit.diagnoses);
+    // Groups whose rows are all predicted tell nothing of the variance.
+    fit.diagnoses.extend(few_groups(&rest));
     fit
 }
 

@@ -83,6 +83,10 @@ impl<'a> Likelihood<'a> {
     }
 
     /// Number of evaluations so far.
+    pub(super) fn columns(&self) -> usize {
+        self.data.columns()
+    }
+
     pub(super) fn evaluations(&self) -> usize {
         self.evaluations
     }

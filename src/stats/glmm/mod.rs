@@ -1,5 +1,6 @@
 //! Binomial mixed models with one random intercept (GLMM 1 and 2 of the GSM-Symbolic study, section 3.4).
 
+mod bobyqa;
 mod data;
 mod diagnosis;
 mod error;
@@ -24,7 +25,8 @@ pub use fit::{FEW_GROUPS, SINGULAR, disagreement, fit, minus_two_log_likelihood}
 pub use likelihood::MODE_TOLERANCE;
 pub use optimisers::{OptimiserEnd, across_optimisers};
 pub use profile::{
-    LikelihoodRatio, Parameter, ProfileInterval, likelihood_ratio, profile_interval, variance_ratio, wald_interval,
+    LikelihoodRatio, OpenEnd, Parameter, ProfileInterval, QUADRATURE, likelihood_ratio, profile_interval,
+    variance_ratio, wald_interval,
 };
 pub use quadrature::LARGEST_POINTS;
 pub use result::{Coefficient, GlmmFit, GlmmOptions, Objective};

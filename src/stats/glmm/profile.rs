@@ -3,14 +3,17 @@
 //! The interval of a parameter holds the values that a likelihood-ratio test does not reject: those where minus twice the
 //! log-likelihood, minimised over all other parameters, exceeds its minimum by less than the chi-squared quantile. It needs
 //! no standard error, follows the likelihood's asymmetry, and has a finite end even for a separated coefficient.
+use std::fmt;
+
 use serde::Serialize;
 
 use super::data::GlmmData;
-use super::diagnosis::Diagnosis;
+use super::diagnosis::{Diagnosis, SeparationKind};
 use super::error::GlmmError;
 use super::likelihood::Likelihood;
 use super::optimiser;
-use super::result::{GlmmFit, Objective};
+use super::result::{GlmmFit, GlmmOptions, Objective};
+use super::separation::by_fixed_effects;
 use crate::stats::distribution::{chi_squared_upper, normal_quantile};
 use crate::stats::matrix::Matrix;
 
@@ -23,15 +26,42 @@ pub enum Parameter<'a> {
     Coefficient(&'a str),
 }
 
-/// A profile-likelihood interval; an absent end is infinite.
+/// A profile-likelihood interval; an absent end is infinite, for the reason beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ProfileInterval {
-    /// Lower end; absent where the likelihood never falls enough.
+    /// Lower end.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// False if the search met a likelihood above the fit's: the fit was not the maximum, and the interval is void.
-    pub reliable: bool,
+    /// Why there is no lower end.
+    pub low_open: Option<OpenEnd>,
+    /// Why there is no upper end.
+    pub high_open: Option<OpenEnd>,
+    /// Quadrature points of the likelihood: the fit's; or [`QUADRATURE`] for a Laplace fit whose profile meets values that
+    /// Laplace's approximation takes for better than the fit (hardly any success, large random SDs).
+    pub points: usize,
+}
+
+/// Points of the quadrature that a profile of a Laplace fit falls back on.
+pub const QUADRATURE: usize = 25;
+
+/// Why an end of a profile interval is infinite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenEnd {
+    /// The coefficient is separated: the likelihood rises towards this end.
+    Separated,
+    /// The likelihood stays near its maximum as far as the search went: the data hardly limit this side.
+    Flat,
+}
+
+impl fmt::Display for OpenEnd {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            OpenEnd::Separated => "separation, the likelihood rises towards it",
+            OpenEnd::Flat => "the likelihood does not fall enough within reach of the search",
+        })
+    }
 }
 
 /// A Wald interval of a coefficient: estimate plus and minus quantile times standard error.
@@ -49,6 +79,12 @@ fn quantile(level: f64) -> Result<f64, GlmmError> {
 }
 
 /// The profile-likelihood interval of a parameter of a converged fit of these data.
+///
+/// Under separation the coefficients that run away have an interval with one end; the others, and the random SD, have that of
+/// the rows that overlap, because the separated rows are predicted perfectly whatever their value is.
+///
+/// # Errors
+/// [`GlmmError::Incomparable`] where there is no interval, with the reason: the fit has no likelihood or is not its maximum.
 pub fn profile_interval(
     data: &GlmmData,
     fit: &GlmmFit,
@@ -59,9 +95,6 @@ pub fn profile_interval(
     let Objective::Converged { points } = fit.objective else {
         return Err(incomparable("a profile needs a smooth likelihood; fit with the converged objective"));
     };
-    let minimum =
-        fit.minus_two_log_likelihood.ok_or_else(|| incomparable("the fit has no likelihood, see its diagnoses"))?
-            + data.twice_log_constant();
     if fit.coefficients.len() != data.columns() || fit.rows != data.rows() {
         return Err(incomparable("the fit is not of these data"));
     }
@@ -72,7 +105,28 @@ pub fn profile_interval(
             1 + found.ok_or_else(|| incomparable(&format!("there is no coefficient `{name}`")))?
         }
     };
+    let separation = fit.diagnoses.iter().find_map(|diagnosis| match diagnosis {
+        Diagnosis::Separation { kind, unbounded, .. } => Some((*kind, unbounded)),
+        _ => None,
+    });
+    let minimum = match (fit.minus_two_log_likelihood, separation) {
+        (Some(value), _) => value + data.twice_log_constant(),
+        // Every row is predicted perfectly in the limit.
+        (None, Some((SeparationKind::Complete, _))) => 0.0,
+        (None, _) => return Err(incomparable(NO_LIKELIHOOD)),
+    };
+    let unbounded = separation.map(|(_, unbounded)| unbounded);
+    let runs_away = |name: &str| unbounded.and_then(|unbounded| unbounded.iter().find(|one| one.name == name));
+    let found = match (index.checked_sub(1).and_then(|column| runs_away(&data.names()[column])), separation) {
+        (Some(found), _) => Some(found.increasing),
+        (None, None) => None,
+        (None, Some((SeparationKind::Complete, _))) => {
+            return Err(incomparable("every row is predicted perfectly, so nothing tells of it"));
+        }
+        (None, Some((SeparationKind::Quasi, _))) => return overlapping_profile(data, points, parameter, level),
+    };
     // Without centring every coefficient, the intercept too, is one inner parameter times a scale.
+    let caller = data;
     let uncentred;
     let data = if index == 1 {
         uncentred = data.uncentred();
@@ -81,23 +135,53 @@ pub fn profile_interval(
         data
     };
     let scale = data.to_caller().get(index, index);
-    let mut profile = Profile { likelihood: Likelihood::new(data, points), index, minimum, reliable: true };
-    let estimates: Option<Vec<f64>> = fit
-        .random_sd
-        .into_iter()
-        .map(Some)
-        .chain(fit.coefficients.iter().map(|coefficient| coefficient.estimate))
-        .collect();
-    let (low, high) = match estimates {
-        Some(estimates) => {
-            let at = data.to_inner(&estimates);
+    let mut profile = Profile { likelihood: Likelihood::new(data, points), index, minimum, lowest: minimum };
+    let interval = match found {
+        Some(increasing) => profile.separated(fit.random_sd.unwrap_or(1.0).max(0.1), increasing, quantile),
+        None => {
+            let estimates: Option<Vec<f64>> = fit
+                .random_sd
+                .into_iter()
+                .map(Some)
+                .chain(fit.coefficients.iter().map(|coefficient| coefficient.estimate))
+                .collect();
+            let at = data.to_inner(&estimates.ok_or_else(|| incomparable(NO_LIKELIHOOD))?);
             let error = if index == 0 { fit.random_sd_error } else { fit.coefficients[index - 1].standard_error };
             profile.both_sides(&at, error.map_or(1.0, |error| error / scale), quantile)
         }
-        None => profile.separated(data, fit, quantile)?,
     };
+    if profile.lowest < profile.minimum - BETTER {
+        if points == 1 {
+            let quadrature = super::fit::fit(caller, &GlmmOptions::quadrature(QUADRATURE))?;
+            return profile_interval(caller, &quadrature, parameter, level);
+        }
+        return Err(incomparable(&format!(
+            "the search met a -2 log L that is {:.2e} below the fit's, which is therefore not the best one",
+            profile.minimum - profile.lowest
+        )));
+    }
     let unit = |end: Option<f64>| end.map(|end| end * scale);
-    Ok(ProfileInterval { low: unit(low), high: unit(high), reliable: profile.reliable })
+    Ok(ProfileInterval { low: unit(interval.low), high: unit(interval.high), points, ..interval })
+}
+
+const NO_LIKELIHOOD: &str = "the fit has no likelihood, see its diagnoses";
+
+/// The interval of what separation leaves alone: that of the rows that overlap.
+fn overlapping_profile(
+    data: &GlmmData,
+    points: usize,
+    parameter: Parameter<'_>,
+    level: f64,
+) -> Result<ProfileInterval, GlmmError> {
+    let separation = by_fixed_effects(data).ok_or_else(|| incomparable("the fit is not of these data"))?;
+    let (rest, _) = data.restricted(&separation.overlapping);
+    if let Parameter::Coefficient(name) = parameter
+        && !rest.names().iter().any(|known| known == name)
+    {
+        return Err(incomparable("the rows that are not predicted perfectly do not determine it"));
+    }
+    let limit = super::fit::fit(&rest, &GlmmOptions::quadrature(points))?;
+    profile_interval(&rest, &limit, parameter, level)
 }
 
 fn incomparable(reason: &str) -> GlmmError {
@@ -106,14 +190,18 @@ fn incomparable(reason: &str) -> GlmmError {
 
 /// Multiples of a standard error (or of one) after which an end counts as infinite.
 const FARTHEST: f64 = 64.0;
+/// A -2 log L that is lower by more than this is another one.
+const BETTER: f64 = 1e-5;
 /// Accuracy of the root of the likelihood ratio at an end.
 const ROOT_TOLERANCE: f64 = 1e-7;
 
 struct Profile<'a> {
     likelihood: Likelihood<'a>,
     index: usize,
+    /// -2 log L of the fit.
     minimum: f64,
-    reliable: bool,
+    /// The lowest that the search met.
+    lowest: f64,
 }
 
 impl Profile<'_> {
@@ -145,13 +233,11 @@ impl Profile<'_> {
         let mut at = found.at;
         at.insert(index, value);
         let excess = found.value - self.minimum;
-        if excess < -1e-5 {
-            self.reliable = false;
-        }
+        self.lowest = self.lowest.min(found.value);
         (excess.max(0.0).sqrt(), at)
     }
 
-    fn both_sides(&mut self, at: &[f64], error: f64, quantile: f64) -> (Option<f64>, Option<f64>) {
+    fn both_sides(&mut self, at: &[f64], error: f64, quantile: f64) -> ProfileInterval {
         let size = at.len();
         let mut start = at.to_vec();
         let likelihood = &mut self.likelihood;
@@ -170,7 +256,8 @@ impl Profile<'_> {
         } else {
             self.side(&start, at[self.index], -error, quantile, &inverse)
         };
-        (low, high)
+        let open = |end: Option<f64>| end.is_none().then_some(OpenEnd::Flat);
+        ProfileInterval { low, high, low_open: open(low), high_open: open(high), points: 1 }
     }
 
     /// The end in the direction of `error`: brackets by steps of the error, then regula falsi with bisection. The root of the
@@ -229,26 +316,25 @@ impl Profile<'_> {
         Some(0.5 * (near + far))
     }
 
-    /// A separated coefficient: infinite on one side, and the excess falls monotonically towards it.
-    fn separated(
-        &mut self,
-        data: &GlmmData,
-        fit: &GlmmFit,
-        quantile: f64,
-    ) -> Result<(Option<f64>, Option<f64>), GlmmError> {
-        let unbounded = fit.diagnoses.iter().find_map(|diagnosis| match diagnosis {
-            Diagnosis::Separation { unbounded, .. } => Some(unbounded),
-            _ => None,
-        });
-        let name = self.index.checked_sub(1).and_then(|column| data.names().get(column));
-        let found = unbounded.zip(name).and_then(|(unbounded, name)| unbounded.iter().find(|one| one.name == *name));
-        let Some(found) = found else {
-            return Err(incomparable("only separated coefficients have a profile when others are separated"));
-        };
-        let sign = if found.increasing { 1.0 } else { -1.0 };
-        let inverse = optimiser::identity(data.columns());
-        let mut start = vec![0.0; data.columns() + 1];
-        start[0] = fit.random_sd.unwrap_or(1.0).max(0.1);
+    /// A separated coefficient: infinite on one side, and the excess falls monotonically towards it. `random_sd` is where
+    /// the search of the others begins.
+    fn separated(&mut self, random_sd: f64, increasing: bool, quantile: f64) -> ProfileInterval {
+        let end = self.separated_end(random_sd, increasing, quantile);
+        let open = Some(OpenEnd::Separated);
+        let other = end.is_none().then_some(OpenEnd::Flat);
+        if increasing {
+            ProfileInterval { low: end, high: None, low_open: other, high_open: open, points: 1 }
+        } else {
+            ProfileInterval { low: None, high: end, low_open: open, high_open: other, points: 1 }
+        }
+    }
+
+    fn separated_end(&mut self, random_sd: f64, increasing: bool, quantile: f64) -> Option<f64> {
+        let sign = if increasing { 1.0 } else { -1.0 };
+        let columns = self.likelihood.columns();
+        let inverse = optimiser::identity(columns);
+        let mut start = vec![0.0; columns + 1];
+        start[0] = random_sd;
         // From zero outwards in both directions, by doubling: towards infinity the excess falls below the quantile.
         let (mut excess, mut point) = self.excess(0.0, &start, &inverse);
         let outside = excess > quantile;
@@ -265,13 +351,12 @@ impl Profile<'_> {
                 } else {
                     (previous, previous_root, value, root)
                 };
-                let end = self.root(near, near_root, far, far_root, &point, &inverse, quantile);
-                return Ok(if found.increasing { (end, None) } else { (None, end) });
+                return self.root(near, near_root, far, far_root, &point, &inverse, quantile);
             }
             (previous, previous_root) = (value, root);
             step *= 2.0;
         }
-        Ok((None, None))
+        None
     }
 }
 
@@ -314,7 +399,9 @@ pub fn likelihood_ratio(null: &GlmmFit, full: &GlmmFit) -> Result<LikelihoodRati
 pub fn variance_ratio(data: &GlmmData, fit: &GlmmFit) -> Result<LikelihoodRatio, GlmmError> {
     let full =
         fit.minus_two_log_likelihood.ok_or_else(|| incomparable("the fit has no likelihood, see its diagnoses"))?;
-    let null = super::logistic::fit(data);
+    // Rows that are predicted perfectly add nothing to either.
+    let overlapping = by_fixed_effects(data).map(|separation| data.restricted(&separation.overlapping).0);
+    let null = super::logistic::fit(overlapping.as_ref().unwrap_or(data));
     if !null.converged {
         return Err(incomparable("the model without random intercepts has no finite estimates"));
     }

@@ -16,8 +16,8 @@ pub enum Objective {
     /// log-determinant that lags one step. Only to show the artefact of the study's section 6.1.
     Lme4 {
         tolerance: f64,
-        /// The random SD at which the first stage ended, where that is known; else it is minimised here. lme4's own first
-        /// search stops within about 2e-6, and where the second ends on a jumping function can depend on that.
+        /// The random SD at which the first stage ended, where that is known; else it is searched for as lme4 does. Within
+        /// about 2e-6 of its end rounding decides, and where the second stage ends on a jumping function can depend on that.
         first_stage: Option<f64>,
     },
 }
