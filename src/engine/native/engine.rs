@@ -248,7 +248,7 @@ struct Outcome {
 
 impl Flight {
     /// Whether the logits after token `i` of a piece are needed.
-    fn wants_logits(&self, e: &Entry, i: usize) -> bool {
+    pub(crate) fn wants_logits(&self, e: &Entry, i: usize) -> bool {
         let position = e.start + i;
         let samples = e.samples && i + 1 == e.count;
         // Each prompt position's log-probability is taken once, also if the request was set back in between.
@@ -275,7 +275,7 @@ fn outcome(isa: Isa, row: &Row, flight: &Flight, tokens: &[u32], logits: &[f32],
 }
 
 /// FNV-1a over the bits of the logits.
-fn fnv1a(logits: &[f32]) -> u64 {
+pub(crate) fn fnv1a(logits: &[f32]) -> u64 {
     logits.iter().fold(0xcbf2_9ce4_8422_2325, |h, l| (h ^ u64::from(l.to_bits())).wrapping_mul(0x0100_0000_01b3))
 }
 
