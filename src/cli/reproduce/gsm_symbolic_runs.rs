@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::gsm_symbolic::{GsmSymbolicArgs, collect};
 use crate::checkpoint::WeightFormat;
 use crate::cli::args::{EosArg, GenerationArgs, MetricArg, SessionArgs, TableArgs};
+use crate::cli::device::Device;
 use crate::cli::engine_choice::{PatienceArgs, Target, enable_thinking};
 use crate::cli::error::CliError;
 use crate::cli::events::Reporters;
@@ -91,7 +92,8 @@ fn phase(
 ) -> Result<(), CliError> {
     for named in models.iter().filter(|_| !prompts.is_empty()) {
         let chosen = model::choose(&named.path, &args.hub, WeightFormat::default())?;
-        let target = Target::Native(chosen);
+        let (device, note) = Device::of(&session.engine)?;
+        let target = Target::Native(chosen, device, note);
         let thinking = enable_thinking(args.generation.thinking);
         let mut open = OpenModel::open(&target, thinking, &session.patience)?;
         for warning in open.warnings() {

@@ -160,13 +160,6 @@ impl Cuda {
         })
     }
 
-    /// Empties the prefix cache, so that measurements do not profit from earlier ones. Does nothing while requests are in flight.
-    pub fn forget_prompts(&mut self) {
-        if self.flights.is_empty() {
-            self.scheduler.forget_prompts();
-        }
-    }
-
     /// Logits `[vocab]` after the last token of `prompt`, computed as for a request that generates `max_tokens`: for comparison with
     /// other implementations. Refused while requests are in flight.
     pub fn logits_after(&mut self, prompt: &[u32], max_tokens: usize) -> Result<Vec<f32>, EngineError> {
@@ -484,6 +477,12 @@ impl Engine for Cuda {
         self.end(vec![(flying.key, Ending::Finished(FinishReason::Cancelled))], &mut events);
         self.ended = events;
         true
+    }
+
+    fn forget_prompts(&mut self) {
+        if self.flights.is_empty() {
+            self.scheduler.forget_prompts();
+        }
     }
 
     fn card(&self) -> Card {

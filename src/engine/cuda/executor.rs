@@ -624,8 +624,8 @@ impl Executor {
         let rows = step.outputs.len();
         let vocab = self.config.vocab_size;
         let whole: Vec<usize> = (0..rows).filter(|&i| step.wishes[i].whole).collect();
-        let room = whole.len() * vocab * 4;
-        if self.exchanges[slot].logits_bytes < room {
+        let room = (whole.len() * vocab * 4).next_power_of_two();
+        if !whole.is_empty() && self.exchanges[slot].logits_bytes < room {
             self.exchanges[slot].logits = self.device.host_memory(room)?;
             self.exchanges[slot].logits_bytes = room;
         }
@@ -882,9 +882,10 @@ fn cache(
     notes: &mut Vec<String>,
 ) -> Result<(Address, Address, usize), CudaError> {
     let block = block_bytes(c, element);
-    let free = device.info()?.free;
+    let info = device.info()?;
+    let free = info.free;
     // The rest is for the rotary tables, a step's numbers and whoever else uses the device.
-    let spare = (free / 16).max(64 << 20);
+    let spare = (info.total / 32).min(1 << 30);
     let fits = free.saturating_sub(spare) / block;
     let mut blocks = match asked {
         Some(given) if given < block => return Err(CudaError::KvMemory { given, needed: block }),

@@ -361,9 +361,13 @@ fn bytes(checkpoint: &Checkpoint, element: Element, job: &Job) -> Result<Vec<u8>
         Some(Kind::Dense) => return dense(checkpoint, element, parameter, shape),
         Some(kind) => kind,
     };
-    let blocks = checkpoint.blocks(parameter, shape)?;
-    Ok(match kind {
-        Kind::Q8_0 => repack_q8_0(&blocks, shape[1]),
+    Ok(repack(kind, checkpoint.blocks(parameter, shape)?, shape[1]))
+}
+
+/// ggml's blocks of rows of `k` weights as the device has them.
+pub(crate) fn repack(kind: Kind, blocks: Vec<u8>, k: usize) -> Vec<u8> {
+    match kind {
+        Kind::Q8_0 => repack_q8_0(&blocks, k),
         Kind::Q6K => {
             let (before, after) = (210, 224);
             let mut out = vec![0u8; blocks.len() / before * after];
@@ -373,7 +377,7 @@ fn bytes(checkpoint: &Checkpoint, element: Element, job: &Job) -> Result<Vec<u8>
             out
         }
         Kind::Dense | Kind::Q4K | Kind::Q5K => blocks,
-    })
+    }
 }
 
 /// A row's numbers, then its scales, then zeros up to a multiple of 16 bytes.

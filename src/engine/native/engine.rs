@@ -73,14 +73,6 @@ impl Native {
         })
     }
 
-    /// Empties the prefix cache, so that measurements do not profit from earlier ones. Does nothing while requests are
-    /// in flight.
-    pub fn forget_prompts(&mut self) {
-        if self.flights.is_empty() {
-            self.scheduler.forget_prompts();
-        }
-    }
-
     /// Logits `[vocab]` after the last token of `prompt`, computed as for a request that generates `max_tokens`: for
     /// comparison with other implementations. Refused while requests are in flight.
     pub fn logits_after(&mut self, prompt: &[u32], max_tokens: usize) -> Result<Vec<f32>, Rejected> {
@@ -363,6 +355,12 @@ impl Engine for Native {
         self.end(vec![(id, Ending::Finished(FinishReason::Cancelled))], &mut events);
         self.ended = events;
         true
+    }
+
+    fn forget_prompts(&mut self) {
+        if self.flights.is_empty() {
+            self.scheduler.forget_prompts();
+        }
     }
 
     fn card(&self) -> Card {
