@@ -143,6 +143,29 @@ fn hard_cases_are_handled_as_people_would() {
     );
     assert_eq!(words("In 2019 and 1984"), None, "years are names where no formula says otherwise");
     assert_eq!(words("At 12:30 on 5/6, $3 million"), None);
+    // Signs, brackets of accountants, mathematics, markup, dates and clocks are left alone, with and without a formula.
+    for body in [
+        "It lost -$3.",
+        "It lost \u{2212}3.",
+        "It lost $(5).",
+        "About 10^3 cats.",
+        "See [5].",
+        "<b>5</b> cats",
+        "US$5 went.",
+        "On May 5.",
+        "At 5 p.m. it began.",
+        "Note 7 has it.",
+        "1 000 cats",
+        "3 1/2 cakes",
+        "$5$ cats",
+    ] {
+        for formula in [None, Some("5+3=8"), Some("10-3=7")] {
+            let problem = asked(body, "How many?", formula, Remainder::Exact);
+            for kind in [Kind::Language, Kind::Type, Kind::Noise, Kind::Distribution, Kind::Verbosity] {
+                assert_eq!(texts(kind, &problem), None, "{kind}: {body}");
+            }
+        }
+    }
     // Remainders: the gold answer stays, values are not moved.
     let divided = asked("16 vases a day, 248 vases.", "How many days?", Some("248/16=15 r8"), Remainder::Up);
     let found = make(Kind::Type, &divided, 1).unwrap();

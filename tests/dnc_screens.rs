@@ -170,6 +170,23 @@ fn rows_keep_their_bytes_and_contradictions_are_named() {
     ] {
         assert!(skipped.stderr.contains(said), "{said}: {}", skipped.stderr);
     }
+    // White space between the parts goes; texts, numbers and keys stay as they are written.
+    std::fs::write(
+        at.join("spaced.json"),
+        "[ { \"id\" : 1e0,\n \"Body\":\"Ann had 5 pies.\" , \"Question\":\"How many?\", \"x\" : [ 1.50 , \"\\u00e9  b\" ] } ]",
+    )
+    .unwrap();
+    let spaced = earnest(at, &["perturb", "spaced.json", "--kinds", "type"]);
+    let kept_tokens = r#"{"id":1e0,"Body":"Ann had 5.0 pies.","Question":"How many?","x":[1.50,"\u00e9  b"],"dnc":{"#;
+    assert!(spaced.stdout.starts_with(kept_tokens), "{}", spaced.text());
+    // What is read is not overwritten, whatever it is called.
+    std::fs::hard_link(at.join("spaced.json"), at.join("link.json")).unwrap();
+    let before = std::fs::read(at.join("spaced.json")).unwrap();
+    for output in ["spaced.json", "./spaced.json", "link.json"] {
+        let refused = earnest(at, &["perturb", "spaced.json", "--kinds", "type", "-o", output]);
+        assert!(refused.code == 2 && refused.stderr.contains("would overwrite it"), "{}", refused.text());
+    }
+    assert_eq!(std::fs::read(at.join("spaced.json")).unwrap(), before);
     let empty = earnest(at, &["perturb", "rows.jsonl", "--kinds", ""]);
     assert!(empty.code == 2 && empty.stderr.contains("its name is empty"), "{}", empty.text());
     // Standard input is a file like any other.
@@ -379,6 +396,16 @@ fn replaced_numbers_hide_what_only_numbers_changed() {
         assert!(suite.eligible(kind) > 0 && !kinds.contains(kind.name()), "{kind} would repeat the original's prompt");
     }
     assert!(kinds.contains("verbosity") && kinds.contains("extra"));
+    // The results give that reason, and no other one.
+    let verdict = earnest::suite::Verdict::default();
+    let items: Vec<_> = suite.items().collect();
+    let scored: Vec<_> = items
+        .iter()
+        .map(|item| earnest::suite::Scored { item, verdict: &verdict, tokens: 1, truncated: false })
+        .collect();
+    let notes = suite.summarise(&scored).notes.join("\n");
+    assert!(notes.contains("Not in the table: type, noise, distribution. With the numbers replaced"), "{notes}");
+    assert!(!notes.contains("has that perturbation"), "{notes}");
     for item in suite.items() {
         assert!(
             !item.segments.question.contains(|c: char| c.is_ascii_digit() && c != '2')
@@ -395,4 +422,47 @@ fn reference_mode_is_the_reference_on_the_whole_part() {
     assert_eq!((kinds[0], kinds[4]), (10, 10));
     assert!(kinds[1] == kinds[2] && kinds[2] == kinds[3] && kinds[1] < 10);
     assert_eq!((kinds[6], kinds[7]), (2, 2));
+}
+
+#[test]
+fn equations_stand_beside_every_table() {
+    let folder = data();
+    let at = folder.path();
+    for (numbers, wanted) in [("token", &[3, 9, 10][..]), ("replace", &[6])] {
+        let replaced = numbers == "replace";
+        let suite = suite(|options| {
+            options.targets = vec![earnest::suite::dnc::Target::Equation];
+            options.numbers =
+                if replaced { earnest::suite::dnc::Numbers::Replace } else { earnest::suite::dnc::Numbers::Token };
+        });
+        // The original's equation is right; of the perturbed ones every second is.
+        let lines: Vec<String> = suite
+            .items()
+            .enumerate()
+            .map(|(place, item)| {
+                let left = item.gold.split('=').next().unwrap_or_default().to_owned();
+                let said = if item.task == "original" || place % 2 == 0 { left } else { "1+1".to_owned() };
+                serde_json::json!({"item": item.id, "completion": format!("Equation: {said}")}).to_string()
+            })
+            .collect();
+        std::fs::write(at.join("equations.jsonl"), lines.join("\n")).unwrap();
+        let words = ["import", "dnc", "--data", ".", "--prompt", "equation", "--numbers", numbers, "--name", numbers];
+        let imported = earnest(at, &[&words[..], &["--completions", "equations.jsonl"]].concat());
+        assert_eq!(imported.code, 0, "{}", imported.text());
+        let document = earnest(at, &["reproduce", "dnc", numbers, "--json"]).json();
+        for table in wanted {
+            for metric in ["Acc_eq", "Acc_ans"] {
+                let found: Vec<&Value> = document["compared"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .filter(|compared| compared["table"] == *table && compared["metric"] == metric)
+                    .collect();
+                assert!(!found.is_empty(), "Table {table}, {metric}");
+                for row in found.iter().flat_map(|compared| compared["rows"].as_array().unwrap()) {
+                    assert!(row["ours"]["estimate"].is_number(), "Table {table}, {metric}: {row}");
+                }
+            }
+        }
+    }
 }

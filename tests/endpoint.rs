@@ -195,8 +195,14 @@ fn an_endpoint_that_never_recovers_fails_samples_or_ends_the_run() {
     // An endpoint that nobody can reach ends the run, and no sample is marked.
     let (code, text) = outcome(Fault::Refuse, "gone");
     assert_eq!(code, Some(5), "{text}");
-    assert!(text.contains("cannot be reached"), "{text}");
+    assert!(text.contains("gives no answer") && text.contains("after 2 tries"), "{text}");
     assert_eq!(samples(&folder.path().join("gone")), []);
+    // One that cuts every reply, too; what happens is said while it is tried, with the reason.
+    let (code, text) = outcome(Fault::CutReply, "cut");
+    assert_eq!(code, Some(5), "{text}");
+    let news = text.lines().find(|line| line.contains("retry 1 of 1 in")).unwrap_or_else(|| panic!("{text}"));
+    assert!(news.contains("http://127.0.0.1:") && text.contains("gives no answer"), "{text}");
+    assert_eq!(samples(&folder.path().join("cut")), []);
 }
 
 #[test]

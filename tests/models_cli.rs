@@ -309,12 +309,22 @@ fn only_commits_are_run() {
     for (given, why) in [
         (format!("{REPO}@main"), "a branch or a tag can be moved"),
         (short, "fewer than 40 digits"),
-        (format!("{REPO}@{}g", &COMMIT[..39]), "branch"),
-        (format!("{REPO}@{COMMIT}0"), "40 hexadecimal digits"),
+        (format!("{REPO}@{}g", &COMMIT[..39]), "'g' at place 40 is no such digit"),
+        (format!("{REPO}@{COMMIT}0"), "40 hexadecimal digits, and this has 41"),
     ] {
         let mut ask = ASK.to_vec();
         ask.extend(["--model", &given]);
-        assert_says(&place.run(&ask), 2, &[why, &format!("earnest models resolve {given}")]);
+        // A slip is corrected; only what may be a branch is resolved.
+        let slip = given.len() > 50;
+        let resolve = if slip {
+            format!("earnest models resolve {REPO}@main")
+        } else {
+            format!("earnest models resolve {given}")
+        };
+        assert_says(&place.run(&ask), 2, &[why, &resolve]);
+        if slip {
+            assert_says(&place.run(&["models", "resolve", &given]), 2, &[why]);
+        }
         assert_says(&place.run(&["models", "fetch", &given]), 2, &[why]);
     }
     assert_says(&place.run(&["show", "nupa", "--model", REPO]), 2, &["names no commit", "earnest models resolve"]);
@@ -324,9 +334,140 @@ fn only_commits_are_run() {
         3,
         &["no pinned commit", "earnest models resolve Qwen2-7B"],
     );
-    assert_says(&place.run(&["show", "nupa", "--model", "gpt2", "--offline"]), 3, &["no pinned commit"]);
+    assert_says(
+        &place.run(&["show", "nupa", "--model", "Qwen/Qwen2-7B"]),
+        2,
+        &["names no commit", "earnest models resolve Qwen/Qwen2-7B@main"],
+    );
     assert_says(&place.run(&["show", "nupa", "--model", "gema-2b"]), 3, &["did you mean gemma-2b"]);
     assert!(place.hub.seen().is_empty());
+}
+
+#[test]
+fn what_the_engine_does_not_run_is_said_before_it_is_resolved_or_fetched() {
+    let place = Place::new();
+    let listed = json(&place.run(&["models", "list", "--json"]));
+    let closed: Vec<&Value> =
+        listed.as_array().unwrap().iter().filter(|entry| entry["not_runnable"].is_string()).collect();
+    assert_eq!(closed.len(), 6);
+    for entry in closed {
+        let (name, repo) = (entry["name"].as_str().unwrap(), entry["repo"].as_str().unwrap());
+        let reason = entry["not_runnable"].as_str().unwrap();
+        for given in [name.to_owned(), repo.to_owned(), format!("{repo}@main"), format!("{repo}@{COMMIT}")] {
+            let mut ask = ASK.to_vec();
+            ask.extend(["--model", &given]);
+            let output = place.run(&ask);
+            // Words are wrapped nowhere in a message.
+            assert_says(&output, 3, &["cannot be run here", reason]);
+            assert!(!text(&output).contains("models fetch") && !text(&output).contains("models resolve"), "{given}");
+        }
+    }
+    assert!(place.hub.seen().is_empty());
+    // A list of the user's may know better.
+    std::fs::write(place.at().join("mine.toml"), "format = 1\n[[model]]\nname = \"gpt2\"\nnot_runnable = \"\"\n")
+        .unwrap();
+    let words = ["show", "nupa", "--model", "gpt2", "--models", "mine.toml"];
+    assert_says(&place.run(&words), 3, &["no pinned commit"]);
+}
+
+#[test]
+fn a_part_of_a_checkpoint_is_called_incomplete() {
+    let place = Place::fetched();
+    std::fs::remove_dir_all(place.repo().join(".earnest")).unwrap();
+    assert_says(&place.run(&["models", "verify", &pinned()]), 0, &["right, SHA-256"]);
+    assert_says(&place.run(&["models", "list", "--cached"]), 0, &["cached, "]);
+    for name in ["model.safetensors", "tokenizer.json", "config.json"] {
+        let pointer = place.snapshot().join(name);
+        let target = std::fs::read_link(&pointer).unwrap();
+        std::fs::remove_file(&pointer).unwrap();
+        assert_says(
+            &place.run(&["models", "verify", &pinned()]),
+            3,
+            &[&format!("{name}  MISSING"), "incomplete", "earnest models fetch"],
+        );
+        assert_says(&place.run(&["models", "verify"]), 3, &["MISSING"]);
+        assert_says(&place.run(&["models", "list", "--cached"]), 0, &["1 files missing"]);
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&target, &pointer).unwrap();
+    }
+    assert_says(&place.run(&["models", "verify"]), 0, &[]);
+}
+
+#[test]
+fn damaged_files_of_the_cache_are_not_run() {
+    let place = Place::fetched();
+    let model = pinned();
+    let mut ask = ASK.to_vec();
+    ask.extend(["--model", &model]);
+    assert_says(&place.run(&ask), 0, &[]);
+    let mut tables = std::fs::read(place.weights_blob()).unwrap();
+    let last = tables.len() - 1;
+    tables[last] ^= 1;
+    // Weights, by SHA-256, in every command that loads them; the program's own listing is not needed for it.
+    for listing in [true, false] {
+        std::fs::write(place.weights_blob(), &tables).unwrap();
+        if !listing {
+            std::fs::remove_dir_all(place.repo().join(".earnest")).unwrap();
+        }
+        let says = ["is damaged", "SHA-256", &format!("earnest models fetch {model}"), "earnest models verify"];
+        assert_says(&place.run(&[&ask[..], &["--new"]].concat()), 3, &says);
+        let path = place.snapshot().display().to_string();
+        assert_says(&place.run(&[&ASK[..], &["--model", &path]].concat()), 3, &says);
+        let check =
+            ["models", "quant-check", "nupa", "--model", &model, "--quant", "q8_0", "--limit", "1", "--threads", "1"];
+        assert_says(&place.run(&check), 3, &says);
+        assert_says(&place.run(&["models", "fetch", &model]), 0, &["damaged and fetched again"]);
+    }
+    let runs = Store::open(&place.at().join("earnest-results")).unwrap().runs().unwrap();
+    assert_eq!(runs.len(), 1, "a refused run has no row");
+    // A small file, by git's hash; before the run, and where only prompts are shown.
+    let tokenizer = place.snapshot().join("tokenizer_config.json");
+    let blob = tokenizer.canonicalize().unwrap();
+    let good = std::fs::read(&blob).unwrap();
+    std::fs::write(&blob, [&good[..], b"\n"].concat()).unwrap();
+    assert_says(&place.run(&ask), 3, &["tokenizer_config.json is damaged", "git SHA-1"]);
+    assert_says(&place.run(&["show", "nupa", "--model", &model]), 3, &["is damaged"]);
+    std::fs::write(&blob, &good).unwrap();
+    assert_says(&place.run(&ask), 0, &[]);
+    // A copy that nothing speaks for is run, and that is said.
+    std::fs::remove_dir_all(place.repo().join(".earnest")).unwrap();
+    std::fs::remove_file(&tokenizer).unwrap();
+    std::fs::write(&tokenizer, &good).unwrap();
+    let warned = place.run(&ask);
+    assert_says(&warned, 0, &["nothing here says whether tokenizer_config.json", "models verify --remote"]);
+}
+
+#[test]
+fn an_engine_that_is_not_there_leaves_no_run() {
+    let place = Place::fetched();
+    let model = pinned();
+    let mut ask = ASK.to_vec();
+    ask.extend(["--model", &model, "--engine", "mistralrs"]);
+    let output = place.command(&ask).env("EARNEST_MISTRALRS", place.at().join("none")).output().unwrap();
+    assert_says(&output, 5, &["--engine mistralrs needs the program", "docs/engines.md"]);
+    assert!(!place.at().join("earnest-results").exists(), "a refused command leaves nothing behind");
+    // One that ends before it answers is found out later, and leaves no run either.
+    let broken = place.at().join("broken");
+    std::fs::write(&broken, "#!/bin/sh\nexit 1\n").unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let output = place.command(&ask).env("EARNEST_MISTRALRS", &broken).output().unwrap();
+    assert_says(&output, 5, &["ended before it answered"]);
+    assert!(Store::open(&place.at().join("earnest-results")).unwrap().runs().unwrap().is_empty());
+}
+
+#[test]
+fn prompts_of_an_endpoint_need_no_weights() {
+    let place = Place::new();
+    let files = ["--file", "config.json", "--file", "tokenizer.json", "--file", "tokenizer_config.json"];
+    assert_says(&place.run(&[&["models", "fetch", &pinned()][..], &files].concat()), 0, &["3 files"]);
+    let url = "http://127.0.0.1:9/v1";
+    let ask = ["run", "nupa", "--engine", "openai", "--base-url", url, "--tokenizer", &pinned(), "--limit", "1"];
+    // The tokenizer is opened; nobody listens there.
+    let output = place.run(&ask);
+    assert_says(&output, 5, &["cannot use the endpoint"]);
+    std::fs::remove_file(place.snapshot().join("tokenizer.json")).unwrap();
+    assert_says(&place.run(&ask), 3, &["tokenizer.json of", "is missing", "--file config.json --file tokenizer.json"]);
 }
 
 #[test]
@@ -549,8 +690,13 @@ fn removal_frees_what_nobody_else_uses() {
     assert!(place.snapshot().exists());
     assert_says(&place.run(&["models", "remove", &pinned(), "--yes"]), 0, &["5 files removed", "1 files stay"]);
     assert!(!place.snapshot().exists() && place.weights_blob().exists() && !place.repo().join("refs/main").exists());
-    assert_says(&place.run(&["models", "remove", &format!("{REPO}@{other}"), "--yes"]), 0, &["freed"]);
-    assert!(!place.repo().exists());
+    // What no commit uses goes with the last one: a blob without a link, a half of one; and the locks of all.
+    let orphan = place.repo().join("blobs").join("b".repeat(64));
+    std::fs::write(&orphan, vec![1; 1000]).unwrap();
+    std::fs::write(place.repo().join("blobs").join(format!("{}.incomplete", "c".repeat(64))), vec![1; 24]).unwrap();
+    let removed = place.run(&["models", "remove", &format!("{REPO}@{other}"), "--yes"]);
+    assert_says(&removed, 0, &["and 2 that no commit used", "freed"]);
+    assert!(!place.repo().exists() && !place.at().join("hub/.locks").exists());
     assert_says(&place.run(&["models", "remove", &pinned(), "--yes"]), 3, &["is not in the cache"]);
 }
 
@@ -596,6 +742,8 @@ fn recommended_is_what_the_list_says_and_then_the_checkpoint() {
     let file = place.snapshot().join("generation_config.json");
     std::fs::remove_file(&file).unwrap();
     std::fs::write(&file, own).unwrap();
+    // With the listing it would be a damaged file of the commit.
+    std::fs::remove_dir_all(place.repo().join(".earnest")).unwrap();
     let sampling = |model: &str| {
         let results = format!("results-{model}");
         let words = ["run", "arithmetic-bench", "--limit", "2", "--max-tokens", "3", "--threads", "1", "--recommended"];
@@ -688,6 +836,17 @@ fn quantisation_is_measured() {
     assert_ne!(changed["perplexity"], changed["perplexity_changed"]);
     assert!(changed["weights"]["quantised_weights"].as_u64().unwrap() > 0);
     assert_says(&place.run(&check), 2, &["--quant"]);
+    assert_eq!((exact["base"].as_str(), exact["base_quantised"].as_bool()), (Some("safetensors"), Some(false)));
+    // Weights that are quantised already are compared with themselves, which is said.
+    let Some(folder) = std::env::var_os("EARNEST_MODELS") else { return };
+    let file = Path::new(&folder).join("SmolLM2-135M-Instruct.Q4_1.gguf");
+    if file.is_file() {
+        let mut words = check.to_vec();
+        words[4] = file.to_str().unwrap();
+        words[8] = "1";
+        words.extend(["--quant", "q8_0", "--max-tokens", "2"]);
+        assert_says(&place.run(&words), 0, &["own weights are quantised", "quantised already: gguf Q4_1"]);
+    }
 }
 
 #[test]

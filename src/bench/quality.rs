@@ -9,6 +9,8 @@ use crate::engine::{Completion, Engine, Event, Input, Logprobs, Request, Request
 pub struct Prompt {
     pub ids: Vec<u32>,
     pub stop_strings: Vec<String>,
+    /// Whether the text keeps the stop string that ended it.
+    pub keep_stop: bool,
     pub stop_ids: Vec<u32>,
     pub max_tokens: usize,
 }
@@ -50,6 +52,7 @@ pub fn answer_all(engine: &mut dyn Engine, prompts: &[Prompt]) -> Result<Vec<Ans
             let request = Request {
                 input: Input::Ids(prompt.ids.clone()),
                 stop_strings: prompt.stop_strings.clone(),
+                keep_stop: prompt.keep_stop,
                 stop_ids: prompt.stop_ids.clone(),
                 logprobs: Logprobs { top: 0, prompt: true },
                 ..Request::greedy(RequestId(place as u64), Vec::new(), prompt.max_tokens)

@@ -36,7 +36,7 @@ pub use config::{
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;
 pub use memory::MemoryEstimate;
-pub use open::{Checkpoint, Format};
+pub use open::{Checkpoint, Format, METADATA_FILES};
 pub use text_stream::TextStream;
 pub use tokenizer::Tokenizer;
 pub use weight_format::{ElementType, Quant, WeightFormat, WeightRecord};

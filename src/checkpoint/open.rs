@@ -49,7 +49,7 @@ enum Weights {
 }
 
 /// Files of a folder besides the weights, as far as they exist.
-const METADATA_FILES: [&str; 5] =
+pub const METADATA_FILES: [&str; 5] =
     ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"];
 
 impl Checkpoint {
@@ -179,6 +179,11 @@ impl Checkpoint {
     /// From now on [`Checkpoint::tensor`] gives quantised or rounded weights: for whoever loads it, another model.
     pub fn set_weight_format(&mut self, format: WeightFormat) {
         self.weight_format = format;
+    }
+
+    /// True if the files' own weights are quantised: those of a GGUF file that holds no floats.
+    pub fn is_quantised(&self) -> bool {
+        matches!(&self.format, Format::Gguf { quantisation } if !["F32", "F16", "BF16"].contains(&quantisation.as_str()))
     }
 
     /// What [`Checkpoint::set_weight_format`] set.

@@ -10,7 +10,7 @@ use super::device::Device;
 use super::error::CliError;
 use super::model::{self, Chosen};
 use super::models::HubArgs;
-use super::process::Process;
+use super::process::{self, Process};
 use super::settings::CheckpointSays;
 use super::{Exit, built_in};
 use crate::checkpoint::{Checkpoint, WeightFormat};
@@ -240,7 +240,7 @@ fn address(url: &str, hub: &HubArgs) -> Result<Address, CliError> {
 
 /// The model whose tokenizer renders the prompts of an endpoint.
 fn tokenizer(path: &Path, hub: &HubArgs) -> Result<Chosen, CliError> {
-    model::choose(path, hub, WeightFormat::default())
+    model::choose_tokenizer(path, hub)
 }
 
 /// What `--thinking` asks of the chat template.
@@ -279,6 +279,9 @@ impl Subject {
     /// Opens checkpoints; asks an endpoint what it is, because that is part of a run's identity.
     pub fn open(target: &Target, thinking: Option<bool>, patience: &PatienceArgs) -> Result<Subject, CliError> {
         check(patience)?;
+        if let Target::Mistralrs(_) = target {
+            process::check()?;
+        }
         let checkpoint = match target {
             Target::Native(chosen, ..) | Target::Mistralrs(chosen) => Some(model::open(chosen)?),
             Target::Endpoint(endpoint) => endpoint.tokenizer.as_ref().map(described).transpose()?,
@@ -479,12 +482,19 @@ impl Subject {
     pub fn warnings(&self) -> Vec<String> {
         let unheeded =
             "the chat template has no switch for thinking: the model may think, and within the smaller budget";
-        let device = match &self.target {
-            Target::Native(_, _, note) => note.clone(),
-            Target::Mistralrs(_) | Target::Endpoint(_) => None,
-        };
-        let thinking = self.thinks_anyway().then(|| unheeded.to_owned());
-        self.exposed_key().into_iter().chain(thinking).chain(device).collect()
+        let mut all: Vec<String> = self.exposed_key().into_iter().collect();
+        all.extend(self.thinks_anyway().then(|| unheeded.to_owned()));
+        if let Target::Native(_, _, Some(note)) = &self.target {
+            all.push(note.clone());
+        }
+        if let Some((commit, files)) = self.checkpoint.as_ref().and_then(model::unverifiable) {
+            all.push(format!(
+                "nothing here says whether {} of {commit} are what the commit has; `earnest models verify --remote {commit}` \
+                 asks the hub",
+                files.join(", ")
+            ));
+        }
+        all
     }
 
     /// True if it is computed on a GPU of this machine.

@@ -7,12 +7,12 @@ use super::error::CliError;
 use super::models::{HubArgs, Target};
 use super::settings::CheckpointSays;
 use super::{Exit, built_in};
-use crate::checkpoint::{Checkpoint, Format, WeightFormat};
+use crate::checkpoint::{Checkpoint, Format, METADATA_FILES, WeightFormat};
 use crate::digest::DigestCache;
 use crate::engine::cuda::{self, Cuda, CudaError};
 use crate::engine::native::{Native, Options};
 use crate::engine::{Engine, Sampling};
-use crate::hub::Decoding;
+use crate::hub::{Decoding, Expected};
 use crate::run::{FileRecord, ModelRecord, Pinned};
 
 /// A model as it was named, and where it lies.
@@ -39,6 +39,17 @@ impl Chosen {
 /// is not in the cache is an error that names the command.
 pub fn choose(given: &Path, hub: &HubArgs, weights: WeightFormat) -> Result<Chosen, CliError> {
     let named = given.to_str().filter(|text| *text != built_in::NAME);
+    named.map_or(Ok(()), |text| Target::refuse_unrunnable(text, hub))?;
+    find(given, hub, weights, true)
+}
+
+/// The same of a model that runs elsewhere: of a commit, the files of its tokenizer are enough.
+pub fn choose_tokenizer(given: &Path, hub: &HubArgs) -> Result<Chosen, CliError> {
+    find(given, hub, WeightFormat::default(), false)
+}
+
+fn find(given: &Path, hub: &HubArgs, weights: WeightFormat, with_weights: bool) -> Result<Chosen, CliError> {
+    let named = given.to_str().filter(|text| *text != built_in::NAME);
     let target = named.map(|text| Target::find(text, hub)).transpose()?.flatten();
     let Some(target) = target else {
         if given == Path::new(built_in::NAME) && !given.exists() {
@@ -52,7 +63,7 @@ pub fn choose(given: &Path, hub: &HubArgs, weights: WeightFormat) -> Result<Chos
         }
         return Ok(Chosen { given: given.to_owned(), path: given.to_owned(), pinned: None, weights, decoding: None });
     };
-    let path = target.folder(hub)?;
+    let path = target.folder(hub, with_weights)?;
     let decoding = target.entry.as_ref().and_then(|entry| entry.decoding);
     let pinned = Pinned {
         repo: target.repo.to_string(),
@@ -74,10 +85,23 @@ pub fn open(chosen: &Chosen) -> Result<Checkpoint, CliError> {
         checkpoint.set_weight_format(chosen.weights);
         checkpoint
     });
+    // A damaged tokenizer or config may well be readable; what is no weight is small. Before what the damage leads to.
+    if path.is_dir() {
+        let names = METADATA_FILES.iter().chain(&["model.safetensors.index.json"]);
+        let files = names.map(|name| path.join(name)).filter(|file| file.is_file());
+        for file in files.filter(|file| Expected::of(file) != Expected::Elsewhere) {
+            checked_sha256(&file, |_| ())?;
+        }
+    }
     opened.map_err(|error| {
         let failed = CliError::new(Exit::Model, format!("cannot use the checkpoint: {error}"));
         if path.exists() {
-            failed
+            match &chosen.pinned {
+                Some(Pinned { repo, commit, .. }) => failed.help(format!(
+                    "`earnest models verify {repo}@{commit}` says whether its files are whole; `earnest models fetch` mends them"
+                )),
+                None => failed,
+            }
         } else {
             failed.help(
                 "give --model a Hugging Face folder or a GGUF file; scripts/fetch-models.sh brings two small ones",
@@ -121,29 +145,48 @@ pub fn name(path: &Path) -> String {
     repository.unwrap_or(own)
 }
 
-/// Size and SHA-256 of every file of the checkpoint, by name. Large files that have not changed since they were hashed are not
-/// read again. `progress` hears the bytes done and the bytes in all.
+/// The SHA-256 of a file, which has to be what the cache says of it if it lies in one. Large files that have not changed since
+/// they were hashed are not read again.
+fn checked_sha256(path: &Path, progress: impl FnMut(u64)) -> Result<String, CliError> {
+    let sha256 = DigestCache::of_user().sha256_file(path, progress).map_err(|error| unreadable(path, &error))?;
+    Expected::of(path).check(path, || Ok(sha256.clone()))?;
+    Ok(sha256)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::new(Exit::Model, format!("cannot read {}: {error}", path.display()))
+}
+
+/// Files of a commit that are copies of which nothing says what they should be, and the commit; none of a model elsewhere.
+pub fn unverifiable(checkpoint: &Checkpoint) -> Option<(String, Vec<String>)> {
+    let mut commit = None;
+    let mut names = Vec::new();
+    for path in checkpoint.files() {
+        if let Expected::Unknown(named) = Expected::of(&path) {
+            commit = Some(named);
+            names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    commit.map(|commit| (commit, names))
+}
+
+/// Size and SHA-256 of every file of the checkpoint, by name. A file of the cache that has another content than its commit is
+/// an error. `progress` hears the bytes done and the bytes in all.
 pub fn hash_files(checkpoint: &Checkpoint, mut progress: impl FnMut(u64, u64)) -> Result<Vec<FileRecord>, CliError> {
-    let failed = |path: &Path, error: std::io::Error| {
-        CliError::new(Exit::Model, format!("cannot read {}: {error}", path.display()))
-    };
     let mut files: Vec<(PathBuf, u64)> = Vec::new();
     for path in checkpoint.files() {
-        let size = std::fs::metadata(&path).map_err(|error| failed(&path, error))?.len();
+        let size = std::fs::metadata(&path).map_err(|error| unreadable(&path, &error))?.len();
         files.push((path, size));
     }
     files.sort();
     let total = files.iter().map(|(_, size)| size).sum();
-    let digests = DigestCache::of_user();
     let mut done = 0;
     let mut records = Vec::with_capacity(files.len());
     for (path, size) in files {
-        let sha256 = digests
-            .sha256_file(&path, |bytes| {
-                done += bytes;
-                progress(done, total);
-            })
-            .map_err(|error| failed(&path, error))?;
+        let sha256 = checked_sha256(&path, |bytes| {
+            done += bytes;
+            progress(done, total);
+        })?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         records.push(FileRecord { name, size, sha256 });
     }
@@ -229,8 +272,12 @@ pub fn load(checkpoint: &Checkpoint, args: &EngineArgs) -> Result<Loaded, CliErr
     Ok(loaded)
 }
 
-/// The same on a device that was settled before.
+/// Loads the weights on a device that was settled before, if they are those of their commit. What a run hashed a moment ago is not
+/// read again.
 pub fn load_on(checkpoint: &Checkpoint, device: &Device, args: &EngineArgs) -> Result<Loaded, CliError> {
+    for file in checkpoint.files().iter().filter(|file| Expected::of(file) != Expected::Elsewhere) {
+        checked_sha256(file, |_| ())?;
+    }
     let at_source =
         |error: String| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display()));
     // A stored run goes on where it began: its settings name the device.

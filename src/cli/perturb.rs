@@ -24,8 +24,8 @@ use crate::suite::dnc::{
   earnest perturb testset.json --kinds noise --mode reference --ineligible keep -o attack.jsonl
   head -100 questions.jsonl | earnest perturb - --kinds type > typed.jsonl
 
-Rows are JSON lines or one JSON array. Every row that is written is the row that was read, its other fields byte for byte, with \
-its new texts and a field `dnc`: what was changed, and why the question was eligible. Noise and distribution change the answer \
+Rows are JSON lines or one JSON array. Every row that is written is the row that was read on one line, every number, text and key of \
+its other fields as it was written (1.50 stays 1.50), white space between them left out, with its new texts and a field `dnc`: what was changed, and why the question was eligible. Noise and distribution change the answer \
 and need a formula. A row whose equation or answer contradicts itself is malformed.")]
 pub struct PerturbArgs {
     /// The questions; `-` reads standard input
@@ -105,6 +105,14 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
     if mode == Mode::Reference && (seed.is_err() || args.draws > 1) {
         return Err(CliError::usage("--mode reference takes a --seed below 4294967296 and one draw"));
     }
+    if let Some(output) = &args.output {
+        for input in [Some(&args.file), args.annotations.as_ref()].into_iter().flatten() {
+            if is_same_file(input, output) {
+                return Err(CliError::usage(format!("{} is read, and -o would overwrite it", output.display()))
+                    .help("name another file with -o"));
+            }
+        }
+    }
     let mut malformed = Vec::new();
     let rows = read_rows(args, &mut malformed)?;
     let annotations = match &args.annotations {
@@ -175,6 +183,21 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
         printer.warning("no question was perturbed");
     }
     Ok(Exit::Success)
+}
+
+/// True if two paths lead to one file, by whatever names or links.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    if matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other) {
+        return true;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let number = |path: &Path| std::fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
+        matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
+    }
+    #[cfg(not(unix))]
+    false
 }
 
 fn leave(args: &PerturbArgs, tally: &mut Tally, out: &mut Vec<String>, kind: Kind, row: &SetRow, why: &str) {

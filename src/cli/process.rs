@@ -90,6 +90,41 @@ impl Process {
     }
 }
 
+/// Says what is wrong before anything is begun: that there is no such program, or none that can be run.
+pub fn check() -> Result<(), CliError> {
+    let program = find();
+    // A word alone is looked for where the system looks for programs.
+    let alone = program.components().count() == 1 && program.is_relative();
+    let found = if alone {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&folders).any(|folder| is_program(&folder.join(&program)))
+    } else {
+        is_program(&program)
+    };
+    if found {
+        return Ok(());
+    }
+    let place = if alone { "neither beside earnest nor in the PATH" } else { "no program that can be run" };
+    Err(CliError::new(
+        Exit::Engine,
+        format!("--engine mistralrs needs the program {}, and it is {place}", program.display()),
+    )
+    .help(
+        "docs/engines.md says how earnest-mistralrs is built; EARNEST_MISTRALRS names it where it is not in the PATH",
+    ))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file() || path.with_extension("exe").is_file()
+}
+
 /// The named program, else the one beside this program, else the one in the PATH.
 fn find() -> PathBuf {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
@@ -106,6 +141,10 @@ impl Engine for Process {
 
     fn poll(&mut self) -> Result<Vec<Event>, EngineError> {
         self.engine.poll()
+    }
+
+    fn notice(&mut self) -> Option<String> {
+        self.engine.notice()
     }
 
     fn cancel(&mut self, id: RequestId) -> bool {

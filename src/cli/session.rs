@@ -304,11 +304,7 @@ fn generate(
 ) -> Result<(RunRecord, Ended), CliError> {
     let job = prepared.job;
     let manifest = begin(prepared, name, earlier.as_ref().map(|run| run.manifest.clone()))?;
-    let mut run = match earlier {
-        Some(run) => RunRecord { manifest, planned: Some(prepared.planned), ..run },
-        None => store.begin(&manifest, prepared.planned)?,
-    };
-    store.update(run.id, &run.manifest, prepared.planned)?;
+    // Before the run has a row: a model that cannot be loaded, or an engine that does not start, leaves no empty run.
     let engine = match engine {
         Some(engine) => engine,
         None => {
@@ -324,6 +320,11 @@ fn generate(
             loaded
         }
     };
+    let mut run = match earlier {
+        Some(run) => RunRecord { manifest, planned: Some(prepared.planned), ..run },
+        None => store.begin(&manifest, prepared.planned)?,
+    };
+    store.update(run.id, &run.manifest, prepared.planned)?;
     // Not before: until here a signal ends the process at once, as it would any other; nothing is lost yet.
     let stop = stop_on_signal()?;
     run.manifest.engine = Some(engine.record());

@@ -19,6 +19,11 @@ pub trait Engine {
         false
     }
 
+    /// Something that whoever waits should know and that ends nothing, once: what an endpoint does wrong while it is asked again.
+    fn notice(&mut self) -> Option<String> {
+        None
+    }
+
     /// Ends a request: its completion, with what was generated so far, comes with the next poll. False if it is unknown.
     fn cancel(&mut self, id: RequestId) -> bool;
 

@@ -20,7 +20,7 @@ pub struct Cached {
     pub repo: RepoId,
     pub commit: Commit,
     pub folder: PathBuf,
-    /// Files with their content, and those whose content is missing.
+    /// Files with their content, and those whose content is missing: what was fetched, and what every checkpoint needs.
     pub files: usize,
     pub missing: Vec<String>,
     /// Bytes of the files that are there.
@@ -34,6 +34,8 @@ pub struct Removed {
     /// Bytes that were freed; blobs that another commit uses stay.
     pub freed: u64,
     pub kept: usize,
+    /// Blobs that no commit used.
+    pub orphans: usize,
 }
 
 impl Cache {
@@ -148,10 +150,17 @@ impl Cache {
         }
         let asked = self.listing(repo, commit).map(|listing| listing.files).unwrap_or_default();
         cached.missing.extend(asked.into_iter().map(|file| file.path).filter(|path| !seen.contains(path)));
+        // A listing says what was asked for, and there may be none; a checkpoint needs more than nothing.
+        let needed = if folder.is_dir() { super::snapshot::lacking(&folder) } else { Vec::new() };
+        for file in needed {
+            if !cached.missing.contains(&file) {
+                cached.missing.push(file);
+            }
+        }
         cached
     }
 
-    /// Removes a commit, and the blobs that no other commit of the repository uses.
+    /// Removes a commit, and the blobs that no other commit of the repository uses, with their locks.
     pub fn remove(&self, repo: &RepoId, commit: &Commit) -> Result<Removed, HubError> {
         let folder = self.snapshot(repo, commit);
         let mine = self.blobs_of(&folder);
@@ -172,6 +181,20 @@ impl Cache {
             let lock = BlobLock::attempt(&path)?;
             locks.push(lock.ok_or_else(|| HubError::Busy { file: name.clone(), path: path.clone() })?);
         }
+        // Blobs to which no snapshot points: of a fetch that was given up, or of links that somebody removed. Who is fetching one
+        // holds its lock until the link is there. What is half fetched may be continued while the repository has other commits.
+        let last = self.commits(repo).iter().all(|other| other == commit);
+        let mut orphans = Vec::new();
+        for name in names(&self.repo_folder(repo).join("blobs")) {
+            let whole = name.split('.').next().unwrap_or_default().to_owned();
+            if used.contains(&whole) || digits.contains(&whole) || (!last && whole != name) {
+                continue;
+            }
+            if let Some(lock) = BlobLock::attempt(&self.lock(repo, &whole))? {
+                locks.push(lock);
+                orphans.push(name);
+            }
+        }
         let files = super::snapshot::files(&folder).len();
         let gone = |path: &Path, result: std::io::Result<()>| match result {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(HubError::io("remove", path, source)),
@@ -188,7 +211,12 @@ impl Cache {
                 gone(&path, std::fs::remove_file(&path))?;
             }
         }
-        let mut removed = Removed { files, freed: 0, kept: 0 };
+        let mut removed = Removed { files, freed: 0, kept: 0, orphans: orphans.len() };
+        for name in &orphans {
+            let path = self.blob(repo, name);
+            removed.freed += std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+            gone(&path, std::fs::remove_file(&path))?;
+        }
         for name in &digits {
             if used.contains(name) {
                 removed.kept += 1;
@@ -201,8 +229,17 @@ impl Cache {
                 }
             }
         }
+        for lock in locks {
+            lock.remove();
+        }
+        if let Some(folder) = self.lock(repo, "").parent() {
+            // Only if it is empty, and then its parent.
+            if std::fs::remove_dir(folder).is_ok() {
+                std::fs::remove_dir(self.folder().join(".locks")).ok();
+            }
+        }
         if self.commits(repo).is_empty() {
-            // Only what is empty goes: another program may have put blobs there that no snapshot uses yet.
+            // Only what is empty goes: another program may be fetching a blob that no snapshot uses yet.
             for folder in ["snapshots", ".earnest", "refs", "blobs"] {
                 std::fs::remove_dir(self.repo_folder(repo).join(folder)).ok();
             }

@@ -18,8 +18,8 @@ pub enum HubError {
     #[error("'{given}' is no repository of the hub: it has to be ORGANISATION/NAME")]
     NotARepository { given: String },
     /// A revision that is no commit.
-    #[error("{repo}@{revision} is not pinned: {why}, so two runs on it need not be on the same model")]
-    NotPinned { repo: String, revision: String, why: &'static str },
+    #[error("{repo}@{revision} is not pinned: {why}{}", if *slip { "" } else { ", so two runs on it need not be on the same model" })]
+    NotPinned { repo: String, revision: String, why: String, slip: bool },
     /// A repository without a revision.
     #[error("{repo} is neither a file nor a folder here, and as a repository of the hub it names no commit")]
     NoRevision { repo: String, entry: Option<String> },
@@ -41,6 +41,9 @@ pub enum HubError {
     /// A file of a snapshot that is not there.
     #[error("{file} of {repo} is missing in {}", folder.display())]
     MissingFile { file: String, repo: String, folder: PathBuf, fetch: String },
+    /// A file of the cache has other bytes than the commit has.
+    #[error("{} is damaged: its {algorithm} is {found}, and that of the commit's file is {expected}", path.display())]
+    Damaged { path: PathBuf, algorithm: &'static str, found: String, expected: String, named: Option<String> },
     /// A connection would be needed.
     #[error("{what} needs the network, and {because}")]
     Offline { what: String, because: &'static str },
@@ -114,6 +117,9 @@ impl HubError {
             }
             HubError::NoCacheFolder => "set HF_HUB_CACHE to a folder".into(),
             HubError::NotARepository { .. } => "for example microsoft/phi-2".into(),
+            HubError::NotPinned { repo, slip: true, .. } => {
+                format!("correct it; `earnest models resolve {repo}@main` names today's commit")
+            }
             HubError::NotPinned { repo, revision, .. } => {
                 let revision = if revision.is_empty() { "main" } else { revision };
                 format!("`earnest models resolve {repo}@{revision}` asks the hub for the commit; name that after the @")
@@ -138,6 +144,12 @@ impl HubError {
             HubError::Registry { .. } => "models.toml in the sources of earnest is an example; docs/models.md has the fields".into(),
             HubError::NotCached { fetch, .. } | HubError::MissingFile { fetch, .. } => {
                 format!("`{fetch}` fetches it; a run never does")
+            }
+            HubError::Damaged { named: Some(named), .. } => {
+                format!("`earnest models fetch {named}` fetches it again; `earnest models verify {named}` hashes every file")
+            }
+            HubError::Damaged { named: None, .. } => {
+                "`earnest models verify` hashes every file of the cache; `earnest models fetch` fetches a damaged one again".into()
             }
             HubError::Offline { .. } => "fetch on a machine with a network and copy the cache folder, or leave offline mode".into(),
             HubError::BadEndpoint { .. } => "for example https://huggingface.co, which is the default".into(),

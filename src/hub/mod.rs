@@ -14,10 +14,12 @@ mod lock;
 mod remote;
 mod fetch;
 mod verify;
+mod expected;
 
 pub use cache::{Cache, Cached, Removed};
 pub use environment::{Environment, Token};
 pub use error::HubError;
+pub use expected::Expected;
 pub use fetch::{FetchEvent, FetchReport, fetch};
 pub use listing::{Hash, Listing, RemoteFile};
 pub use name::{Commit, Reference, RepoId};

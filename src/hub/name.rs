@@ -53,15 +53,24 @@ pub struct Commit(String);
 
 impl Commit {
     /// Takes 40 hexadecimal digits; the error is the reason alone.
-    pub fn parse(text: &str) -> Result<Commit, &'static str> {
+    pub fn parse(text: &str) -> Result<Commit, String> {
         let hex = !text.is_empty() && text.chars().all(|c| c.is_ascii_hexdigit());
-        match text.len() {
-            40 if hex => Ok(Commit(text.to_ascii_lowercase())),
-            0 => Err("there is nothing after the @"),
-            4..40 if hex => Err("a hash of fewer than 40 digits can come to name several commits"),
-            _ if hex => Err("a commit has 40 hexadecimal digits"),
-            _ => Err("a branch or a tag can be moved to other files"),
-        }
+        let why = match text.len() {
+            40 if hex => return Ok(Commit(text.to_ascii_lowercase())),
+            0 => "there is nothing after the @",
+            4..40 if hex => "a hash of fewer than 40 digits can come to name several commits",
+            _ if hex => return Err(format!("a commit has 40 hexadecimal digits, and this has {}", text.len())),
+            _ => match slip(text) {
+                Some(slip) => return Err(slip),
+                None => "a branch or a tag can be moved to other files",
+            },
+        };
+        Err(why.to_owned())
+    }
+
+    /// True if a text that is no commit was meant as one: almost all of it are digits of a commit.
+    pub fn is_meant(text: &str) -> bool {
+        slip(text).is_some() || (text.len() > 40 && text.chars().all(|c| c.is_ascii_hexdigit()))
     }
 
     /// The digits.
@@ -70,10 +79,27 @@ impl Commit {
     }
 }
 
-impl TryFrom<String> for Commit {
-    type Error = &'static str;
+/// What is wrong with a commit that was written with a slip: about 40 characters, of which few are no digits. Nobody names a
+/// branch like that.
+fn slip(text: &str) -> Option<String> {
+    let count = text.chars().count();
+    let wrong: Vec<(usize, char)> = text.chars().enumerate().filter(|(_, c)| !c.is_ascii_hexdigit()).collect();
+    if !(36..=44).contains(&count) || wrong.is_empty() || wrong.len() > 4 {
+        return None;
+    }
+    let named: Vec<String> = wrong.iter().map(|(place, c)| format!("{c:?} at place {}", place + 1)).collect();
+    let (verb, noun) = if wrong.len() == 1 { ("is", "digit") } else { ("are", "digits") };
+    let length = if count == 40 { String::new() } else { format!(" (and it has {count} characters)") };
+    Some(format!(
+        "a commit has 40 hexadecimal digits, 0 to 9 and a to f; {} {verb} no such {noun}{length}",
+        named.join(", ")
+    ))
+}
 
-    fn try_from(text: String) -> Result<Commit, &'static str> {
+impl TryFrom<String> for Commit {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Commit, String> {
         Commit::parse(&text)
     }
 }
@@ -96,7 +122,7 @@ pub enum Reference {
     /// `org/repo@<commit>`.
     Pinned(RepoId, Commit),
     /// `org/repo@<anything else>`: a revision that has to be resolved first, and why.
-    Moving(RepoId, String, &'static str),
+    Moving(RepoId, String, String),
     /// `org/repo` alone.
     Bare(RepoId),
     /// A word without a slash: a name of the list, if it is there.
@@ -143,8 +169,24 @@ mod tests {
         for wrong in ["", "main", "v1.0", &COMMIT[..7], &COMMIT[..39], &format!("{COMMIT}0"), "refs/pr/1"] {
             assert!(Commit::parse(wrong).is_err(), "{wrong}");
         }
-        // Forty characters, one of which is no digit.
-        assert!(Commit::parse(&format!("{}g", &COMMIT[..39])).is_err());
+        // A slip is told from a branch, and named.
+        for (text, part) in [
+            (format!("{}g", &COMMIT[..39]), "'g' at place 40 is no such digit"),
+            (COMMIT.replacen('0', "O", 1), "'O' at place 3 is"),
+            (format!("{} ", &COMMIT[..39]), "' ' at place 40"),
+            (format!("{}ü", &COMMIT[..39]), "'ü' at place 40"),
+            (
+                format!("l{}g", &COMMIT[..39]),
+                "'l' at place 1, 'g' at place 41 are no such digits (and it has 41 characters)",
+            ),
+        ] {
+            let why = Commit::parse(&text).unwrap_err();
+            assert!(why.contains(part) && Commit::is_meant(&text), "{text}: {why}");
+        }
+        for branch in ["release-of-the-model-for-the-second-paper", "main", "v2", &COMMIT[..7]] {
+            assert!(!Commit::is_meant(branch), "{branch}");
+        }
+        assert!(Commit::is_meant(&format!("{COMMIT}0")));
     }
 
     #[test]

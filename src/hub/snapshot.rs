@@ -108,22 +108,56 @@ impl Cache {
         if let Some(file) = self.examine(repo, commit).missing.into_iter().next() {
             return Err(missing(file));
         }
-        // Another program may have fetched only a part; what every checkpoint needs is known.
-        for file in ["config.json", "tokenizer.json"] {
-            if !folder.join(file).is_file() && !holds_gguf(&folder) {
-                return Err(missing(file.to_owned()));
-            }
-        }
-        if !folder.join("model.safetensors").is_file() && !holds_gguf(&folder) {
-            let index = folder.join("model.safetensors.index.json");
-            let Ok(text) = std::fs::read_to_string(&index) else { return Err(missing("model.safetensors".to_owned())) };
-            if let Some(shard) = shards(&text).into_iter().find(|shard| !folder.join(shard).is_file()) {
-                return Err(missing(shard));
-            }
-        }
         Ok(folder)
     }
+
+    /// The folder of a commit of which only the tokenizer is used: the weights need not be there. What was fetched has to be.
+    pub fn ready_to_tokenise(&self, repo: &RepoId, commit: &Commit, named: &str) -> Result<PathBuf, HubError> {
+        let folder = self.snapshot(repo, commit);
+        let lacks = |name: &&&str| !folder.join(name).is_file() && !holds_gguf(&folder);
+        match TOKENISING.iter().find(lacks) {
+            Some(file) if folder.is_dir() => Err(HubError::MissingFile {
+                file: (*file).to_owned(),
+                repo: repo.to_string(),
+                fetch: format!(
+                    "earnest models fetch {named} {}",
+                    TOKENISING.map(|file| format!("--file {file}")).join(" ")
+                ),
+                folder,
+            }),
+            Some(_) => self.ready(repo, commit, named),
+            None => Ok(folder),
+        }
+    }
 }
+
+/// What a folder needs to render and tokenise prompts.
+const TOKENISING: [&str; 2] = ["config.json", "tokenizer.json"];
+
+/// Files without which a folder is no checkpoint, and which it lacks: another program may have fetched only a part, and what
+/// every checkpoint needs is known. None of a folder with a GGUF file, which needs no other.
+pub(super) fn lacking(folder: &Path) -> Vec<String> {
+    if holds_gguf(folder) {
+        return Vec::new();
+    }
+    let lacks = |name: &str| !folder.join(name).is_file();
+    let mut missing: Vec<String> = TOKENISING.iter().filter(|name| lacks(name)).map(|&name| name.to_owned()).collect();
+    if lacks("model.safetensors") {
+        match std::fs::read_to_string(folder.join(INDEX)) {
+            Ok(text) => missing.extend(shards(&text).into_iter().filter(|shard| lacks(shard))),
+            // Shards without their index, or nothing.
+            Err(_) => {
+                let shard = |path: &PathBuf| path.to_str().is_some_and(|name| name.starts_with("model-00"));
+                let name = if files(folder).iter().any(shard) { INDEX } else { "model.safetensors" };
+                missing.push(name.to_owned());
+            }
+        }
+    }
+    missing
+}
+
+/// The file that says which shard has which tensor.
+const INDEX: &str = "model.safetensors.index.json";
 
 fn holds_gguf(folder: &Path) -> bool {
     files(folder).iter().any(|path| path.extension().is_some_and(|ending| ending == "gguf"))

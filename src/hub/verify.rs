@@ -40,7 +40,7 @@ pub struct Checked {
 }
 
 /// Hashes every file of a commit, from the bytes on the disk. What is expected comes from `listing`, else from the names of
-/// the blobs. `progress` hears the bytes of each piece.
+/// the blobs; a file that every checkpoint needs and that is not there is missing, whoever fetched the others. `progress` hears the bytes of each piece.
 pub fn verify(
     cache: &Cache,
     repo: &RepoId,
@@ -65,6 +65,11 @@ pub fn verify(
         let path = folder.join(&below);
         let hash = snapshot::blob_name(&path).and_then(|name| Hash::from_etag(&name));
         checked.push(check(&path, name, hash.as_ref().map(|hash| (hash, None)), progress)?);
+    }
+    for name in snapshot::lacking(&folder) {
+        if !checked.iter().any(|known| known.file == name) {
+            checked.push(Checked { file: name, size: 0, algorithm: None, hash: None, state: State::Missing });
+        }
     }
     checked.sort_by(|a, b| a.file.cmp(&b.file));
     Ok(checked)

@@ -127,7 +127,12 @@ impl Runner<'_> {
             if in_flight.is_empty() && exhausted {
                 return Ok(Ended::Finished);
             }
-            let events = engine.poll()?;
+            let polled = engine.poll();
+            // Also before an error: what led to it.
+            if let Some(text) = engine.notice() {
+                reporter.event(&RunEvent::Notice(text));
+            }
+            let events = polled?;
             if events.is_empty() && !in_flight.is_empty() {
                 return Err(RunError::LostRequests(in_flight.len()));
             }

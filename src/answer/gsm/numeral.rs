@@ -7,7 +7,7 @@ use regex::{Captures, Regex};
 const DIGITS: &str =
     r"(?:[0-9]{1,3}(?:(?:,|\{,\}|\\,|,\\!|[\u{2009}\u{202f}\u{a0}])[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+";
 const MINUS: &str = r"[-\u{2212}\u{2013}\u{fe63}\u{ff0d}]";
-const CURRENCY: &str = r"(?:\\?\$|€|£|¥|₹|USD|EUR|GBP|Rs\.?)";
+const CURRENCY: &str = r"(?:(?:US|A|C|HK|NZ)?\\?\$|€|£|¥|₹|USD|EUR|GBP|Rs\.?)";
 
 /// A number with its sign, its power of ten and its fraction bar. Groups: `minus`, `latex_*`, `whole`, `top`, `bottom`,
 /// `digits`, `power`.

@@ -3,8 +3,8 @@
 //! 1. What was thought, and what follows another question, does not count.
 //! 2. A statement is `####`, `\boxed{`, "the answer is", "the final answer is", "the answer:", "final answer:" or "answer:",
 //!    in any case, possibly with asterisks around the words.
-//! 3. Behind it, on the same line or, if that is empty, the next one that is not, may stand white space, `*`, `:`, `=`, `≈`, `(`,
-//!    `\(`, `\[`, `\boxed{`, `\text{`, a currency, and the words a, about, approximately, around, be, equal, exactly, just, of,
+//! 3. Behind it, on the same line or, if that is empty or only opens a formula or a block (`$$`, `\[`, three backticks), the next
+//!    one that is not, may stand white space, `*`, `` ` ``, `:`, `=`, `≈`, `(`, `$$`, `\(`, `\[`, `\boxed{`, `\text{`, a currency, and the words a, about, approximately, around, be, equal, exactly, just, of,
 //!    only, roughly, that, to, total; then the number must come, with at most three words of a unit. A statement without one is
 //!    none.
 //! 4. If an equation begins there ("the answer is 10 - 5 = 5", "x = 5"), the last of its sides that is a number alone counts.
@@ -13,7 +13,7 @@
 //!    ("10 - 5").
 //! 5. Of several statements the last one counts: models correct themselves.
 //! 6. Signs count, also before the currency (`-$5`) and as the words minus and negative; thousands separators, units and percent
-//!    signs do not; `1.5e3` is 1500; fractions are divided.
+//!    signs do not; `1.5e3` is 1500, "2 million" 2,000,000; fractions are divided.
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -26,7 +26,7 @@ static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
 
 static FILLER: LazyLock<Regex> = LazyLock::new(|| {
     compile(concat!(
-        r"^(?:[\s*_:=≈(#]|\\\(|\\\[|\\boxed\s*\{|\\text\s*\{|\$(?:\s|\\)|",
+        r"^(?:[\s*_:=≈(#`]|\\\(|\\\[|\\boxed\s*\{|\\text\s*\{|\$(?:\s|\\|\$)|",
         r"(?i:a|about|approximately|around|be|equal|exactly|just|of|only|roughly|that|to|total)\b)"
     ))
 });
@@ -43,10 +43,19 @@ static EQUALS: LazyLock<Regex> = LazyLock::new(|| compile(r"^[\s)*}]*(?:\\[\])])
 
 /// Brackets and marks that may stand before or behind an operand.
 static OPENING: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:[\s(\[{]|\*\*|\\\(|\\left\()+"));
-static CLOSING: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:\*\*|\s*(?:[)\]}%€£¥]|\\?\$|\\\)|\\right\)|\\%))+"));
+static CLOSING: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:\*\*|`|\s*(?:[)\]}%€£¥]|\\?\$|\\\)|\\right\)|\\%))+"));
 
 /// A minus sign in words.
 static NEGATIVE: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?i:minus|negative)\s+"));
+
+/// A plus sign that touches its number.
+static POSITIVE: LazyLock<Regex> = LazyLock::new(|| compile(r"^\+(?:\\?[$€£¥])?[0-9.]"));
+
+/// A line that only opens what the next one holds.
+static OPENING_LINE: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:\$\$|\\\[|```\w*)[ \t]*\n\s*"));
+
+/// A power of ten in words behind a number.
+static MAGNITUDE: LazyLock<Regex> = LazyLock::new(|| compile(r"^\s+(?i:(thousand|million|billion|trillion))\b"));
 
 /// A quantity that stands for its number.
 static LETTER: LazyLock<Regex> = LazyLock::new(|| compile(r"^[A-Za-z]\b"));
@@ -121,6 +130,7 @@ pub fn read(response: &str) -> Option<f64> {
 /// The number that a text begins with, behind words that say nothing.
 fn stated(rest: &str) -> Option<f64> {
     let rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '*'));
+    let rest = skip(&OPENING_LINE, rest);
     let line = rest.split('\n').next().unwrap_or_default();
     // A clause ends with a full stop that no digit follows; further statements speak for themselves.
     let end = line.match_indices(['.', ';', '!', '?']).find_map(|(at, _)| {
@@ -198,11 +208,13 @@ fn operand(text: &str) -> Option<Operand<'_>> {
     let text = skip(&OPENING, text);
     let (negative, text) = match NEGATIVE.find(text) {
         Some(minus) => (true, &text[minus.end()..]),
-        None => (false, text),
+        None => (false, if POSITIVE.is_match(text) { &text[1..] } else { text }),
     };
     if let Some(found) = LEADING_NUMERAL.captures(text) {
         let number = value(&found).map(|number| if negative { -number } else { number });
         let after = &text[found.get_match().end()..];
+        let (magnitude, after) = magnitude(after);
+        let number = number.map(|number| number * magnitude);
         // Asterisks that touch the next number are a power, others mark what is important.
         if after.strip_prefix("**").is_some_and(|power| power.starts_with(|c: char| c.is_ascii_digit() || c == '(')) {
             return Some(Operand { number, has_unit: false, rest: after });
@@ -212,6 +224,18 @@ fn operand(text: &str) -> Option<Operand<'_>> {
     }
     let letter = LETTER.find(text)?;
     Some(Operand { number: None, has_unit: false, rest: skip(&CLOSING, &text[letter.end()..]) })
+}
+
+/// The power of ten that a text begins with in words, and what follows it.
+fn magnitude(text: &str) -> (f64, &str) {
+    let Some(found) = MAGNITUDE.captures(text) else { return (1.0, text) };
+    let power = match found[1].to_lowercase().as_str() {
+        "thousand" => 1e3,
+        "million" => 1e6,
+        "billion" => 1e9,
+        _ => 1e12,
+    };
+    (power, &text[found.get_match().end()..])
 }
 
 /// Whether a text begins with the words of a unit, and what follows them.
@@ -286,6 +310,18 @@ mod tests {
             ("The answer is 5 apples - 3 apples = 2 apples", Some(2.0)),
             ("The answer is $3$ + $4$ = $7$.", Some(7.0)),
             ("The answer is (10 - 4) / 2 = **3**.", Some(3.0)),
+            ("The answer is +7", Some(7.0)),
+            ("The answer is +$7.", Some(7.0)),
+            ("The answer is 3 +4 = +7", Some(7.0)),
+            ("The answer is $$5$$", Some(5.0)),
+            ("The answer is:\n$$\n5\n$$", Some(5.0)),
+            ("The answer is:\n\\[\n\\boxed{5}\n\\]", Some(5.0)),
+            ("The answer is `7`.", Some(7.0)),
+            ("The answer is:\n```\n7\n```", Some(7.0)),
+            ("The answer is US$10.", Some(10.0)),
+            ("The answer is 2 million people", Some(2e6)),
+            ("The answer is $1.5 thousand + $500 = $2 thousand.", Some(2000.0)),
+            ("The answer is 2 thousandths", Some(2.0)),
         ] {
             assert_eq!(read(text), expected, "{text:?}");
         }

@@ -12,7 +12,7 @@ use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::printer::Printer;
 use crate::cli::values::human_bytes;
 use crate::cli::{Exit, model};
-use crate::engine::{Card, Engine};
+use crate::engine::Card;
 use crate::run::Host;
 
 #[derive(Debug, Args)]

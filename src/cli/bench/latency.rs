@@ -14,7 +14,7 @@ use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::printer::Printer;
 use crate::cli::values::{Lengths, Prompts, human_bytes};
 use crate::cli::{Exit, model};
-use crate::engine::{Card, Engine, FinishReason};
+use crate::engine::{Card, FinishReason};
 use crate::prompt::Prompter;
 use crate::report::{Align, Table};
 use crate::run::Host;

@@ -18,6 +18,10 @@ struct Document {
     suite: String,
     prompts: usize,
     max_tokens: usize,
+    /// What the files have: `safetensors`, or `gguf` and its quantisation.
+    base: String,
+    /// True if the files' own weights are quantised: then what is measured is what is lost on top of that.
+    base_quantised: bool,
     weights: WeightRecord,
     #[serde(flatten)]
     agreement: Agreement,
@@ -43,12 +47,20 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
         asked.push(Prompt {
             ids,
             stop_strings: item.stop_strings,
+            keep_stop: item.keep_stop,
             stop_ids: checkpoint.generation.eos_ids.clone(),
             max_tokens,
         });
     }
     let mut answers = Vec::new();
     let mut weights = None;
+    let base = model::record(&plain, &checkpoint).format;
+    let base_quantised = checkpoint.is_quantised();
+    if base_quantised && !quiet {
+        printer.warning(&format!(
+            "the files' own weights are quantised ({base}): the comparison is against these, not against the weights before"
+        ));
+    }
     for chosen in [plain, changed] {
         let checkpoint = model::open(&chosen)?;
         let name = model::record(&chosen, &checkpoint).name;
@@ -68,6 +80,8 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
         suite: args.suite.clone(),
         prompts: asked.len(),
         max_tokens,
+        base,
+        base_quantised,
         weights,
         agreement: agreement(&plain, &changed),
     };
@@ -95,6 +109,9 @@ fn screen(d: &Document, format: WeightFormat) -> String {
         format!("{} as its files have it, and as {format}; {} prompts of {}\n\n", d.model, d.prompts, d.suite);
     let share = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
     let write = |out: &mut String| -> std::fmt::Result {
+        if d.base_quantised {
+            writeln!(out, "compared with weights that are quantised already: {}\n", d.base)?;
+        }
         writeln!(
             out,
             "perplexity  {:.4} and {:.4} ({:+.2} %) over {} prompt tokens",

@@ -57,8 +57,12 @@ pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
                 0 => String::new(),
                 kept => format!("; {kept} files stay, because another commit uses them"),
             };
+            let orphans = match line.removed.orphans {
+                0 => String::new(),
+                count => format!(", and {count} that no commit used"),
+            };
             printer.result(&format!(
-                "{}: {} files removed, {} freed{kept}\n",
+                "{}: {} files removed{orphans}, {} freed{kept}\n",
                 line.model,
                 line.removed.files,
                 human_bytes(line.removed.freed)

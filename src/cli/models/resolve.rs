@@ -9,7 +9,7 @@ use super::target::resolved_file;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::hub::{Environment, Reference, Remote, RepoId, save_commit};
+use crate::hub::{Commit, Environment, HubError, Reference, Remote, RepoId, save_commit};
 
 /// What a revision is.
 #[derive(Debug, Serialize)]
@@ -79,6 +79,9 @@ fn asked(args: &ResolveArgs) -> Result<(RepoId, String, Option<String>), CliErro
             (entry.repo.clone(), "main".to_owned(), Some(args.save.clone().unwrap_or(entry.name.clone())))
         }
         Reference::Bare(repo) => (repo, "main".to_owned(), args.save.clone()),
+        Reference::Moving(repo, revision, why) if Commit::is_meant(&revision) => {
+            return Err(HubError::NotPinned { repo: repo.to_string(), revision, why, slip: true }.into());
+        }
         Reference::Moving(repo, revision, _) => {
             let revision = if revision.is_empty() { "main".to_owned() } else { revision };
             (repo, revision, args.save.clone())

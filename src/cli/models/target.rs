@@ -69,11 +69,13 @@ impl Target {
                 Ok(Some(Target { repo, commit, entry, named: text.to_owned() }))
             }
             Reference::Moving(repo, revision, why) => {
-                Err(HubError::NotPinned { repo: repo.to_string(), revision, why }.into())
+                let slip = Commit::is_meant(&revision);
+                Err(HubError::NotPinned { repo: repo.to_string(), revision, why, slip }.into())
             }
             Reference::Bare(repo) => {
                 let list = registry(args)?;
-                let entry = list.of_repo(&repo).map(|entry| entry.name.clone());
+                let pinned = list.of_repo(&repo).filter(|entry| entry.commit.is_some());
+                let entry = pinned.map(|entry| entry.name.clone());
                 Err(HubError::NoRevision { repo: repo.to_string(), entry }.into())
             }
             Reference::Word(name) => {
@@ -112,12 +114,37 @@ impl Target {
         })
     }
 
-    /// The folder of the commit, if every file is there and the engine runs the model.
-    pub fn folder(&self, args: &HubArgs) -> Result<PathBuf, CliError> {
-        if let Some(Entry { name, not_runnable: Some(reason), .. }) = &self.entry {
-            return Err(HubError::NotRunnable { name: name.clone(), reason: reason.clone() }.into());
+    /// Refuses what the list says cannot be run, by name or by repository, pinned or not, before anybody resolves or fetches
+    /// it in vain. A file or folder of that name is none of the list's.
+    pub fn refuse_unrunnable(text: &str, args: &HubArgs) -> Result<(), CliError> {
+        if Path::new(text).exists() {
+            return Ok(());
         }
+        let list = registry(args)?;
+        let entry = match Reference::parse(text)? {
+            Reference::Word(name) => list.find(&name),
+            Reference::Bare(repo) | Reference::Moving(repo, ..) | Reference::Pinned(repo, _) => {
+                // A list of the user's may have the repository as a model that can be run.
+                let mut entries = list.entries.iter().filter(|entry| entry.repo == repo);
+                entries.clone().all(|entry| entry.not_runnable.is_some()).then(|| entries.next()).flatten()
+            }
+            Reference::Path => None,
+        };
+        match entry {
+            Some(Entry { name, not_runnable: Some(reason), .. }) => {
+                Err(HubError::NotRunnable { name: name.clone(), reason: reason.clone() }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The folder of the commit, if every file is there; of a tokenizer, if its own files are.
+    pub fn folder(&self, args: &HubArgs, with_weights: bool) -> Result<PathBuf, CliError> {
         let cache = Cache::of(&Environment::read(args.offline))?;
-        Ok(cache.ready(&self.repo, &self.commit, &self.named)?)
+        Ok(if with_weights {
+            cache.ready(&self.repo, &self.commit, &self.named)?
+        } else {
+            cache.ready_to_tokenise(&self.repo, &self.commit, &self.named)?
+        })
     }
 }

@@ -928,7 +928,7 @@ fn rope_tables(device: &dyn Device, c: &DecoderConfig, cached: usize) -> Result<
     let positions = c.max_positions.min(cached) as u32;
     let mut all = vec![];
     for rope in &c.ropes {
-        let mut set = |long: bool| {
+        let set = |long: bool| {
             let mut angles = Angles::default();
             angles.compute(rope, (0..positions).map(|p| (p, long)));
             let (cosines, sines) = angles.all();

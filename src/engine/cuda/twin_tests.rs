@@ -527,10 +527,10 @@ fn memory_that_is_short_makes_steps_smaller_and_says_so() {
         device.total = total;
         Cuda::on(Box::new(device), &checkpoint, options)
     };
-    let wide = Options { kv_memory: None, max_batch: 512, token_budget: 8192, ..options() };
+    let wide = Options { kv_memory: None, max_batch: 4096, token_budget: 8192, ..options() };
     let mut cuda = load(24 << 20, &wide).unwrap();
     let notes = cuda.notes().join("; ");
-    assert!(notes.contains("tokens instead of 8192") && notes.contains("instead of 512"), "{notes}");
+    assert!(notes.contains("tokens instead of 8192") && notes.contains("instead of 4096"), "{notes}");
     cuda.submit(Request::greedy(RequestId(1), vec![5; 90], 3)).unwrap();
     assert_eq!(drain(&mut cuda)[0].ids.len(), 3);
     let Err(error) = load(900 << 10, &wide) else { panic!("weights do not fit") };

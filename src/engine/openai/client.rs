@@ -9,6 +9,8 @@ use super::{Address, Secret};
 
 /// The longest reply that is read.
 const LONGEST_REPLY: u64 = 64 << 20;
+/// What a server is and has is known at once; only completions take the user's patience.
+const LONGEST_QUESTION: Duration = Duration::from_secs(30);
 /// Characters of a server's own message that are repeated.
 const LONGEST_MESSAGE: usize = 400;
 
@@ -50,6 +52,7 @@ pub(super) struct Client {
     agent: Agent,
     address: Address,
     key: Option<Secret>,
+    patience: Duration,
 }
 
 impl Client {
@@ -65,7 +68,7 @@ impl Client {
             .user_agent(concat!("earnest/", env!("CARGO_PKG_VERSION")));
         // What stays on this machine goes through no proxy.
         let config = if address.is_loopback() { config.proxy(None) } else { config };
-        Client { agent: config.build().into(), address, key }
+        Client { agent: config.build().into(), address, key, patience }
     }
 
     pub fn address(&self) -> &Address {
@@ -73,7 +76,8 @@ impl Client {
     }
 
     pub fn get(&self, url: &str) -> Result<Value, Trouble> {
-        let mut request = self.agent.get(url);
+        let mut request =
+            self.agent.get(url).config().timeout_global(Some(self.patience.min(LONGEST_QUESTION))).build();
         if let Some(key) = &self.key {
             request = request.header("Authorization", key.authorization());
         }

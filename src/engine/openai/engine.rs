@@ -17,6 +17,14 @@ use crate::engine::{
 /// How long a poll waits for something to happen.
 const POLL: Duration = Duration::from_millis(50);
 
+/// Time between two notices of trouble: sixteen requests that fail together are one piece of news.
+const NOTICE_PERIOD: Duration = Duration::from_secs(10);
+
+/// An endpoint that answered nobody for so long, and this request not at so many tries, is gone. Refused connections and cut
+/// replies are tried as often as the settings say, which is over sooner; this ends exchanges that are silent for minutes each.
+const SILENCE: Duration = Duration::from_secs(180);
+const SILENT_TRIES: u32 = 3;
+
 /// How much is asked of an endpoint at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Concurrency {
@@ -91,6 +99,34 @@ struct State {
     answers_as: Option<String>,
     /// Fingerprints of answers, in order of appearance.
     fingerprints: Vec<String>,
+    news: News,
+}
+
+/// Failed exchanges of which nobody has been told.
+#[derive(Default)]
+struct News {
+    /// The newest of them.
+    text: Option<String>,
+    count: u64,
+    told: Option<Instant>,
+}
+
+impl News {
+    fn add(&mut self, text: String) {
+        self.text = Some(text);
+        self.count += 1;
+    }
+
+    /// What is to be told now: the first trouble at once, later ones together.
+    fn take(&mut self) -> Option<String> {
+        if self.told.is_some_and(|told| told.elapsed() < NOTICE_PERIOD) {
+            return None;
+        }
+        let text = self.text.take()?;
+        let count = std::mem::take(&mut self.count);
+        self.told = Some(Instant::now());
+        Some(if count > 1 { format!("{text}; {count} exchanges failed since the last such line") } else { text })
+    }
 }
 
 /// What became of a request.
@@ -258,6 +294,10 @@ impl Engine for OpenAi {
         Ok(events)
     }
 
+    fn notice(&mut self) -> Option<String> {
+        self.shared.state().news.take()
+    }
+
     fn cancel(&mut self, id: RequestId) -> bool {
         let Some(wanted) = self.flights.get(&id).copied() else { return false };
         if !wanted {
@@ -379,6 +419,7 @@ impl Shared {
         let mut only_connections = true;
         let mut was_gone = false;
         let mut tries = 0;
+        let mut first_trouble = None;
         loop {
             self.wait_for_turn()?;
             let begun = Instant::now();
@@ -418,13 +459,18 @@ impl Shared {
             if !trouble.may_pass() {
                 return Some(Reply::Failed { trouble, tries });
             }
-            if tries > self.retry.times {
+            let since: Instant = *first_trouble.get_or_insert(begun);
+            let unanswered = self.answered.load(Ordering::Relaxed) == answered_before;
+            let silent = unanswered && only_connections && tries >= SILENT_TRIES && since.elapsed() >= SILENCE;
+            if tries > self.retry.times || silent {
                 // An endpoint that answered nobody in all that time is gone; asking it for the rest of the run would mark
                 // every remaining sample as failed.
-                let gone = only_connections && self.answered.load(Ordering::Relaxed) == answered_before;
-                return Some(if gone {
+                return Some(if only_connections && unanswered {
                     let address = self.client.address().as_str();
-                    Reply::Fatal(format!("{address} cannot be reached: {trouble} (after {tries} tries)"))
+                    let seconds = since.elapsed().as_secs_f64();
+                    Reply::Fatal(format!(
+                        "{address} gives no answer: {trouble} (after {tries} tries in {seconds:.0} s, while no other request was answered)"
+                    ))
                 } else {
                     Reply::Failed { trouble, tries }
                 });
@@ -440,7 +486,11 @@ impl Shared {
                 let mut state = self.state();
                 state.not_before = Some(state.not_before.map_or(until, |other| other.max(until)));
             }
-            self.sleep_until(Instant::now() + self.retry.wait(tries, request.sampling_key, wished))?;
+            let wait = self.retry.wait(tries, request.sampling_key, wished);
+            let (address, times) = (self.client.address().as_str(), self.retry.times);
+            let seconds = wait.as_secs_f64();
+            self.state().news.add(format!("{address}: {trouble}; retry {tries} of {times} in {seconds:.1} s"));
+            self.sleep_until(Instant::now() + wait)?;
         }
     }
 

@@ -114,6 +114,11 @@ impl Held<'_> {
         Some((found.n, found.values.into_iter().next().flatten()?)).filter(|(_, value)| value.estimate.is_finite())
     }
 
+    /// The column of the rule that decides, or of another one.
+    fn column(&self, deciding: &str, other: &str) -> String {
+        if self.rule.is_empty() { deciding.to_owned() } else { format!("{other} {}", self.rule) }
+    }
+
     /// Accuracy on all the original questions.
     fn original(&self) -> Option<(usize, Interval)> {
         match self.rule {
@@ -154,11 +159,11 @@ impl Held<'_> {
                 }
                 // What is not perturbed stays as right or wrong as it was.
                 Quantity::Raw => (
-                    self.value(kind.name(), "accuracy").filter(|_| self.rule.is_empty()).map(|(_, found)| found),
+                    self.value(kind.name(), &self.column("accuracy", "perturbed")).map(|(_, found)| found),
                     base.map(|base| point(base + diluted)),
                 ),
                 Quantity::Relative => (
-                    self.value(kind.name(), "relative delta").filter(|_| self.rule.is_empty()).map(|(_, found)| found),
+                    self.value(kind.name(), &self.column("relative delta", "relative delta")).map(|(_, found)| found),
                     base.filter(|base| *base > 0.0).map(|base| point(diluted / base)),
                 ),
             };

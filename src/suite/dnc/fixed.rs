@@ -8,10 +8,11 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::annotation::{AnnotationError, Annotations, values};
+use super::calendar::names_a_time_or_place;
 use super::expression::{Expression, Operand, exact, plain};
 use super::extra::{DonorPool, inserted, place};
 use super::kind::Kind;
-use super::mention::{Attached, Number, mentions};
+use super::mention::{Attached, Number, is_prose, mentions};
 use super::number_words::{exact_words, words_in};
 use super::perturbation::{Edit, Field, Perturbed, apply};
 use super::problem::{Problem, Remainder, value_of};
@@ -128,7 +129,8 @@ fn perturbed(kind: Kind, problem: &Problem, edits: Vec<Edit>, reason: impl Into<
 }
 
 /// The numbers of both fields that may be edited. Without a formula nothing says which numbers matter, so years, which are
-/// names more than quantities, are left alone, and so is what the table repeats: the question must still match it.
+/// names more than quantities, are left alone, and so is what the table repeats: the question must still match it. Days of a
+/// month, hours of a clock and numbers of notes and pages are names in any set.
 fn numbers(problem: &Problem) -> Vec<(Field, Number)> {
     let table: Vec<Fraction> = problem.table.as_deref().map(values).unwrap_or_default();
     let of = |field: Field, text: &str| -> Vec<(Field, Number)> {
@@ -137,7 +139,10 @@ fn numbers(problem: &Problem) -> Vec<(Field, Number)> {
                 && number.attached == Attached::Nothing
                 && number.text.len() == 4
                 && matches!(number.text.parse(), Ok(1500..=2100));
-            !year && value_of(number).is_some_and(|value| !table.contains(&value))
+            !year
+                && is_prose(text, number)
+                && !names_a_time_or_place(text, number)
+                && value_of(number).is_some_and(|value| !table.contains(&value))
         };
         mentions(text).into_iter().filter(usable).map(|number| (field, number)).collect()
     };

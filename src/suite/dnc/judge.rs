@@ -115,8 +115,12 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
                 verdict.matchers.insert(DROP.into(), drop_match(prediction, gold.answer));
             }
             Dataset::TatqaA => {
-                let said = labelled(text, "scale").unwrap_or_default().to_lowercase();
-                let said = Scale::parse(&said).map_or("", Scale::word);
+                // A line that says something else than a scale is no scale, and counted.
+                let said = labelled(text, "scale").filter(|said| !said.trim().is_empty());
+                let read = said.and_then(Scale::said);
+                unparsed |= said.is_some() && read.is_none();
+                normalised |= said.is_some_and(|said| Scale::parse(said).is_none()) && read.is_some();
+                let said = read.map_or("", Scale::word);
                 let wanted = item.covariates.get("scale").and_then(serde_json::Value::as_str).unwrap_or_default();
                 let found = tatqa_match(gold.answer, wanted, line.unwrap_or_default(), said);
                 verdict.matchers.insert(TATQA.into(), found.exact);
@@ -270,10 +274,28 @@ mod tests {
     fn tatqa_needs_the_scale() {
         let mut gold = item("12.5");
         gold.covariates.insert("scale".into(), serde_json::json!("million"));
-        let of = |completion| judge(Dataset::TatqaA, Target::Answer, &gold, &Answered { completion, truncated: false });
+        let of = |completion: &str| {
+            judge(Dataset::TatqaA, Target::Answer, &gold, &Answered { completion, truncated: false })
+        };
         assert!(of("Answer: 12.5\nScale: million").correct);
         assert_eq!(of("Answer: 12.5\nScale: none").failure.as_deref(), Some("scale"));
         assert!(of("Answer: 12.5").matchers[ANSWER]);
+        for line in ["million (USD)", "Millions of dollars", "US$ million", "**million**", "in millions", "mn"] {
+            let text = format!("Answer: 12.5\nScale: {line}");
+            let found = of(&text);
+            assert!(found.correct && found.metrics["unparsed"] == 0.0, "{line}");
+        }
+        for line in ["dozen", "thousand or million", "not million", "10^6", "hundred million"] {
+            let text = format!("Answer: 12.5\nScale: {line}");
+            let found = of(&text);
+            assert_eq!((found.failure.as_deref(), found.metrics["unparsed"]), (Some("unparsed"), 1.0), "{line}");
+        }
+        for (line, scale) in
+            [("% points", Some(Scale::Percent)), ("no scale", Some(Scale::None)), ("in %", Some(Scale::Percent))]
+        {
+            assert_eq!(Scale::said(line), scale, "{line}");
+        }
+        assert_eq!(of("Answer: 12.5\nScale: dollars").failure.as_deref(), Some("scale"));
         gold.gold = "-128".into();
         gold.covariates.insert("scale".into(), serde_json::json!("thousand"));
         let of = |completion| {

@@ -178,6 +178,56 @@ pub fn mentions(text: &str) -> Vec<Number> {
         .collect()
 }
 
+const CURRENCIES: &str = "$€£¥";
+
+/// True if a number stands in the text as prose has numbers, so that another number, or words, in its place leave a sentence that
+/// a person could have written. A sign in front of a currency sign or of a typographical kind (`-$3`, `−3`), brackets of
+/// accountants (`$(5)`), powers and other mathematics (`10^3`, `x=5`), markup (`[5]`, `#5`, `5</b>`, `$5$`), digits in groups
+/// (`1 000`, `2019 2018`, `3 1/2`) and leading zeros are none.
+pub fn is_prose(text: &str, number: &Number) -> bool {
+    let digits = number.text.trim_start_matches('-');
+    if digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.") {
+        return false;
+    }
+    let opens = |before: &str| {
+        let mut left = before.chars().rev();
+        match left.next() {
+            None => true,
+            Some(c) if c.is_whitespace() => true,
+            Some('(' | '"' | '“' | '«') => left.next().is_none_or(|c| c.is_whitespace() || c == '"' || c == '“'),
+            _ => false,
+        }
+    };
+    let before = &text[..number.start];
+    let before = match number.attached {
+        Attached::Currency(sign) => before.strip_suffix(sign).unwrap_or(before),
+        _ => before,
+    };
+    // Of the same line; a new line begins something else.
+    let further = before.trim_end_matches(|c: char| c.is_whitespace() && c != '\n').chars().next_back();
+    let spaced = |c: char| c.is_numeric() || CURRENCIES.contains(c) || "\u{2212}^=<>*×÷/+".contains(c);
+    if !opens(before) || further.is_some_and(spaced) {
+        return false;
+    }
+    let mut after = &text[number.end..];
+    if number.attached == Attached::Percent {
+        after = after.strip_prefix('%').unwrap_or(after);
+    }
+    let mut right = after.chars();
+    let (next, second) = (right.next(), right.next());
+    let closes = match next {
+        None => true,
+        Some(c) if c.is_whitespace() => true,
+        Some('.' | ',') => second.is_none_or(|c| !c.is_alphanumeric()),
+        Some('-') => second.is_some_and(char::is_alphabetic),
+        Some(c) => ";!?)\"”»…".contains(c),
+    };
+    let beyond = after.trim_start_matches(|c: char| c.is_whitespace() && c != '\n');
+    let follows = |c: char| c.is_numeric() || CURRENCIES.contains(c) || "^=<>*×÷/+\u{2212}".contains(c);
+    // `5, 6 and 7` are numbers of their own: only what follows after blanks alone counts.
+    closes && !(beyond.len() < after.len() && beyond.starts_with(follows))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,6 +259,56 @@ mod tests {
         assert_eq!(texts("F-1, Boeing-737"), Vec::<String>::new());
         assert_eq!(texts("a 50-year-old has 3 cats"), ["50", "3"]);
         assert_eq!(texts("(134) 12% Ärger 5"), ["134", "12", "5"]);
+        let prose = |text: &str| -> Vec<String> {
+            mentions(text).into_iter().filter(|number| is_prose(text, number)).map(|number| number.text).collect()
+        };
+        assert_eq!(
+            prose("It cost $12.46. Or $1,050.00, or 5 (or 6%), \"7\"; a 50-year-old: 8!"),
+            ["12.46", "1,050.00", "5", "6", "7", "50", "8"]
+        );
+        assert_eq!(prose("-3 and ($5) and $-4 of 5, 6 and 7.\n8 cats"), ["-3", "5", "-4", "5", "6", "7", "8"]);
+        for text in [
+            "-$3",
+            "\u{2212}3",
+            "\u{2212} 3",
+            "$(5)",
+            "$ 5",
+            "US$5",
+            "10^3",
+            "x=5",
+            "[5]",
+            "#5",
+            "<b>5</b>",
+            "**5**",
+            "$5$",
+            "{5}",
+            "1 000",
+            "2019 2018",
+            "3 1/2",
+            "007",
+            "5€",
+            "5 €",
+            "5'",
+            "5's",
+            "5°",
+            "5.com",
+            "f(5)",
+            "(-$3)",
+            "5=5",
+            "5 × 3",
+            "~5",
+            "\\5",
+            "1\u{a0}000",
+            "+$5",
+            "-(5)",
+            "5]",
+            "&#36;5",
+            "5%5",
+            "5+",
+            "5-",
+        ] {
+            assert_eq!(prose(text), Vec::<String>::new(), "{text}");
+        }
         let found = mentions("$5 and 6%");
         assert_eq!((found[0].attached, found[1].attached), (Attached::Currency('$'), Attached::Percent));
         for text in ["", "é5é", "\u{feff}5", "5\u{301}"] {

@@ -10,6 +10,7 @@ mod fixed;
 mod judge;
 mod kind;
 mod measure;
+mod calendar;
 mod mention;
 mod number_words;
 mod options;

@@ -219,12 +219,12 @@ pub(super) fn compare(pairs: &[Pair<'_>], value: impl Fn(&Outcome) -> f64) -> Co
 const RESAMPLES: usize = 1_000;
 
 /// The change relative to the first accuracy, with the percentile interval of a bootstrap over questions.
-pub(super) fn relative(pairs: &[Pair<'_>]) -> Interval {
+pub(super) fn relative(pairs: &[Pair<'_>], right: impl Fn(&Outcome) -> f64) -> Interval {
     let mut by_question: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for pair in pairs {
         let sums = by_question.entry(&pair.first.question).or_default();
-        sums.0 += pair.first.correct;
-        sums.1 += pair.second.correct;
+        sums.0 += right(pair.first);
+        sums.1 += right(pair.second);
     }
     let sums: Vec<(f64, f64)> = by_question.into_values().collect();
     let statistic = |drawn: &[usize]| {
@@ -273,7 +273,7 @@ mod tests {
         // scipy.stats.binomtest(3, 12).pvalue
         assert!((found.p - 0.145_996_093_75).abs() < 1e-12, "{}", found.p);
         assert_eq!((found.lost, found.gained, found.questions), (9.0, 3.0, 77));
-        let change = relative(&pairs);
+        let change = relative(&pairs, Outcome::correct);
         assert!((change.estimate - (68.0 / 74.0 - 1.0)).abs() < 1e-12 && change.low < change.estimate);
     }
 

@@ -152,6 +152,13 @@ pub enum Scale {
     Percent,
 }
 
+/// Words beside a scale that change nothing of it.
+const UNITS: [&str; 30] = [
+    "in", "of", "the", "us", "u", "s", "usd", "dollar", "dollars", "euro", "euros", "eur", "pound", "pounds", "gbp",
+    "sterling", "yen", "jpy", "rmb", "cny", "yuan", "hkd", "cad", "aud", "cent", "cents", "share", "shares", "point",
+    "points",
+];
+
 impl Scale {
     /// The data's word, or a model's, which may have quotes, marks or a full stop around it; the empty one is none.
     pub fn parse(text: &str) -> Option<Self> {
@@ -164,6 +171,38 @@ impl Scale {
             "percent" | "percentage" | "%" => Some(Scale::Percent),
             _ => None,
         }
+    }
+
+    /// A model's line on the scale, which may name the unit too: `thousand (USD)`, `millions of dollars`, `dollars`. None if it
+    /// says something else, or two scales.
+    pub fn said(text: &str) -> Option<Self> {
+        if let Some(scale) = Scale::parse(text) {
+            return Some(scale);
+        }
+        let bare = text.trim().trim_matches(['"', '\'', '`', '*', '.', ' ']).to_lowercase();
+        if ["n/a", "no scale", "not applicable", "null", "nil", "1"].contains(&bare.as_str()) {
+            return Some(Scale::None);
+        }
+        if text.contains(char::is_numeric) {
+            return None;
+        }
+        let mut found = text.contains('%').then_some(Scale::Percent);
+        for word in text.to_lowercase().split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
+            let scale = match word {
+                "k" | "ths" => Scale::Thousand,
+                "mn" | "mm" | "mil" => Scale::Million,
+                "bn" => Scale::Billion,
+                "ones" | "units" | "unit" => Scale::None,
+                word if UNITS.contains(&word) => continue,
+                word => Scale::parse(word)?,
+            };
+            if found.is_some_and(|other| other != scale) {
+                return None;
+            }
+            found = Some(scale);
+        }
+        let unit = text.chars().any(|c| c.is_alphabetic() || "$€£¥".contains(c));
+        found.or(unit.then_some(Scale::None))
     }
 
     /// What it multiplies by.

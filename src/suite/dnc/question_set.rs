@@ -44,7 +44,8 @@ pub struct SetRow {
 
 impl Fields {
     /// The question of a row. Without a body field the last sentence of the question field is the question and what stands
-    /// before it the body. `written` is the row's own text, whose bytes a perturbed row keeps where nothing changes.
+    /// before it the body. `written` is the row's own text, of which a perturbed row keeps every key and value that does not change as
+    /// it is written; only white space between them goes.
     ///
     /// # Errors
     /// What is missing, of the wrong type or contradicts itself: an answer that is no number, an equation whose right side is not

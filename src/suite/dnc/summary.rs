@@ -2,12 +2,12 @@
 use std::collections::BTreeMap;
 
 use super::effects::{Effect, effects};
-use super::judge::primary;
+use super::judge::{ACC_ANS, ACC_EQ, DROP, primary};
 use super::kind::{Capability, Kind};
 use super::options::Options;
 use super::pairs::{Compared, Outcome, Pair, accuracy, compare, gather, relative};
 use super::suite::Cell;
-use super::target::Target;
+use super::target::{Numbers, Target};
 use crate::stats::holm;
 use crate::suite::{Interval, Scored, Summary, SummaryRow};
 
@@ -42,11 +42,29 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
             .map(|kind| (*kind, pairs(&mine, *kind, Cell::Attack, Cell::Original, &mut unpaired)))
             .filter(|(_, pairs)| !pairs.is_empty())
             .collect();
+        // What changes numbers in digits alone leaves nothing to ask once these are hidden.
+        let hidden: Vec<&str> = options
+            .kinds
+            .iter()
+            .filter(|kind| options.numbers == Numbers::Replace && kind.applies_to(options.dataset))
+            .filter(|kind| matches!(kind, Kind::Type | Kind::Noise | Kind::Distribution))
+            .filter(|kind| attacks.iter().all(|(of, _)| of != *kind))
+            .map(|kind| kind.name())
+            .collect();
+        if !hidden.is_empty() {
+            let note = format!(
+                "Not in the table: {}. With the numbers replaced these prompts are the original's byte for byte, so they are not asked; \
+                 the paper's zero changes there are a construction.",
+                hidden.join(", ")
+            );
+            summary.notes.push(named_note(options, target, &note));
+        }
         let absent: Vec<&str> = options
             .kinds
             .iter()
             .filter(|kind| kind.applies_to(options.dataset) && attacks.iter().all(|(of, _)| of != *kind))
             .map(|kind| kind.name())
+            .filter(|name| !hidden.contains(name))
             .collect();
         if !absent.is_empty() {
             let note = format!(
@@ -185,6 +203,9 @@ fn rules(mine: &[&Outcome], primary: &str) -> Vec<String> {
     found
 }
 
+/// The paper's own rules, whose tables have accuracies and relative changes too.
+const PAPER: [&str; 3] = [ACC_EQ, ACC_ANS, DROP];
+
 fn row(name: &str, pairs: &[Pair<'_>], compared: &Compared, primary: &str) -> SummaryRow {
     let first: Vec<&Outcome> = pairs.iter().map(|pair| pair.first).collect();
     let second: Vec<&Outcome> = pairs.iter().map(|pair| pair.second).collect();
@@ -204,7 +225,11 @@ fn row(name: &str, pairs: &[Pair<'_>], compared: &Compared, primary: &str) -> Su
         ("truncated, perturbed".to_owned(), mean_per_cent(&second, |outcome| outcome.truncated)),
     ];
     percentages(&mut numbers, "original", before);
-    percentages(&mut numbers, "relative delta", relative(pairs));
+    percentages(&mut numbers, "relative delta", relative(pairs, Outcome::correct));
+    for rule in rules(&second, primary).iter().filter(|rule| PAPER.contains(&rule.as_str())) {
+        percentages(&mut numbers, &format!("perturbed {rule}"), accuracy(&second, |outcome| outcome.rule(rule)));
+        percentages(&mut numbers, &format!("relative delta {rule}"), relative(pairs, |outcome| outcome.rule(rule)));
+    }
     SummaryRow { name: name.to_owned(), n: pairs.len(), values, numbers }
 }
 

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::expression::{Expression, plain};
 use super::measure::round_half_up;
 use super::mention::mentions;
+use super::number_words::words_in;
 use super::problem::{Dataset, Problem, value_of};
+use super::written::is_unit;
 use crate::number::Fraction;
 
 /// What is asked for.
@@ -204,21 +206,80 @@ pub fn labelled<'a>(text: &'a str, label: &str) -> Option<&'a str> {
     })
 }
 
-/// Reads an equation line: the left side of what is written, blanks and a final point aside.
+/// Reads an equation line: the side with the operation, what stands around it aside, and whether something was translated or
+/// removed: LaTeX, number words, and units behind numbers (`5 apples + two apples` is `5+2`; spec section 9).
 pub fn parse_equation(line: &str) -> Option<(Expression, String, bool)> {
     let line = line.trim().trim_matches(['`', '"', '*']).trim();
     let line = line.trim_end_matches('.').trim_end();
-    let (left, right) = line.split_once('=').map_or((line, None), |(left, right)| (left.trim(), Some(right.trim())));
-    // `x = 5 + 7` states the equation on the right.
+    let sides: Vec<&str> = line.split('=').map(str::trim).collect();
     let name =
         |text: &str| !text.is_empty() && text.len() <= 12 && text.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
-    let side = match right {
-        Some(right) if name(left) => right.split('=').next().unwrap_or(right).trim(),
-        _ => left,
+    let first = sides.first().copied()?;
+    // `x = 5 + 7` and `12 = 5 + 7` state the equation on the right.
+    let stated = match sides.get(1).map(|second| (side(first), side(second))) {
+        Some((_, second)) if name(first) => second,
+        Some((Some((Expression::Operand(_), ..)), Some(second))) if !matches!(second.0, Expression::Operand(_)) => {
+            Some(second)
+        }
+        // So does `total price = 5 + 7`.
+        Some((None, second)) if !first.contains(char::is_numeric) => second,
+        Some((first, _)) => first,
+        None => side(first),
     };
-    let expression = Expression::parse(side).ok()?;
-    let clean = side.chars().all(|c| c.is_ascii_digit() || "+-*/(). ".contains(c)) && right.is_none();
-    Some((expression, side.to_owned(), !clean))
+    let (expression, text, changed) = stated?;
+    let clean = text.chars().all(|c| c.is_ascii_digit() || "+-*/(). ".contains(c)) && sides.len() == 1;
+    Some((expression, text, changed || !clean))
+}
+
+/// One side of an equation.
+fn side(text: &str) -> Option<(Expression, String, bool)> {
+    if let Ok(expression) = Expression::parse(text) {
+        return Some((expression, text.to_owned(), false));
+    }
+    let bare = in_digits(text)?;
+    Expression::parse(&bare).ok().map(|expression| (expression, bare, true))
+}
+
+/// A side with digits for number words and operators for LaTeX's, without units; none if words are left.
+fn in_digits(text: &str) -> Option<String> {
+    let mut plain = text.to_owned();
+    for (from, to) in [
+        ("\\times", "*"),
+        ("\\cdot", "*"),
+        ("\\div", "/"),
+        ("\\(", ""),
+        ("\\)", ""),
+        ("\\[", ""),
+        ("\\]", ""),
+        ("\\$", ""),
+    ] {
+        plain = plain.replace(from, to);
+    }
+    for word in words_in(&plain).into_iter().rev() {
+        plain.replace_range(word.start..word.end, &word.digits);
+    }
+    let mut out = String::new();
+    let mut rest = plain.as_str();
+    while let Some(start) = rest.find(char::is_alphabetic) {
+        let end =
+            rest[start..].find(|c: char| !(c.is_alphabetic() || "-'’".contains(c))).map_or(rest.len(), |n| start + n);
+        let word = rest[start..end].trim_end_matches('-');
+        out.push_str(&rest[..start]);
+        if word.eq_ignore_ascii_case("one") {
+            out.push('1');
+        } else {
+            // A unit stands behind a number, a bracket or another unit, perhaps in brackets of its own.
+            let before = out.trim_end().trim_end_matches('(').trim_end();
+            if !before.ends_with(|c: char| c.is_ascii_digit() || c == ')') || !is_unit(word) {
+                return None;
+            }
+        }
+        rest = &rest[start + word.len()..];
+    }
+    out.push_str(rest);
+    // What held a unit alone.
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(out.replace("( )", "").replace("()", "").trim().to_owned())
 }
 
 #[cfg(test)]
@@ -251,7 +312,27 @@ mod tests {
         let equation = |line: &str| parse_equation(line).map(|(e, ..)| e.to_string());
         assert_eq!(equation("5 + 7 = 12"), Some("5+7".into()));
         assert_eq!(equation("x = 5 × 7."), Some("5*7".into()));
-        assert_eq!(equation("5 apples + 7"), None);
+        for (line, read) in [
+            ("5 apples + 7", "5+7"),
+            ("5 apples + 7 apples = 12 apples", "5+7"),
+            ("five + seven", "5+7"),
+            ("(4 cats + twenty-one dogs) * one", "(4+21)*1"),
+            ("$5.50 dollars × 7 (plums)", "5.50*7"),
+            ("5 \\times 7", "5*7"),
+            ("12 = 5 + 7", "5+7"),
+            ("12 plums = 5 plums + 7 plums = 12", "5+7"),
+            ("5 + 7 = 3 + 9", "5+7"),
+            ("total price = 5 + 7", "5+7"),
+            ("12", "12"),
+        ] {
+            assert_eq!(equation(line).map(|read| read.replace(' ', "")).as_deref(), Some(read), "{line}");
+        }
+        for line in
+            ["5 apples 7", "x + 7", "5 plus 7", "apples: 5 + 7", "5 x 7", "5 dozen + 7", "[NUM1] + 7", "5 thousand + 2"]
+        {
+            assert_eq!(equation(line), None, "{line}");
+        }
+        assert!(parse_equation("5 apples + 7").unwrap().2);
         assert!(!parse_equation("(4+3)*5").unwrap().2 && parse_equation("5×7").unwrap().2);
     }
 

@@ -111,7 +111,7 @@ pub(super) fn leading(text: &str) -> Option<Leading> {
 }
 
 /// What may stand behind a number: nothing, a unit in words, a remark in brackets without numbers.
-fn is_unit(rest: &str) -> bool {
+pub(super) fn is_unit(rest: &str) -> bool {
     // No word can be a number, an operator, a scale or a denial.
     const NO_UNITS: &[&str] = &[
         "plus",

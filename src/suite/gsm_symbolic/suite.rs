@@ -16,7 +16,7 @@ use crate::answer::gsm::CodeRunner;
 use crate::suite::{Answered, Budget, Item, Scored, Segments, Suite, Summary, Verdict};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
-const VERSION: &str = "1.1";
+const VERSION: &str = "1.2";
 
 /// New tokens of the study; thinking models, which it has none of, get room to think.
 const BUDGET: Budget = Budget { answer: 1024, thinking: 16_384 };
