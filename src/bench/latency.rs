@@ -5,7 +5,6 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::throughput::BenchError;
-use crate::engine::native::Native;
 use crate::engine::{Completion, Engine, Event, Input, Request, RequestId};
 
 /// A question as one mode puts it.
@@ -133,7 +132,7 @@ pub struct PassEvent {
 /// # Errors
 /// [`BenchError`] where a prompt is refused or the engine fails.
 pub fn measure_latency(
-    engine: &mut Native,
+    engine: &mut dyn Engine,
     plan: &LatencyPlan<'_>,
     hear: &mut dyn FnMut(PassEvent),
 ) -> Result<Vec<ModeResult>, BenchError> {
@@ -190,7 +189,7 @@ fn sample(completion: &Completion) -> Sample {
 }
 
 fn pass(
-    engine: &mut Native,
+    engine: &mut dyn Engine,
     prompts: &[LatencyPrompt],
     batch: usize,
     block_bytes: f64,

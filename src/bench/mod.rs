@@ -1,11 +1,17 @@
 //! Measurements of the engine itself, on workloads that look like evaluations.
 
+mod device;
+mod golden;
 mod latency;
 mod memory;
 mod quality;
 mod throughput;
 mod workload;
 
+pub use device::{
+    Cost, DecodeResult, Machine, PrefillResult, SharedResult, measure_decoding, measure_prefill, measure_shared,
+};
+pub use golden::{GoldenResult, Recorded, compare};
 pub use latency::{Latency, LatencyPass, LatencyPlan, LatencyPrompt, ModeResult, PassEvent, Spread, measure_latency};
 pub use memory::peak_memory;
 pub use quality::{Agreement, Answer, Prompt, agreement, answer_all};

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::memory::peak_memory;
 use super::workload::{Workload, WorkloadKind, distinct_prefix_tokens};
-use crate::engine::native::Native;
 use crate::engine::{Engine, EngineError, Event, Rejected, Request, RequestId};
 
 /// What a workload took.
@@ -83,7 +82,7 @@ pub enum BenchError {
 }
 
 /// Runs a workload `repetitions` times (at least once).
-pub fn measure(engine: &mut Native, workload: &Workload, repetitions: usize) -> Result<Measurement, BenchError> {
+pub fn measure(engine: &mut dyn Engine, workload: &Workload, repetitions: usize) -> Result<Measurement, BenchError> {
     let passes: Vec<Repetition> = (0..repetitions.max(1)).map(|_| pass(engine, workload)).collect::<Result<_, _>>()?;
     let median = median(&passes);
     let distinct = distinct_prefix_tokens(&workload.ids);
@@ -100,7 +99,7 @@ pub fn measure(engine: &mut Native, workload: &Workload, repetitions: usize) -> 
     })
 }
 
-fn pass(engine: &mut Native, workload: &Workload) -> Result<Repetition, BenchError> {
+fn pass(engine: &mut dyn Engine, workload: &Workload) -> Result<Repetition, BenchError> {
     engine.forget_prompts();
     let before = engine.statistics();
     let start = Instant::now();

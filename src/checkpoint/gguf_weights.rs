@@ -4,7 +4,7 @@ use super::gguf_file::{GgufFile, GgufTensor};
 use super::gguf_names;
 use super::hf_names::Place;
 use super::hf_weights::read_values;
-use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
+use super::{BlockType, CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use candle_core::Device;
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use std::borrow::Cow;
@@ -150,6 +150,48 @@ impl GgufWeights {
         }
     }
 
+    /// The type of a matrix's blocks, if engines may keep them.
+    pub(super) fn block_type(
+        &self,
+        config: &DecoderConfig,
+        parameter: Parameter,
+        shape: &[usize],
+    ) -> Option<BlockType> {
+        let (place, tensor) = self.place(config, parameter, shape).ok()?;
+        // A row must be made of whole blocks, and begin with one.
+        let block = tensor.dtype.block_size();
+        let whole = place.part.get(1).is_some_and(|k| k.is_multiple_of(block)) && place.start.is_multiple_of(block);
+        BlockType::of(tensor.dtype).filter(|_| whole)
+    }
+
+    /// A matrix's blocks as they are in the file, rows in the engine's order.
+    pub(super) fn blocks(
+        &self,
+        config: &DecoderConfig,
+        parameter: Parameter,
+        shape: &[usize],
+    ) -> Result<Vec<u8>, CheckpointError> {
+        let (place, tensor) = self.place(config, parameter, shape)?;
+        let (block, size) = (tensor.dtype.block_size(), tensor.dtype.type_size());
+        let count: usize = place.part.iter().product();
+        let offset = tensor.offset + (place.start / block * size) as u64;
+        let bytes = read_values(&self.file.path, offset, count / block * size, |[byte]: [u8; 1]| byte)?;
+        let heads = self.swapped_heads(config, parameter);
+        let row = place.part.get(1).copied().unwrap_or(block) / block * size;
+        Ok(if heads > 0 { halves_from_pairs(&bytes, heads, config.head_dim, row) } else { bytes })
+    }
+
+    /// Heads whose rows the converter reordered, for rotary embeddings of neighbouring pairs; 0 for other parameters.
+    fn swapped_heads(&self, config: &DecoderConfig, parameter: Parameter) -> usize {
+        use LayerParameter::{Key, KeyBias, Query, QueryBias};
+        match parameter {
+            _ if self.arch != GgufArchitecture::Llama => 0,
+            Parameter::Layer(_, Query | QueryBias) => config.num_heads,
+            Parameter::Layer(_, Key | KeyBias) => config.num_kv_heads,
+            _ => 0,
+        }
+    }
+
     pub(super) fn path(&self) -> &PathBuf {
         &self.file.path
     }
@@ -160,18 +202,12 @@ impl GgufWeights {
         parameter: Parameter,
         shape: &[usize],
     ) -> Result<Tensor, CheckpointError> {
-        use LayerParameter::{Key, KeyBias, Query, QueryBias};
         let (place, tensor) = self.place(config, parameter, shape)?;
         let count = place.part.iter().product();
         let values = read(&self.file, &place.tensor, tensor, place.start, count)?;
-        // The converter reorders the rows of architecture llama for rotary embeddings of neighbouring pairs; the engine
-        // rotates halves, as the original checkpoint does.
-        let heads = match parameter {
-            Parameter::Layer(_, Query | QueryBias) => config.num_heads,
-            Parameter::Layer(_, Key | KeyBias) => config.num_kv_heads,
-            _ => 0,
-        };
-        let values = if self.arch == GgufArchitecture::Llama && heads > 0 {
+        // The converter reorders the rows of architecture llama; the engine rotates halves, as the original checkpoint does.
+        let heads = self.swapped_heads(config, parameter);
+        let values = if heads > 0 {
             let width = place.part.get(1).copied().unwrap_or(1);
             match values {
                 Values::F32(v) => Values::F32(halves_from_pairs(&v, heads, config.head_dim, width)),

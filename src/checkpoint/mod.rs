@@ -40,4 +40,4 @@ pub use open::{Checkpoint, Format, METADATA_FILES};
 pub use text_stream::TextStream;
 pub use tokenizer::Tokenizer;
 pub use weight_format::{ElementType, Quant, WeightFormat, WeightRecord};
-pub use weights::{LayerParameter, Parameter, Tensor, Values};
+pub use weights::{BlockType, LayerParameter, Parameter, Tensor, Values};

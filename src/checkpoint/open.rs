@@ -4,8 +4,8 @@ use super::gguf_file::GgufFile;
 use super::gguf_weights::{self, GgufWeights};
 use super::hf_weights::HfWeights;
 use super::{
-    ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, MemoryEstimate, Parameter, Tensor,
-    Tokenizer, WeightFormat, WeightRecord, gguf_tokenizer, hf_config, json_fields,
+    BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, MemoryEstimate,
+    Parameter, Tensor, Tokenizer, WeightFormat, WeightRecord, gguf_tokenizer, hf_config, json_fields,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -143,6 +143,37 @@ impl Checkpoint {
             }
         }?;
         self.weight_format.apply(p, tensor)
+    }
+
+    /// The type of the blocks that a matrix's values come in, if [`Checkpoint::blocks`] can give them: those of the file, or those
+    /// that it is quantised to at load.
+    pub fn block_type(&self, p: Parameter, shape: &[usize]) -> Option<BlockType> {
+        if !self.weight_format.is_plain() {
+            return self.weight_format.block_type(p, shape);
+        }
+        match &self.weights {
+            Weights::Gguf(weights) => weights.block_type(&self.config, p, shape),
+            Weights::Hf(_) | Weights::Absent => None,
+        }
+    }
+
+    /// A matrix's blocks, row by row: dequantised, they are what [`Checkpoint::tensor`] gives. Only where there is a
+    /// [`Checkpoint::block_type`].
+    pub fn blocks(&self, p: Parameter, shape: &[usize]) -> Result<Vec<u8>, CheckpointError> {
+        let missing = || CheckpointError::TensorMissing {
+            tensor: format!("{p:?}"),
+            parameter: format!("{p}, in blocks"),
+            path: self.source.clone(),
+        };
+        if self.shapes.get(&p).is_none_or(|known| known != shape) {
+            return Err(missing());
+        }
+        match &self.weights {
+            Weights::Gguf(weights) if self.weight_format.is_plain() => weights.blocks(&self.config, p, shape),
+            Weights::Gguf(weights) => self.weight_format.blocks(p, weights.tensor(&self.config, p, shape)?),
+            Weights::Hf(weights) => self.weight_format.blocks(p, weights.tensor(&self.config, p, shape)?),
+            Weights::Absent => Err(missing()),
+        }
     }
 
     /// From now on [`Checkpoint::tensor`] gives quantised or rounded weights: for whoever loads it, another model.

@@ -10,7 +10,7 @@ use candle_core::{Device, Tensor as CandleTensor};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{CheckpointError, DecoderConfig, LayerParameter, Parameter, Tensor, Values, nf4};
+use super::{BlockType, CheckpointError, DecoderConfig, LayerParameter, Parameter, Tensor, Values, nf4};
 
 /// A scheme of `--quant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -201,6 +201,32 @@ impl WeightFormat {
         if is_projection(parameter) { quant.scheme(*width) } else { None }
     }
 
+    /// The blocks that [`WeightFormat::blocks`] gives for a matrix, if it does.
+    pub(super) fn block_type(&self, parameter: Parameter, shape: &[usize]) -> Option<BlockType> {
+        // Rounded after quantisation, the values are no longer those of the blocks.
+        let scheme = self.scheme(parameter, shape).filter(|_| self.dtype.is_none())?;
+        scheme.ggml().and_then(BlockType::of)
+    }
+
+    /// Quantises a matrix and gives its blocks.
+    pub(super) fn blocks(&self, parameter: Parameter, tensor: Tensor) -> Result<Vec<u8>, CheckpointError> {
+        let scheme = self.scheme(parameter, &tensor.shape);
+        let wide = widen(tensor.values);
+        let failed = |what: String| CheckpointError::Quantise {
+            parameter: parameter.to_string(),
+            scheme: scheme.map_or("blocks", Scheme::name),
+            what,
+        };
+        let dtype = scheme.and_then(Scheme::ggml).ok_or_else(|| failed("it is not quantised to blocks".into()))?;
+        let damaged = wide.iter().filter(|value| !value.is_finite()).count();
+        if damaged > 0 {
+            return Err(failed(format!(
+                "{damaged} values are not finite: the file is damaged or the training diverged"
+            )));
+        }
+        quantise(&wide, dtype).map_err(|error| failed(error.to_string()))
+    }
+
     /// The type in which a matrix is held whose file has it as `stored`.
     pub(super) fn held_as(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> ElementType {
         let quantised = self.scheme(parameter, shape).is_some();
@@ -271,15 +297,28 @@ fn widen(values: Values) -> Vec<f32> {
     }
 }
 
+/// Weights quantised at a time; a multiple of every block size.
+const PIECE: usize = 1 << 16;
+
 /// Quantised and dequantised by candle, in parallel pieces of whole blocks.
 fn through(values: &[f32], dtype: GgmlDType) -> candle_core::Result<Vec<f32>> {
-    // A multiple of every block size.
-    const PIECE: usize = 1 << 16;
     let pieces: Vec<Vec<f32>> = values
         .par_chunks(PIECE)
         .map(|piece| {
             let tensor = CandleTensor::from_slice(piece, piece.len(), &Device::Cpu)?;
             QTensor::quantize(&tensor, dtype)?.dequantize(&Device::Cpu)?.to_vec1::<f32>()
+        })
+        .collect::<candle_core::Result<_>>()?;
+    Ok(pieces.concat())
+}
+
+/// Quantised by candle, in the same pieces as [`through`].
+fn quantise(values: &[f32], dtype: GgmlDType) -> candle_core::Result<Vec<u8>> {
+    let pieces: Vec<Vec<u8>> = values
+        .par_chunks(PIECE)
+        .map(|piece| {
+            let tensor = CandleTensor::from_slice(piece, piece.len(), &Device::Cpu)?;
+            Ok(QTensor::quantize(&tensor, dtype)?.data()?.into_owned())
         })
         .collect::<candle_core::Result<_>>()?;
     Ok(pieces.concat())

@@ -1,4 +1,5 @@
 //! Named tensors, the same names for every architecture and file format.
+use candle_core::quantized::GgmlDType;
 use std::fmt;
 
 /// A parameter of a decoder, by role.
@@ -72,6 +73,41 @@ pub enum Values {
     Bf16(Vec<u16>),
     /// Bit patterns of IEEE half precision.
     F16(Vec<u16>),
+}
+
+/// A type of quantised blocks that engines may keep as they are, by llama.cpp's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BlockType {
+    /// 34 bytes for 32 weights.
+    Q8_0,
+    /// 144 bytes for 256 weights.
+    Q4K,
+    /// 176 bytes for 256 weights.
+    Q5K,
+    /// 210 bytes for 256 weights.
+    Q6K,
+}
+
+impl BlockType {
+    /// Weights of a block, and its bytes.
+    pub fn size(self) -> (usize, usize) {
+        match self {
+            BlockType::Q8_0 => (32, 34),
+            BlockType::Q4K => (256, 144),
+            BlockType::Q5K => (256, 176),
+            BlockType::Q6K => (256, 210),
+        }
+    }
+
+    pub(super) fn of(dtype: GgmlDType) -> Option<BlockType> {
+        match dtype {
+            GgmlDType::Q8_0 => Some(BlockType::Q8_0),
+            GgmlDType::Q4K => Some(BlockType::Q4K),
+            GgmlDType::Q5K => Some(BlockType::Q5K),
+            GgmlDType::Q6K => Some(BlockType::Q6K),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Parameter {

@@ -8,6 +8,7 @@ use super::catalogue::data::DataArgs;
 use super::catalogue::dnc::DncArgs;
 use super::catalogue::gsm_symbolic::GsmArgs;
 use super::catalogue::nupa::NupaArgs;
+use super::device::{self, DeviceArg};
 use super::engine_choice::{PatienceArgs, TargetArgs};
 use super::models::{HubArgs, WeightArgs};
 use super::result_args::{
@@ -262,9 +263,9 @@ pub struct GenerationArgs {
     pub thinking_text: ThinkingTextArg,
 }
 
-/// Limits of the engine. None of them changes an answer.
+/// Limits of the engine, of which none changes an answer, and where it computes.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Engine (changes the speed, never an answer)")]
+#[command(next_help_heading = "Engine")]
 pub struct EngineArgs {
     /// Most sequences computed together [default: chosen by the engine]
     #[arg(long, value_name = "N")]
@@ -281,6 +282,19 @@ pub struct EngineArgs {
     /// Compute every prompt from its first token
     #[arg(long)]
     pub no_prefix_cache: bool,
+
+    /// Where the native engine computes: auto (a GPU that is ready, else the CPU), cpu, cuda or cuda:N. Part of a run's settings: the
+    /// two round differently [default: auto]
+    #[arg(long, value_name = "DEVICE", env = "EARNEST_DEVICE", value_parser = device::parse)]
+    pub device: Option<DeviceArg>,
+
+    /// On a GPU, compute so that a request's bits do not depend on its batch; on the CPU they never do. Part of a run's settings
+    #[arg(long)]
+    pub batch_invariant: bool,
+
+    /// Several GPUs for one model: not offered, start one program a GPU with --shard
+    #[arg(long, value_name = "N,N", hide = true)]
+    pub devices: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -356,7 +370,8 @@ pub struct RunArgs {
 }
 
 /// What `--from` takes from the manifest.
-const FIXED_BY_FROM: [&str; 57] = [
+const FIXED_BY_FROM: [&str; 58] = [
+    "batch_invariant",
     "suite",
     "engine",
     "base_url",

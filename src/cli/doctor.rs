@@ -11,6 +11,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::sandbox_args::SandboxArgs;
 use super::values::human_bytes;
+use crate::engine::cuda;
 use crate::hub::Environment;
 use crate::run::{Host, available_memory};
 use crate::sandbox;
@@ -22,6 +23,11 @@ pub struct DoctorArgs {
 
     #[command(flatten)]
     pub sandbox: SandboxArgs,
+
+    /// Instead of all this, compile every CUDA kernel for these architectures, which needs NVRTC and no GPU, and say what the
+    /// assembler says of them
+    #[arg(long, value_name = "sm_80,sm_90", value_delimiter = ',')]
+    pub assemble: Vec<String>,
 
     /// Print one JSON document
     #[arg(long)]
@@ -46,10 +52,13 @@ struct Findings {
 
 #[derive(Debug, Serialize)]
 struct Cuda {
-    /// This program was built with it.
-    compiled: bool,
+    /// What the kernel's files say of the driver.
     driver: Option<String>,
     devices: Vec<String>,
+    /// The engine can compute on the first device.
+    ready: bool,
+    /// What CUDA's libraries say of each device, or why they say nothing.
+    libraries: Vec<String>,
 }
 
 /// What model-written Python runs in.
@@ -78,12 +87,48 @@ struct Folder {
 
 /// Examines the machine. Nothing found is an error: the exit code is 0.
 pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
+    if !args.assemble.is_empty() {
+        return assemble(&args.assemble, args.json, printer);
+    }
     let findings = examine(&args.results.folder, examine_sandbox(&args.sandbox));
     if args.json {
         printer.json(&findings)?;
     } else {
         printer.result(&screen(&findings))?;
     }
+    Ok(Exit::Success)
+}
+
+/// Compiles all kernels and lists them.
+fn assemble(architectures: &[String], json: bool, printer: Printer) -> Result<Exit, CliError> {
+    let mut all = Vec::new();
+    for architecture in architectures {
+        let kernels = cuda::assemble(architecture).map_err(|error| {
+            CliError::new(Exit::Engine, format!("cannot assemble for {architecture}: {error}"))
+                .help("NVRTC is looked for where the system finds libraries and in EARNEST_CUDA_LIBRARIES")
+        })?;
+        all.push((architecture, kernels));
+    }
+    if json {
+        printer.json(&all)?;
+        return Ok(Exit::Success);
+    }
+    let mut text = String::new();
+    for (architecture, kernels) in &all {
+        let widest = kernels.iter().map(|k| k.unit.len() + k.kernel.len() + 1).max().unwrap_or(0);
+        for k in kernels {
+            let name = format!("{} {}", k.unit, k.kernel);
+            let spilled = if k.spilled > 0 { format!(", {} bytes spilled", k.spilled) } else { String::new() };
+            writeln!(
+                text,
+                "{architecture}  {name:widest$}  {:3} registers, {:5} bytes shared{spilled}",
+                k.registers, k.shared
+            )
+            .expect("writing to a String cannot fail");
+        }
+        writeln!(text, "{architecture}  {} kernels", kernels.len()).expect("writing to a String cannot fail");
+    }
+    printer.result(&text)?;
     Ok(Exit::Success)
 }
 
@@ -101,7 +146,7 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
     let host = Host::probe();
     let available_memory = available_memory();
     let cpu_features = cpu_features();
-    let cuda = cuda();
+    let cuda = examine_cuda();
     let mut folders = vec![folder("results", results.to_owned())];
     folders.extend(Environment::read(false).cache.map(|path| folder("Hugging Face cache", path)));
     let names = ["EARNEST_MODEL", "EARNEST_RESULTS", "HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HF_HUB_OFFLINE"];
@@ -113,8 +158,12 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
     if cfg!(target_arch = "x86_64") && cpu_features.iter().any(|&(name, has)| name == "avx2" && !has) {
         advice.push("the CPU has no AVX2: matrix products will be slow".to_owned());
     }
-    if !cuda.devices.is_empty() && !cuda.compiled {
-        advice.push("there is a GPU, but this build computes on the CPU only".to_owned());
+    if !cuda.devices.is_empty() && !cuda.ready {
+        advice.push(
+            "there is a GPU that is not ready: it needs NVIDIA's driver, and NVRTC and cublasLt of CUDA 12 or 13 where the system \
+             finds them or in the folders of EARNEST_CUDA_LIBRARIES"
+                .to_owned(),
+        );
     }
     match &sandbox.report {
         None => {
@@ -181,8 +230,8 @@ fn cpu_features() -> Vec<(&'static str, bool)> {
     Vec::new()
 }
 
-/// Reads what the driver's own files say; no driver library is loaded.
-fn cuda() -> Cuda {
+/// Reads what the driver's files say, and asks its library as the engine would.
+fn examine_cuda() -> Cuda {
     let driver = std::fs::read_to_string("/proc/driver/nvidia/version")
         .ok()
         .and_then(|text| text.lines().next().map(|line| line.trim_start_matches("NVRM version:").trim().to_owned()));
@@ -192,7 +241,28 @@ fn cuda() -> Cuda {
         let model = text.lines().find_map(|line| line.strip_prefix("Model:"));
         devices.push(model.unwrap_or("a GPU without a name").trim().to_owned());
     }
-    Cuda { compiled: candle_core::utils::cuda_is_available(), driver, devices }
+    let found = cuda::devices();
+    let ready = matches!(found.as_deref(), Ok([first, ..]) if first.compiler.is_some() && first.capability.0 >= 8);
+    let libraries = match found {
+        Ok(found) => found.iter().map(describe_device).collect(),
+        Err(error) => vec![error.to_string()],
+    };
+    Cuda { driver, devices, ready, libraries }
+}
+
+fn describe_device(d: &cuda::DeviceInfo) -> String {
+    let compiler = d.compiler.map_or("none".to_owned(), |(major, minor)| format!("{major}.{minor}"));
+    let cublaslt = d.cublaslt.map_or("none".to_owned(), |version| version.to_string());
+    format!(
+        "cuda:{} {}, {}, compute capability {}.{}, driver for CUDA {}.{}, NVRTC {compiler}, cublasLt {cublaslt}",
+        d.index,
+        d.name,
+        human_bytes(d.total),
+        d.capability.0,
+        d.capability.1,
+        d.driver.0,
+        d.driver.1
+    )
 }
 
 fn folder(purpose: &'static str, path: PathBuf) -> Folder {
@@ -230,10 +300,11 @@ fn screen(findings: &Findings) -> String {
     let free = findings.available_memory.map_or_else(unknown, human_bytes);
     lines.push(("memory".into(), format!("{total}, {free} free")));
     let cuda = &findings.cuda;
-    lines.push(("cuda".into(), if cuda.compiled { "built in" } else { "not built in" }.into()));
+    lines.push(("cuda".into(), if cuda.ready { "ready" } else { "not ready" }.into()));
     lines.push(("  driver".into(), cuda.driver.clone().unwrap_or_else(|| "none".into())));
     let devices = if cuda.devices.is_empty() { "none".to_owned() } else { cuda.devices.join(", ") };
     lines.push(("  devices".into(), devices));
+    lines.extend(cuda.libraries.iter().map(|text| ("  libraries".to_owned(), text.clone())));
     lines.extend(sandbox_lines(&findings.sandbox));
     for folder in &findings.folders {
         let state = match (folder.exists, folder.writable) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::args::{EngineArgs, RunArgs, ThinkingArg};
+use super::device::Device;
 use super::error::CliError;
 use super::model::{self, Chosen};
 use super::models::HubArgs;
@@ -106,7 +107,8 @@ impl Default for PatienceArgs {
 /// Where completions come from.
 #[derive(Debug, Clone)]
 pub enum Target {
-    Native(Chosen),
+    /// Also where it computes, and what a user should know of that.
+    Native(Chosen, Device, Option<String>),
     Mistralrs(Chosen),
     Endpoint(EndpointTarget),
 }
@@ -143,7 +145,11 @@ impl Target {
             }
             let model = args.model.clone().unwrap_or_else(|| built_in::NAME.into());
             let model = model::choose(&model, &args.hub, weights)?;
-            return Ok(if engine == EngineName::Native { Target::Native(model) } else { Target::Mistralrs(model) });
+            if engine == EngineName::Mistralrs {
+                return Ok(Target::Mistralrs(model));
+            }
+            let (device, note) = Device::of(&args.session.engine)?;
+            return Ok(Target::Native(model, device, note));
         }
         let url = target.base_url.as_deref().ok_or_else(|| CliError::usage("--engine openai needs --base-url"))?;
         // The variable is for the native engine; here it would be read as a wish that nobody had.
@@ -200,7 +206,15 @@ impl Target {
         let path = moved.unwrap_or_else(|| Path::new(&model.path));
         let Some(endpoint) = &settings.endpoint else {
             let chosen = model::choose(path, hub, settings.weights.unwrap_or_default())?;
-            return Ok(if settings.engine == MISTRALRS { Target::Mistralrs(chosen) } else { Target::Native(chosen) });
+            // Where it computed is part of what the run is.
+            let native = Device::of_engine(&settings.engine).map(|device| Target::Native(chosen.clone(), device, None));
+            return match native {
+                Some(native) => Ok(native),
+                None if settings.engine == MISTRALRS => Ok(Target::Mistralrs(chosen)),
+                None => {
+                    Err(CliError::usage(format!("the run's engine is {}, which this program has not", settings.engine)))
+                }
+            };
         };
         let has_tokenizer = !settings.model_files.is_empty();
         Ok(Target::Endpoint(EndpointTarget {
@@ -238,7 +252,6 @@ pub fn enable_thinking(arg: ThinkingArg) -> Option<bool> {
     }
 }
 
-const NATIVE: &str = "native";
 const MISTRALRS: &str = "mistralrs";
 const OPENAI: &str = "openai";
 
@@ -258,6 +271,8 @@ pub struct Subject {
     endpoint_model: Option<String>,
     /// What answers at an endpoint, in words.
     server: Option<String>,
+    /// What a user should know of the engine that was loaded.
+    notes: RefCell<Vec<String>>,
 }
 
 impl Subject {
@@ -268,7 +283,7 @@ impl Subject {
             process::check()?;
         }
         let checkpoint = match target {
-            Target::Native(chosen) | Target::Mistralrs(chosen) => Some(model::open(chosen)?),
+            Target::Native(chosen, ..) | Target::Mistralrs(chosen) => Some(model::open(chosen)?),
             Target::Endpoint(endpoint) => endpoint.tokenizer.as_ref().map(described).transpose()?,
         };
         // A template without a switch is the same either way.
@@ -287,6 +302,7 @@ impl Subject {
             connected: RefCell::default(),
             endpoint_model: None,
             server: None,
+            notes: RefCell::default(),
         };
         if let Target::Endpoint(endpoint) = target {
             let engine = subject.connect(endpoint, patience)?;
@@ -300,8 +316,8 @@ impl Subject {
 
     /// The engine's name.
     pub fn engine(&self) -> &'static str {
-        match self.target {
-            Target::Native(_) => NATIVE,
+        match &self.target {
+            Target::Native(_, device, _) => device.engine(),
             Target::Mistralrs(_) => MISTRALRS,
             Target::Endpoint(_) => OPENAI,
         }
@@ -330,7 +346,7 @@ impl Subject {
     /// What the checkpoint says about generation. Nothing is known without one.
     pub fn says(&self, recommended: bool) -> Result<CheckpointSays, CliError> {
         let chosen = match &self.target {
-            Target::Native(chosen) | Target::Mistralrs(chosen) => Some(chosen),
+            Target::Native(chosen, ..) | Target::Mistralrs(chosen) => Some(chosen),
             Target::Endpoint(endpoint) => endpoint.tokenizer.as_ref(),
         };
         match chosen.zip(self.checkpoint.as_ref()) {
@@ -373,17 +389,19 @@ impl Subject {
     /// The model for the manifest.
     pub fn record(&self) -> ModelRecord {
         match (&self.target, &self.checkpoint) {
-            (Target::Native(chosen) | Target::Mistralrs(chosen), Some(checkpoint)) => model::record(chosen, checkpoint),
+            (Target::Native(chosen, ..) | Target::Mistralrs(chosen), Some(checkpoint)) => {
+                model::record(chosen, checkpoint)
+            }
             (target, checkpoint) => {
                 let tokenizer = match target {
                     Target::Endpoint(endpoint) => endpoint.tokenizer.as_ref(),
-                    Target::Native(_) | Target::Mistralrs(_) => None,
+                    Target::Native(..) | Target::Mistralrs(_) => None,
                 };
                 let here = tokenizer.zip(checkpoint.as_ref()).map(|(chosen, here)| model::record(chosen, here));
                 let name = self.endpoint_model.as_deref().unwrap_or_default();
                 let (url, context) = match target {
                     Target::Endpoint(endpoint) => (endpoint.address.as_str(), endpoint.context),
-                    Target::Native(_) | Target::Mistralrs(_) => ("", None),
+                    Target::Native(..) | Target::Mistralrs(_) => ("", None),
                 };
                 ModelRecord {
                     name: name.rsplit('/').find(|part| !part.is_empty()).unwrap_or("endpoint").to_owned(),
@@ -407,10 +425,10 @@ impl Subject {
     ) -> Result<(Box<dyn Engine>, serde_json::Value), CliError> {
         let target = self.target.clone();
         match (&target, &self.checkpoint) {
-            (Target::Native(_), Some(checkpoint)) => {
-                let options = model::engine_options(args);
-                let described = model::describe_options(&options);
-                Ok((Box::new(model::load(checkpoint, options)?), described))
+            (Target::Native(_, device, _), Some(checkpoint)) => {
+                let loaded = model::load_on(checkpoint, device, args)?;
+                self.notes.borrow_mut().extend(loaded.notes);
+                Ok((loaded.engine, loaded.options))
             }
             (Target::Mistralrs(chosen), _) => {
                 let described = serde_json::json!({"requests": 1, "prefix_cache": false});
@@ -432,7 +450,7 @@ impl Subject {
                 });
                 Ok((Box::new(engine), described))
             }
-            (Target::Native(_), None) => Err(CliError::new(Exit::Model, "the checkpoint was not opened")),
+            (Target::Native(..), None) => Err(CliError::new(Exit::Model, "the checkpoint was not opened")),
         }
     }
 
@@ -466,6 +484,9 @@ impl Subject {
             "the chat template has no switch for thinking: the model may think, and within the smaller budget";
         let mut all: Vec<String> = self.exposed_key().into_iter().collect();
         all.extend(self.thinks_anyway().then(|| unheeded.to_owned()));
+        if let Target::Native(_, _, Some(note)) = &self.target {
+            all.push(note.clone());
+        }
         if let Some((commit, files)) = self.checkpoint.as_ref().and_then(model::unverifiable) {
             all.push(format!(
                 "nothing here says whether {} of {commit} are what the commit has; `earnest models verify --remote {commit}` \
@@ -474,6 +495,16 @@ impl Subject {
             ));
         }
         all
+    }
+
+    /// True if it is computed on a GPU of this machine.
+    pub fn on_gpu(&self) -> bool {
+        matches!(self.target, Target::Native(_, Device::Cuda { .. }, _))
+    }
+
+    /// What a user should know since the engine was loaded, e.g. that its memory is short; once.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.take()
     }
 
     fn exposed_key(&self) -> Option<String> {

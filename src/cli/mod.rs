@@ -5,6 +5,7 @@ mod bench;
 mod built_in;
 mod catalogue;
 mod compare;
+mod device;
 mod doctor;
 mod engine_choice;
 mod entry;

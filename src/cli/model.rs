@@ -2,14 +2,16 @@
 use std::path::{Path, PathBuf};
 
 use super::args::EngineArgs;
+use super::device::{Device, DeviceArg};
 use super::error::CliError;
 use super::models::{HubArgs, Target};
 use super::settings::CheckpointSays;
 use super::{Exit, built_in};
 use crate::checkpoint::{Checkpoint, Format, METADATA_FILES, WeightFormat};
 use crate::digest::DigestCache;
-use crate::engine::Sampling;
+use crate::engine::cuda::{self, Cuda, CudaError};
 use crate::engine::native::{Native, Options};
+use crate::engine::{Engine, Sampling};
 use crate::hub::{Decoding, Expected};
 use crate::run::{FileRecord, ModelRecord, Pinned};
 
@@ -227,8 +229,11 @@ fn over(listed: Decoding, checkpoint: &Sampling) -> Sampling {
     }
 }
 
+/// Requests that run at once on a CPU, if nothing else is asked.
+pub const DEFAULT_BATCH: usize = 128;
+
 /// The engine's options.
-pub fn engine_options(args: &EngineArgs) -> Options {
+fn engine_options(args: &EngineArgs) -> Options {
     let defaults = Options::default();
     Options {
         threads: args.threads.or(defaults.threads),
@@ -240,7 +245,7 @@ pub fn engine_options(args: &EngineArgs) -> Options {
 }
 
 /// The same for the manifest.
-pub fn describe_options(options: &Options) -> serde_json::Value {
+fn describe_options(options: &Options) -> serde_json::Value {
     serde_json::json!({
         "threads": options.threads,
         "kv_memory": options.kv_memory,
@@ -250,13 +255,66 @@ pub fn describe_options(options: &Options) -> serde_json::Value {
     })
 }
 
-/// Loads the weights, if they are those of their commit. What a run hashed a moment ago is not read again.
-pub fn load(checkpoint: &Checkpoint, options: Options) -> Result<Native, CliError> {
+/// An engine with its weights.
+pub struct Loaded {
+    pub engine: Box<dyn Engine>,
+    /// Its settings, for the manifest.
+    pub options: serde_json::Value,
+    /// What a user should know, e.g. that memory was short.
+    pub notes: Vec<String>,
+}
+
+/// Loads the weights where the command line says.
+pub fn load(checkpoint: &Checkpoint, args: &EngineArgs) -> Result<Loaded, CliError> {
+    let (device, note) = Device::of(args)?;
+    let mut loaded = load_on(checkpoint, &device, args)?;
+    loaded.notes.extend(note);
+    Ok(loaded)
+}
+
+/// Loads the weights on a device that was settled before, if they are those of their commit. What a run hashed a moment ago is not
+/// read again.
+pub fn load_on(checkpoint: &Checkpoint, device: &Device, args: &EngineArgs) -> Result<Loaded, CliError> {
     for file in checkpoint.files().iter().filter(|file| Expected::of(file) != Expected::Elsewhere) {
         checked_sha256(file, |_| ())?;
     }
-    Native::load(checkpoint, options)
-        .map_err(|error| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display())))
+    let at_source =
+        |error: String| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display()));
+    // A stored run goes on where it began: its settings name the device.
+    match (device, args.device) {
+        (Device::Cpu, Some(DeviceArg::Cuda(_))) => {
+            return Err(CliError::usage("this run computes on the CPU, and --device names a GPU"));
+        }
+        (Device::Cuda { .. }, Some(DeviceArg::Cpu)) => {
+            return Err(CliError::usage("this run computes on a GPU, and --device names the CPU"));
+        }
+        _ => {}
+    }
+    match device {
+        Device::Cpu => {
+            let options = engine_options(args);
+            let described = describe_options(&options);
+            let engine = Native::load(checkpoint, options).map_err(|error| at_source(error.to_string()))?;
+            Ok(Loaded { engine: Box::new(engine), options: described, notes: vec![] })
+        }
+        Device::Cuda { invariant } => {
+            let defaults = cuda::Options::default();
+            let options = cuda::Options {
+                device: super::device::index(args),
+                kv_memory: args.kv_memory.map(|size| size.0),
+                max_batch: args.max_batch.unwrap_or(defaults.max_batch),
+                prefix_cache: !args.no_prefix_cache,
+                batch_invariant: *invariant,
+                ..defaults
+            };
+            let engine = Cuda::load(checkpoint, &options).map_err(|error| match error {
+                CudaError::Checkpoint(_) | CudaError::NotFinite { .. } => at_source(error.to_string()),
+                error => super::device::failure(&error),
+            })?;
+            let (options, notes) = (engine.describe(), engine.notes().to_vec());
+            Ok(Loaded { engine: Box::new(engine), options, notes })
+        }
+    }
 }
 
 #[cfg(test)]

@@ -73,7 +73,8 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
             bound.address
         ));
     }
-    let mut engine = model::load(&checkpoint, model::engine_options(&args.engine))?;
+    let model::Loaded { mut engine, notes, .. } = model::load(&checkpoint, &args.engine)?;
+    notes.iter().for_each(|note| printer.warning(note));
     let stop = stop_on_signal()?;
     let name = args.served_name.clone().unwrap_or_else(|| model::record(&chosen, &checkpoint).name);
     printer.result(&format!("{LISTENING}http://{}\n", bound.address))?;
@@ -81,7 +82,7 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         printer.message(&format!("serving {name}; Ctrl-C stops"));
     }
     let limits = Limits { body: usize::try_from(args.body_limit.0).unwrap_or(usize::MAX), ..Limits::default() };
-    let served = bound.run(&mut engine, checkpoint, &name, key.as_deref(), limits, &stop).map_err(failed)?;
+    let served = bound.run(engine.as_mut(), checkpoint, &name, key.as_deref(), limits, &stop).map_err(failed)?;
     if !quiet {
         printer.message(&format!("stopped after {} completions", served.completions));
     }

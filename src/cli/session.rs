@@ -186,7 +186,8 @@ pub fn perform(
                 let sentence = detectable(planned / (job.plan.samples.max(1) as usize));
                 reporters.aside(|| printer.message(&sentence));
             }
-            let (run, ended) = generate(args, &prepared, engine, &store, &name, earlier, &standing, reporters)?;
+            let (run, ended) =
+                generate(args, &prepared, engine, &store, &name, earlier, &standing, reporters, quiet, printer)?;
             end(ended, &store, &run, &prepared)?;
             run
         }
@@ -298,6 +299,8 @@ fn generate(
     earlier: Option<RunRecord>,
     standing: &Standing,
     mut reporters: Reporters,
+    quiet: bool,
+    printer: Printer,
 ) -> Result<(RunRecord, Ended), CliError> {
     let job = prepared.job;
     let manifest = begin(prepared, name, earlier.as_ref().map(|run| run.manifest.clone()))?;
@@ -306,7 +309,15 @@ fn generate(
         Some(engine) => engine,
         None => {
             reporters.event(&RunEvent::Preparing(Stage::LoadingWeights));
-            engine.insert(load(args, prepared.subject)?)
+            let loaded = engine.insert(load(args, prepared.subject)?);
+            for note in prepared.subject.notes() {
+                reporters.aside(|| printer.warning(&note));
+            }
+            if !quiet && prepared.subject.on_gpu() {
+                let devices = loaded.engine.card().devices.join("; ");
+                reporters.aside(|| printer.message(&format!("computing on {devices}")));
+            }
+            loaded
         }
     };
     let mut run = match earlier {

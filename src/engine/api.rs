@@ -27,6 +27,10 @@ pub trait Engine {
     /// Ends a request: its completion, with what was generated so far, comes with the next poll. False if it is unknown.
     fn cancel(&mut self, id: RequestId) -> bool;
 
+    /// Empties the prefix cache, so that measurements do not profit from earlier ones. Does nothing while requests are in flight, or
+    /// where there is none.
+    fn forget_prompts(&mut self) {}
+
     /// What this engine is.
     fn card(&self) -> Card;
 

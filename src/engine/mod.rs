@@ -2,6 +2,7 @@
 
 mod api;
 mod request;
+pub mod cuda;
 pub mod native;
 pub mod openai;
 

@@ -12,7 +12,7 @@ use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::printer::Printer;
 use crate::cli::values::human_bytes;
 use crate::cli::{Exit, model};
-use crate::engine::{Card, Engine};
+use crate::engine::Card;
 use crate::run::Host;
 
 #[derive(Debug, Args)]
@@ -79,6 +79,8 @@ struct Document {
     host: Host,
     model: String,
     engine: Card,
+    /// The engine's settings.
+    options: serde_json::Value,
     load_s: f64,
     /// Most memory held while loading, in bytes.
     load_peak_memory: Option<u64>,
@@ -103,7 +105,8 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
     }
     say(format!("loading {}", args.model.display()));
     let start = std::time::Instant::now();
-    let mut native = model::load(&checkpoint, model::engine_options(&args.engine))?;
+    let model::Loaded { engine: mut native, options, notes } = model::load(&checkpoint, &args.engine)?;
+    notes.iter().for_each(|note| printer.warning(note));
     let load_s = start.elapsed().as_secs_f64();
     let load_peak_memory = peak_memory();
     let mut measurements = vec![];
@@ -115,13 +118,14 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
             workload.new_tokens,
             args.repeat
         ));
-        measurements.push(measure(&mut native, workload, args.repeat as usize).map_err(super::failure)?);
+        measurements.push(measure(native.as_mut(), workload, args.repeat as usize).map_err(super::failure)?);
     }
     let document = Document {
         earnest: env!("CARGO_PKG_VERSION"),
         host: Host::probe(),
         model: args.model.display().to_string(),
         engine: native.card(),
+        options,
         load_s,
         load_peak_memory,
         measurements,

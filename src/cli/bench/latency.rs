@@ -14,7 +14,7 @@ use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::printer::Printer;
 use crate::cli::values::{Lengths, Prompts, human_bytes};
 use crate::cli::{Exit, model};
-use crate::engine::{Card, Engine, FinishReason};
+use crate::engine::{Card, FinishReason};
 use crate::prompt::Prompter;
 use crate::report::{Align, Table};
 use crate::run::Host;
@@ -196,9 +196,10 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
             .help("choose shorter --lengths or a larger --context; `earnest rf-lengths` says what fits"));
     }
     say(format!("loading {}", args.model.display()));
-    let mut engine_options = model::engine_options(&args.engine);
-    engine_options.max_batch = engine_options.max_batch.max(largest);
-    let mut native = model::load(&checkpoint, engine_options)?;
+    let mut engine_args = args.engine.clone();
+    engine_args.max_batch = Some(args.engine.max_batch.unwrap_or(model::DEFAULT_BATCH).max(largest));
+    let model::Loaded { engine: mut native, notes, .. } = model::load(&checkpoint, &engine_args)?;
+    notes.iter().for_each(|note| printer.warning(note));
     let card = native.card();
     let blocks = native.statistics().blocks_total.max(1);
     let prompts: Vec<_> = asked.iter().map(|asked| asked.prompts.as_slice()).collect();
@@ -209,7 +210,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         warm_up: args.warm_up as usize,
         block_bytes: card.kv_bytes as f64 / blocks as f64,
     };
-    let results = measure_latency(&mut native, &plan, &mut |event: PassEvent| {
+    let results = measure_latency(native.as_mut(), &plan, &mut |event: PassEvent| {
         let mode = asked.get(event.mode).map_or("", |asked| asked.mode.names().0);
         let what = format!("pass {} of {}, {mode}, batch {}", event.repetition + 1, args.repeat, event.batch);
         say(match event.seconds {

@@ -1,6 +1,8 @@
 //! `earnest bench`: measurements of the engine.
 
+mod device;
 mod engine;
+mod golden;
 mod latency;
 mod questions;
 
@@ -21,6 +23,10 @@ pub struct BenchArgs {
 pub enum BenchCommand {
     /// Prompts like an evaluation's through the whole engine: samples, prefill and decode tokens a second, memory
     Engine(engine::BenchEngineArgs),
+    /// Decoding, prefill and an evaluation's prompts as a fraction of what the device's memory and arithmetic allow
+    Device(device::BenchDeviceArgs),
+    /// The engine against what transformers recorded for small checkpoints
+    Golden(golden::BenchGoldenArgs),
     /// Seconds a sample of direct answers and of rule following (RF-CoT) at several batch sizes, beside the paper's
     Latency(latency::LatencyArgs),
 }
@@ -29,6 +35,8 @@ pub enum BenchCommand {
 pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     match &args.what {
         BenchCommand::Engine(args) => engine::execute(args, quiet, printer),
+        BenchCommand::Device(args) => device::execute(args, quiet, printer),
+        BenchCommand::Golden(args) => golden::execute(args, printer),
         BenchCommand::Latency(args) => latency::execute(args, quiet, printer),
     }
 }

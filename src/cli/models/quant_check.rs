@@ -67,8 +67,9 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
         if !quiet {
             printer.message(&format!("asking {name} {} prompts", asked.len()));
         }
-        let mut engine = model::load(&checkpoint, model::engine_options(&args.engine))?;
-        answers.push(answer_all(&mut engine, &asked).map_err(failure)?);
+        let model::Loaded { mut engine, notes, .. } = model::load(&checkpoint, &args.engine)?;
+        notes.iter().for_each(|note| printer.warning(note));
+        answers.push(answer_all(engine.as_mut(), &asked).map_err(failure)?);
         weights = checkpoint.weight_record();
     }
     let (Some(changed), Some(plain), Some(weights)) = (answers.pop(), answers.pop(), weights) else {

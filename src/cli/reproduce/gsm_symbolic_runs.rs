@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::gsm_symbolic::GsmSymbolicArgs;
 use crate::checkpoint::WeightFormat;
 use crate::cli::args::{EosArg, GenerationArgs, MetricArg, SessionArgs, TableArgs};
+use crate::cli::device::Device;
 use crate::cli::engine_choice::{PatienceArgs, Target, enable_thinking};
 use crate::cli::error::CliError;
 use crate::cli::events::Reporters;
@@ -69,11 +70,15 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
         json: false,
     };
     settings::check_session(&session)?;
+    let (device, note) = Device::of(&session.engine)?;
     // Before the first model is asked for hours: are all of them there?
     let targets = args
         .with
         .iter()
-        .map(|named| Ok((named, Target::Native(model::choose(&named.path, &args.hub, WeightFormat::default())?))))
+        .map(|named| {
+            let chosen = model::choose(&named.path, &args.hub, WeightFormat::default())?;
+            Ok((named, Target::Native(chosen, device.clone(), note.clone())))
+        })
         .collect::<Result<Vec<_>, CliError>>()?;
     for (named, target) in targets {
         let thinking = enable_thinking(args.generation.thinking);

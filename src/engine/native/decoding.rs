@@ -90,7 +90,7 @@ impl Decoding {
 }
 
 /// The ids of a request's prompt.
-pub(super) fn ids(request: &Request) -> Result<Vec<u32>, Rejected> {
+pub(crate) fn ids(request: &Request) -> Result<Vec<u32>, Rejected> {
     match &request.input {
         Input::Ids(ids) => Ok(ids.clone()),
         Input::Text(_) | Input::Messages(_) => {
@@ -100,7 +100,7 @@ pub(super) fn ids(request: &Request) -> Result<Vec<u32>, Rejected> {
 }
 
 /// Refuses what can never be run on a model.
-pub(super) fn check(request: &Request, prompt: &[u32], config: &DecoderConfig) -> Result<(), Rejected> {
+pub(crate) fn check(request: &Request, prompt: &[u32], config: &DecoderConfig) -> Result<(), Rejected> {
     if prompt.is_empty() {
         return Err(Rejected::EmptyPrompt);
     }

@@ -73,14 +73,6 @@ impl Native {
         })
     }
 
-    /// Empties the prefix cache, so that measurements do not profit from earlier ones. Does nothing while requests are
-    /// in flight.
-    pub fn forget_prompts(&mut self) {
-        if self.flights.is_empty() {
-            self.scheduler.forget_prompts();
-        }
-    }
-
     /// Logits `[vocab]` after the last token of `prompt`, computed as for a request that generates `max_tokens`: for
     /// comparison with other implementations. Refused while requests are in flight.
     pub fn logits_after(&mut self, prompt: &[u32], max_tokens: usize) -> Result<Vec<f32>, Rejected> {
@@ -248,7 +240,7 @@ struct Outcome {
 
 impl Flight {
     /// Whether the logits after token `i` of a piece are needed.
-    fn wants_logits(&self, e: &Entry, i: usize) -> bool {
+    pub(crate) fn wants_logits(&self, e: &Entry, i: usize) -> bool {
         let position = e.start + i;
         let samples = e.samples && i + 1 == e.count;
         // Each prompt position's log-probability is taken once, also if the request was set back in between.
@@ -275,7 +267,7 @@ fn outcome(isa: Isa, row: &Row, flight: &Flight, tokens: &[u32], logits: &[f32],
 }
 
 /// FNV-1a over the bits of the logits.
-fn fnv1a(logits: &[f32]) -> u64 {
+pub(crate) fn fnv1a(logits: &[f32]) -> u64 {
     logits.iter().fold(0xcbf2_9ce4_8422_2325, |h, l| (h ^ u64::from(l.to_bits())).wrapping_mul(0x0100_0000_01b3))
 }
 
@@ -363,6 +355,12 @@ impl Engine for Native {
         self.end(vec![(id, Ending::Finished(FinishReason::Cancelled))], &mut events);
         self.ended = events;
         true
+    }
+
+    fn forget_prompts(&mut self) {
+        if self.flights.is_empty() {
+            self.scheduler.forget_prompts();
+        }
     }
 
     fn card(&self) -> Card {

@@ -5,20 +5,21 @@
 //! stops to engines that only compute logits.
 
 mod decoder;
-mod decoding;
+pub(crate) mod decoding;
 mod engine;
-mod flight;
+pub(crate) mod flight;
 pub mod kernels;
-mod kv;
+pub(crate) mod kv;
 mod options;
 mod prefix_wait;
-mod sampler;
-mod scheduler;
+pub(crate) mod sampler;
+pub(crate) mod scheduler;
 mod stop;
 mod team;
 
 pub use decoder::LoadError;
 pub use decoding::{Decoding, Step, UnusableLogits};
 pub use engine::Native;
+pub(crate) use engine::fnv1a as hash_of_logits;
 pub use options::Options;
 pub use team::Team;

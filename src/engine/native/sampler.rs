@@ -160,7 +160,7 @@ fn keep_most_probable(candidates: &mut Vec<(u32, f32)>, top_p: f64) {
 }
 
 /// Number `step` of a key's sequence, in 0..1.
-fn uniform(key: SamplingKey, step: u64) -> f64 {
+pub(crate) fn uniform(key: SamplingKey, step: u64) -> f64 {
     let mut rng = ChaCha8Rng::from_seed(key.0);
     rng.set_word_pos(2 * u128::from(step));
     (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64

@@ -6,7 +6,7 @@
 //! so that its rules can be tested without a model; and since a token's bits do not depend on its batch, none of its
 //! decisions can change a result.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use super::kv::{BLOCK, BlockPool, Match, PrefixTree, Root};
 use super::prefix_wait::should_wait;
@@ -285,6 +285,20 @@ impl Scheduler {
     /// Appends a generated token.
     pub(crate) fn push(&mut self, running: usize, token: u32) {
         self.running[running].tokens.push(token);
+    }
+
+    /// Puts tokens that are known now into their sequences, by key: in the place of a placeholder or, without one, at the end.
+    pub(crate) fn settle(&mut self, tokens: &HashMap<u64, (Option<usize>, u32)>) {
+        if tokens.is_empty() {
+            return;
+        }
+        for s in self.running.iter_mut().chain(&mut self.waiting) {
+            match tokens.get(&s.key) {
+                None => {}
+                Some((Some(place), token)) => s.tokens[*place] = *token,
+                Some((None, token)) => s.tokens.push(*token),
+            }
+        }
     }
 
     /// Removes sequences (by key), running or waiting, and returns those that were there.

@@ -35,6 +35,11 @@ impl Angles {
         }
     }
 
+    /// Cosines and sines of all tokens, row after row.
+    pub(crate) fn all(&self) -> (&[f32], &[f32]) {
+        (&self.cosines, &self.sines)
+    }
+
     /// Cosines and sines of token `row`.
     pub(crate) fn of(&self, row: usize) -> (&[f32], &[f32]) {
         let range = row * self.half..(row + 1) * self.half;

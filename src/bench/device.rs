@@ -1,0 +1,195 @@
+//! What a device makes of its bandwidth and arithmetic: decoding and prefill at known sizes, and workloads of an evaluation's shape.
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::throughput::BenchError;
+use crate::checkpoint::DecoderConfig;
+use crate::engine::{Engine, Event, Request, RequestId};
+
+/// What the machine could do at most.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Machine {
+    /// Bytes a second from memory.
+    pub bandwidth: f64,
+    /// Operations a second in the type that is computed in, a multiplication and an addition being two.
+    pub arithmetic: f64,
+}
+
+/// What a model costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Cost {
+    /// Bytes of the weights that every step reads: all, without an embedding table of which only rows are read.
+    pub weight_bytes: f64,
+    /// Weights that every token is multiplied with.
+    pub weights: f64,
+    /// Bytes of the keys and values of one position.
+    pub kv_bytes: f64,
+}
+
+/// Decoding at one batch size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DecodeResult {
+    pub batch: usize,
+    /// Seconds of a step (median).
+    pub step_s: f64,
+    pub tokens_per_s: f64,
+    /// The time that the larger of bytes and arithmetic takes at least, as a fraction of the step's.
+    pub fraction: f64,
+}
+
+/// Prompts without anything in common.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PrefillResult {
+    pub tokens: usize,
+    pub seconds: f64,
+    pub tokens_per_s: f64,
+    pub fraction: f64,
+}
+
+/// Prompts with a common beginning, from the first submission to the last token.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SharedResult {
+    pub prompts: usize,
+    pub shared: usize,
+    pub own: usize,
+    pub new_tokens: usize,
+    pub seconds: f64,
+    pub steps: u64,
+    pub prefilled_tokens: u64,
+    pub preemptions: u64,
+}
+
+impl Cost {
+    /// Of a model whose weights take `bytes` on the device and whose cache takes `kv_bytes` a position.
+    pub fn of(config: &DecoderConfig, bytes: u64, kv_bytes: f64) -> Cost {
+        let all = config.parameter_count() as f64;
+        let table = (config.vocab_size * config.hidden_size) as f64;
+        // An embedding that is not the head is only looked up.
+        let used = if config.tied_embeddings { all } else { all - table };
+        Cost { weight_bytes: bytes as f64 * used / all, weights: used, kv_bytes }
+    }
+
+    /// Seconds that a step needs at least: `tokens` computed, `positions` read by attention.
+    fn least(&self, machine: &Machine, tokens: f64, positions: f64) -> f64 {
+        let bytes = self.weight_bytes + positions * self.kv_bytes;
+        (bytes / machine.bandwidth).max(2.0 * self.weights * tokens / machine.arithmetic)
+    }
+}
+
+/// Ids that no other prompt begins with.
+fn ids(prompt: usize, count: usize, vocab: usize) -> Vec<u32> {
+    let mut state = prompt as u64 * 0x9E37_79B9_7F4A_7C15 + 1;
+    (0..count)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % vocab as u64) as u32
+        })
+        .collect()
+}
+
+/// Submits requests and runs them to their end, `hear` being told of each step: seconds, prompt tokens, generated tokens.
+fn run(
+    engine: &mut dyn Engine,
+    requests: Vec<Request>,
+    hear: &mut dyn FnMut(f64, usize, usize),
+) -> Result<(), BenchError> {
+    for (prompt, request) in requests.into_iter().enumerate() {
+        engine.submit(request).map_err(|why| BenchError::Rejected { prompt, why })?;
+    }
+    loop {
+        let step = Instant::now();
+        let events = engine.poll()?;
+        if events.is_empty() {
+            return Ok(());
+        }
+        for event in events {
+            match event {
+                Event::Progress { prefilled, decoded } => hear(step.elapsed().as_secs_f64(), prefilled, decoded),
+                Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
+                Event::Finished(_) | Event::Generated { .. } | Event::CapacityChanged { .. } => {}
+            }
+        }
+    }
+}
+
+/// Decodes `steps` tokens of `batch` requests with prompts of `context` tokens and takes the median step.
+pub fn measure_decoding(
+    engine: &mut dyn Engine,
+    config: &DecoderConfig,
+    machine: &Machine,
+    cost: &Cost,
+    (batch, context, steps): (usize, usize, usize),
+) -> Result<DecodeResult, BenchError> {
+    engine.forget_prompts();
+    let request = |i: usize| Request::greedy(RequestId(i as u64), ids(i, context, config.vocab_size), steps.max(8));
+    let mut seconds = vec![];
+    run(engine, (0..batch).map(request).collect(), &mut |s, prefilled, decoded| {
+        if prefilled == 0 && decoded == batch {
+            seconds.push(s);
+        }
+    })?;
+    // The first steps still wait for prefill that was handed over before.
+    let mut steady: Vec<f64> = seconds.iter().skip(3).copied().collect();
+    steady.sort_by(f64::total_cmp);
+    let step_s = steady.get(steady.len() / 2).copied().unwrap_or(f64::NAN);
+    let positions = batch as f64 * (context as f64 + steps as f64 / 2.0);
+    Ok(DecodeResult {
+        batch,
+        step_s,
+        tokens_per_s: batch as f64 / step_s,
+        fraction: cost.least(machine, batch as f64, positions) / step_s,
+    })
+}
+
+/// Computes `prompts` prompts of `length` tokens that have nothing in common.
+pub fn measure_prefill(
+    engine: &mut dyn Engine,
+    config: &DecoderConfig,
+    machine: &Machine,
+    cost: &Cost,
+    (prompts, length): (usize, usize),
+) -> Result<PrefillResult, BenchError> {
+    engine.forget_prompts();
+    let request = |i: usize| Request::greedy(RequestId(i as u64), ids(1000 + i, length, config.vocab_size), 1);
+    let start = Instant::now();
+    run(engine, (0..prompts).map(request).collect(), &mut |_, _, _| {})?;
+    let seconds = start.elapsed().as_secs_f64();
+    let tokens = prompts * length;
+    Ok(PrefillResult {
+        tokens,
+        seconds,
+        tokens_per_s: tokens as f64 / seconds,
+        fraction: cost.least(machine, tokens as f64, 0.0) / seconds,
+    })
+}
+
+/// Runs `prompts` prompts of `shared` common and about `own` further tokens, with `new_tokens` generated for each.
+pub fn measure_shared(
+    engine: &mut dyn Engine,
+    config: &DecoderConfig,
+    (prompts, shared, own, new_tokens): (usize, usize, usize, usize),
+) -> Result<SharedResult, BenchError> {
+    engine.forget_prompts();
+    let common = ids(0, shared, config.vocab_size);
+    let before = engine.statistics();
+    let start = Instant::now();
+    let request = |i: usize| {
+        // From 70 % to 130 % of the length, as questions differ.
+        let length = (own * (70 + i * 37 % 61) / 100).max(1);
+        let prompt = [&common[..], &ids(1_000_000 + i, length, config.vocab_size)].concat();
+        Request::greedy(RequestId(i as u64), prompt, new_tokens)
+    };
+    run(engine, (0..prompts).map(request).collect(), &mut |_, _, _| {})?;
+    let after = engine.statistics();
+    Ok(SharedResult {
+        prompts,
+        shared,
+        own,
+        new_tokens,
+        seconds: start.elapsed().as_secs_f64(),
+        steps: after.steps - before.steps,
+        prefilled_tokens: after.prefilled_tokens - before.prefilled_tokens,
+        preemptions: after.preemptions - before.preemptions,
+    })
+}

@@ -1,0 +1,132 @@
+//! An engine against what a reference implementation recorded for small checkpoints.
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::throughput::BenchError;
+use crate::engine::{Completion, Engine, Event, Logprobs, Request, RequestId};
+
+/// A recorded file: prompts with logits and greedy continuations.
+#[derive(Debug, Deserialize)]
+pub struct Recorded {
+    pub prompts: Vec<RecordedPrompt>,
+}
+
+/// One prompt.
+#[derive(Debug, Deserialize)]
+pub struct RecordedPrompt {
+    pub ids: Vec<u32>,
+    /// The largest logits after the prompt: (id, logit), the largest first.
+    pub logits_last: Vec<(u32, f64)>,
+    /// What greedy decoding gave, and how far the best logit led at each token.
+    pub greedy: Vec<u32>,
+    pub margins: Vec<f64>,
+}
+
+/// How an engine compares on one checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GoldenResult {
+    pub name: String,
+    pub prompts: usize,
+    /// Largest difference of a logit's distance to the largest one.
+    pub largest_difference: f64,
+    /// Greedy tokens compared, and the largest lead at which one differed (0 if none did).
+    pub tokens: usize,
+    pub largest_lost_margin: f64,
+    pub exact: bool,
+}
+
+impl Recorded {
+    /// Reads a `golden.json`.
+    pub fn read(path: &Path) -> Result<Recorded, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+/// Runs every prompt, all in flight together.
+pub fn compare(engine: &mut dyn Engine, name: &str, recorded: &Recorded) -> Result<GoldenResult, BenchError> {
+    let count = recorded.prompts.len();
+    for (i, p) in recorded.prompts.iter().enumerate() {
+        let refused = |why| BenchError::Rejected { prompt: i, why };
+        // Once for the logits, once as they are usually decoded.
+        let logprobs = Logprobs { top: p.logits_last.len(), prompt: false };
+        let first = Request { logprobs, ..Request::greedy(RequestId(i as u64), p.ids.clone(), 1) };
+        engine.submit(first).map_err(refused)?;
+        let whole = Request::greedy(RequestId((count + i) as u64), p.ids.clone(), p.greedy.len());
+        engine.submit(whole).map_err(refused)?;
+    }
+    let mut done: Vec<Option<Completion>> = vec![None; 2 * count];
+    loop {
+        let events = engine.poll()?;
+        if events.is_empty() {
+            break;
+        }
+        for event in events {
+            match event {
+                Event::Finished(completion) => {
+                    let place = completion.id.0 as usize;
+                    done[place] = Some(*completion);
+                }
+                Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
+                _ => {}
+            }
+        }
+    }
+    let mut result = GoldenResult {
+        name: name.to_owned(),
+        prompts: count,
+        largest_difference: 0.0,
+        tokens: 0,
+        largest_lost_margin: 0.0,
+        exact: true,
+    };
+    let lost = done.iter().filter(|c| c.is_none()).count();
+    if lost > 0 {
+        return Err(BenchError::Lost(lost));
+    }
+    let done: Vec<Completion> = done.into_iter().flatten().collect();
+    for (i, p) in recorded.prompts.iter().enumerate() {
+        let top = done[i].logprobs.as_ref().and_then(|l| l.first()).map(|l| l.top.as_slice()).unwrap_or_default();
+        let Some(&(best, best_logit)) = p.logits_last.first() else { continue };
+        let of = |id: u32| top.iter().find(|t| t.0 == id).map(|t| f64::from(t.1));
+        for &(id, logit) in &p.logits_last {
+            // One that fell out of the list is at least as small as the list's last.
+            let smallest = top.last().map_or(f64::NAN, |t| f64::from(t.1));
+            let ours = of(id).unwrap_or(smallest) - of(best).unwrap_or(smallest);
+            let difference = (ours - (logit - best_logit)).abs();
+            if difference.is_nan() || difference > result.largest_difference {
+                result.largest_difference = if difference.is_nan() { f64::INFINITY } else { difference };
+            }
+        }
+        let ids = &done[count + i].ids;
+        let same = ids.iter().zip(&p.greedy).take_while(|(a, b)| a == b).count();
+        result.tokens += same;
+        if same < p.greedy.len() {
+            result.exact = false;
+            let margin = p.margins.get(same).copied().unwrap_or(f64::INFINITY);
+            result.largest_lost_margin = result.largest_lost_margin.max(margin);
+        }
+    }
+    Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::Checkpoint;
+    use crate::engine::native::{Native, Options};
+
+    #[test]
+    fn the_cpu_engine_is_the_recorded_one_and_a_changed_record_is_noticed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints/qwen2");
+        let mut recorded = Recorded::read(&folder.join("golden.json")).unwrap();
+        let mut native = Native::load(&Checkpoint::open(&folder).unwrap(), Options::default()).unwrap();
+        let found = compare(&mut native, "qwen2", &recorded).unwrap();
+        assert!(found.exact && found.largest_difference < 1e-4 && found.tokens > 20, "{found:?}");
+        recorded.prompts[0].greedy[2] += 1;
+        recorded.prompts[0].logits_last[4].1 += 0.5;
+        let found = compare(&mut native, "qwen2", &recorded).unwrap();
+        assert!(!found.exact && found.largest_difference > 0.4 && found.largest_lost_margin > 0.0, "{found:?}");
+    }
+}

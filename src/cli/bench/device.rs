@@ -1,0 +1,227 @@
+//! `earnest bench device`: what the engine makes of a device.
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::bench::{
+    Cost, DecodeResult, Machine, PrefillResult, SharedResult, measure_decoding, measure_prefill, measure_shared,
+};
+use crate::cli::args::EngineArgs;
+use crate::cli::error::CliError;
+use crate::cli::models::{HubArgs, WeightArgs};
+use crate::cli::printer::Printer;
+use crate::cli::{Exit, model};
+use crate::engine::Card;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The roofline is the larger of bytes over --bandwidth and operations over --arithmetic: weights and cached keys and
+values read once a step, two operations a weight and token. Token ids are random, generation ends at its length only.
+
+Examples:
+  earnest bench device --model ./Llama-3-8B --device cuda --bandwidth 4.8 --arithmetic 989
+  earnest bench device --model ./Llama-3-8B --decode 1,64,256 --prefill 0
+  earnest bench device --model ./Llama-3-8B --decode \"\" --prefill 0 --shared 5100,900,100,120 --short 1000,40,20 --json"
+)]
+pub struct BenchDeviceArgs {
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = crate::cli::built_in::NAME)]
+    pub model: PathBuf,
+
+    #[command(flatten)]
+    pub weights: WeightArgs,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    /// Batch sizes to decode at; an empty text leaves decoding out
+    #[arg(long, value_name = "N,N", default_value = "1,2,4,8,16,32,64,128,256,512")]
+    pub decode: String,
+
+    /// Tokens of the prompts before decoding
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub decode_context: usize,
+
+    /// Tokens decoded at each batch size
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub decode_steps: usize,
+
+    /// Prompts of 1,024 tokens for prefill; 0 leaves it out
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub prefill: usize,
+
+    /// Prompts with a common beginning: their number, common tokens, further tokens (about), new tokens
+    #[arg(long, value_name = "N,N,N,N", value_delimiter = ',', num_args = 1)]
+    pub shared: Vec<usize>,
+
+    /// Short prompts, a third of them in common: their number, tokens, new tokens
+    #[arg(long, value_name = "N,N,N", value_delimiter = ',', num_args = 1)]
+    pub short: Vec<usize>,
+
+    /// The device's memory bandwidth in TB/s
+    #[arg(long, value_name = "X", default_value_t = 4.8)]
+    pub bandwidth: f64,
+
+    /// The device's arithmetic in TFLOP/s, dense, in the type that is computed in
+    #[arg(long, value_name = "X", default_value_t = 989.0)]
+    pub arithmetic: f64,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Document {
+    earnest: &'static str,
+    model: String,
+    engine: Card,
+    options: serde_json::Value,
+    load_s: f64,
+    machine: Machine,
+    cost: Cost,
+    decode: Vec<DecodeResult>,
+    prefill: Option<PrefillResult>,
+    shared: Option<SharedResult>,
+    short: Option<SharedResult>,
+}
+
+/// Measures and shows.
+pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let say = |text: String| {
+        if !quiet {
+            printer.message(&text);
+        }
+    };
+    let batches = args
+        .decode
+        .split(',')
+        .filter(|text| !text.trim().is_empty())
+        .map(|text| text.trim().parse::<usize>().ok().filter(|n| *n > 0))
+        .collect::<Option<Vec<usize>>>()
+        .ok_or_else(|| CliError::usage(format!("--decode {}: batch sizes are whole numbers above 0", args.decode)))?;
+    let shared = numbers::<4>("--shared", &args.shared)?;
+    let short = numbers::<3>("--short", &args.short)?;
+    if !(args.bandwidth > 0.0 && args.arithmetic > 0.0) {
+        return Err(CliError::usage("--bandwidth and --arithmetic are numbers above 0"));
+    }
+    let chosen = model::choose(&args.model, &args.hub, args.weights.into())?;
+    let checkpoint = model::open(&chosen)?;
+    say(format!("loading {}", args.model.display()));
+    let start = std::time::Instant::now();
+    let mut engine_args = args.engine.clone();
+    if let Some(largest) = batches.iter().max() {
+        engine_args.max_batch = Some(engine_args.max_batch.unwrap_or(512).max(*largest));
+    }
+    let model::Loaded { mut engine, options, notes } = model::load(&checkpoint, &engine_args)?;
+    let load_s = start.elapsed().as_secs_f64();
+    notes.iter().for_each(|note| printer.warning(note));
+    let (engine, config) = (engine.as_mut(), &checkpoint.config);
+    let card = engine.card();
+    say(format!("computing on {}", card.devices.join("; ")));
+    let machine = Machine { bandwidth: args.bandwidth * 1e12, arithmetic: args.arithmetic * 1e12 };
+    let cost = Cost::of(config, card.weight_bytes, card.kv_bytes as f64 / card.kv_tokens.max(1) as f64);
+    let mut decode = vec![];
+    for &batch in &batches {
+        let needed = batch * (args.decode_context + args.decode_steps).next_multiple_of(32);
+        if needed > card.kv_tokens {
+            say(format!(
+                "batch {batch} is left out: {needed} tokens of keys and values, of which {} fit",
+                card.kv_tokens
+            ));
+            continue;
+        }
+        say(format!("decoding at batch {batch}"));
+        let sizes = (batch, args.decode_context, args.decode_steps);
+        decode.push(measure_decoding(engine, config, &machine, &cost, sizes).map_err(super::failure)?);
+    }
+    let length = 1024.min(config.max_positions.saturating_sub(1));
+    let mut prefill = None;
+    if args.prefill > 0 {
+        say(format!("computing {} prompts of {length} tokens", args.prefill));
+        // Once before, so that shapes that come for the first time do not count.
+        measure_prefill(engine, config, &machine, &cost, (args.prefill.min(8), length)).map_err(super::failure)?;
+        prefill =
+            Some(measure_prefill(engine, config, &machine, &cost, (args.prefill, length)).map_err(super::failure)?);
+    }
+    let shared = shared
+        .map(|[n, common, own, new]| {
+            say(format!("running {n} prompts of {common} + {own} tokens, {new} new ones each"));
+            measure_shared(engine, config, (n, common, own, new)).map_err(super::failure)
+        })
+        .transpose()?;
+    let short = short
+        .map(|[n, tokens, new]| {
+            say(format!("running {n} prompts of {tokens} tokens, {new} new ones each"));
+            measure_shared(engine, config, (n, tokens / 3, tokens - tokens / 3, new)).map_err(super::failure)
+        })
+        .transpose()?;
+    let document = Document {
+        earnest: env!("CARGO_PKG_VERSION"),
+        model: args.model.display().to_string(),
+        engine: card,
+        options,
+        load_s,
+        machine,
+        cost,
+        decode,
+        prefill,
+        shared,
+        short,
+    };
+    if args.json {
+        printer.json(&document)?;
+    } else {
+        printer.result(&screen(&document))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Exactly N numbers above 0, or none at all.
+fn numbers<const N: usize>(option: &str, list: &[usize]) -> Result<Option<[usize; N]>, CliError> {
+    if list.is_empty() {
+        return Ok(None);
+    }
+    match <[usize; N]>::try_from(list) {
+        Ok(numbers) if !numbers.contains(&0) => Ok(Some(numbers)),
+        _ => Err(CliError::usage(format!("{option} takes {N} whole numbers above 0, with commas between"))),
+    }
+}
+
+fn screen(d: &Document) -> String {
+    let mut text = String::new();
+    let out = &mut text;
+    let write = |out: &mut String| -> std::fmt::Result {
+        writeln!(out, "model      {}", d.model)?;
+        writeln!(out, "engine     {}", d.engine.devices.join(", "))?;
+        writeln!(out, "loading    {:.1} s", d.load_s)?;
+        for r in &d.decode {
+            writeln!(
+                out,
+                "decode     batch {:4}: {:8.3} ms a step, {:8.0} tokens/s, {:.0} % of the roofline",
+                r.batch,
+                1e3 * r.step_s,
+                r.tokens_per_s,
+                100.0 * r.fraction
+            )?;
+        }
+        if let Some(r) = &d.prefill {
+            writeln!(out, "prefill    {:.0} tokens/s, {:.0} % of the roofline", r.tokens_per_s, 100.0 * r.fraction)?;
+        }
+        for r in d.shared.iter().chain(&d.short) {
+            writeln!(
+                out,
+                "workload   {} prompts of {} + {} tokens, {} new: {:.2} s, {} steps",
+                r.prompts, r.shared, r.own, r.new_tokens, r.seconds, r.steps
+            )?;
+        }
+        Ok(())
+    };
+    write(out).expect("writing to a String cannot fail");
+    text
+}

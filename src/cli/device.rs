@@ -1,0 +1,171 @@
+//! `--device`: where the native engine computes.
+use super::Exit;
+use super::args::EngineArgs;
+use super::error::CliError;
+use crate::engine::cuda::{self, DeviceError, DeviceInfo};
+
+/// `--device`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceArg {
+    Auto,
+    Cpu,
+    /// Number of the GPU.
+    Cuda(usize),
+}
+
+/// Where the native engine computes, and how; part of a run's settings, by the engine's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Device {
+    Cpu,
+    Cuda {
+        /// The bits of a request do not depend on its batch.
+        invariant: bool,
+    },
+}
+
+const CPU: &str = "native";
+const CUDA: &str = "native-cuda";
+const CUDA_INVARIANT: &str = "native-cuda-batch-invariant";
+
+/// Reads `--device`.
+pub fn parse(text: &str) -> Result<DeviceArg, String> {
+    match text.split_once(':') {
+        None if text == "auto" => Ok(DeviceArg::Auto),
+        None if text == "cpu" => Ok(DeviceArg::Cpu),
+        None if text == "cuda" => Ok(DeviceArg::Cuda(0)),
+        Some(("cuda", number)) if number.parse::<u16>().is_ok() => {
+            Ok(DeviceArg::Cuda(number.parse::<u16>().map_err(|error| error.to_string())?.into()))
+        }
+        _ => Err("a device is auto, cpu, cuda or cuda:N".to_owned()),
+    }
+}
+
+impl Device {
+    /// The engine's name in a run's settings.
+    pub fn engine(&self) -> &'static str {
+        match self {
+            Device::Cpu => CPU,
+            Device::Cuda { invariant: false } => CUDA,
+            Device::Cuda { invariant: true } => CUDA_INVARIANT,
+        }
+    }
+
+    /// The device of an engine of this name, if it is the native one.
+    pub fn of_engine(name: &str) -> Option<Device> {
+        [Device::Cpu, Device::Cuda { invariant: false }, Device::Cuda { invariant: true }]
+            .into_iter()
+            .find(|device| device.engine() == name)
+    }
+
+    /// What the command line asks for, with what a user should know of it.
+    pub fn of(args: &EngineArgs) -> Result<(Device, Option<String>), CliError> {
+        if let Some(list) = &args.devices {
+            return Err(CliError::usage(format!("--devices {list}: one model on several GPUs is not offered"))
+                .help("start one program for each GPU: --device cuda:0 --shard 1/2, --device cuda:1 --shard 2/2"));
+        }
+        let on_gpu = Device::Cuda { invariant: args.batch_invariant };
+        match args.device.unwrap_or(DeviceArg::Auto) {
+            DeviceArg::Cpu => Ok((Device::Cpu, None)),
+            DeviceArg::Cuda(_) => Ok((on_gpu, None)),
+            DeviceArg::Auto => Ok(match ready(cuda::devices()) {
+                Ready::Yes => (on_gpu, None),
+                Ready::No => (Device::Cpu, None),
+                Ready::Almost(why) => (Device::Cpu, Some(why)),
+            }),
+        }
+    }
+}
+
+/// The number of the GPU that the command line names.
+pub fn index(args: &EngineArgs) -> usize {
+    match args.device {
+        Some(DeviceArg::Cuda(index)) => index,
+        Some(DeviceArg::Auto | DeviceArg::Cpu) | None => 0,
+    }
+}
+
+/// A GPU could not be used, and what to do.
+pub fn failure(error: &cuda::CudaError) -> CliError {
+    let failed = CliError::new(Exit::Engine, format!("cannot compute on a GPU: {error}"));
+    match error {
+        cuda::CudaError::Device(DeviceError::Library(_) | DeviceError::NoDevice(_)) => failed.help(LIBRARIES),
+        cuda::CudaError::Device(DeviceError::OutOfMemory { .. }) | cuda::CudaError::NoRoom { .. } => {
+            failed.help("take a smaller model or --quant q4k, end what else uses the GPU, or --device cpu")
+        }
+        _ => failed,
+    }
+}
+
+const LIBRARIES: &str = "a GPU needs NVIDIA's driver and the libraries NVRTC and cublasLt of CUDA 12 or 13 where the system finds them \
+                         or in EARNEST_CUDA_LIBRARIES; `earnest doctor` says what is there; --device cpu computes without";
+
+enum Ready {
+    Yes,
+    No,
+    /// There is a GPU, but something is missing.
+    Almost(String),
+}
+
+fn ready(found: Result<Vec<DeviceInfo>, DeviceError>) -> Ready {
+    match found.as_deref() {
+        Ok([first, ..]) if first.compiler.is_none() => Ready::Almost(format!(
+            "{} is not used: its kernels need NVRTC, which was not found ({LIBRARIES})",
+            first.name
+        )),
+        Ok([first, ..]) if first.capability.0 < 8 => {
+            Ready::Almost(format!("{} is not used: it is older than Ampere (compute capability 8.0)", first.name))
+        }
+        Ok([_, ..]) => Ready::Yes,
+        Ok([]) | Err(_) => Ready::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu(capability: (u32, u32), compiler: Option<(u32, u32)>) -> DeviceInfo {
+        DeviceInfo {
+            index: 0,
+            name: "G".into(),
+            capability,
+            multiprocessors: 1,
+            free: 1,
+            total: 1,
+            shared: 1,
+            driver: (13, 0),
+            compiler,
+            cublaslt: None,
+        }
+    }
+
+    #[test]
+    fn devices_are_read_and_named() {
+        assert_eq!(parse("auto"), Ok(DeviceArg::Auto));
+        assert_eq!(parse("cuda"), Ok(DeviceArg::Cuda(0)));
+        assert_eq!(parse("cuda:3"), Ok(DeviceArg::Cuda(3)));
+        assert!(["gpu", "cuda:", "cuda:x", "cuda:-1", ""].iter().all(|text| parse(text).is_err()));
+        for device in [Device::Cpu, Device::Cuda { invariant: false }, Device::Cuda { invariant: true }] {
+            assert_eq!(Device::of_engine(device.engine()), Some(device));
+        }
+        assert_eq!(Device::of_engine("openai"), None);
+    }
+
+    #[test]
+    fn a_gpu_is_taken_if_everything_is_there_and_what_is_missing_is_said() {
+        assert!(matches!(ready(Ok(vec![gpu((9, 0), Some((13, 0)))])), Ready::Yes));
+        assert!(matches!(ready(Ok(vec![])), Ready::No));
+        assert!(matches!(ready(Err(DeviceError::Library("none".into()))), Ready::No));
+        let Ready::Almost(why) = ready(Ok(vec![gpu((9, 0), None)])) else { panic!("no compiler") };
+        assert!(why.contains("NVRTC") && why.contains("EARNEST_CUDA_LIBRARIES"), "{why}");
+        let Ready::Almost(why) = ready(Ok(vec![gpu((7, 5), Some((12, 0)))])) else { panic!("too old") };
+        assert!(why.contains("Ampere"), "{why}");
+    }
+
+    #[test]
+    fn failures_say_what_to_do() {
+        let error = cuda::CudaError::Device(DeviceError::Library("NVIDIA's driver could not be opened: x".into()));
+        let failed = failure(&error);
+        assert!(failed.message.contains("driver could not be opened"), "{}", failed.message);
+    }
+}

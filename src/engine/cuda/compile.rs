@@ -1,0 +1,148 @@
+//! Kernels compiled by NVRTC, kept on disk by architecture, compiler and source.
+
+use std::ffi::{CStr, CString, c_char};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::device::DeviceError;
+use super::kernels::{Unit, compiler_options};
+use super::library::Compiler;
+
+/// Bytes of the digest before a cached binary.
+const DIGEST: usize = 32;
+
+/// Compiles units for one architecture.
+pub(crate) struct Workshop {
+    architecture: String,
+    /// Where binaries are kept; none keeps nothing.
+    folder: Option<PathBuf>,
+    compiler: Result<Compiler, DeviceError>,
+}
+
+impl Workshop {
+    /// For an architecture such as `sm_90`.
+    pub(crate) fn new(architecture: String, folder: Option<PathBuf>) -> Workshop {
+        Workshop { architecture, folder, compiler: Compiler::open() }
+    }
+
+    /// The compiler's version.
+    pub(crate) fn version(&self) -> Option<(u32, u32)> {
+        version(self.compiler.as_ref().ok()?)
+    }
+
+    /// A unit's binary (cubin), from the folder or compiled now.
+    pub(crate) fn binary(&self, unit: &Unit) -> Result<Vec<u8>, DeviceError> {
+        let source = unit.source();
+        let compiler = self.compiler.as_ref().map_err(DeviceError::clone)?;
+        let version = version(compiler).unwrap_or_default();
+        let options = compiler_options(&self.architecture);
+        let key = Sha256::digest(format!("{version:?}\n{options:?}\n{source}"));
+        let short: String = key.iter().take(12).map(|b| format!("{b:02x}")).collect();
+        let path = self.folder.as_ref().map(|f| f.join(format!("{}-{}-{short}.cubin", unit.name, self.architecture)));
+        if let Some(binary) = path.as_deref().and_then(read) {
+            return Ok(binary);
+        }
+        let binary = compile(compiler, &unit.name, &source, &options)?.0;
+        if let Some(path) = &path {
+            keep(path, &binary);
+        }
+        Ok(binary)
+    }
+}
+
+fn version(compiler: &Compiler) -> Option<(u32, u32)> {
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: two integers to write.
+    let code = unsafe { (compiler.version)(&mut major, &mut minor) };
+    (code == 0).then_some((major as u32, minor as u32))
+}
+
+/// A kept binary, if it is whole.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let bytes = std::fs::read(path).ok()?;
+    let (digest, binary) = bytes.split_at_checked(DIGEST)?;
+    (Sha256::digest(binary).as_slice() == digest).then(|| binary.to_vec())
+}
+
+/// Keeps a binary. A folder that can not be written only costs the next start its time.
+fn keep(path: &Path, binary: &[u8]) {
+    let Some(folder) = path.parent() else { return };
+    let mut bytes = Sha256::digest(binary).to_vec();
+    bytes.extend_from_slice(binary);
+    // Under a name of its own first: another process may read at the same time.
+    let partial = path.with_extension(format!("{}.partial", std::process::id()));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&partial, bytes));
+    if written.and_then(|()| std::fs::rename(&partial, path)).is_err() {
+        let _ = std::fs::remove_file(&partial);
+    }
+}
+
+/// Compiles a source: (binary, the compiler's log).
+pub(crate) fn compile(
+    compiler: &Compiler,
+    name: &str,
+    source: &str,
+    options: &[String],
+) -> Result<(Vec<u8>, String), DeviceError> {
+    let failed = |log: String| DeviceError::Kernels { unit: name.to_owned(), log };
+    let words = |code: i32| {
+        // SAFETY: the answer is a constant string of the library.
+        let text = unsafe { CStr::from_ptr((compiler.error_string)(code)) };
+        text.to_string_lossy().into_owned()
+    };
+    let text = CString::new(source).map_err(|_| failed("the source holds a zero byte".into()))?;
+    let file = CString::new(format!("{name}.cu")).map_err(|_| failed("the name holds a zero byte".into()))?;
+    let options: Vec<CString> = options.iter().filter_map(|o| CString::new(o.as_str()).ok()).collect();
+    let pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
+    let mut program = std::ptr::null_mut();
+    // SAFETY: strings end with zero and outlive the calls; sizes are those the library names; the program is destroyed once, at the end.
+    unsafe {
+        let code = (compiler.create)(&mut program, text.as_ptr(), file.as_ptr(), 0, std::ptr::null(), std::ptr::null());
+        if code != 0 {
+            return Err(failed(words(code)));
+        }
+        let code = (compiler.compile)(program, pointers.len() as i32, pointers.as_ptr());
+        let mut size = 0;
+        let mut log = String::new();
+        if (compiler.log_size)(program, &mut size) == 0 && size > 1 {
+            let mut bytes = vec![0u8; size];
+            if (compiler.log)(program, bytes.as_mut_ptr().cast()) == 0 {
+                log = String::from_utf8_lossy(&bytes[..size - 1]).trim().to_owned();
+            }
+        }
+        let mut binary = Err(failed(if log.is_empty() { words(code) } else { format!("{}: {log}", words(code)) }));
+        if code == 0 {
+            let mut size = 0;
+            let got = (compiler.binary_size)(program, &mut size);
+            let mut bytes = vec![0u8; size];
+            binary = if got == 0 && size > 0 && (compiler.binary)(program, bytes.as_mut_ptr().cast()) == 0 {
+                Ok((bytes, log))
+            } else {
+                Err(failed(format!("no binary for {options:?}: {}", words(got))))
+            };
+        }
+        (compiler.destroy)(&mut program);
+        binary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_binary_is_read_back_and_a_damaged_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep").join("a.cubin");
+        keep(&path, b"binary");
+        assert_eq!(read(&path).unwrap(), b"binary");
+        let mut bytes = std::fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(read(&path), None);
+        std::fs::write(&path, b"short").unwrap();
+        assert_eq!(read(&path), None);
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no partial file is left");
+    }
+}

@@ -1,0 +1,942 @@
+//! The forward pass of a step on a device, from token ids to chosen tokens.
+
+use super::attention_plan::{AttentionPlan, Piece, Setting};
+use super::device::{Address, Argument, Device, DeviceError, Element, Kernel, Mark, Out};
+use super::error::CudaError;
+use super::kernels::{Unit, attention_shared, tall_threads};
+use super::products::ProductRunner;
+use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights};
+use crate::checkpoint::{
+    Activation, BlockLayout, Checkpoint, DecoderConfig, Norm, Position, RopeScaling, alibi_slopes,
+};
+use crate::engine::native::kernels::Angles;
+use crate::engine::native::kv::BLOCK;
+
+/// Bytes of logits at a time.
+const LOGITS: u64 = 256 << 20;
+
+/// Tokens' worth of partial results of attention.
+const STATES: usize = 16 * 1024;
+
+/// Bytes of a token's wish and of its choice (kernels/choice.cu).
+const WISH: usize = 16;
+const CHOSEN: usize = 16;
+
+/// What is wanted of a row of logits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Wish {
+    /// A random number in 0..1.
+    pub(crate) uniform: f64,
+    /// 0 takes the most probable token.
+    pub(crate) temperature: f32,
+    /// The token whose log-probability is wanted.
+    pub(crate) target: Option<u32>,
+    /// The logits themselves are wanted.
+    pub(crate) whole: bool,
+}
+
+/// What came of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Chosen {
+    pub(crate) token: u32,
+    /// A logit is not a number, or infinite upwards.
+    pub(crate) unsound: bool,
+    /// Of the target.
+    pub(crate) logprob: f32,
+    /// If they were wanted.
+    pub(crate) logits: Option<Vec<f32>>,
+}
+
+/// A step's tokens: pieces of sequences, those of single tokens first.
+#[derive(Debug, Default)]
+pub(crate) struct Step {
+    /// Token ids; -1 - r is the token chosen in row r of the step before.
+    pub(crate) ids: Vec<i32>,
+    pub(crate) positions: Vec<i32>,
+    /// 1 for tokens of sequences with the long set of rotary angles.
+    pub(crate) longs: Vec<i32>,
+    /// For each token the place of its keys and values: block * 32 + offset.
+    pub(crate) places: Vec<i32>,
+    /// The blocks of all sequences after each other.
+    pub(crate) tables: Vec<i32>,
+    pub(crate) pieces: Vec<Piece>,
+    /// Blocks whose first positions are copied before: (from, to, positions), in order.
+    pub(crate) copies: Vec<[i32; 3]>,
+    /// Tokens whose logits are wanted.
+    pub(crate) outputs: Vec<i32>,
+    /// One for each output.
+    pub(crate) wishes: Vec<Wish>,
+}
+
+/// A step that the device is at.
+pub(crate) struct Running {
+    mark: Mark,
+    slot: usize,
+    wishes: Vec<Wish>,
+}
+
+/// How much the device computes at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Capacity {
+    /// Tokens of a step.
+    pub(crate) tokens: usize,
+    /// Blocks of the cache.
+    pub(crate) blocks: usize,
+}
+
+struct Kernels {
+    embed: Kernel,
+    norm: Kernel,
+    norm_add: Kernel,
+    add_bias: Kernel,
+    place: Kernel,
+    activate: Kernel,
+    route: Kernel,
+    add_expert: Kernel,
+    copy_blocks: Kernel,
+    cap_logits: Kernel,
+    choose: Kernel,
+    tall: Kernel,
+    wide: Kernel,
+    merge: Kernel,
+}
+
+/// Cosines and sines `[positions, half]` of one rotary embedding, for the two sets of long-rope models.
+#[derive(Clone, Copy, Default)]
+struct RopeTables {
+    half: usize,
+    short: [Address; 2],
+    long: [Address; 2],
+}
+
+/// Working memory of the device.
+struct Buffers {
+    /// `[tokens, hidden]`, f32: the residual stream, and a branch of the sandwich layout or an expert's answer.
+    x: Address,
+    branch: Address,
+    /// Elements: normed input, projections, rotated queries, attention's output, feed-forward.
+    h: Address,
+    qkv: Address,
+    q: Address,
+    attended: Address,
+    up: Address,
+    inner: Address,
+    /// Mixtures: router logits, then weights, `[tokens, experts]`, f32.
+    routing: [Address; 2],
+    state: Address,
+    logits: Address,
+    logit_rows: usize,
+    chosen: Address,
+    /// Chosen tokens of this step and the one before.
+    sampled: [Address; 2],
+}
+
+/// Memory that the host fills for a step and what comes back, for one of two steps at a time.
+struct Exchange {
+    bytes: usize,
+    host: *mut u8,
+    device: Address,
+    results: *mut u8,
+    logits_bytes: usize,
+    logits: *mut u8,
+}
+
+/// Runs a decoder on a device.
+pub(crate) struct Executor {
+    device: Box<dyn Device>,
+    config: DecoderConfig,
+    weights: Weights,
+    kernels: Kernels,
+    products: ProductRunner,
+    buffers: Buffers,
+    ropes: Vec<RopeTables>,
+    slopes: Address,
+    keys: Address,
+    values: Address,
+    capacity: Capacity,
+    setting: Setting,
+    exchanges: [Exchange; 2],
+    /// Steps so far.
+    steps: usize,
+}
+
+/// What must be known before memory is given out.
+pub(crate) struct Demands {
+    /// Most tokens of a step.
+    pub(crate) tokens: usize,
+    /// Bits of a row that do not depend on its batch.
+    pub(crate) invariant: bool,
+    /// Bytes for keys and values; none takes what is left.
+    pub(crate) kv_memory: Option<u64>,
+}
+
+impl Executor {
+    /// Loads a checkpoint. Also says what had to be made smaller than was asked.
+    pub(crate) fn load(
+        mut device: Box<dyn Device>,
+        checkpoint: &Checkpoint,
+        demands: &Demands,
+    ) -> Result<(Executor, Vec<String>), CudaError> {
+        let c = checkpoint.config.clone();
+        if c.head_dim > 256 {
+            return Err(CudaError::HeadTooWide(c.head_dim));
+        }
+        if !c.head_dim.is_multiple_of(8) {
+            return Err(CudaError::Width { what: "a head".into(), width: c.head_dim });
+        }
+        if let Some(e) = c.experts.filter(|e| e.count > 64) {
+            return Err(CudaError::TooManyExperts(e.count));
+        }
+        device.enter()?;
+        let element = super::weights::element_of(checkpoint)?;
+        let kernels = Kernels::load(&mut *device, element, c.head_dim)?;
+        let weights = Weights::load(&*device, checkpoint, element)?;
+        let multiprocessors = device.info()?.multiprocessors as usize;
+        let products = ProductRunner::new(&mut *device, element, &weights.kinds(), demands.invariant, multiprocessors)?;
+        let mut notes = vec![];
+        let (buffers, tokens) = buffers(&*device, &c, element, demands.tokens, &mut notes)?;
+        let (keys, values, blocks) = cache(&*device, &c, element, weights.bytes, demands.kv_memory, &mut notes)?;
+        let ropes = rope_tables(&*device, &c, blocks * BLOCK)?;
+        let slopes = if c.layers.iter().any(|l| l.position == Position::Alibi) {
+            upload_floats(&*device, &alibi_slopes(c.num_heads))?
+        } else {
+            0
+        };
+        let none = || Exchange {
+            bytes: 0,
+            host: std::ptr::null_mut(),
+            device: 0,
+            results: std::ptr::null_mut(),
+            logits_bytes: 0,
+            logits: std::ptr::null_mut(),
+        };
+        let mut exchanges = [none(), none()];
+        for exchange in &mut exchanges {
+            exchange.results = device.host_memory(tokens * CHOSEN)?;
+        }
+        let setting = Setting {
+            heads: c.num_heads,
+            kv_heads: c.num_kv_heads,
+            head_dim: c.head_dim,
+            multiprocessors,
+            states: states(tokens),
+        };
+        let capacity = Capacity { tokens, blocks };
+        let executor = Executor {
+            device,
+            config: c,
+            weights,
+            kernels,
+            products,
+            buffers,
+            ropes,
+            slopes,
+            keys,
+            values,
+            capacity,
+            setting,
+            exchanges,
+            steps: 0,
+        };
+        Ok((executor, notes))
+    }
+
+    pub(crate) fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
+    pub(crate) fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    pub(crate) fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// Which kernels compute dense products.
+    pub(crate) fn describe_products(&self) -> &'static str {
+        self.products.describe(&*self.device)
+    }
+
+    /// Bytes of a block's keys and values.
+    pub(crate) fn block_bytes(&self) -> u64 {
+        block_bytes(&self.config, self.weights.element)
+    }
+
+    /// Hands a step to the device and returns at once. The step before may still be running; its results are taken with
+    /// [`finish`](Executor::finish) before the next one begins.
+    pub(crate) fn begin(&mut self, step: &Step) -> Result<Running, DeviceError> {
+        let tokens = step.ids.len();
+        assert!(tokens > 0 && tokens <= self.capacity.tokens && step.outputs.len() == step.wishes.len());
+        self.device.enter()?;
+        let slot = self.steps % 2;
+        self.steps += 1;
+        let plan = AttentionPlan::new(&step.pieces, &step.tables, &self.setting);
+        let mut packer = Packer::default();
+        let at = Places {
+            ids: packer.ints(&step.ids),
+            positions: packer.ints(&step.positions),
+            longs: packer.ints(&step.longs),
+            places: packer.ints(&step.places),
+            tables: packer.ints(&step.tables),
+            tall: packer.ints(&plan.tall),
+            wide: packer.ints(&plan.wide),
+            merges: packer.ints(&plan.merges),
+            slots: packer.ints(&plan.slots),
+            outputs: packer.ints(&step.outputs),
+            wishes: packer.wishes(&step.wishes),
+            copies: packer.ints(step.copies.as_flattened()),
+        };
+        let base = self.send(slot, &packer.bytes)?;
+        let at = at.from(base);
+        // SAFETY: addresses are of this device's buffers, made for the step's sizes; what the host prepared was checked or made here.
+        unsafe {
+            self.copy_blocks(&step.copies, at.copies)?;
+            self.layers(step, &plan, &at, slot)?;
+            self.choose(step, &at, slot)?;
+        }
+        let mark = self.device.mark(slot)?;
+        Ok(Running { mark, slot, wishes: step.wishes.clone() })
+    }
+
+    /// Waits for a step and takes its results, one for each output.
+    pub(crate) fn finish(&mut self, running: Running) -> Result<Vec<Chosen>, DeviceError> {
+        self.device.enter()?;
+        self.device.wait(running.mark)?;
+        let exchange = &self.exchanges[running.slot];
+        let vocab = self.config.vocab_size;
+        // SAFETY: the memory holds the results of as many outputs as a step can have, and the device came by.
+        let results = unsafe { std::slice::from_raw_parts(exchange.results, running.wishes.len() * CHOSEN) };
+        let word = |bytes: &[u8], i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+        let mut whole = 0;
+        Ok(running
+            .wishes
+            .iter()
+            .zip(results.chunks_exact(CHOSEN))
+            .map(|(wish, bytes)| Chosen {
+                token: word(bytes, 0),
+                unsound: word(bytes, 4) != 0,
+                logprob: f32::from_bits(word(bytes, 8)),
+                logits: wish.whole.then(|| {
+                    // SAFETY: `receive_logits` made room for all of them.
+                    let row =
+                        unsafe { std::slice::from_raw_parts(exchange.logits.cast::<f32>().add(whole * vocab), vocab) };
+                    whole += 1;
+                    row.to_vec()
+                }),
+            })
+            .collect())
+    }
+
+    /// Copies what the host prepared to the device; the answer is where it begins there.
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<Address, DeviceError> {
+        let exchange = &mut self.exchanges[slot];
+        if exchange.bytes < bytes.len() {
+            // Rare: it grows to the largest step. What was there is freed with the device.
+            let room = (2 * bytes.len()).next_multiple_of(1 << 16);
+            exchange.host = self.device.host_memory(room)?;
+            if exchange.device != 0 {
+                self.device.free(exchange.device)?;
+            }
+            exchange.device = self.device.allocate(room as u64, "a step's tokens")?;
+            exchange.bytes = room;
+        }
+        // SAFETY: the host memory is as large, and the step that used it last has been waited for.
+        unsafe {
+            exchange.host.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            self.device.send(exchange.device, exchange.host, bytes.len())?;
+        }
+        Ok(exchange.device)
+    }
+
+    unsafe fn copy_blocks(&self, copies: &[[i32; 3]], at: Address) -> Result<(), DeviceError> {
+        let c = &self.config;
+        let layer = self.layer_elements();
+        let mut first = 0;
+        for end in 1..=copies.len() {
+            // Copies run at once until one touches what another of them writes, or writes what another reads.
+            let group = &copies[first..end];
+            let clash = copies.get(end).is_some_and(|next| {
+                group.iter().any(|one| next[0] == one[1] || next[1] == one[0] || next[1] == one[1])
+            });
+            if end == copies.len() || clash {
+                let grid = [group.len(), c.layers.len(), 2];
+                let from = at + first as u64 * 12;
+                let arguments = [
+                    from.into(),
+                    self.keys.into(),
+                    self.values.into(),
+                    layer.into(),
+                    (c.num_kv_heads as i32).into(),
+                    (c.head_dim as i32).into(),
+                ];
+                // SAFETY: by the caller.
+                unsafe { self.device.launch(self.kernels.copy_blocks, grid, 256, 0, &arguments)? };
+                first = end;
+            }
+        }
+        Ok(())
+    }
+
+    fn layer_elements(&self) -> u64 {
+        (self.capacity.blocks * self.config.num_kv_heads * BLOCK * self.config.head_dim) as u64
+    }
+
+    unsafe fn layers(&self, step: &Step, plan: &AttentionPlan, at: &Places, slot: usize) -> Result<(), DeviceError> {
+        let (c, b, w, m) = (&self.config, &self.buffers, &self.weights, step.ids.len());
+        let embedding = &w.embedding.parts[0];
+        let arguments = [
+            embedding.at.into(),
+            (embedding.kind.number() as i32).into(),
+            (c.hidden_size as i32).into(),
+            at.ids.into(),
+            b.sampled[1 - slot].into(),
+            c.embedding_scale.into(),
+            b.x.into(),
+        ];
+        // SAFETY: by the caller.
+        unsafe {
+            self.device.launch(self.kernels.embed, [m, 1, 1], 256, 0, &arguments)?;
+            for (i, layer) in w.layers.iter().enumerate() {
+                self.layer(i, layer, m, plan, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn layer(
+        &self,
+        i: usize,
+        w: &LayerWeights,
+        m: usize,
+        plan: &AttentionPlan,
+        at: &Places,
+    ) -> Result<(), DeviceError> {
+        let (c, b, d) = (&self.config, &self.buffers, &*self.device);
+        // SAFETY: by the caller.
+        unsafe {
+            self.norm(b.x, 0, &w.attention_norm, m, b.h)?;
+            self.products.run(d, &w.qkv, b.h, m, b.qkv, Out::Elements)?;
+            self.place(i, w, m, at)?;
+            self.attend(i, plan, at)?;
+            match c.block {
+                BlockLayout::PreNorm | BlockLayout::Parallel => {
+                    self.products.run(d, &w.output, b.attended, m, b.x, Out::Add)?;
+                    self.add_bias(w.output_bias, c.hidden_size, m, b.x)?;
+                    if let Some(n) = &w.mlp_norm {
+                        self.norm(b.x, 0, n, m, b.h)?;
+                    }
+                    // Without a norm of its own (parallel layout) the block reads what attention read.
+                    self.feed_forward(&w.feed_forward, m, b.x, Out::Add)?;
+                }
+                BlockLayout::Sandwich => {
+                    self.products.run(d, &w.output, b.attended, m, b.branch, Out::Floats)?;
+                    self.add_bias(w.output_bias, c.hidden_size, m, b.branch)?;
+                    self.add_branch(w.post_attention_norm.as_ref(), m)?;
+                    if let Some(n) = &w.mlp_norm {
+                        self.norm(b.x, 0, n, m, b.h)?;
+                    }
+                    self.feed_forward(&w.feed_forward, m, b.branch, Out::Floats)?;
+                    self.add_branch(w.post_mlp_norm.as_ref(), m)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn eps(&self) -> f32 {
+        match self.config.norm {
+            Norm::Rms { eps } | Norm::Layer { eps } => eps,
+        }
+    }
+
+    unsafe fn norm(&self, x: Address, rows: Address, w: &NormWeights, m: usize, h: Address) -> Result<(), DeviceError> {
+        let hidden = self.config.hidden_size as i32;
+        let arguments =
+            [x.into(), rows.into(), w.scale.into(), w.offset.into(), self.eps().into(), hidden.into(), h.into()];
+        // SAFETY: by the caller.
+        unsafe { self.device.launch(self.kernels.norm, [m, 1, 1], 256, 0, &arguments) }
+    }
+
+    unsafe fn add_branch(&self, w: Option<&NormWeights>, m: usize) -> Result<(), DeviceError> {
+        let Some(w) = w else { return Ok(()) };
+        let b = &self.buffers;
+        let hidden = self.config.hidden_size as i32;
+        let arguments = [b.branch.into(), w.scale.into(), self.eps().into(), hidden.into(), b.x.into()];
+        // SAFETY: by the caller.
+        unsafe { self.device.launch(self.kernels.norm_add, [m, 1, 1], 256, 0, &arguments) }
+    }
+
+    unsafe fn add_bias(&self, bias: Address, width: usize, m: usize, x: Address) -> Result<(), DeviceError> {
+        if bias == 0 {
+            return Ok(());
+        }
+        let arguments = [bias.into(), (width as i32).into(), x.into()];
+        // SAFETY: by the caller.
+        unsafe { self.device.launch(self.kernels.add_bias, [m, width.div_ceil(256), 1], 256, 0, &arguments) }
+    }
+
+    unsafe fn place(&self, i: usize, w: &LayerWeights, m: usize, at: &Places) -> Result<(), DeviceError> {
+        let (c, b) = (&self.config, &self.buffers);
+        let rope = match c.layers[i].position {
+            Position::Rotary(rope) => self.ropes[rope],
+            Position::None | Position::Alibi => RopeTables::default(),
+        };
+        let layer = i as u64 * self.layer_elements() * self.weights.element.bytes();
+        let arguments = [
+            b.qkv.into(),
+            w.qkv_bias.into(),
+            w.query_norm.into(),
+            w.key_norm.into(),
+            self.eps().into(),
+            rope.short[0].into(),
+            rope.short[1].into(),
+            rope.long[0].into(),
+            rope.long[1].into(),
+            (rope.half as i32).into(),
+            at.positions.into(),
+            at.longs.into(),
+            at.places.into(),
+            (c.num_heads as i32).into(),
+            (c.num_kv_heads as i32).into(),
+            (c.head_dim as i32).into(),
+            b.q.into(),
+            (self.keys + layer).into(),
+            (self.values + layer).into(),
+        ];
+        let heads = (c.num_heads + 2 * c.num_kv_heads).div_ceil(4);
+        // SAFETY: by the caller.
+        unsafe { self.device.launch(self.kernels.place, [m, heads, 1], 128, 0, &arguments) }
+    }
+
+    unsafe fn attend(&self, i: usize, plan: &AttentionPlan, at: &Places) -> Result<(), DeviceError> {
+        let (c, b) = (&self.config, &self.buffers);
+        let layer = i as u64 * self.layer_elements() * self.weights.element.bytes();
+        let slopes = if c.layers[i].position == Position::Alibi { self.slopes } else { 0 };
+        let arguments = |items: Address| {
+            [
+                b.q.into(),
+                (self.keys + layer).into(),
+                (self.values + layer).into(),
+                items.into(),
+                at.tables.into(),
+                at.positions.into(),
+                slopes.into(),
+                b.attended.into(),
+                b.state.into(),
+                (c.head_dim as i32).into(),
+                ((c.num_heads / c.num_kv_heads) as i32).into(),
+                (c.num_kv_heads as i32).into(),
+                c.attention_scale.into(),
+                c.attention_softcap.unwrap_or(0.0).into(),
+                (c.layers[i].window.unwrap_or(0).min(i32::MAX as usize) as i32).into(),
+            ]
+        };
+        let (tall_shared, wide_shared) = attention_shared(c.head_dim);
+        let plain = self.weights.element == Element::F32;
+        let (tall_threads, tall_shared, wide_shared) =
+            if plain { (128, 0, 0) } else { (tall_threads(c.head_dim), tall_shared, wide_shared) };
+        let merge: [Argument; 6] = [
+            b.state.into(),
+            at.merges.into(),
+            at.slots.into(),
+            b.attended.into(),
+            (c.head_dim as i32).into(),
+            (c.num_heads as i32).into(),
+        ];
+        let grid = |items: &[i32]| [items.len() / 8, c.num_kv_heads, 1];
+        let (k, d) = (&self.kernels, &self.device);
+        // SAFETY: by the caller.
+        unsafe {
+            d.launch(k.tall, grid(&plan.tall), tall_threads, tall_shared, &arguments(at.tall))?;
+            d.launch(k.wide, grid(&plan.wide), 128, wide_shared, &arguments(at.wide))?;
+            d.launch(k.merge, [plan.merges.len() / 3, c.num_heads, 1], 128, 0, &merge)
+        }
+    }
+
+    /// Feed-forward of `h`, added to or written to `to`.
+    unsafe fn feed_forward(&self, w: &FeedForward, m: usize, to: Address, out: Out) -> Result<(), DeviceError> {
+        let (c, b, d) = (&self.config, &self.buffers, &*self.device);
+        // SAFETY: by the caller.
+        unsafe {
+            match w {
+                FeedForward::Dense(w) => {
+                    self.mlp(w, m, to, out)?;
+                    self.add_bias(w.down_bias, c.hidden_size, m, to)
+                }
+                FeedForward::Experts { router, experts } => {
+                    let Some(spec) = c.experts else { return Ok(()) };
+                    let (count, kept) = (spec.count as i32, spec.per_token as i32);
+                    self.products.run(d, router, b.h, m, b.routing[0], Out::Floats)?;
+                    let arguments = [b.routing[0].into(), count.into(), kept.into(), b.routing[1].into()];
+                    d.launch(self.kernels.route, [m, 1, 1], 32, 0, &arguments)?;
+                    if out == Out::Floats {
+                        d.zero(to, 4 * (m * c.hidden_size) as u64)?;
+                    }
+                    // Every expert answers every token; only the answers of those that were chosen are added. Which tokens chose
+                    // whom is known to the device only, and waiting for it would cost more where many tokens are decoded.
+                    for (i, expert) in experts.iter().enumerate() {
+                        let answer = b.branch_of_experts(out, to);
+                        self.mlp(expert, m, answer, Out::Floats)?;
+                        let grid = [m, c.hidden_size.div_ceil(256), 1];
+                        let arguments = [
+                            answer.into(),
+                            b.routing[1].into(),
+                            (i as i32).into(),
+                            count.into(),
+                            (c.hidden_size as i32).into(),
+                            to.into(),
+                        ];
+                        d.launch(self.kernels.add_expert, grid, 256, 0, &arguments)?;
+                    }
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    unsafe fn mlp(&self, w: &MlpWeights, m: usize, to: Address, out: Out) -> Result<(), DeviceError> {
+        let (c, b, d) = (&self.config, &self.buffers, &*self.device);
+        let activation = match c.activation {
+            Activation::Silu => 0,
+            Activation::GeluTanh => 1,
+            Activation::GeluErf => 2,
+        };
+        let width = c.intermediate_size;
+        let arguments = [
+            b.up.into(),
+            w.gate_up_bias.into(),
+            activation.into(),
+            i32::from(c.gated).into(),
+            (width as i32).into(),
+            b.inner.into(),
+        ];
+        // SAFETY: by the caller.
+        unsafe {
+            self.products.run(d, &w.gate_up, b.h, m, b.up, Out::Elements)?;
+            d.launch(self.kernels.activate, [m, width.div_ceil(256), 1], 256, 0, &arguments)?;
+            self.products.run(d, &w.down, b.inner, m, to, out)
+        }
+    }
+
+    /// Logits of the outputs, some rows at a time, and what is chosen from them.
+    unsafe fn choose(&mut self, step: &Step, at: &Places, slot: usize) -> Result<(), DeviceError> {
+        let rows = step.outputs.len();
+        let vocab = self.config.vocab_size;
+        let whole: Vec<usize> = (0..rows).filter(|&i| step.wishes[i].whole).collect();
+        let room = (whole.len() * vocab * 4).next_power_of_two();
+        if !whole.is_empty() && self.exchanges[slot].logits_bytes < room {
+            self.exchanges[slot].logits = self.device.host_memory(room)?;
+            self.exchanges[slot].logits_bytes = room;
+        }
+        let (c, b, d) = (&self.config, &self.buffers, &*self.device);
+        let mut sent = 0;
+        for first in (0..rows).step_by(b.logit_rows) {
+            let m = b.logit_rows.min(rows - first);
+            let n = first as u64;
+            // SAFETY: by the caller; as many rows as the buffer of logits has, and results for all outputs.
+            unsafe {
+                self.norm(b.x, at.outputs + 4 * n, &self.weights.final_norm, m, b.h)?;
+                self.products.run(d, &self.weights.head, b.h, m, b.logits, Out::Floats)?;
+                self.add_bias(self.weights.head_bias, vocab, m, b.logits)?;
+                if let Some(cap) = c.final_softcap {
+                    let arguments = [b.logits.into(), (vocab as i32).into(), cap.into()];
+                    d.launch(self.kernels.cap_logits, [m, vocab.div_ceil(1024), 1], 256, 0, &arguments)?;
+                }
+                let arguments = [
+                    b.logits.into(),
+                    (vocab as i32).into(),
+                    (at.wishes + WISH as u64 * n).into(),
+                    (b.chosen + CHOSEN as u64 * n).into(),
+                    (b.sampled[slot] + 4 * n).into(),
+                ];
+                d.launch(self.kernels.choose, [m, 1, 1], 512, 0, &arguments)?;
+                let exchange = &self.exchanges[slot];
+                for &row in whole.iter().filter(|row| (first..first + m).contains(row)) {
+                    let from = b.logits + ((row - first) * vocab * 4) as u64;
+                    d.receive(from, exchange.logits.add(sent * vocab * 4), vocab * 4)?;
+                    sent += 1;
+                }
+            }
+        }
+        if rows > 0 {
+            // SAFETY: the results of the step that used the memory before were taken.
+            unsafe { d.receive(b.chosen, self.exchanges[slot].results, rows * CHOSEN)? };
+        }
+        Ok(())
+    }
+}
+
+impl Buffers {
+    /// Where an expert's answer goes: not where the answers are summed.
+    fn branch_of_experts(&self, out: Out, to: Address) -> Address {
+        debug_assert!(out == Out::Add || to == self.branch);
+        // In the sandwich layout the sum is in `branch`; no mixture has that layout, but its answer would go behind it.
+        if to == self.branch { self.logits } else { self.branch }
+    }
+}
+
+impl Kernels {
+    fn load(device: &mut dyn Device, element: Element, head: usize) -> Result<Kernels, DeviceError> {
+        let layers = device.load(&Unit::layers(element))?;
+        let attention = device.load(&Unit::attention(element, head))?;
+        let (tall_shared, wide_shared) = attention_shared(head);
+        let mut of = |name: &str| device.kernel(layers, name, 0);
+        let (embed, norm, norm_add, add_bias) = (of("embed")?, of("norm")?, of("norm_add")?, of("add_bias")?);
+        let (place, activate, route, add_expert) = (of("place")?, of("activate")?, of("route")?, of("add_expert")?);
+        let (copy_blocks, cap_logits, choose) = (of("copy_blocks")?, of("cap_logits")?, of("choose")?);
+        let (tall, wide) = if element == Element::F32 {
+            let plain = device.kernel(attention, "attend_plain", 0)?;
+            (plain, plain)
+        } else {
+            (
+                device.kernel(attention, "attend_tall", tall_shared)?,
+                device.kernel(attention, "attend_wide", wide_shared)?,
+            )
+        };
+        let merge = device.kernel(attention, "attend_merge", 0)?;
+        Ok(Kernels {
+            embed,
+            norm,
+            norm_add,
+            add_bias,
+            place,
+            activate,
+            route,
+            add_expert,
+            copy_blocks,
+            cap_logits,
+            choose,
+            tall,
+            wide,
+            merge,
+        })
+    }
+}
+
+/// Where a step's numbers are: offsets, then addresses.
+#[derive(Clone, Copy)]
+struct Places {
+    ids: u64,
+    positions: u64,
+    longs: u64,
+    places: u64,
+    tables: u64,
+    tall: u64,
+    wide: u64,
+    merges: u64,
+    slots: u64,
+    outputs: u64,
+    wishes: u64,
+    copies: u64,
+}
+
+impl Places {
+    fn from(self, base: Address) -> Places {
+        Places {
+            ids: base + self.ids,
+            positions: base + self.positions,
+            longs: base + self.longs,
+            places: base + self.places,
+            tables: base + self.tables,
+            tall: base + self.tall,
+            wide: base + self.wide,
+            merges: base + self.merges,
+            slots: base + self.slots,
+            outputs: base + self.outputs,
+            wishes: base + self.wishes,
+            copies: base + self.copies,
+        }
+    }
+}
+
+/// Lays lists out after each other, each aligned for the kernels.
+#[derive(Default)]
+struct Packer {
+    bytes: Vec<u8>,
+}
+
+impl Packer {
+    fn align(&mut self) -> u64 {
+        self.bytes.resize(self.bytes.len().next_multiple_of(16), 0);
+        self.bytes.len() as u64
+    }
+
+    fn ints(&mut self, list: &[i32]) -> u64 {
+        let at = self.align();
+        self.bytes.extend(list.iter().flat_map(|n| n.to_ne_bytes()));
+        at
+    }
+
+    fn wishes(&mut self, list: &[Wish]) -> u64 {
+        let at = self.align();
+        for wish in list {
+            self.bytes.extend(wish.uniform.to_ne_bytes());
+            self.bytes.extend(wish.temperature.to_ne_bytes());
+            self.bytes.extend(wish.target.map_or(-1, |t| t as i32).to_ne_bytes());
+        }
+        at
+    }
+}
+
+/// Tokens' worth of states for steps of so many tokens.
+fn states(tokens: usize) -> usize {
+    STATES.min(16 * tokens)
+}
+
+fn block_bytes(c: &DecoderConfig, element: Element) -> u64 {
+    (2 * c.layers.len() * c.num_kv_heads * BLOCK * c.head_dim) as u64 * element.bytes()
+}
+
+fn upload_floats(device: &dyn Device, floats: &[f32]) -> Result<Address, DeviceError> {
+    let at = device.allocate(4 * floats.len() as u64, "tables")?;
+    device.upload(at, &floats.iter().flat_map(|f| f.to_ne_bytes()).collect::<Vec<u8>>())?;
+    Ok(at)
+}
+
+/// Working memory for steps of `wanted` tokens, or of fewer where that does not fit.
+fn buffers(
+    device: &dyn Device,
+    c: &DecoderConfig,
+    element: Element,
+    wanted: usize,
+    notes: &mut Vec<String>,
+) -> Result<(Buffers, usize), DeviceError> {
+    const FEWEST: usize = 64;
+    let mut tokens = wanted.max(1);
+    loop {
+        let mut taken = vec![];
+        match buffers_of(device, c, element, tokens, &mut taken) {
+            Ok(buffers) => {
+                if tokens < wanted {
+                    notes.push(format!(
+                        "the device's memory is short: a step computes at most {tokens} tokens instead of {wanted}"
+                    ));
+                }
+                return Ok((buffers, tokens));
+            }
+            Err(DeviceError::OutOfMemory { .. }) if tokens > FEWEST => {
+                for at in taken {
+                    device.free(at)?;
+                }
+                tokens = (tokens / 2).max(FEWEST);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn buffers_of(
+    device: &dyn Device,
+    c: &DecoderConfig,
+    element: Element,
+    tokens: usize,
+    taken: &mut Vec<Address>,
+) -> Result<Buffers, DeviceError> {
+    let (q, kv) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
+    let up = if c.gated { 2 * c.intermediate_size } else { c.intermediate_size };
+    let row = 4 * c.vocab_size as u64;
+    let logit_rows = ((LOGITS / row).max(1) as usize).min(tokens);
+    let experts = c.experts.map_or(0, |e| e.count);
+    let mut take = |bytes: u64| {
+        let at = device.allocate(bytes, "working memory")?;
+        taken.push(at);
+        Ok::<Address, DeviceError>(at)
+    };
+    let t = tokens as u64;
+    let mut elements = |width: usize| take(t * width as u64 * element.bytes());
+    let (h, qkv, rotated) = (elements(c.hidden_size)?, elements(q + 2 * kv)?, elements(q)?);
+    let (attended, up, inner) = (elements(q)?, elements(up)?, elements(c.intermediate_size)?);
+    let mut floats = |width: usize| take(4 * t * width as u64);
+    let (x, branch) = (floats(c.hidden_size)?, floats(c.hidden_size)?);
+    let routing = [floats(experts)?, floats(experts)?];
+    let state = take(4 * (states(tokens) * c.num_heads * (c.head_dim + 2)) as u64)?;
+    let logits = take((logit_rows as u64 * row).max(4 * t * c.hidden_size as u64))?;
+    let chosen = take(t * CHOSEN as u64)?;
+    let sampled = [take(4 * t)?, take(4 * t)?];
+    Ok(Buffers {
+        x,
+        branch,
+        h,
+        qkv,
+        q: rotated,
+        attended,
+        up,
+        inner,
+        routing,
+        state,
+        logits,
+        logit_rows,
+        chosen,
+        sampled,
+    })
+}
+
+/// The cache: as many blocks as were asked for, or as fit.
+fn cache(
+    device: &dyn Device,
+    c: &DecoderConfig,
+    element: Element,
+    weights: u64,
+    asked: Option<u64>,
+    notes: &mut Vec<String>,
+) -> Result<(Address, Address, usize), CudaError> {
+    let block = block_bytes(c, element);
+    let info = device.info()?;
+    let free = info.free;
+    // The rest is for the rotary tables, a step's numbers and whoever else uses the device.
+    let spare = (info.total / 32).min(1 << 30);
+    let fits = free.saturating_sub(spare) / block;
+    let mut blocks = match asked {
+        Some(given) if given < block => return Err(CudaError::KvMemory { given, needed: block }),
+        Some(given) => given / block,
+        None => fits,
+    };
+    if blocks > fits {
+        notes.push(format!(
+            "the device's memory is short: {fits} blocks of keys and values ({} MiB) instead of {blocks}",
+            (fits * block) >> 20
+        ));
+        blocks = fits;
+    }
+    // A block's number times 32 is an int in the kernels.
+    blocks = blocks.min(i32::MAX as u64 / 64);
+    while blocks > 0 {
+        let half = blocks * block / 2;
+        let keys = device.allocate(half, "keys");
+        let values = keys.as_ref().map_err(DeviceError::clone).and_then(|_| device.allocate(half, "values"));
+        match (keys, values) {
+            (Ok(keys), Ok(values)) => return Ok((keys, values, blocks as usize)),
+            (keys, Err(DeviceError::OutOfMemory { .. })) => {
+                if let Ok(keys) = keys {
+                    device.free(keys)?;
+                }
+                let fewer = blocks * 7 / 8;
+                notes.push(format!(
+                    "the device's memory is short: {fewer} blocks of keys and values instead of {blocks}"
+                ));
+                blocks = fewer;
+            }
+            (_, Err(error)) => return Err(error.into()),
+            (Err(error), Ok(_)) => return Err(error.into()),
+        }
+    }
+    Err(CudaError::NoRoom { weights, free, needed: block })
+}
+
+fn rope_tables(device: &dyn Device, c: &DecoderConfig, cached: usize) -> Result<Vec<RopeTables>, DeviceError> {
+    let positions = c.max_positions.min(cached) as u32;
+    let mut all = vec![];
+    for rope in &c.ropes {
+        let set = |long: bool| {
+            let mut angles = Angles::default();
+            angles.compute(rope, (0..positions).map(|p| (p, long)));
+            let (cosines, sines) = angles.all();
+            Ok::<_, DeviceError>([upload_floats(device, cosines)?, upload_floats(device, sines)?])
+        };
+        let short = set(false)?;
+        let long = if matches!(rope.scaling, RopeScaling::LongRope { .. }) { set(true)? } else { short };
+        all.push(RopeTables { half: rope.dims / 2, short, long });
+    }
+    Ok(all)
+}

@@ -1,0 +1,500 @@
+// Attention over the paged cache, for prompt pieces and decoding tokens alike.
+//
+// Positions are cut into parts of PART, aligned to position 0. For a query row (a token and a head) each part gives a partial
+// result (maximum, sum, weighted values), and the parts' results are folded from left to right. What a part gives and how parts
+// are folded is the same arithmetic in every kernel here, so neither the shape of a step, nor who shares a prefix, nor how the
+// work is split over the device can change a bit:
+//   attend_tall   many rows that read the same keys: prompt pieces, all readers of a shared prefix
+//   attend_wide   16 rows: the heads of a decoding token, or of few; four warps share the keys
+//   attend_merge  folds the results that several items gave for a row
+// With f32 elements there are no tensor cores of that precision, and attend_plain stands in for both.
+//
+// An item is eight ints: first token, first row, rows, offset into the tables, first part, end of parts, length, state.
+// Row r of an item is token (first token + r / group), head (kv head * group + r % group). Keys at `length` and beyond are not
+// there yet. With state -1 the item writes the output, else what must be folded, at slot (state + token - first token).
+// The items of a row: one from part 0 over any number of parts, the others over one part each.
+
+#define PART 128
+#define BLOCK 32
+#define PAD 8
+// Widest supported head that rows of shared memory are laid out for: the model's own, rounded up to 32.
+#ifndef HEAD
+#define HEAD 128
+#endif
+
+struct Item {
+    int token, first_row, rows, table, begin, end, length, state;
+};
+
+struct Shape {
+    // Of a head, as it is in memory (a multiple of 8), heads of a key, key heads.
+    int dim, group, kv_heads;
+    float scale, softcap;
+    // 0 for none.
+    int window;
+};
+
+#define LOG2E 1.4426950408889634f
+
+// A finite maximum for exponents when nothing is visible.
+DEVICE float anchor(float m) { return m == -INFINITE ? 0.0f : m; }
+
+// Score to base-2 logit; masked ones are minus infinity.
+DEVICE float logit(float score, const Shape &s, int key, int position, float slope) {
+    float x = __fmul_rn(score, s.scale);
+    if (s.softcap > 0.0f) x = __fmul_rn(s.softcap, tanhf(__fdiv_rn(x, s.softcap)));
+    x = __fmaf_rn(-slope, (float)(position - key), x);
+    const bool visible = key <= position && (s.window == 0 || key > position - s.window);
+    return visible ? __fmul_rn(x, LOG2E) : -INFINITE;
+}
+
+// First part that any of the item's rows sees: what lies before is masked for all, and folding it would change nothing.
+DEVICE int first_part(const Item &item, const int *positions, const Shape &s) {
+    if (s.window == 0) return item.begin;
+    int lowest = 0x7fffffff;
+    const int last = (item.first_row + item.rows - 1) / s.group;
+    for (int t = item.first_row / s.group; t <= last; t++) lowest = min(lowest, positions[item.token + t]);
+    const int part = max(0, lowest - s.window + 1) / PART;
+    // An item must give something, if only a result that changes nothing.
+    return min(max(item.begin, part), item.end - 1);
+}
+
+// Factors of the result so far and of the part's, and the new maximum.
+DEVICE void fold_factors(float &m, float part_m, float &mine, float &parts) {
+    const float top = fmaxf(m, part_m), at = anchor(top);
+    mine = exp2_fast(m - at);
+    parts = exp2_fast(part_m - at);
+    m = top;
+}
+DEVICE float fold(float x, float mine, float part_x, float parts) { return __fmaf_rn(x, mine, __fmul_rn(part_x, parts)); }
+
+#if ELEMENT != 0
+
+#define ROW (HEAD + PAD)
+#if HEAD > 192
+#define TALL_WARPS 2
+#else
+#define TALL_WARPS 4
+#endif
+#define TALL_ROWS (16 * TALL_WARPS)
+
+// Starts copying PART positions of keys or values of a part to shared memory [PART][ROW], zeros beyond `length`.
+DEVICE void copy_part(T *to, const T *cache, const int *table, int part, int length, int head, const Shape &s) {
+    const int chunks = HEAD / 8;
+    for (int i = threadIdx.x; i < PART * chunks; i += blockDim.x) {
+        const int offset = i / chunks, d = i % chunks * 8;
+        const int position = part * PART + offset;
+        const bool valid = position < length && d < s.dim;
+        const T *from = cache;
+        if (valid) {
+            const u64 block = (u64)table[position / BLOCK];
+            from = cache + ((block * s.kv_heads + head) * BLOCK + position % BLOCK) * s.dim + d;
+        }
+        copy_async(to + offset * ROW + d, from, valid);
+    }
+    commit_copies();
+}
+
+// The item's queries to shared memory [rows, ROW], zeros for rows that are not there.
+DEVICE void load_queries(T *to, int rows, const T *queries, const Item &item, int head, const Shape &s) {
+    const int chunks = HEAD / 8;
+    const u64 width = (u64)s.kv_heads * s.group * s.dim;
+    for (int i = threadIdx.x; i < rows * chunks; i += blockDim.x) {
+        const int r = i / chunks, d = i % chunks * 8;
+        const int flat = item.first_row + r;
+        u32x4 x = {{0, 0, 0, 0}};
+        if (r < item.rows && d < s.dim) {
+            const T *from = queries + (item.token + flat / s.group) * width + (u64)(head * s.group + flat % s.group) * s.dim + d;
+            x = *(const u32x4 *)from;
+        }
+        *(u32x4 *)(to + r * ROW + d) = x;
+    }
+}
+
+// Fragment of 16 rows by 16 columns, row-major, as the left operand.
+DEVICE void load_left(u32 (&a)[4], const T *tile, int row, int lane) {
+    load_matrices(a, tile + (lane / 8 % 2 * 8 + lane % 8) * row + lane / 16 * 8);
+}
+
+// A pair of ones.
+DEVICE u32 ones() { return pack(1.0f, 1.0f); }
+
+struct Row {
+    int position;
+    float slope;
+};
+
+// Position and slope of row r of an item; rows that are not there repeat the last.
+DEVICE Row row_of(const Item &item, int r, const int *positions, const float *slopes, int head, const Shape &s) {
+    const int flat = item.first_row + min(r, item.rows - 1);
+    Row row;
+    row.position = positions[item.token + flat / s.group];
+    row.slope = slopes ? slopes[head * s.group + flat % s.group] : 0.0f;
+    return row;
+}
+
+// Writes columns d, d + 1 of row r: the output or the state. `valid` by the caller.
+DEVICE void store_pair(const Item &item, int r, int d, float x, float y, float sum, int head, T *out, float *state, const Shape &s) {
+    const int flat = item.first_row + r, token = flat / s.group;
+    const u64 heads = (u64)s.kv_heads * s.group, h = head * s.group + flat % s.group;
+    if (item.state < 0) {
+        T *to = out + ((u64)(item.token + token) * heads + h) * s.dim + d;
+        *(u32 *)to = pack(__fdiv_rn(x, sum), __fdiv_rn(y, sum));
+    } else {
+        float *to = state + ((u64)(item.state + token) * heads + h) * (s.dim + 2) + d;
+        to[0] = x;
+        to[1] = y;
+    }
+}
+
+DEVICE void store_sum(const Item &item, int r, float m, float sum, int head, float *state, const Shape &s) {
+    const int flat = item.first_row + r, token = flat / s.group;
+    const u64 heads = (u64)s.kv_heads * s.group, h = head * s.group + flat % s.group;
+    float *to = state + ((u64)(item.state + token) * heads + h) * (s.dim + 2) + s.dim;
+    to[0] = m;
+    to[1] = sum;
+}
+
+#define SHAPE_ARGUMENTS int dim, int group, int kv_heads, float scale, float softcap, int window
+#define SHAPE                                                                                                                      \
+    const Shape s = { dim, group, kv_heads, scale, softcap, window }
+
+// Grid: items, kv heads. Each warp has 16 rows and all keys of a part.
+KERNEL_OF(32 * TALL_WARPS, 1, attend_tall)
+(const T *queries, const T *keys, const T *values, const int *items, const int *tables, const int *positions, const float *slopes,
+ T *out, float *state, SHAPE_ARGUMENTS) {
+    SHAPE;
+    DYNAMIC_SHARED(memory);
+    T *q = (T *)memory, *k = q + TALL_ROWS * ROW, *v = k + PART * ROW;
+    const Item item = ((const Item *)items)[blockIdx.x];
+    const int head = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int *table = tables + item.table;
+    const int begin = first_part(item, positions, s);
+    copy_part(k, keys, table, begin, item.length, head, s);
+    copy_part(v, values, table, begin, item.length, head, s);
+    load_queries(q, TALL_ROWS, queries, item, head, s);
+    // A thread holds two rows of each product: lane / 4 and that plus 8.
+    const int low = warp * 16 + lane / 4;
+    Row rows[2] = {row_of(item, low, positions, slopes, head, s), row_of(item, low + 8, positions, slopes, head, s)};
+    float m[2] = {-INFINITE, -INFINITE}, sum[2] = {0.0f, 0.0f};
+    float total[HEAD / 8][4];
+#pragma unroll
+    for (int n = 0; n < HEAD / 8; n++)
+        for (int i = 0; i < 4; i++) total[n][i] = 0.0f;
+
+    for (int part = begin; part < item.end; part++) {
+        // The keys are there, the values perhaps not yet.
+        wait_copies<1>();
+        __syncthreads();
+        float x[PART / 8][4];
+#pragma unroll
+        for (int n = 0; n < PART / 8; n++)
+            for (int i = 0; i < 4; i++) x[n][i] = 0.0f;
+#pragma unroll
+        for (int c = 0; c < HEAD / 16; c++) {
+            u32 a[4];
+            load_left(a, q + warp * 16 * ROW + c * 16, ROW, lane);
+#pragma unroll
+            for (int n = 0; n < PART / 16; n++) {
+                u32 b[4];
+                load_matrices(b, k + (n * 16 + lane / 16 * 8 + lane % 8) * ROW + c * 16 + lane / 8 % 2 * 8);
+                multiply_add(x[2 * n], a, b[0], b[1]);
+                multiply_add(x[2 * n + 1], a, b[2], b[3]);
+            }
+        }
+        __syncthreads();
+        const bool more = part + 1 < item.end;
+        if (more) copy_part(k, keys, table, part + 1, item.length, head, s);
+        else commit_copies();
+        float top[2] = {-INFINITE, -INFINITE};
+#pragma unroll
+        for (int n = 0; n < PART / 8; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const Row &row = rows[i / 2];
+                x[n][i] = logit(x[n][i], s, part * PART + n * 8 + lane % 4 * 2 + i % 2, row.position, row.slope);
+                top[i / 2] = fmaxf(top[i / 2], x[n][i]);
+            }
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 1));
+            top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 2));
+        }
+        float part_sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        u32 p[PART / 16][4];
+#pragma unroll
+        for (int n = 0; n < PART / 16; n++) {
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                const float *y = x[2 * n + j];
+                p[n][2 * j] = pack(exp2_fast(y[0] - anchor(top[0])), exp2_fast(y[1] - anchor(top[0])));
+                p[n][2 * j + 1] = pack(exp2_fast(y[2] - anchor(top[1])), exp2_fast(y[3] - anchor(top[1])));
+            }
+            // The sum is of the rounded weights, by the same instruction that weighs the values.
+            multiply_add(part_sum, p[n], ones(), ones());
+        }
+        float mine[2], parts[2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            fold_factors(m[i], top[i], mine[i], parts[i]);
+            sum[i] = fold(sum[i], mine[i], part_sum[2 * i], parts[i]);
+        }
+        wait_copies<1>();
+        __syncthreads();
+#pragma unroll
+        for (int d = 0; d < HEAD / 16; d++) {
+            float left[4] = {0.0f, 0.0f, 0.0f, 0.0f}, right[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+            for (int n = 0; n < PART / 16; n++) {
+                u32 b[4];
+                load_matrices_transposed(b, v + (n * 16 + lane / 8 % 2 * 8 + lane % 8) * ROW + d * 16 + lane / 16 * 8);
+                multiply_add(left, p[n], b[0], b[1]);
+                multiply_add(right, p[n], b[2], b[3]);
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                total[2 * d][i] = fold(total[2 * d][i], mine[i / 2], left[i], parts[i / 2]);
+                total[2 * d + 1][i] = fold(total[2 * d + 1][i], mine[i / 2], right[i], parts[i / 2]);
+            }
+        }
+        __syncthreads();
+        if (more) copy_part(v, values, table, part + 1, item.length, head, s);
+        else commit_copies();
+    }
+    wait_copies<0>();
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int r = low + 8 * i;
+        if (r >= item.rows) continue;
+#pragma unroll
+        for (int n = 0; n < HEAD / 8; n++) {
+            const int d = n * 8 + lane % 4 * 2;
+            if (d < s.dim) store_pair(item, r, d, total[n][2 * i], total[n][2 * i + 1], sum[i], head, out, state, s);
+        }
+        if (item.state >= 0 && lane % 4 == 0) store_sum(item, r, m[i], sum[i], head, state, s);
+    }
+}
+REGISTER(attend_tall)
+
+#define WIDE_ROWS 16
+#define P_ROW (PART + PAD)
+
+// Grid: items, kv heads. Four warps: each computes the scores of a quarter of the keys, then a quarter of the output columns.
+KERNEL_OF(128, 2, attend_wide)
+(const T *queries, const T *keys, const T *values, const int *items, const int *tables, const int *positions, const float *slopes,
+ T *out, float *state, SHAPE_ARGUMENTS) {
+    SHAPE;
+    DYNAMIC_SHARED(memory);
+    T *q = (T *)memory, *k = q + WIDE_ROWS * ROW, *v = k + PART * ROW, *weights = v + PART * ROW;
+    float *tops = (float *)(weights + WIDE_ROWS * P_ROW);
+    const Item item = ((const Item *)items)[blockIdx.x];
+    const int head = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int *table = tables + item.table;
+    const int begin = first_part(item, positions, s);
+    copy_part(k, keys, table, begin, item.length, head, s);
+    copy_part(v, values, table, begin, item.length, head, s);
+    load_queries(q, WIDE_ROWS, queries, item, head, s);
+    const int low = lane / 4;
+    Row rows[2] = {row_of(item, low, positions, slopes, head, s), row_of(item, low + 8, positions, slopes, head, s)};
+    float m[2] = {-INFINITE, -INFINITE}, sum[2] = {0.0f, 0.0f};
+    // Columns of a warp, in tiles of 8.
+    const int tiles = HEAD / 32;
+    float total[tiles][4];
+#pragma unroll
+    for (int n = 0; n < tiles; n++)
+        for (int i = 0; i < 4; i++) total[n][i] = 0.0f;
+
+    for (int part = begin; part < item.end; part++) {
+        wait_copies<1>();
+        __syncthreads();
+        float x[4][4];
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+            for (int i = 0; i < 4; i++) x[n][i] = 0.0f;
+#pragma unroll
+        for (int c = 0; c < HEAD / 16; c++) {
+            u32 a[4];
+            load_left(a, q + c * 16, ROW, lane);
+#pragma unroll
+            for (int n = 0; n < 2; n++) {
+                u32 b[4];
+                load_matrices(b, k + (warp * 32 + n * 16 + lane / 16 * 8 + lane % 8) * ROW + c * 16 + lane / 8 % 2 * 8);
+                multiply_add(x[2 * n], a, b[0], b[1]);
+                multiply_add(x[2 * n + 1], a, b[2], b[3]);
+            }
+        }
+        float top[2] = {-INFINITE, -INFINITE};
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const Row &row = rows[i / 2];
+                x[n][i] = logit(x[n][i], s, part * PART + warp * 32 + n * 8 + lane % 4 * 2 + i % 2, row.position, row.slope);
+                top[i / 2] = fmaxf(top[i / 2], x[n][i]);
+            }
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 1));
+            top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 2));
+            if (lane % 4 == 0) tops[warp * 16 + low + 8 * i] = top[i];
+        }
+        __syncthreads();
+        const bool more = part + 1 < item.end;
+        if (more) copy_part(k, keys, table, part + 1, item.length, head, s);
+        else commit_copies();
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int r = low + 8 * i;
+            top[i] = fmaxf(fmaxf(tops[r], tops[16 + r]), fmaxf(tops[32 + r], tops[48 + r]));
+#pragma unroll
+            for (int n = 0; n < 4; n++)
+                *(u32 *)(weights + r * P_ROW + warp * 32 + n * 8 + lane % 4 * 2) =
+                    pack(exp2_fast(x[n][2 * i] - anchor(top[i])), exp2_fast(x[n][2 * i + 1] - anchor(top[i])));
+        }
+        wait_copies<1>();
+        __syncthreads();
+        float part_sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        float y[tiles][4];
+#pragma unroll
+        for (int n = 0; n < tiles; n++)
+            for (int i = 0; i < 4; i++) y[n][i] = 0.0f;
+#pragma unroll
+        for (int c = 0; c < PART / 32; c++) {
+            u32 a[2][4];
+            load_left(a[0], weights + c * 32, P_ROW, lane);
+            load_left(a[1], weights + c * 32 + 16, P_ROW, lane);
+            multiply_add(part_sum, a[0], ones(), ones());
+            multiply_add(part_sum, a[1], ones(), ones());
+#pragma unroll
+            for (int n = 0; n < tiles; n++) {
+                u32 b[4];
+                load_matrices_transposed(b, v + (c * 32 + lane) * ROW + (warp * tiles + n) * 8);
+                multiply_add(y[n], a[0], b[0], b[1]);
+                multiply_add(y[n], a[1], b[2], b[3]);
+            }
+        }
+        float mine[2], parts[2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            fold_factors(m[i], top[i], mine[i], parts[i]);
+            sum[i] = fold(sum[i], mine[i], part_sum[2 * i], parts[i]);
+        }
+#pragma unroll
+        for (int n = 0; n < tiles; n++)
+            for (int i = 0; i < 4; i++) total[n][i] = fold(total[n][i], mine[i / 2], y[n][i], parts[i / 2]);
+        __syncthreads();
+        if (more) copy_part(v, values, table, part + 1, item.length, head, s);
+        else commit_copies();
+    }
+    wait_copies<0>();
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int r = low + 8 * i;
+        if (r >= item.rows) continue;
+#pragma unroll
+        for (int n = 0; n < tiles; n++) {
+            const int d = (warp * tiles + n) * 8 + lane % 4 * 2;
+            if (d < s.dim) store_pair(item, r, d, total[n][2 * i], total[n][2 * i + 1], sum[i], head, out, state, s);
+        }
+        if (item.state >= 0 && warp == 0 && lane % 4 == 0) store_sum(item, r, m[i], sum[i], head, state, s);
+    }
+}
+REGISTER(attend_wide)
+
+#else
+
+// Grid: items, kv heads; 128 threads: one for each key of a part, then one for each column.
+KERNEL_OF(PART, 1, attend_plain)
+(const T *queries, const T *keys, const T *values, const int *items, const int *tables, const int *positions, const float *slopes,
+ T *out, float *state, int dim, int group, int kv_heads, float scale, float softcap, int window) {
+    const Shape s = {dim, group, kv_heads, scale, softcap, window};
+    __shared__ float q[256], p[PART], scratch[PART / 32];
+    const Item item = ((const Item *)items)[blockIdx.x];
+    const int head = blockIdx.y, thread = threadIdx.x;
+    const int *table = tables + item.table;
+    const u64 heads = (u64)kv_heads * group;
+    const int begin = first_part(item, positions, s);
+    for (int r = 0; r < item.rows; r++) {
+        const int flat = item.first_row + r, token = item.token + flat / group, h = head * group + flat % group;
+        const int position = positions[token];
+        const float slope = slopes ? slopes[h] : 0.0f;
+        __syncthreads();
+        for (int d = thread; d < dim; d += PART) q[d] = queries[(token * heads + h) * dim + d];
+        __syncthreads();
+        float m = -INFINITE, sum = 0.0f, total[2] = {0.0f, 0.0f};
+        for (int part = begin; part < item.end; part++) {
+            const int key = part * PART + thread;
+            float x = -INFINITE;
+            if (key < item.length) {
+                const T *k = keys + (((u64)table[key / BLOCK] * kv_heads + head) * BLOCK + key % BLOCK) * dim;
+                float score = 0.0f;
+                for (int d = 0; d < dim; d++) score = __fmaf_rn(q[d], k[d], score);
+                x = logit(score, s, key, position, slope);
+            }
+            const float top = block_max(x, scratch);
+            const float e = exp2f(x - anchor(top));
+            const float part_sum = block_sum(e, scratch);
+            p[thread] = e;
+            __syncthreads();
+            float mine, parts;
+            const float before = m;
+            m = fmaxf(before, top);
+            mine = exp2f(before - anchor(m));
+            parts = exp2f(top - anchor(m));
+            sum = fold(sum, mine, part_sum, parts);
+            const int count = min(PART, item.length - part * PART);
+            for (int i = 0; i < 2; i++) {
+                const int d = thread + i * PART;
+                if (d >= dim) continue;
+                float y = 0.0f;
+                for (int j = 0; j < count; j++) {
+                    const int at = part * PART + j;
+                    const T *v = values + (((u64)table[at / BLOCK] * kv_heads + head) * BLOCK + at % BLOCK) * dim;
+                    y = __fmaf_rn(p[j], v[d], y);
+                }
+                total[i] = fold(total[i], mine, y, parts);
+            }
+            __syncthreads();
+        }
+        for (int i = 0; i < 2; i++) {
+            const int d = thread + i * PART;
+            if (d >= dim) continue;
+            if (item.state < 0) out[(token * heads + h) * dim + d] = __fdiv_rn(total[i], sum);
+            else state[((u64)(item.state + flat / group) * heads + h) * (dim + 2) + d] = total[i];
+        }
+        if (item.state >= 0 && thread == 0) {
+            float *to = state + ((u64)(item.state + flat / group) * heads + h) * (dim + 2) + dim;
+            to[0] = m;
+            to[1] = sum;
+        }
+    }
+}
+REGISTER(attend_plain)
+
+#endif
+
+// Grid: tokens with several items, heads; 128 threads. `merges`: token, offset into `slots`, slots in order of position.
+KERNEL_OF(128, 1, attend_merge)
+(const float *state, const int *merges, const int *slots, T *out, int dim, int heads) {
+    const int *merge = merges + blockIdx.x * 3;
+    const int head = blockIdx.y;
+    for (int d = threadIdx.x; d < dim; d += blockDim.x) {
+        float m = -INFINITE, sum = 0.0f, x = 0.0f;
+        for (int i = 0; i < merge[2]; i++) {
+            const float *from = state + ((u64)slots[merge[1] + i] * heads + head) * (dim + 2);
+            float mine, parts;
+#if ELEMENT == 0
+            const float before = m;
+            m = fmaxf(before, from[dim]);
+            mine = exp2f(before - anchor(m));
+            parts = exp2f(from[dim] - anchor(m));
+#else
+            fold_factors(m, from[dim], mine, parts);
+#endif
+            sum = fold(sum, mine, from[dim + 1], parts);
+            x = fold(x, mine, from[d], parts);
+        }
+        out[((u64)merge[0] * heads + head) * dim + d] = narrow(__fdiv_rn(x, sum));
+    }
+}
+REGISTER(attend_merge)

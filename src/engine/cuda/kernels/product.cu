@@ -1,0 +1,230 @@
+// Matrix products of our own: y[m, n] = x[m, k] w[n, k]^T, where w may be quantised.
+//
+// An output is a chain of matrix instructions over k in ascending steps of 16 within a segment of k, and the segments' sums are added
+// from left to right. Neither the number of rows nor the tile they fall into is part of that, so a row's bits do not depend on its
+// batch. w is the left operand, so that few rows of x waste little.
+//
+// The file is compiled once for each kind of weights (WEIGHTS).
+
+#ifndef WEIGHTS
+#define WEIGHTS KIND_DENSE
+#endif
+
+#define OUT_ELEMENTS 0
+#define OUT_FLOATS 1
+#define OUT_ADD 2
+
+DEVICE void put(void *y, u64 at, int out, float x) {
+    if (out == OUT_ELEMENTS) ((T *)y)[at] = narrow(x);
+    else if (out == OUT_FLOATS) ((float *)y)[at] = x;
+    else ((float *)y)[at] = __fadd_rn(((float *)y)[at], x);
+}
+
+#if ELEMENT != 0
+
+#define SEGMENT 1024
+#define STEP 64
+#define TILE_ROW (STEP + 8)
+#define STAGES 3
+
+// Columns at..at + STEP of `rows` rows of w to shared memory, zeros outside.
+template <int ROWS, int THREADS> struct WeightTile {
+    // Pieces of eight weights for a thread.
+    static const int PIECES = ROWS * (STEP / 8) / THREADS;
+    Raw raw[PIECES];
+
+    DEVICE_MEMBER void fetch_pieces(const u8 *w, int n, int k, int row, int at) {
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            const int i = p * THREADS + threadIdx.x, r = row + i / (STEP / 8), c = at + i % (STEP / 8) * 8;
+            if (r < n && c < k) raw[p] = fetch<WEIGHTS>(w + (u64)r * row_bytes(WEIGHTS, k), k, c);
+        }
+    }
+    DEVICE_MEMBER void store_pieces(T *tile, int n, int k, int row, int at) const {
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            const int i = p * THREADS + threadIdx.x, r = row + i / (STEP / 8), c = at + i % (STEP / 8) * 8;
+            u32x4 packed = {{0, 0, 0, 0}};
+            if (r < n && c < k) {
+                float v[8];
+                expand<WEIGHTS>(raw[p], c, v);
+                for (int j = 0; j < 4; j++) packed.v[j] = pack(v[2 * j], v[2 * j + 1]);
+            }
+            *(u32x4 *)(tile + i / (STEP / 8) * TILE_ROW + i % (STEP / 8) * 8) = packed;
+        }
+    }
+};
+
+template <int ROWS, int THREADS> DEVICE void copy_tile(T *tile, const T *from, int rows, int k, int row, int at) {
+    for (int i = threadIdx.x; i < ROWS * (STEP / 8); i += THREADS) {
+        const int r = row + i / (STEP / 8), c = at + i % (STEP / 8) * 8;
+        const bool valid = r < rows && c < k;
+        copy_async(tile + i / (STEP / 8) * TILE_ROW + i % (STEP / 8) * 8, valid ? from + (u64)r * k + c : from, valid);
+    }
+}
+
+// A block computes N_TILE columns of y for M_TILE rows, with WARPS_N x WARPS_M warps. Grid: rows / M_TILE, columns / N_TILE, and
+// in z either one block for all segments or one for each; the latter write their sums to `partial` [segments, m, n].
+template <int N_TILE, int M_TILE, int WARPS_N, int WARPS_M>
+DEVICE void product_tile(const u8 *w, const T *x, void *y, float *partial, int m, int n, int k, int row_y, int out, u8 *memory) {
+    const int THREADS = 32 * WARPS_N * WARPS_M;
+    const int TN = N_TILE / WARPS_N / 16, TM = M_TILE / WARPS_M / 8;
+    const bool dense = WEIGHTS == KIND_DENSE;
+    T *w_tiles = (T *)memory, *x_tiles = w_tiles + STAGES * N_TILE * TILE_ROW;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int warp_n = warp % WARPS_N * (N_TILE / WARPS_N), warp_m = warp / WARPS_N * (M_TILE / WARPS_M);
+    const int first_m = blockIdx.x * M_TILE, first_n = blockIdx.y * N_TILE;
+    const int all = (k + STEP - 1) / STEP;
+    const int begin = gridDim.z == 1 ? 0 : blockIdx.z * (SEGMENT / STEP);
+    const int end = gridDim.z == 1 ? all : min(all, begin + SEGMENT / STEP);
+    float sum[TN][TM][4], total[TN][TM][4];
+#pragma unroll
+    for (int a = 0; a < TN; a++)
+#pragma unroll
+        for (int b = 0; b < TM; b++)
+            for (int i = 0; i < 4; i++) sum[a][b][i] = total[a][b][i] = 0.0f;
+
+    WeightTile<N_TILE, THREADS> pieces;
+    // Two steps ahead; a group for each step, empty ones too, so that counting them is simple.
+    for (int ahead = 0; ahead < STAGES - 1; ahead++) {
+        if (begin + ahead < end) {
+            const int at = (begin + ahead) * STEP;
+            if (dense) {
+                copy_tile<N_TILE, THREADS>(w_tiles + ahead * N_TILE * TILE_ROW, (const T *)w, n, k, first_n, at);
+            } else {
+                pieces.fetch_pieces(w, n, k, first_n, at);
+                pieces.store_pieces(w_tiles + ahead * N_TILE * TILE_ROW, n, k, first_n, at);
+            }
+            copy_tile<M_TILE, THREADS>(x_tiles + ahead * M_TILE * TILE_ROW, x, m, k, first_m, at);
+        }
+        commit_copies();
+    }
+    for (int step = begin; step < end; step++) {
+        const int stage = (step - begin) % STAGES, next = step + STAGES - 1, next_stage = (next - begin) % STAGES;
+        wait_copies<STAGES - 2>();
+        __syncthreads();
+        if (next < end) {
+            if (dense) copy_tile<N_TILE, THREADS>(w_tiles + next_stage * N_TILE * TILE_ROW, (const T *)w, n, k, first_n, next * STEP);
+            else pieces.fetch_pieces(w, n, k, first_n, next * STEP);
+            copy_tile<M_TILE, THREADS>(x_tiles + next_stage * M_TILE * TILE_ROW, x, m, k, first_m, next * STEP);
+        }
+        commit_copies();
+        const T *w_tile = w_tiles + stage * N_TILE * TILE_ROW, *x_tile = x_tiles + stage * M_TILE * TILE_ROW;
+#pragma unroll
+        for (int c = 0; c < STEP / 16; c++) {
+            u32 a[TN][4];
+#pragma unroll
+            for (int i = 0; i < TN; i++)
+                load_matrices(a[i], w_tile + (warp_n + i * 16 + lane / 8 % 2 * 8 + lane % 8) * TILE_ROW + c * 16 + lane / 16 * 8);
+            if (TM == 1) {
+                u32 b[4];
+                // The upper two matrices repeat the lower two.
+                load_matrices(b, x_tile + (warp_m + lane % 8) * TILE_ROW + c * 16 + lane / 8 % 2 * 8);
+#pragma unroll
+                for (int i = 0; i < TN; i++) multiply_add(sum[i][0], a[i], b[0], b[1]);
+            } else {
+#pragma unroll
+                for (int j = 0; j < TM / 2; j++) {
+                    u32 b[4];
+                    load_matrices(b, x_tile + (warp_m + j * 16 + lane / 16 * 8 + lane % 8) * TILE_ROW + c * 16 + lane / 8 % 2 * 8);
+#pragma unroll
+                    for (int i = 0; i < TN; i++) {
+                        multiply_add(sum[i][2 * j], a[i], b[0], b[1]);
+                        multiply_add(sum[i][2 * j + 1], a[i], b[2], b[3]);
+                    }
+                }
+            }
+        }
+        // Nobody reads this stage before two barriers have passed.
+        if (!dense && next < end) pieces.store_pieces(w_tiles + next_stage * N_TILE * TILE_ROW, n, k, first_n, next * STEP);
+        if ((step + 1) % (SEGMENT / STEP) == 0 || step + 1 == end)
+#pragma unroll
+            for (int a = 0; a < TN; a++)
+#pragma unroll
+                for (int b = 0; b < TM; b++)
+                    for (int i = 0; i < 4; i++) {
+                        total[a][b][i] = __fadd_rn(total[a][b][i], sum[a][b][i]);
+                        sum[a][b][i] = 0.0f;
+                    }
+    }
+    wait_copies<0>();
+#pragma unroll
+    for (int a = 0; a < TN; a++)
+#pragma unroll
+        for (int b = 0; b < TM; b++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const int column = first_n + warp_n + a * 16 + lane / 4 + i / 2 * 8;
+                const int row = first_m + warp_m + b * 8 + lane % 4 * 2 + i % 2;
+                if (column >= n || row >= m) continue;
+                if (gridDim.z == 1) put(y, (u64)row * row_y + column, out, total[a][b][i]);
+                else partial[((u64)blockIdx.z * m + row) * n + column] = total[a][b][i];
+            }
+}
+
+#define PRODUCT(name, n_tile, m_tile, warps_n, warps_m)                                                                            \
+    KERNEL_OF(32 * warps_n * warps_m, 1, name)                                                                                     \
+    (const u8 *w, const T *x, void *y, float *partial, int m, int n, int k, int row_y, int out) {                                  \
+        DYNAMIC_SHARED(memory);                                                                                                    \
+        product_tile<n_tile, m_tile, warps_n, warps_m>(w, x, y, partial, m, n, k, row_y, out, memory);                             \
+    }                                                                                                                              \
+    REGISTER(name)
+
+PRODUCT(product_8, 64, 8, 4, 1)
+PRODUCT(product_16, 64, 16, 4, 1)
+PRODUCT(product_32, 64, 32, 4, 1)
+PRODUCT(product_64, 64, 64, 4, 1)
+PRODUCT(product_128, 128, 128, 4, 2)
+
+// Grid: rows, columns / 256. Adds the segments from left to right.
+KERNEL_OF(256, 1, add_segments)
+(const float *partial, int segments, int m, int n, void *y, int row_y, int out) {
+    const int column = blockIdx.y * blockDim.x + threadIdx.x, row = blockIdx.x;
+    if (column >= n) return;
+    float sum = 0.0f;
+    for (int i = 0; i < segments; i++) sum = __fadd_rn(sum, partial[((u64)i * m + row) * n + column]);
+    put(y, (u64)row * row_y + column, out, sum);
+}
+REGISTER(add_segments)
+
+#else
+
+// Grid: rows / 32, columns / 32; 256 threads, each computes four outputs. One chain of fused multiply-adds in ascending k.
+KERNEL_OF(256, 1, product_plain)
+(const T *w, const T *x, void *y, int m, int n, int k, int row_y, int out) {
+    __shared__ float ws[32][33], xs[32][33];
+    const int column = threadIdx.x % 32, band = threadIdx.x / 32;
+    const int first_m = blockIdx.x * 32, first_n = blockIdx.y * 32;
+    float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int at = 0; at < k; at += 32) {
+        for (int i = threadIdx.x; i < 32 * 32; i += 256) {
+            const int r = i / 32, c = at + i % 32;
+            ws[r][i % 32] = first_n + r < n && c < k ? w[(u64)(first_n + r) * k + c] : 0.0f;
+            xs[r][i % 32] = first_m + r < m && c < k ? x[(u64)(first_m + r) * k + c] : 0.0f;
+        }
+        __syncthreads();
+        for (int c = 0; c < min(32, k - at); c++)
+            for (int i = 0; i < 4; i++) sum[i] = __fmaf_rn(xs[band * 4 + i][c], ws[column][c], sum[i]);
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; i++) {
+        const int row = first_m + band * 4 + i;
+        if (row < m && first_n + column < n) put(y, (u64)row * row_y + first_n + column, out, sum[i]);
+    }
+}
+REGISTER(product_plain)
+
+#endif
+
+#if WEIGHTS != KIND_DENSE
+// Grid: rows of w, k / 2048. w as elements.
+KERNEL_OF(256, 1, dequantise)
+(const u8 *w, int k, T *to) {
+    const int at = (blockIdx.y * 256 + threadIdx.x) * 8;
+    if (at >= k) return;
+    float v[8];
+    expand<WEIGHTS>(fetch<WEIGHTS>(w + (u64)blockIdx.x * row_bytes(WEIGHTS, k), k, at), at, v);
+    for (int i = 0; i < 8; i++) to[(u64)blockIdx.x * k + at + i] = narrow(v[i]);
+}
+REGISTER(dequantise)
+#endif

@@ -1,0 +1,182 @@
+//! CUDA's libraries, opened when they are needed. The functions and numbers are those of cuda.h, nvrtc.h and cublasLt.h, whose
+//! interfaces NVIDIA keeps stable; there are thirty, and the program needs nothing of CUDA to be built or started.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::path::PathBuf;
+
+use libloading::Library;
+
+use super::device::DeviceError;
+
+/// Folders to look for libraries in before the system's, separated as in PATH.
+pub(crate) const FOLDERS: &str = "EARNEST_CUDA_LIBRARIES";
+
+/// Opens the first library of `names` that is there.
+fn open(what: &str, names: &[&str]) -> Result<Library, DeviceError> {
+    let folders: Vec<PathBuf> =
+        std::env::var_os(FOLDERS).map(|v| std::env::split_paths(&v).collect()).unwrap_or_default();
+    let usual = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"].map(PathBuf::from);
+    let named = folders.iter().flat_map(|f| names.iter().map(|n| f.join(n)));
+    let plain = names.iter().map(PathBuf::from);
+    let known = usual.iter().flat_map(|f| names.iter().map(|n| f.join(n)));
+    let mut first = None;
+    for path in named.chain(plain).chain(known) {
+        // SAFETY: these are libraries of the system or of folders that the user names; opening them runs their initialisers, as linking
+        // against them would.
+        match unsafe { Library::new(&path) } {
+            Ok(library) => return Ok(library),
+            Err(error) => {
+                first.get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+    Err(DeviceError::Library(format!("{what} could not be opened: {}", first.unwrap_or_default())))
+}
+
+/// Declares a table of functions that are looked up by name in a library.
+macro_rules! functions {
+    ($(#[$meta:meta])* $table:ident { $($name:ident = $symbol:literal: fn($($argument:ty),* $(,)?) -> $answer:ty;)* }) => {
+        $(#[$meta])*
+        pub(crate) struct $table {
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> $answer,)*
+            // After the functions: they are of no use without it.
+            _library: Library,
+        }
+
+        impl $table {
+            fn of(library: Library) -> Result<$table, DeviceError> {
+                $(
+                    // SAFETY: the symbol has this signature in the library's header.
+                    let $name = unsafe { library.get::<unsafe extern "C" fn($($argument),*) -> $answer>($symbol.as_bytes()) }
+                        .map(|symbol| *symbol)
+                        .map_err(|error| DeviceError::Library(format!(
+                            "a library of CUDA is too old: it lacks {} ({error})", $symbol
+                        )))?;
+                )*
+                Ok($table { $($name,)* _library: library })
+            }
+        }
+    };
+}
+
+pub(crate) type Handle = *mut c_void;
+
+functions! {
+    /// The driver's interface (cuda.h). Answers are CUresult.
+    Driver {
+        init = "cuInit": fn(c_uint) -> c_int;
+        driver_version = "cuDriverGetVersion": fn(*mut c_int) -> c_int;
+        error_name = "cuGetErrorName": fn(c_int, *mut *const c_char) -> c_int;
+        error_string = "cuGetErrorString": fn(c_int, *mut *const c_char) -> c_int;
+        device_count = "cuDeviceGetCount": fn(*mut c_int) -> c_int;
+        device_get = "cuDeviceGet": fn(*mut c_int, c_int) -> c_int;
+        device_name = "cuDeviceGetName": fn(*mut c_char, c_int, c_int) -> c_int;
+        device_attribute = "cuDeviceGetAttribute": fn(*mut c_int, c_int, c_int) -> c_int;
+        device_memory = "cuDeviceTotalMem_v2": fn(*mut usize, c_int) -> c_int;
+        context_retain = "cuDevicePrimaryCtxRetain": fn(*mut Handle, c_int) -> c_int;
+        context_release = "cuDevicePrimaryCtxRelease_v2": fn(c_int) -> c_int;
+        context_set = "cuCtxSetCurrent": fn(Handle) -> c_int;
+        memory_info = "cuMemGetInfo_v2": fn(*mut usize, *mut usize) -> c_int;
+        memory_allocate = "cuMemAlloc_v2": fn(*mut u64, usize) -> c_int;
+        memory_free = "cuMemFree_v2": fn(u64) -> c_int;
+        host_allocate = "cuMemHostAlloc": fn(*mut *mut c_void, usize, c_uint) -> c_int;
+        host_free = "cuMemFreeHost": fn(*mut c_void) -> c_int;
+        copy_to_device = "cuMemcpyHtoDAsync_v2": fn(u64, *const c_void, usize, Handle) -> c_int;
+        copy_to_host = "cuMemcpyDtoHAsync_v2": fn(*mut c_void, u64, usize, Handle) -> c_int;
+        set_bytes = "cuMemsetD8Async": fn(u64, u8, usize, Handle) -> c_int;
+        stream_create = "cuStreamCreate": fn(*mut Handle, c_uint) -> c_int;
+        stream_synchronize = "cuStreamSynchronize": fn(Handle) -> c_int;
+        stream_destroy = "cuStreamDestroy_v2": fn(Handle) -> c_int;
+        event_create = "cuEventCreate": fn(*mut Handle, c_uint) -> c_int;
+        event_record = "cuEventRecord": fn(Handle, Handle) -> c_int;
+        event_synchronize = "cuEventSynchronize": fn(Handle) -> c_int;
+        event_destroy = "cuEventDestroy_v2": fn(Handle) -> c_int;
+        module_load = "cuModuleLoadData": fn(*mut Handle, *const c_void) -> c_int;
+        module_unload = "cuModuleUnload": fn(Handle) -> c_int;
+        module_function = "cuModuleGetFunction": fn(*mut Handle, Handle, *const c_char) -> c_int;
+        function_set = "cuFuncSetAttribute": fn(Handle, c_int, c_int) -> c_int;
+        launch = "cuLaunchKernel": fn(
+            Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void,
+        ) -> c_int;
+    }
+}
+
+functions! {
+    /// The compiler (nvrtc.h). Answers are nvrtcResult.
+    Compiler {
+        version = "nvrtcVersion": fn(*mut c_int, *mut c_int) -> c_int;
+        error_string = "nvrtcGetErrorString": fn(c_int) -> *const c_char;
+        create = "nvrtcCreateProgram": fn(
+            *mut Handle, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char,
+        ) -> c_int;
+        compile = "nvrtcCompileProgram": fn(Handle, c_int, *const *const c_char) -> c_int;
+        log_size = "nvrtcGetProgramLogSize": fn(Handle, *mut usize) -> c_int;
+        log = "nvrtcGetProgramLog": fn(Handle, *mut c_char) -> c_int;
+        binary_size = "nvrtcGetCUBINSize": fn(Handle, *mut usize) -> c_int;
+        binary = "nvrtcGetCUBIN": fn(Handle, *mut c_char) -> c_int;
+        destroy = "nvrtcDestroyProgram": fn(*mut Handle) -> c_int;
+    }
+}
+
+/// cublasLtMatmulAlgo_t.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Algorithm {
+    data: [u64; 8],
+}
+
+/// cublasLtMatmulHeuristicResult_t.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Heuristic {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) workspace: usize,
+    pub(crate) state: c_int,
+    waves: f32,
+    reserved: [c_int; 4],
+}
+
+functions! {
+    /// Matrix products (cublasLt.h). Answers are cublasStatus_t.
+    CublasLt {
+        version = "cublasLtGetVersion": fn() -> usize;
+        create = "cublasLtCreate": fn(*mut Handle) -> c_int;
+        destroy = "cublasLtDestroy": fn(Handle) -> c_int;
+        operation_create = "cublasLtMatmulDescCreate": fn(*mut Handle, c_int, c_int) -> c_int;
+        operation_set = "cublasLtMatmulDescSetAttribute": fn(Handle, c_int, *const c_void, usize) -> c_int;
+        layout_create = "cublasLtMatrixLayoutCreate": fn(*mut Handle, c_int, u64, u64, i64) -> c_int;
+        preference_create = "cublasLtMatmulPreferenceCreate": fn(*mut Handle) -> c_int;
+        preference_set = "cublasLtMatmulPreferenceSetAttribute": fn(Handle, c_int, *const c_void, usize) -> c_int;
+        heuristic = "cublasLtMatmulAlgoGetHeuristic": fn(
+            Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut Heuristic, *mut c_int,
+        ) -> c_int;
+        product = "cublasLtMatmul": fn(
+            Handle, Handle, *const c_void, *const c_void, Handle, *const c_void, Handle, *const c_void, *const c_void, Handle,
+            *mut c_void, Handle, *const Algorithm, *mut c_void, usize, Handle,
+        ) -> c_int;
+    }
+}
+
+impl Driver {
+    /// The driver of this machine.
+    pub(crate) fn open() -> Result<Driver, DeviceError> {
+        open("NVIDIA's driver", &["libcuda.so.1", "libcuda.so", "nvcuda.dll"]).and_then(Driver::of)
+    }
+}
+
+impl Compiler {
+    /// The newest compiler of this machine.
+    pub(crate) fn open() -> Result<Compiler, DeviceError> {
+        let names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll"];
+        open("the compiler of kernels (NVRTC)", &names).and_then(Compiler::of)
+    }
+}
+
+impl CublasLt {
+    /// The newest cublasLt of this machine.
+    pub(crate) fn open() -> Result<CublasLt, DeviceError> {
+        let names =
+            ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "cublasLt64_13.dll", "cublasLt64_12.dll"];
+        open("cublasLt", &names).and_then(CublasLt::of)
+    }
+}

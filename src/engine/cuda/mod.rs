@@ -1,0 +1,32 @@
+//! The native engine on an NVIDIA GPU; docs/cuda.md describes it.
+//!
+//! `library` opens the driver, the compiler and cublasLt when the program runs, so it is built and started without any of them.
+//! `kernels` are CUDA C++ sources, compiled for the device by `compile`; `gpu` is the device; `executor` the forward pass of a step
+//! on a device; `engine` joins it with the scheduler and the sampling semantics of `native`. In tests, `twin` runs the same kernels
+//! on the CPU.
+
+mod assemble;
+mod attention_plan;
+mod compile;
+mod cublaslt;
+mod device;
+mod engine;
+mod error;
+mod executor;
+mod gpu;
+mod kernels;
+mod library;
+mod options;
+mod products;
+#[cfg(test)]
+mod twin;
+#[cfg(test)]
+mod twin_tests;
+mod weights;
+
+pub use assemble::{Assembled, assemble};
+pub use device::{DeviceError, DeviceInfo};
+pub use engine::Cuda;
+pub use error::CudaError;
+pub use gpu::devices;
+pub use options::Options;
