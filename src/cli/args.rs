@@ -356,7 +356,7 @@ pub struct RunArgs {
 }
 
 /// What `--from` takes from the manifest.
-const FIXED_BY_FROM: [&str; 57] = [
+const FIXED_BY_FROM: [&str; 58] = [
     "suite",
     "engine",
     "base_url",
@@ -366,6 +366,7 @@ const FIXED_BY_FROM: [&str; 57] = [
     "context",
     "quant",
     "dtype",
+    "compute",
     "prompt",
     "tasks",
     "lengths",

@@ -20,5 +20,6 @@ mod team;
 pub use decoder::LoadError;
 pub use decoding::{Decoding, Step, UnusableLogits};
 pub use engine::Native;
+pub use kernels::Peaks;
 pub use options::Options;
 pub use team::Team;
