@@ -370,7 +370,7 @@ pub struct RunArgs {
 }
 
 /// What `--from` takes from the manifest.
-const FIXED_BY_FROM: [&str; 58] = [
+const FIXED_BY_FROM: [&str; 59] = [
     "batch_invariant",
     "suite",
     "engine",
@@ -381,6 +381,7 @@ const FIXED_BY_FROM: [&str; 58] = [
     "context",
     "quant",
     "dtype",
+    "compute",
     "prompt",
     "tasks",
     "lengths",

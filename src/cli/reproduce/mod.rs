@@ -1,6 +1,7 @@
 //! `earnest reproduce`: a paper's tables beside stored runs. One file a paper.
 
 mod arithmetic_bench;
+mod device;
 mod dnc;
 mod nupa;
 mod gsm_symbolic;

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::ComparedRuns;
+use super::{ComparedRuns, device};
 use crate::checkpoint::Checkpoint;
 use crate::cli::catalogue;
 use crate::cli::error::CliError;
@@ -27,6 +27,7 @@ const SUITE: &str = "nupa";
 #[command(after_help = "Examples:
   earnest reproduce nupa
   earnest reproduce nupa RUN --beside Llama-3.1-8B --svg figures
+  earnest reproduce nupa --plan --model model.gguf --measure   (hours on this machine)
   earnest reproduce nupa --plan --model model.gguf --rate 900
   earnest reproduce nupa --plan --model model.gguf RUN    (hours from what RUN measured)")]
 pub struct NupaArgs {
@@ -59,6 +60,10 @@ pub struct NupaArgs {
     /// Tokens a second, prompt and new ones together, for the plan's hours [default: as measured in the newest stored run]
     #[arg(long, value_name = "N", requires = "model", conflicts_with = "runs")]
     pub rate: Option<f64>,
+
+    /// Hours at the rate that the model has on this machine, which loads and measures it
+    #[arg(long, requires = "model", conflicts_with_all = ["rate", "runs"])]
+    pub measure: bool,
 }
 
 /// The paper's tables beside the runs', or what must be run.
@@ -112,11 +117,11 @@ fn draw(comparison: &NupaComparison, folder: &Path, printer: Printer) -> Result<
 }
 
 fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
-    let rate = rate(args)?;
     let plan = match &args.model {
-        None => plan(Adapter::Completion, None, rate),
+        None => plan(Adapter::Completion, None, rate(args)?),
         Some(path) => {
             let checkpoint = model::open(&model::choose(path, &args.hub, Default::default())?)?;
+            let rate = if args.measure { Some(device::measured_rate(&checkpoint, printer)?) } else { rate(args)? };
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(
