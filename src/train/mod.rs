@@ -7,7 +7,11 @@ mod batch;
 mod decoder;
 mod error;
 mod folder;
+mod frozen;
 mod fused;
+mod grouping;
+mod log;
+mod lora;
 mod loss;
 mod norm;
 mod optimiser;
@@ -29,6 +33,9 @@ pub use batch::{Batch, Example};
 pub use decoder::Decoder;
 pub use error::TrainError;
 pub use folder::{StoredType, write_model};
+pub use lora::{
+    AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Merged, PromptForm, Retrofit, merge,
+};
 pub use loss::{answer_loss, answer_scores};
 pub use optimiser::{AdamW, AdamWSettings};
 pub use parameters::{Gradients, Parameters};

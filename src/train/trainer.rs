@@ -1,6 +1,4 @@
 //! Training from scratch: steps, validations, a log, and a state to resume from.
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -10,23 +8,21 @@ use sha2::{Digest, Sha256};
 
 use super::decoder::{EMBEDDING, deviation};
 use super::folder::{StoredType, put, write_model};
+use super::log::Log;
 use super::parameters::normal;
 use super::progress::{CellScore, TrainEvent, Validation};
 use super::state::{self, Header};
-use super::step::gradients;
+use super::step::{Parts, gradients};
 use super::stream::encoded;
 use super::tokenizer::PAD;
 use super::{
     AdamW, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, TrainError, TrainSettings,
-    answer_loss, answer_scores,
+    answer_loss, answer_scores, grouping,
 };
-use crate::suite::nupa::{DigitSource, Split};
+use crate::suite::nupa::Split;
 
 /// Questions whose words the tokenizer learns.
 const TOKENIZER_TEXTS: u64 = 4000;
-
-/// Batches that are sorted by length together, so that little is padded.
-const SORTED: u64 = 8;
 
 /// Examples of a validation computed at once.
 const VALIDATION_BATCH: usize = 256;
@@ -136,7 +132,13 @@ impl Trainer {
             let step = self.header.step + 1;
             let started = Instant::now();
             let examples = self.examples(step)?;
-            let computed = gradients(&self.decoder, &self.parameters, &examples, self.settings.parts, &self.device)?;
+            let computed = gradients(
+                &|_| self.decoder.clone(),
+                &self.parameters,
+                &examples,
+                Parts::at_once(self.settings.parts),
+                &self.device,
+            )?;
             if !computed.loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss: computed.loss as f32 });
             }
@@ -202,7 +204,7 @@ impl Trainer {
     /// The examples of a step. Steps are made in groups: their examples are sorted by length, cut into batches, and the
     /// batches mixed.
     fn examples(&mut self, step: u64) -> Result<Vec<Example>, TrainError> {
-        let (group, place) = ((step - 1) / SORTED, ((step - 1) % SORTED) as usize);
+        let (group, place) = grouping::place(step);
         if self.group.as_ref().is_none_or(|(made, _)| *made != group) {
             self.group = Some((group, self.make_group(group)?));
         }
@@ -211,28 +213,15 @@ impl Trainer {
     }
 
     fn make_group(&self, group: u64) -> Result<Vec<Vec<Example>>, TrainError> {
-        let size = SORTED * self.settings.batch as u64;
-        let mut examples: Vec<Example> = (group * size..(group + 1) * size)
+        let size = grouping::SORTED * self.settings.batch as u64;
+        let examples: Vec<Example> = (group * size..(group + 1) * size)
             .map(|number| self.stream.example(number, &self.tokenizer))
             .collect::<Result<_, _>>()?;
         if let Some(long) = examples.iter().find(|example| example.ids.len() > self.settings.context) {
             let problem = format!("an example has {} tokens, the context {}", long.ids.len(), self.settings.context);
             return Err(TrainError::Setting { setting: "context", problem });
         }
-        // Stable, so that equal lengths keep the stream's order.
-        examples.sort_by_key(|example| (example.prompt, example.ids.len()));
-        let mut batches: Vec<Vec<Example>> = examples.chunks(self.settings.batch).map(<[Example]>::to_vec).collect();
-        let mut random = DigitSource::named(&format!("train batches {} {group}", self.settings.seed));
-        for last in (1..batches.len()).rev() {
-            batches.swap(last, random.below(last as u64 + 1) as usize);
-        }
-        // Parts of a batch should take the same time: deal its examples out.
-        for batch in &mut batches {
-            let parts = self.settings.parts;
-            let dealt = (0..parts).flat_map(|part| batch.iter().skip(part).step_by(parts).cloned()).collect();
-            *batch = dealt;
-        }
-        Ok(batches)
+        Ok(grouping::batches(examples, self.settings.batch, self.settings.parts, self.settings.seed, group))
     }
 }
 
@@ -287,47 +276,4 @@ fn validation(settings: &TrainSettings, tokenizer: &NumberTokenizer) -> Result<V
         cell.score.questions = cell.examples.len();
     }
     Ok(cells)
-}
-
-/// `log.jsonl`: an event a line.
-struct Log {
-    path: PathBuf,
-    file: File,
-}
-
-impl Log {
-    /// Opens the log of a training that has made `step` steps; what an interrupted session wrote after its last saved state is
-    /// dropped, because it will be done again.
-    fn open(folder: &Path, step: u64) -> Result<Self, TrainError> {
-        let path = folder.join("log.jsonl");
-        let failed = |source| TrainError::File { path: path.clone(), source };
-        let mut kept = Vec::new();
-        if step > 0 && path.exists() {
-            for line in BufReader::new(File::open(&path).map_err(failed)?).lines() {
-                let line = line.map_err(failed)?;
-                // A line that was cut by a kill is the last one, and after the state.
-                let Ok(event) = serde_json::from_str::<TrainEvent>(&line) else { break };
-                let at = match &event {
-                    TrainEvent::Step { step, .. } | TrainEvent::Saved { step } => *step,
-                    TrainEvent::Validated(validation) => validation.step,
-                };
-                if at > step {
-                    break;
-                }
-                kept.extend_from_slice(line.as_bytes());
-                kept.push(b'\n');
-            }
-        }
-        put(&path, &kept)?;
-        let file = File::options().append(true).open(&path).map_err(failed)?;
-        Ok(Log { path, file })
-    }
-
-    fn write(&mut self, event: &TrainEvent, report: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
-        let mut line = serde_json::to_string(event).expect("an event is JSON");
-        line.push('\n');
-        self.file.write_all(line.as_bytes()).map_err(|source| TrainError::File { path: self.path.clone(), source })?;
-        report(event);
-        Ok(())
-    }
 }

@@ -210,6 +210,16 @@ pub enum StoredArg {
     F16,
 }
 
+impl StoredArg {
+    pub fn stored(self) -> StoredType {
+        match self {
+            StoredArg::F32 => StoredType::F32,
+            StoredArg::Bf16 => StoredType::Bf16,
+            StoredArg::F16 => StoredType::F16,
+        }
+    }
+}
+
 /// Lengths in which repeats count: `1-4,3,4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weighted(pub Vec<usize>);
@@ -291,11 +301,7 @@ impl NumberModelArgs {
             validation: self.validation,
             context: self.context,
             parts: self.parts,
-            stored: match self.store {
-                StoredArg::F32 => StoredType::F32,
-                StoredArg::Bf16 => StoredType::Bf16,
-                StoredArg::F16 => StoredType::F16,
-            },
+            stored: self.store.stored(),
         }
     }
 
