@@ -1,5 +1,6 @@
 //! `earnest train`: number models from scratch.
 
+mod experiment;
 mod number_model;
 mod progress;
 
@@ -20,12 +21,15 @@ pub struct TrainArgs {
 pub enum TrainWhat {
     /// A small decoder from scratch on an endless stream of number questions (Number Cookbook, section 3)
     NumberModel(Box<number_model::NumberModelArgs>),
+    /// A grid of such trainings from a file: tokenizers, encodings, formats, sizes, several seeds each
+    Experiment(experiment::ExperimentArgs),
 }
 
 /// Trains.
 pub fn execute(args: &TrainArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     match &args.what {
         TrainWhat::NumberModel(args) => number_model::execute(args, quiet, printer),
+        TrainWhat::Experiment(args) => experiment::execute(args, quiet, printer),
     }
 }
 
