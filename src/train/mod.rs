@@ -13,6 +13,7 @@ mod grouping;
 mod log;
 mod lora;
 mod loss;
+mod memorise;
 mod norm;
 mod optimiser;
 mod parameters;
@@ -32,16 +33,18 @@ pub use adapter::{Adapter, AdapterSettings, TARGETS};
 pub use batch::{Batch, Example};
 pub use decoder::Decoder;
 pub use error::TrainError;
+pub(crate) use folder::put;
 pub use folder::{StoredType, write_model};
 pub use lora::{
     AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Merged, PromptForm, Retrofit, merge,
 };
 pub use loss::{answer_loss, answer_scores};
+pub use memorise::{Constant, DigitQuestion};
 pub use optimiser::{AdamW, AdamWSettings};
 pub use parameters::{Gradients, Parameters};
 pub use progress::{CellScore, TrainEvent, Validation};
 pub use schedule::Schedule;
-pub use settings::{FormatSettings, TrainSettings};
+pub use settings::{FormatSettings, NextTasks, TrainSettings};
 pub use shape::{PositionEncoding, Size};
 pub use stream::{QuestionStream, StreamSettings, TextPair};
 pub use task::{TrainingQuestion, TrainingTask};

@@ -16,8 +16,8 @@ use super::step::{Parts, gradients};
 use super::stream::encoded;
 use super::tokenizer::PAD;
 use super::{
-    AdamW, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, TrainError, TrainSettings,
-    answer_loss, answer_scores, grouping,
+    AdamW, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, StreamSettings, TrainError,
+    TrainSettings, TrainingTask, answer_loss, answer_scores, grouping,
 };
 use crate::suite::nupa::Split;
 
@@ -49,6 +49,8 @@ pub struct Trainer {
     device: Device,
     tokenizer: NumberTokenizer,
     stream: QuestionStream,
+    /// What is learnt after the first tasks.
+    next: Option<QuestionStream>,
     validation: Vec<ValidationCell>,
     decoder: Decoder,
     parameters: Parameters,
@@ -67,8 +69,22 @@ impl Trainer {
         settings.check()?;
         std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
         let stream = QuestionStream::new(settings.stream(&settings.lengths)?, Split::Train)?;
-        let texts: Vec<String> = (0..TOKENIZER_TEXTS)
-            .map(|number| Ok(stream.text(&stream.question(number), number)?.prompt))
+        let next = match settings.then {
+            Some(_) => {
+                let tasks = settings.next_tasks()?;
+                Some(QuestionStream::new(
+                    StreamSettings { tasks, ..settings.stream(&settings.lengths)? },
+                    Split::Train,
+                )?)
+            }
+            None => None,
+        };
+        let texts: Vec<String> = [Some(&stream), next.as_ref()]
+            .into_iter()
+            .flatten()
+            .flat_map(|stream| {
+                (0..TOKENIZER_TEXTS).map(move |number| Ok(stream.text(&stream.question(number), number)?.prompt))
+            })
             .collect::<Result<_, TrainError>>()?;
         let tokenizer = NumberTokenizer::learn(&settings.tokenizer, texts.iter().map(String::as_str))?;
         let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
@@ -89,7 +105,8 @@ impl Trainer {
             None => (Header { step: 0, settings: digest, best: None }, AdamW::new(settings.optimiser)),
         };
         put(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
-        let validation = validation(&settings, &tokenizer)?;
+        let learnt = |task, length| [Some(&stream), next.as_ref()].into_iter().flatten().any(|s| s.asks(task, length));
+        let validation = validation(&settings, &tokenizer, &learnt)?;
         let folder = folder.to_owned();
         let device = device.clone();
         Ok(Trainer {
@@ -98,6 +115,7 @@ impl Trainer {
             device,
             tokenizer,
             stream,
+            next,
             validation,
             decoder,
             parameters,
@@ -123,7 +141,6 @@ impl Trainer {
     /// [`TrainError::Diverged`], [`TrainError::File`], [`TrainError::Tensor`].
     pub fn run(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(&TrainEvent)) -> Result<Ended, TrainError> {
         let mut log = Log::open(&self.folder, self.header.step)?;
-        let schedule = self.settings.schedule();
         while self.header.step < self.settings.steps {
             if stop.load(Ordering::Relaxed) {
                 self.save(&mut log, report)?;
@@ -142,7 +159,7 @@ impl Trainer {
             if !computed.loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss: computed.loss as f32 });
             }
-            let rate = schedule.rate(step);
+            let rate = self.settings.rate(step);
             let gradient = self.optimiser.step(&self.parameters, &computed.gradients, rate)?;
             self.header.step = step;
             let seconds = started.elapsed().as_secs_f64();
@@ -153,7 +170,8 @@ impl Trainer {
                 let found = self.validate()?;
                 let exact = found.exact();
                 log.write(&TrainEvent::Validated(found), report)?;
-                if self.header.best.is_none_or(|(best, _)| exact >= best) {
+                // After other tasks than the first there is no best: the last weights count.
+                if self.settings.then.is_some() || self.header.best.is_none_or(|(best, _)| exact >= best) {
                     self.header.best = Some((exact, step));
                     self.write(self.settings.stored)?;
                 }
@@ -212,10 +230,18 @@ impl Trainer {
         Ok(batches[place].clone())
     }
 
+    /// The stream of a group of steps.
+    fn stream_of(&self, group: u64) -> &QuestionStream {
+        match (&self.next, &self.settings.then) {
+            (Some(stream), Some(next)) if group * grouping::SORTED >= next.after => stream,
+            _ => &self.stream,
+        }
+    }
+
     fn make_group(&self, group: u64) -> Result<Vec<Vec<Example>>, TrainError> {
         let size = grouping::SORTED * self.settings.batch as u64;
         let examples: Vec<Example> = (group * size..(group + 1) * size)
-            .map(|number| self.stream.example(number, &self.tokenizer))
+            .map(|number| self.stream_of(group).example(number, &self.tokenizer))
             .collect::<Result<_, _>>()?;
         if let Some(long) = examples.iter().find(|example| example.ids.len() > self.settings.context) {
             let problem = format!("an example has {} tokens, the context {}", long.ids.len(), self.settings.context);
@@ -252,20 +278,35 @@ fn share_places(
 }
 
 /// The questions of validations: of the part `valid`, in use's tokens.
-fn validation(settings: &TrainSettings, tokenizer: &NumberTokenizer) -> Result<Vec<ValidationCell>, TrainError> {
+fn validation(
+    settings: &TrainSettings,
+    tokenizer: &NumberTokenizer,
+    learnt: &dyn Fn(TrainingTask, usize) -> bool,
+) -> Result<Vec<ValidationCell>, TrainError> {
     let mut cells: Vec<ValidationCell> = Vec::new();
-    for (lengths, learnt) in [(&settings.lengths, true), (&settings.beyond, false)] {
+    for lengths in [&settings.lengths, &settings.beyond] {
         if lengths.is_empty() {
             continue;
         }
-        let stream = QuestionStream::new(settings.stream(lengths)?, Split::Valid)?;
+        let stream = QuestionStream::new(settings.asked(lengths)?, Split::Valid)?;
         for (number, question) in stream.fixed(settings.validation).into_iter().enumerate() {
             let text = stream.text(&question, number as u64)?;
             let example = encoded(&text, &mut |text| tokenizer.encode(text))?;
+            if example.ids.len() > settings.context {
+                let problem = format!(
+                    "a question of {} digits has {} tokens, the context {}",
+                    question.length(),
+                    example.ids.len(),
+                    settings.context
+                );
+                return Err(TrainError::Setting { setting: "context", problem });
+            }
             let (task, length) = (question.task().to_string(), question.length());
             match cells.last_mut() {
                 Some(cell) if cell.score.task == task && cell.score.length == length => cell.examples.push(example),
                 _ => {
+                    // Some lengths have no question of the part that is learnt: integers of one digit, for instance.
+                    let learnt = learnt(question.task(), length);
                     let score = CellScore { task, length, learnt, questions: 0, exact: 0 };
                     cells.push(ValidationCell { score, examples: vec![example] });
                 }

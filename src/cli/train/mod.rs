@@ -1,5 +1,6 @@
 //! `earnest train`: number models from scratch, adapters of loaded checkpoints.
 
+mod experiment;
 mod lora;
 mod merge;
 mod number_model;
@@ -26,6 +27,8 @@ pub enum TrainWhat {
     Lora(Box<lora::LoraArgs>),
     /// A checkpoint with its adapters as an ordinary Hugging Face folder
     Merge(Box<merge::MergeArgs>),
+    /// A grid of such trainings from a file: tokenizers, encodings, formats, sizes, several seeds each
+    Experiment(experiment::ExperimentArgs),
 }
 
 /// Trains.
@@ -34,6 +37,7 @@ pub fn execute(args: &TrainArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         TrainWhat::NumberModel(args) => number_model::execute(args, quiet, printer),
         TrainWhat::Lora(args) => lora::execute(args, quiet, printer),
         TrainWhat::Merge(args) => merge::execute(args, quiet, printer),
+        TrainWhat::Experiment(args) => experiment::execute(args, quiet, printer),
     }
 }
 
