@@ -339,7 +339,6 @@ impl Cuda {
     }
 
     /// What the host chooses from the logits that came back: (choice or nothing usable, hash of the logits).
-    #[expect(clippy::type_complexity, reason = "a row may have no choice here, and a choice may not be possible")]
     fn host_choices(&self, rows: &[Row], chosen: &[Chosen]) -> Vec<Option<(Option<Choice>, Option<u64>)>> {
         let isa = Isa::detect();
         let jobs: Vec<_> = rows

@@ -890,7 +890,8 @@ fn cache(
     let mut blocks = match asked {
         Some(given) if given < block => return Err(CudaError::KvMemory { given, needed: block }),
         Some(given) => given / block,
-        None => fits,
+        // 33 million positions are more than any run has.
+        None => fits.min(1 << 20),
     };
     if blocks > fits {
         notes.push(format!(
