@@ -70,7 +70,7 @@ reason() { tail -n 3 "$out/$1.log" | tr '\n' ' '; }
 of() { # name, expression
   python3 -c 'import json, sys, types
 d = json.load(open(sys.argv[1]), object_hook=lambda fields: types.SimpleNamespace(**fields))
-print(eval(sys.argv[2]))' "$out/$1.json" "$2" 2>> "$out/$1.log"
+print(eval(sys.argv[2]))' "$out/$1.json" "$2" 2>> "$out/evaluation.log"
 }
 true_of() { [ "$(of "$1" "$2")" = True ]; }
 

@@ -27,7 +27,8 @@ fn open(what: &str, names: &[&str]) -> Result<Library, DeviceError> {
         match unsafe { Library::new(&path) } {
             Ok(library) => return Ok(library),
             Err(error) => {
-                first.get_or_insert_with(|| error.to_string());
+                let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                first.get_or_insert(why);
             }
         }
     }
