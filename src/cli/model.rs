@@ -233,7 +233,7 @@ fn over(listed: Decoding, checkpoint: &Sampling) -> Sampling {
 pub const DEFAULT_BATCH: usize = 128;
 
 /// The engine's options.
-fn engine_options(args: &EngineArgs) -> Options {
+pub fn engine_options(args: &EngineArgs) -> Options {
     let defaults = Options::default();
     Options {
         threads: args.threads.or(defaults.threads),
@@ -273,13 +273,11 @@ pub fn load(checkpoint: &Checkpoint, args: &EngineArgs) -> Result<Loaded, CliErr
 }
 
 /// The engine on the CPU, with its settings for the manifest.
-pub fn load_cpu(checkpoint: &Checkpoint, args: &EngineArgs) -> Result<(Native, serde_json::Value), CliError> {
+pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(Native, serde_json::Value), CliError> {
     check_files(checkpoint)?;
-    let options = engine_options(args);
     let described = describe_options(&options);
-    let engine = Native::load(checkpoint, options).map_err(|error| {
-        CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display()))
-    })?;
+    let engine = Native::load(checkpoint, options)
+        .map_err(|error| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display())))?;
     Ok((engine, described))
 }
 
@@ -308,12 +306,13 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, args: &EngineArgs) -> R
     }
     match device {
         Device::Cpu => {
-            let (engine, options) = load_cpu(checkpoint, args)?;
+            let (engine, options) = load_cpu(checkpoint, engine_options(args))?;
             Ok(Loaded { engine: Box::new(engine), options, notes: vec![] })
         }
         Device::Cuda { invariant } => {
             if checkpoint.weight_format().compute.is_some() {
-                return Err(CliError::usage("--compute int8 is an arithmetic of the CPU").help("leave it out, or add --device cpu"));
+                return Err(CliError::usage("--compute int8 is an arithmetic of the CPU")
+                    .help("leave it out, or add --device cpu"));
             }
             let defaults = cuda::Options::default();
             let options = cuda::Options {

@@ -235,7 +235,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
             return Err(CliError::usage("--sweep measures the engine on a CPU")
                 .help("`earnest bench device` measures a GPU; --device cpu sweeps here"));
         }
-        model::load_cpu(&checkpoint, &args.engine)
+        model::load_cpu(&checkpoint, model::engine_options(&args.engine))
     };
     let (peaks, swept, measurements, card, options, load_s, load_peak_memory);
     if args.sweep {

@@ -4,7 +4,7 @@ use crate::checkpoint::Checkpoint;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, model};
-use crate::engine::native::{Native, Options};
+use crate::engine::native::Options;
 use crate::reproduce::nupa::Rate;
 
 /// Questions like those of an evaluation without examples: half of the prompt shared, answered in a line.
@@ -18,7 +18,7 @@ pub(super) fn measured_rate(checkpoint: &Checkpoint, printer: Printer) -> Result
     let longest = config.max_positions.saturating_sub(LOAD.new_tokens);
     let load = Load { prompt_tokens: LOAD.prompt_tokens.min(longest), ..LOAD };
     printer.message("loading the model to measure its rate on this machine");
-    let mut native: Native = model::load(checkpoint, Options::default())?;
+    let (mut native, _) = model::load_cpu(checkpoint, Options::default())?;
     let peaks = native.peaks();
     let measured = measure_load(&mut native, config.vocab_size, load, TokenCost::of(config), &peaks)
         .map_err(|error| failed(error.to_string()))?;
@@ -26,7 +26,7 @@ pub(super) fn measured_rate(checkpoint: &Checkpoint, printer: Printer) -> Result
     let tokens_per_second = tokens / (measured.prefill_s + measured.decode_s);
     let threads = Options::default().threads();
     let source = format!(
-        "measured on this machine with {threads} threads: {} prompts of {} tokens, half of them shared, and {} new tokens each",
+        "measured on this machine's CPU with {threads} threads: {} prompts of {} tokens, half of them shared, and {} new tokens each",
         load.batch, load.prompt_tokens, load.new_tokens
     );
     Ok(Rate { tokens_per_second, source })

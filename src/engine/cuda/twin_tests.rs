@@ -65,7 +65,7 @@ fn every_architecture_has_the_logits_of_the_cpu_engine() {
         let mut checkpoint = golden(name);
         let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 = 8, and 744 + 543 =", true).unwrap();
         for (dtype, tolerance) in [(None, 2e-4), (Some(ElementType::Bf16), 0.12)] {
-            checkpoint.set_weight_format(WeightFormat { quant: None, dtype });
+            checkpoint.set_weight_format(WeightFormat { quant: None, dtype, compute: None });
             let mut native = Native::load(&checkpoint, NativeOptions::default()).unwrap();
             let expected = native.logits_after(&prompt, 5).unwrap();
             let mut cuda = twin(&checkpoint, true, 0, &options());
@@ -120,7 +120,7 @@ fn greedy_texts_are_those_of_transformers_until_a_small_margin() {
         let mut compared = 0;
         for name in ["llama", "gemma2", "qwen2", "phi3-longrope", "mixtral"] {
             let mut checkpoint = golden(name);
-            checkpoint.set_weight_format(WeightFormat { quant: None, dtype });
+            checkpoint.set_weight_format(WeightFormat { quant: None, dtype, compute: None });
             let mut cuda = twin(&checkpoint, true, 0, &options());
             let prompts = recorded(name);
             let prompts = &prompts[..prompts.len().min(3)];
@@ -148,7 +148,7 @@ fn bits_depend_on_the_request_alone_and_not_on_the_order_of_threads() {
     }
     for name in ["llama"] {
         let mut checkpoint = golden(name);
-        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::Bf16) });
+        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::Bf16), compute: None });
         // A long beginning in common, so that parts are shared, and different lengths.
         let common: Vec<u32> = (0..150).map(|i| 3 + i * 7 % 500).collect();
         let prompt =
@@ -315,7 +315,7 @@ fn a_model_quantised_at_load_runs_on_its_blocks() {
     }
     let mut checkpoint = golden("llama");
     // Rows of 64 and 160 are blocks of 32 only: what is asked as q4k becomes other schemes, of which q8_0 has kernels.
-    checkpoint.set_weight_format(WeightFormat { quant: Some(Quant::Q8), dtype: None });
+    checkpoint.set_weight_format(WeightFormat { quant: Some(Quant::Q8), dtype: None, compute: None });
     let prompt: Vec<u32> = (0..150).map(|i| 3 + i * 11 % 500).collect();
     let mut native = Native::load(&checkpoint, NativeOptions::default()).unwrap();
     let expected = native.logits_after(&prompt, 5).unwrap();
