@@ -146,11 +146,13 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
         return text;
     }
     let wide = width >= WIDE;
+    // Several models beside one number have to be told apart.
+    let models = wide || shown.iter().any(|cell| cell.ours.len() > 1);
     let first = shown[0].reading;
     // One reading for all is a sentence, not a column.
     let readings = shown.iter().any(|cell| cell.reading != first);
     let mut names = vec!["task", "variant", "column", "metric", "published", "ours", "digits"];
-    names.extend(wide.then_some("model"));
+    names.extend(models.then_some("model"));
     names.extend(readings.then_some("reading"));
     let mut rows = columns(&names, 4);
     for cell in &shown {
@@ -177,14 +179,14 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
         if cell.ours.is_empty() {
             let mut row = head(true);
             row.extend(["-", "-"].map(str::to_owned));
-            row.extend(wide.then(|| "-".to_owned()));
+            row.extend(models.then(|| "-".to_owned()));
             row.extend(readings.then(|| reading(cell.reading).to_owned()));
             rows.row(row);
         }
         for (place, ours) in cell.ours.iter().enumerate() {
             let mut row = head(place == 0);
             row.extend([mean(&ours.value, measured), ours.length.to_string()]);
-            row.extend(wide.then(|| ours.model.clone()));
+            row.extend(models.then(|| ours.model.clone()));
             row.extend(readings.then(|| reading(cell.reading).to_owned()));
             rows.row(row);
         }
