@@ -277,9 +277,8 @@ pub fn load_cpu(checkpoint: &Checkpoint, args: &EngineArgs) -> Result<(Native, s
     check_files(checkpoint)?;
     let options = engine_options(args);
     let described = describe_options(&options);
-    let engine = Native::load(checkpoint, options).map_err(|error| {
-        CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display()))
-    })?;
+    let engine = Native::load(checkpoint, options)
+        .map_err(|error| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display())))?;
     Ok((engine, described))
 }
 
@@ -288,6 +287,13 @@ fn check_files(checkpoint: &Checkpoint) -> Result<(), CliError> {
         checked_sha256(file, |_| ())?;
     }
     Ok(())
+}
+
+/// Loads the weights to compute on the CPU, if they are those of their commit.
+pub fn load_native(checkpoint: &Checkpoint, options: Options) -> Result<Native, CliError> {
+    check_files(checkpoint)?;
+    Native::load(checkpoint, options)
+        .map_err(|error| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display())))
 }
 
 /// Loads the weights on a device that was settled before, if they are those of their commit. What a run hashed a moment ago is not
@@ -313,7 +319,8 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, args: &EngineArgs) -> R
         }
         Device::Cuda { invariant } => {
             if checkpoint.weight_format().compute.is_some() {
-                return Err(CliError::usage("--compute int8 is an arithmetic of the CPU").help("leave it out, or add --device cpu"));
+                return Err(CliError::usage("--compute int8 is an arithmetic of the CPU")
+                    .help("leave it out, or add --device cpu"));
             }
             let defaults = cuda::Options::default();
             let options = cuda::Options {

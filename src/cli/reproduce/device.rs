@@ -4,7 +4,7 @@ use crate::checkpoint::Checkpoint;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, model};
-use crate::engine::native::{Native, Options};
+use crate::engine::native::Options;
 use crate::reproduce::nupa::Rate;
 
 /// Questions like those of an evaluation without examples: half of the prompt shared, answered in a line.
@@ -18,7 +18,7 @@ pub(super) fn measured_rate(checkpoint: &Checkpoint, printer: Printer) -> Result
     let longest = config.max_positions.saturating_sub(LOAD.new_tokens);
     let load = Load { prompt_tokens: LOAD.prompt_tokens.min(longest), ..LOAD };
     printer.message("loading the model to measure its rate on this machine");
-    let mut native: Native = model::load(checkpoint, Options::default())?;
+    let mut native = model::load_native(checkpoint, Options::default())?;
     let peaks = native.peaks();
     let measured = measure_load(&mut native, config.vocab_size, load, TokenCost::of(config), &peaks)
         .map_err(|error| failed(error.to_string()))?;
