@@ -3,7 +3,7 @@
 //! The engine's CPU kernels compute with floats. So what `--quant` changes is the values: each weight is quantised as a
 //! llama.cpp or bitsandbytes user would have it and dequantised again, and the engine computes with the result. That shows
 //! what quantisation does to answers; it saves no memory and no time. `--compute int8` is another matter: the engine rounds both
-//! operands of its products to 8 bits, which is another model, too, and several times as fast.
+//! operands of its products to 8 bits, which is another model, too.
 use std::fmt;
 
 use candle_core::quantized::{GgmlDType, QTensor};
