@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use earnest::suite::Suite;
-use earnest::suite::dnc::{Asked, Data, Dataset, Dnc, Kind, Options, PromptShape, Split, read, read_annotations};
+use earnest::suite::dnc::{
+    Asked, Data, Dataset, Dnc, Kind, Options, PromptShape, Split, masked, read, read_annotations,
+};
 use insta::{Settings, assert_snapshot};
 use serde_json::Value;
 
@@ -98,6 +100,29 @@ fn suite(change: impl Fn(&mut Options)) -> Dnc {
     let mut options = Options { shape: PromptShape::Raw, ..Options::default() };
     change(&mut options);
     Dnc::new(options, Data { parts, annotations, notes: Vec::new() }).unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn standard_input_is_not_overwritten() {
+    let folder = data();
+    let path = folder.path().join("rows.jsonl");
+    let rows = "{\"id\":\"a\",\"question\":\"Ann has 5 pens. How many?\",\"answer\":\"5\"}\n";
+    std::fs::write(&path, rows).unwrap();
+    std::fs::hard_link(&path, folder.path().join("link.jsonl")).unwrap();
+    let piped = |output: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
+        command.current_dir(folder.path()).stdin(std::fs::File::open(&path).unwrap());
+        let output = command.args(["perturb", "-", "--kinds", "language", "-o", output]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for name in ["rows.jsonl", "link.jsonl"] {
+        let (code, said) = piped(name);
+        assert!(code == Some(2) && said.contains("standard input, and -o would overwrite it"), "{code:?} {said}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), rows);
+    }
+    let (code, said) = piped("other.jsonl");
+    assert!(code == Some(0) && said.contains("1 perturbed row in other.jsonl, from 1 question\n"), "{code:?} {said}");
 }
 
 #[test]
@@ -387,6 +412,7 @@ fn prompts_are_what_the_settings_say() {
 
 #[test]
 fn replaced_numbers_hide_what_only_numbers_changed() {
+    assert_eq!(masked("Two of 3.").0, "[NUM1] of [NUM2].");
     let suite = suite(|options| {
         options.numbers = earnest::suite::dnc::Numbers::Replace;
         options.targets = vec![earnest::suite::dnc::Target::Equation];
@@ -407,6 +433,10 @@ fn replaced_numbers_hide_what_only_numbers_changed() {
     assert!(notes.contains("Not in the table: type, noise, distribution. With the numbers replaced"), "{notes}");
     assert!(!notes.contains("has that perturbation"), "{notes}");
     for item in suite.items() {
+        // What the prompt says of its numbers is so.
+        let said = item.segments.system.as_deref().unwrap_or_default().contains("[NUM1]");
+        assert_eq!(said, item.segments.question.contains("[NUM1]"), "{}", item.segments.question);
+        assert_eq!(earnest::suite::dnc::words_in(&item.segments.question), [], "{}", item.segments.question);
         assert!(
             !item.segments.question.contains(|c: char| c.is_ascii_digit() && c != '2')
                 || item.segments.question.contains("[NUM")

@@ -112,6 +112,10 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
                     .help("name another file with -o"));
             }
         }
+        if args.file.as_os_str() == "-" && is_standard_input(output) {
+            let text = format!("{} is read as standard input, and -o would overwrite it", output.display());
+            return Err(CliError::usage(text).help("name another file with -o"));
+        }
     }
     let mut malformed = Vec::new();
     let rows = read_rows(args, &mut malformed)?;
@@ -183,6 +187,24 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
         printer.warning("no question was perturbed");
     }
     Ok(Exit::Success)
+}
+
+/// True if standard input comes from the file at a path.
+fn is_standard_input(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        use std::os::unix::fs::MetadataExt;
+        let input =
+            std::io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from).and_then(|file| file.metadata());
+        matches!((input, std::fs::metadata(path)), (Ok(input), Ok(output))
+            if input.is_file() && (input.dev(), input.ino()) == (output.dev(), output.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
 }
 
 /// True if two paths lead to one file, by whatever names or links.
@@ -288,7 +310,12 @@ impl Tally {
     fn text(&self, kinds: &[Kind], path: Option<&Path>) -> String {
         let place = path.map_or_else(String::new, |path| format!(" in {}", path.display()));
         let total: usize = self.made.values().sum();
-        let mut text = format!("{total} perturbed rows{place}, from {} questions\n", self.rows);
+        let mut text = format!(
+            "{total} perturbed row{}{place}, from {} question{}\n",
+            if total == 1 { "" } else { "s" },
+            self.rows,
+            if self.rows == 1 { "" } else { "s" }
+        );
         for kind in kinds {
             let made = self.made.get(kind).copied().unwrap_or(0);
             text.push_str(&format!("{kind}: {made}"));

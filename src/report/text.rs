@@ -11,8 +11,12 @@ pub fn render(document: &Document, width: usize) -> String {
     let mut text: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     text.push('\n');
     let mut remarks: Vec<String> = Vec::new();
-    if document.grids.is_empty() {
-        let (table, about) = results(&document.summary.rows, width);
+    let mut hidden: Vec<String> = Vec::new();
+    if let Some(said) = nothing(document) {
+        text.push_str(&wrap(&said, width, ""));
+    } else if document.grids.is_empty() {
+        let (table, about, left_out) = results(&document.summary.rows, width);
+        hidden = left_out;
         text.push_str(&table);
         if document.summary.rows.iter().any(|row| !row.values.is_empty()) {
             remarks.push("Accuracies are in per cent, with 95 % intervals in brackets.".to_owned());
@@ -23,7 +27,11 @@ pub fn render(document: &Document, width: usize) -> String {
         text.push_str(&tables.join("\n"));
         remarks.push("Brackets are 95 % intervals, a number after them the samples behind the cell.".to_owned());
     }
-    remarks.extend(document.summary.notes.iter().cloned());
+    // A note that begins with the name of a column explains it, and goes with it.
+    let explains =
+        |note: &str, column: &str| note.strip_prefix(column).is_some_and(|rest| rest.starts_with([' ', ',']));
+    let notes = document.summary.notes.iter();
+    remarks.extend(notes.filter(|note| !hidden.iter().any(|column| explains(note, column))).cloned());
     remarks.extend(warnings(document));
     text.push('\n');
     for remark in &remarks {
@@ -33,6 +41,20 @@ pub fn render(document: &Document, width: usize) -> String {
     text.push_str(&wrap(&speed(document), width, ""));
     text += &wrap(&format!("Results: {}, run {}", document.folder, document.manifest.run), width, "");
     text
+}
+
+/// What stands in the place of a table of nothing.
+fn nothing(document: &Document) -> Option<String> {
+    let totals = &document.totals;
+    let empty = document.summary.rows.iter().all(|row| row.n == 0);
+    match totals.recorded {
+        0 if empty => Some("No sample is recorded, so there is no result.".to_owned()),
+        1 if totals.failed == 1 => Some("The only sample failed, so there is no result.".to_owned()),
+        all if all > 0 && totals.failed == all => {
+            Some(format!("Every sample failed, all {all} of them, so there is no result."))
+        }
+        _ => None,
+    }
 }
 
 /// What was run: two lines.
@@ -82,8 +104,9 @@ pub(crate) fn sampling(sampling: &Sampling) -> String {
 }
 
 /// The table: a row a task, the last one (all) below a line. Columns that say nothing (all zero, or equal to an earlier
-/// one) are left out, and of the rest as many are shown as fit; the remarks beside it say what is not shown.
-fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
+/// one) are left out, and of the rest as many are shown as fit; the remarks beside it say what is not shown. A number with bounds
+/// beside it (`X`, `X, from`, `X, to`) is one column. Last, the names of the columns that did not fit.
+fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>, Vec<String>) {
     let mut columns = vec![
         Column {
             name: "task".to_owned(),
@@ -99,13 +122,31 @@ fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
         let cells = rows.iter().map(|row| value(row).unwrap_or_default()).collect();
         columns.push(Column { name, align: Align::Right, cells });
     }
-    for name in names(rows.iter().map(|row| row.numbers.iter().map(|(name, _)| name))) {
-        let number = |row: &SummaryRow| row.numbers.iter().find(|(other, _)| *other == name).map(|&(_, number)| number);
+    let numbers = names(rows.iter().map(|row| row.numbers.iter().map(|(name, _)| name)));
+    let bound = |name: &str, end: &str| Some(format!("{name}{end}")).filter(|bound| numbers.contains(bound));
+    let is_bound = |name: &str| {
+        let whole = name.strip_suffix(FROM).or_else(|| name.strip_suffix(TO));
+        whole.is_some_and(|whole| numbers.iter().any(|other| other == whole))
+    };
+    for name in numbers.iter().filter(|name| !is_bound(name)) {
+        let of = |row: &SummaryRow, name: &str| {
+            row.numbers.iter().find(|(other, _)| other == name).map(|&(_, number)| number)
+        };
+        let number = |row: &SummaryRow| of(row, name);
+        if let (Some(from), Some(to)) = (bound(name, FROM), bound(name, TO)) {
+            let interval = |row: &SummaryRow| {
+                let [estimate, low, high] = [number(row)?, of(row, &from)?, of(row, &to)?].map(|number| number / 100.0);
+                Some(percent(&Interval { estimate, low, high }))
+            };
+            let cells = rows.iter().map(|row| interval(row).unwrap_or_default()).collect();
+            columns.push(Column { name: name.clone(), align: Align::Right, cells });
+            continue;
+        }
         if rows.iter().all(|row| number(row).is_none_or(|number| number == 0.0)) {
             continue;
         }
         let cells = rows.iter().map(|row| number(row).map_or_else(String::new, plain)).collect();
-        columns.push(Column { name, align: Align::Right, cells });
+        columns.push(Column { name: name.clone(), align: Align::Right, cells });
     }
     let mut shown: Vec<Column> = Vec::new();
     let mut left_out = Vec::new();
@@ -138,8 +179,12 @@ fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>) {
     if !left_out.is_empty() {
         remarks.push(format!("--json also has: {}.", left_out.join("; ")));
     }
-    (table.render(), remarks)
+    (table.render(), remarks, left_out)
 }
+
+/// What stands behind the name of a number for the ends of its interval.
+const FROM: &str = ", from";
+const TO: &str = ", to";
 
 /// A column with a cell a row.
 struct Column {
@@ -292,7 +337,7 @@ mod tests {
             row("mul", 6, interval(0.0, 0.0, 0.39)),
             row("all", 12, interval(f64::NAN, 0.0, 1.0)),
         ];
-        let (table, remarks) = results(&rows, 80);
+        let (table, remarks, _) = results(&rows, 80);
         assert_eq!(
             table,
             "               boundary, all    mean\n\
@@ -304,9 +349,36 @@ mod tests {
              all   12                   -    12.5\n"
         );
         assert_eq!(remarks, ["Equal in every row: the same = boundary, all lengths; items = n."]);
-        let (narrow, remarks) = results(&rows, 30);
+        let (narrow, remarks, left_out) = results(&rows, 30);
         assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
         assert_eq!(remarks[1], "--json also has: mean tokens.");
+        assert_eq!(left_out, ["mean tokens"]);
+    }
+
+    #[test]
+    fn intervals_are_shown_whole_or_not_at_all() {
+        let numbers = |low: f64| {
+            vec![
+                ("p".into(), 0.5),
+                ("original".into(), 50.0),
+                ("original, from".into(), low),
+                ("original, to".into(), 75.0),
+            ]
+        };
+        let row = |name: &str, low| SummaryRow { name: name.into(), n: 6, values: Vec::new(), numbers: numbers(low) };
+        let rows = [row("type", 25.0), SummaryRow { numbers: vec![("p".into(), 1.0)], ..row("all", 0.0) }];
+        let (table, remarks, left_out) = results(&rows, 80);
+        assert_eq!(
+            table,
+            "task  n      p             original\n\
+             ----------------------------------\n\
+             type  6  0.500  50.0 [25.0,  75.0]\n\
+             ----------------------------------\n\
+             all   6      1\n"
+        );
+        assert!(remarks.is_empty() && left_out.is_empty());
+        let (_, remarks, left_out) = results(&rows, 20);
+        assert_eq!((remarks, left_out), (vec!["--json also has: original.".to_owned()], vec!["original".to_owned()]));
     }
 
     #[test]

@@ -188,7 +188,7 @@ pub(super) fn find(summary: &Summary, name: &str, columns: &[&str]) -> Option<Ou
     Some(OurRow { name: name.to_owned(), n: row.n, values })
 }
 
-/// A column of a row: changes are values, accuracies three numbers in per cent.
+/// A column of a row: a value, or three numbers in per cent.
 fn value(row: &SummaryRow, column: &str) -> Option<Interval> {
     if let Some((_, value)) = row.values.iter().find(|(name, _)| name == column) {
         return Some(*value);
@@ -207,7 +207,9 @@ fn limits(run: &Ours, options: &Options) -> Vec<String> {
         limits.push("uses the corrected perturbations, on eligible questions only".to_owned());
     }
     if options.numbers == Numbers::Replace {
-        limits.push("hides the numbers (Table 6); kinds that change only numbers are not asked".to_owned());
+        limits.push("hides the numbers in digits and in words (Table 6), every one under a name of its own where MWPToolkit, which the paper's \
+             variant used, gives equal values one symbol, splits `one hundred and two` at `and` and hides `2nd` and fractions too; \
+             kinds that change only how numbers are written are not asked".to_owned());
     }
     if options.splits != [crate::suite::dnc::Split::Test] {
         limits.push("asks other parts than the test part".to_owned());

@@ -6,6 +6,7 @@ use regex::Regex;
 
 use super::mention::reference_mentions;
 use super::problem::Problem;
+use super::sentence::sentence_starts;
 
 /// A sentence of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,22 +97,6 @@ fn first_sentence(body: &str) -> Option<&str> {
     sentence.ends_with(['.', '!', '?']).then_some(sentence)
 }
 
-/// Byte offsets at which sentences begin: the first, and after `.`, `!` or `?` and white space before anything but a small
-/// letter; titles (`Mrs.`) end no sentence.
-pub(super) fn sentence_starts(text: &str) -> Vec<usize> {
-    let mut starts = vec![0];
-    for (at, _) in text.match_indices(['.', '!', '?']) {
-        let after = &text[at + 1..];
-        let next = after.trim_start();
-        let gap = after.len() - next.len();
-        let title = ["Mr", "Mrs", "Ms", "Dr", "St", "Prof"].iter().any(|title| text[..at].ends_with(title));
-        if gap > 0 && !title && next.chars().next().is_some_and(|c| !c.is_lowercase()) {
-            starts.push(at + 1 + gap);
-        }
-    }
-    starts
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::problem::Remainder;
@@ -140,6 +125,8 @@ mod tests {
             problem("d", "Kim read 12 pages, and"),
             problem("e", "They saw 4 birds. Ana left."),
         ]);
+        let whole = DonorPool::new(&[problem("f", "About 3.5 kg vs. 30 dogs sat. How many?")]);
+        assert_eq!(whole.donors()[0].sentence, "About 3.5 kg vs. 30 dogs sat.");
         assert_eq!(pool.donors().len(), 1);
         assert_eq!(pool.donors()[0].sentence, "Mrs. Gray has 300 lbs. of clay.");
         assert!(pool.eligible(&problem("x", "Mrs. Low ran.")).is_empty());

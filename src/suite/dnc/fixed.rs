@@ -1,21 +1,25 @@
 //! The perturbations as they were meant (the choices of spec section 8): numbers are found as a person finds them, an edit
 //! touches the number that is meant and no other, answers are recomputed exactly, and a question that would become nonsense
 //! is left out with the reason.
+use std::sync::LazyLock;
+
 use num_traits::{One, Signed, Zero};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use regex::Regex;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::annotation::{AnnotationError, Annotations, values};
-use super::calendar::names_a_time_or_place;
+use super::calendar::{could_be_a_year, names_a_time_or_place};
 use super::expression::{Expression, Operand, exact, plain};
 use super::extra::{DonorPool, inserted, place};
 use super::kind::Kind;
-use super::mention::{Attached, Number, is_prose, mentions};
+use super::mention::{Attached, Number, is_prose, mentions, reference_mentions};
 use super::number_words::{exact_words, words_in};
 use super::perturbation::{Edit, Field, Perturbed, apply};
 use super::problem::{Problem, Remainder, value_of};
+use super::sentence::sentence_starts;
 use super::written::stated;
 use crate::number::Fraction;
 
@@ -32,6 +36,8 @@ pub enum Ineligible {
     UnreadableFormula,
     #[error("operand {0} is not written in digits in the text")]
     Invisible(String),
+    #[error("operand {0} stands only where no quantity does: a year, a date, a label, a range or the like")]
+    Named(String),
     #[error("operand {0} stands several times, so that it is unclear which one is meant")]
     Ambiguous(String),
     #[error("operand {0} is no whole number")]
@@ -42,7 +48,9 @@ pub enum Ineligible {
     Division,
     #[error("no draw gave positive values that are nowhere else in the text")]
     NoDraw,
-    #[error("no sentence of another question shares neither a name nor a number with it")]
+    #[error(
+        "no sentence of another question counts something, 1 or more, and shares neither a name nor a number with it"
+    )]
     NoDonor,
     #[error("nobody has annotated it")]
     NotAnnotated,
@@ -128,18 +136,14 @@ fn perturbed(kind: Kind, problem: &Problem, edits: Vec<Edit>, reason: impl Into<
     Perturbed { kind, problem: apply(problem, &edits), edits, reason: reason.into(), provenance: None }
 }
 
-/// The numbers of both fields that may be edited. Without a formula nothing says which numbers matter, so years, which are
-/// names more than quantities, are left alone, and so is what the table repeats: the question must still match it. Days of a
-/// month, hours of a clock and numbers of notes and pages are names in any set.
+/// The numbers of both fields that may be edited. Without a formula nothing says which numbers matter, so whatever could be a
+/// year is left alone, and so is what the table repeats: the question must still match it. Dates, years behind a preposition or a
+/// month, hours of a clock and numbers of notes and products are names in any set, whatever the formula does with them.
 fn numbers(problem: &Problem) -> Vec<(Field, Number)> {
     let table: Vec<Fraction> = problem.table.as_deref().map(values).unwrap_or_default();
     let of = |field: Field, text: &str| -> Vec<(Field, Number)> {
         let usable = |number: &Number| {
-            let year = problem.formula.is_none()
-                && number.attached == Attached::Nothing
-                && number.text.len() == 4
-                && matches!(number.text.parse(), Ok(1500..=2100));
-            !year
+            !(problem.formula.is_none() && could_be_a_year(number))
                 && is_prose(text, number)
                 && !names_a_time_or_place(text, number)
                 && value_of(number).is_some_and(|value| !table.contains(&value))
@@ -192,8 +196,11 @@ fn to_words(problem: &Problem) -> Result<Perturbed, Ineligible> {
             }
             Attached::Nothing => (number.start, number.end, words),
         };
-        let before = text[..start].trim_end();
-        let opens = before.is_empty() && field == Field::Body || before.ends_with(['.', '!', '?']);
+        let opens = match text[..start].trim_start().is_empty() {
+            // A body that ends in a comma goes on in the question.
+            true => field == Field::Body || problem.body.trim_end().ends_with(['.', '!', '?']),
+            false => sentence_starts(text).contains(&start),
+        };
         edits.push(Edit {
             field,
             start,
@@ -250,6 +257,12 @@ fn in_words(text: &str, value: &Fraction) -> usize {
     said + if one { text.split(|c: char| !c.is_alphanumeric()).filter(|word| lone(word)).count() } else { 0 }
 }
 
+/// Whether a value stands anywhere in digits, as a quantity or not.
+fn stands(problem: &Problem, value: &Fraction) -> bool {
+    let stands = |text: &str| mentions(text).iter().any(|number| value_of(number).as_ref() == Some(value));
+    stands(&problem.body) || stands(&problem.question)
+}
+
 /// The operands with the one place where each of them stands.
 fn visible_operands<'a>(
     problem: &Problem,
@@ -267,6 +280,7 @@ fn visible_operands<'a>(
             numbers.iter().filter(|(_, number)| value_of(number).as_ref() == Some(&operand.value)).collect();
         let words = in_words(&problem.body, &operand.value) + in_words(&problem.question, &operand.value);
         match places.as_slice() {
+            [] if stands(problem, &operand.value) => return Err(Ineligible::Named(name())),
             [] => return Err(Ineligible::Invisible(name())),
             [(field, number)] if words == 0 => {
                 if !number.is_integer() || operand.text.contains('.') {
@@ -409,16 +423,36 @@ fn verbosity(problem: &Problem, random: &mut Stream) -> Result<Perturbed, Inelig
     Ok(perturbed(Kind::Verbosity, problem, edits, "its body writes numbers in digits"))
 }
 
+/// Digits joined to digits: fractions, scores, dates, ranges.
+static JOINED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[0-9]\s?[/:\x{2013}\x{2014}-]\s?[0-9]").expect("the pattern is a constant and the tests use it")
+});
+
+/// Whether a sentence counts something that could be taken for an operand: a quantity in digits that is no year, date or label, every
+/// number of it at least 1, and no fraction or score beside it.
+fn is_distractor(sentence: &str) -> bool {
+    let counts = |number: &Number| {
+        is_prose(sentence, number) && !could_be_a_year(number) && !names_a_time_or_place(sentence, number)
+    };
+    let one = Fraction::from(num_bigint::BigInt::one());
+    mentions(sentence).iter().any(counts)
+        && values(sentence).iter().all(|value| *value >= one)
+        && !JOINED.is_match(sentence)
+}
+
 fn extra(problem: &Problem, donors: &DonorPool, random: &mut Stream) -> Result<Perturbed, Ineligible> {
     let mut taken = values(&format!("{}\n{}", problem.body, problem.question));
     taken.extend(problem.gold());
     if let Some(expression) = problem.expression() {
         taken.extend(expression.operands().iter().map(|operand| operand.value.clone()));
     }
+    taken.extend(problem.table.as_deref().map(values).unwrap_or_default());
     let strange = |place: &usize| {
         let sentence = &donors.donors()[*place].sentence;
-        let numbers = values(sentence);
-        !numbers.is_empty() && !numbers.iter().any(|value| taken.contains(value))
+        // Parts of what is no quantity, too: `21-14`.
+        let mut numbers = values(sentence);
+        numbers.extend(reference_mentions(sentence).iter().filter_map(|part| exact(part.text.trim_end_matches('%'))));
+        is_distractor(sentence) && !numbers.iter().any(|value| taken.contains(value))
     };
     let eligible: Vec<usize> = donors.eligible(problem).into_iter().filter(strange).collect();
     if eligible.is_empty() {
@@ -429,4 +463,89 @@ fn extra(problem: &Problem, donors: &DonorPool, random: &mut Stream) -> Result<P
     let edit = Edit { field: Field::Body, start: place(&problem.body), from: String::new(), to };
     let reason = format!("the sentence of {} shares neither a name nor a number with it", chosen.id);
     Ok(perturbed(Kind::Extra, problem, vec![edit], reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::extra::Donor;
+    use super::*;
+
+    fn found(kind: Kind, problem: &Problem, donors: &DonorPool) -> Result<Perturbed, Ineligible> {
+        perturb(kind, problem, Context { seed: 1, draw: 0, donors, annotations: &Annotations::default() })
+    }
+
+    fn sum(body: &str, formula: &str) -> Problem {
+        Problem { formula: Some(formula.into()), question: "How many?".into(), ..Problem::plain(body) }
+    }
+
+    #[test]
+    fn distractors_count_something() {
+        for sentence in [
+            "Zed had 30 shells.",
+            "In 1990 Zed sold 7 of 8 hats.",
+            "It fell by 12% and 3.5 kg.",
+            "He is in the 2nd of 9 rows.",
+        ] {
+            assert!(is_distractor(sentence), "{sentence}");
+        }
+        for sentence in [
+            "It was -5 degrees and 30 people came.",
+            "He scored 0 and 30.",
+            "A quarter equals $0.25.",
+            "He scored zero of 30.",
+            "They met on May 30.",
+            "Zed was born in 1990.",
+            "They won 21-14 after 5 games.",
+            "He ate 5/6 of 30 pies.",
+            "The Boeing 747 flew.",
+            "They met at 12:30.",
+            "Nobody came.",
+        ] {
+            assert!(!is_distractor(sentence), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn distractors_are_strange_to_the_table() {
+        let donor = |id: &str, sentence: &str| Donor { id: id.into(), sentence: sentence.into() };
+        let donors =
+            DonorPool::of(vec![donor("a", "Zed had 30 shells."), donor("b", "Zed had -5 shells and 31 caps.")]);
+        let mut asked = Problem { answer: "3".into(), ..Problem::plain("Costs grew by 12.") };
+        assert!(found(Kind::Extra, &asked, &donors).unwrap().problem.body.ends_with("12. Zed had 30 shells."));
+        asked.table = Some("| Costs | 30 |".into());
+        assert_eq!(found(Kind::Extra, &asked, &donors), Err(Ineligible::NoDonor));
+    }
+
+    #[test]
+    fn names_that_the_formula_uses_are_not_edited() {
+        let donors = DonorPool::default();
+        for (body, formula) in [
+            ("She was born in 1990 and wed 25 years later.", "1990+25=2015"),
+            ("In March 1990 there were 25 cats.", "1990+25=2015"),
+            ("They met on March 6 and 7 and ate 25 pies.", "7+25=32"),
+            ("The Boeing 747 has 25 rows.", "747+25=772"),
+            ("Children aged 5 – 7 ate 25 pies.", "5+25=30"),
+        ] {
+            for kind in [Kind::Type, Kind::Noise, Kind::Distribution] {
+                let found = found(kind, &sum(body, formula), &donors);
+                assert!(matches!(found, Err(Ineligible::Named(_))), "{kind}: {body}: {found:?}");
+            }
+        }
+        assert!(found(Kind::Type, &sum("She sold 1990 pens and 25 caps.", "1990+25=2015"), &donors).is_ok());
+    }
+
+    #[test]
+    fn words_begin_sentences_with_a_capital_and_nothing_else() {
+        let donors = DonorPool::default();
+        for (body, words) in [
+            ("Met at 3 p.m. 7 left.", "Met at 3 p.m. seven left."),
+            ("About 3.5 kg vs. 30 dogs sat. 4 ran.", "About three point five kg vs. thirty dogs sat. Four ran."),
+            ("Approx. 5 came. $3 is all! 2", "Approx. five came. Three dollars is all! Two"),
+        ] {
+            assert_eq!(found(Kind::Language, &Problem::plain(body), &donors).unwrap().problem.body, words);
+        }
+        let asked = |body: &str| Problem { question: "5 of what?".into(), ..Problem::plain(body) };
+        let question = |body: &str| found(Kind::Language, &asked(body), &donors).unwrap().problem.question;
+        assert_eq!((question("He ran,"), question("He ran.")), ("five of what?".into(), "Five of what?".into()));
+    }
 }

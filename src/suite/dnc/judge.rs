@@ -60,8 +60,8 @@ pub(super) fn primary(dataset: Dataset, target: Target) -> &'static str {
 ///   and `tatqa_em` (those data sets' own rules); `tatqa_value` (the same quantity under its sign and scale: `(128)` is -128,
 ///   `12500` is 12.5 thousand, to the gold's two decimals). An equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`,
 ///   everything else by `answer`.
-/// * `metrics`: `unparsed` and `normalised` (1 where the expected line is missing, or where something had to be removed or
-///   translated), `faithful` (1 or 0 where the equation is right: whether the answer beside it is too).
+/// * `metrics`: `unparsed` (1 where a line that decides is missing or cannot be read, which is never right), `equation_unparsed`
+///   (the same of the equation beside an answer), `normalised` (1 where something had to be removed or translated), `faithful` (1 or 0 where the equation is right: whether the answer beside it is too).
 /// * `failure`: `truncated`, `empty`, `unparsed`, `scale` (the right number under a wrong scale word), `wrong`.
 pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &Answered<'_>) -> Verdict {
     let parts = split_thinking(answered.completion);
@@ -81,7 +81,10 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
             .unwrap_or_default();
         let line = line.map(|line| if numbers.is_empty() { line.to_owned() } else { restored(line, &numbers) });
         let parsed = line.as_deref().and_then(parse_equation);
-        unparsed |= parsed.is_none();
+        unparsed |= target == Target::Equation && parsed.is_none();
+        if target == Target::EquationAnswer {
+            verdict.metrics.insert("equation_unparsed".into(), f64::from(parsed.is_none()));
+        }
         let written = parsed.as_ref().map(|(_, side, _)| side.clone()).or(line).unwrap_or_default();
         let paper = paper_equation(written.trim(), gold.left);
         verdict.matchers.insert(ACC_EQ.into(), paper.equation);
@@ -123,13 +126,14 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
                 let said = read.map_or("", Scale::word);
                 let wanted = item.covariates.get("scale").and_then(serde_json::Value::as_str).unwrap_or_default();
                 let found = tatqa_match(gold.answer, wanted, line.unwrap_or_default(), said);
-                verdict.matchers.insert(TATQA.into(), found.exact);
+                let exact = found.exact && !unparsed;
+                verdict.matchers.insert(TATQA.into(), exact);
                 let value = parsed.as_ref().is_some_and(|number| {
                     let scale = number.scale.or_else(|| Scale::parse(said)).unwrap_or(Scale::None);
                     same_quantity(&gold, Scale::parse(wanted).unwrap_or(Scale::None), &number.value, scale)
                 });
                 verdict.matchers.insert(TATQA_VALUE.into(), value);
-                scale_wrong = right && !found.exact && !value;
+                scale_wrong = right && !exact && !value;
             }
         }
         if let Some(true) = equation_right {
@@ -246,6 +250,8 @@ mod tests {
         assert_eq!(of("no idea\nat all"), [false; 4]);
         let both = asdiv(Target::EquationAnswer, "Equation: 248/16\nAnswer: 15");
         assert!(!both.correct && both.metrics["faithful"] == 0.0);
+        let half = asdiv(Target::EquationAnswer, "Equation: so be it\nAnswer: 16");
+        assert!(half.correct && half.metrics["unparsed"] == 0.0 && half.metrics["equation_unparsed"] == 1.0);
     }
 
     #[test]
@@ -296,6 +302,40 @@ mod tests {
             assert_eq!(Scale::said(line), scale, "{line}");
         }
         assert_eq!(of("Answer: 12.5\nScale: dollars").failure.as_deref(), Some("scale"));
+        // What cannot be read is never right, even where no scale is; what says that there is none is read.
+        let mut bare = item("12.5");
+        bare.covariates.insert("scale".into(), serde_json::json!(""));
+        for (line, right) in [
+            ("-", true),
+            ("—", true),
+            ("one", true),
+            ("years", true),
+            ("dozen", false),
+            ("10^6", false),
+            ("M", false),
+            ("000s", false),
+        ] {
+            let text = format!("Answer: 12.5\nScale: {line}");
+            let found =
+                judge(Dataset::TatqaA, Target::Answer, &bare, &Answered { completion: &text, truncated: false });
+            assert_eq!(found.correct, right, "{line}");
+            assert_eq!(found.matchers[TATQA], right, "{line}");
+            assert!(!(found.correct && found.metrics["unparsed"] == 1.0), "{line}");
+        }
+        for (line, scale) in [
+            ("per cent", Some(Scale::Percent)),
+            ("percents", Some(Scale::Percent)),
+            ("pct", Some(Scale::Percent)),
+            ("000s", Some(Scale::Thousand)),
+            ("$'000", Some(Scale::Thousand)),
+            ("in 000's of dollars", Some(Scale::Thousand)),
+            ("1,000", None),
+            ("000,000s", None),
+            ("M", None),
+            ("m", None),
+        ] {
+            assert_eq!(Scale::said(line), scale, "{line}");
+        }
         gold.gold = "-128".into();
         gold.covariates.insert("scale".into(), serde_json::json!("thousand"));
         let of = |completion| {

@@ -183,7 +183,7 @@ const CURRENCIES: &str = "$€£¥";
 /// True if a number stands in the text as prose has numbers, so that another number, or words, in its place leave a sentence that
 /// a person could have written. A sign in front of a currency sign or of a typographical kind (`-$3`, `−3`), brackets of
 /// accountants (`$(5)`), powers and other mathematics (`10^3`, `x=5`), markup (`[5]`, `#5`, `5</b>`, `$5$`), digits in groups
-/// (`1 000`, `2019 2018`, `3 1/2`) and leading zeros are none.
+/// (`1 000`, `2019 2018`, `3 1/2`), ends of spaced ranges (`5 – 7`) and leading zeros are none.
 pub fn is_prose(text: &str, number: &Number) -> bool {
     let digits = number.text.trim_start_matches('-');
     if digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.") {
@@ -225,7 +225,46 @@ pub fn is_prose(text: &str, number: &Number) -> bool {
     let beyond = after.trim_start_matches(|c: char| c.is_whitespace() && c != '\n');
     let follows = |c: char| c.is_numeric() || CURRENCIES.contains(c) || "^=<>*×÷/+\u{2212}".contains(c);
     // `5, 6 and 7` are numbers of their own: only what follows after blanks alone counts.
-    closes && !(beyond.len() < after.len() && beyond.starts_with(follows))
+    closes && !(beyond.len() < after.len() && beyond.starts_with(follows)) && !is_end_of_range(text, number)
+}
+
+static RANGE_AFTER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^%?[ \t\x{a0}]+([-\x{2013}])[ \t\x{a0}]+[$€£¥]?([0-9][0-9,]*(?:\.[0-9]+)?)%?")
+        .expect("the pattern is a constant and the tests use it")
+});
+static RANGE_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"([0-9][0-9,]*(?:\.[0-9]+)?)%?[ \t\x{a0}]+([-\x{2013}])[ \t\x{a0}]+[$€£¥]?$")
+        .expect("the pattern is a constant and the tests use it")
+});
+
+/// True for either end of a spaced range (`5 – 7`, `10 - 12 years`). A falling pair with a hyphen, and what is asked for or
+/// calculated (`what is 5 - 7?`, `5 - 7 = -2`), is a subtraction.
+fn is_end_of_range(text: &str, number: &Number) -> bool {
+    let (before, after) = (&text[..number.start], &text[number.end..]);
+    let from_low = || {
+        let found = RANGE_AFTER.captures(after)?;
+        let (dash, high) = (found.get(1)?.as_str(), found.get(2)?.as_str());
+        Some((before, number.text.as_str(), dash, high, &after[found.get(0)?.end()..]))
+    };
+    let from_high = || {
+        let found = RANGE_BEFORE.captures(before)?;
+        let (low, dash) = (found.get(1)?, found.get(2)?);
+        Some((&before[..low.start()], low.as_str(), dash.as_str(), number.text.as_str(), after))
+    };
+    let pair = from_low().or_else(from_high);
+    let Some((outer, low, dash, high, rest)) = pair else { return false };
+    let value = |text: &str| super::expression::exact(&text.replace(',', ""));
+    let rises = matches!((value(low), value(high)), (Some(low), Some(high)) if low < high);
+    let (outer, rest) =
+        (outer.trim_end_matches(|c: char| c.is_whitespace() || CURRENCIES.contains(c)), rest.trim_start());
+    let last = outer.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default().to_lowercase();
+    let first = rest.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default().to_lowercase();
+    let calculated = outer.is_empty() && rest.is_empty()
+        || outer.ends_with(|c: char| "=+-*/×÷^<>\u{2212}\u{2013}".contains(c))
+        || ["is", "calculate", "compute", "evaluate", "solve", "find", "equals", "simplify"].contains(&last.as_str())
+        || rest.starts_with(|c: char| "=+-*/×÷^<>\u{2212}\u{2013}".contains(c))
+        || ["is", "equals", "equal"].contains(&first.as_str());
+    !calculated && (dash != "-" || rises)
 }
 
 #[cfg(test)]
@@ -267,7 +306,11 @@ mod tests {
             ["12.46", "1,050.00", "5", "6", "7", "50", "8"]
         );
         assert_eq!(prose("-3 and ($5) and $-4 of 5, 6 and 7.\n8 cats"), ["-3", "5", "-4", "5", "6", "7", "8"]);
+        assert_eq!(prose("What is 12 - 5? What is 5 - 7? 9 - 4 cats."), ["12", "5", "5", "7", "9", "4"]);
         for text in [
+            "aged 5 – 7",
+            "10 - 12 years",
+            "about $5 - $7 each",
             "-$3",
             "\u{2212}3",
             "\u{2212} 3",

@@ -24,6 +24,7 @@ mod raw_json;
 mod read;
 mod records;
 mod reference;
+mod sentence;
 mod suite;
 mod summary;
 mod target;

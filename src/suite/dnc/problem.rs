@@ -1,6 +1,8 @@
 //! A question with its parts, whichever data set it comes from.
 use std::fmt;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::expression::{Expression, exact};
@@ -153,11 +155,57 @@ pub enum Scale {
 }
 
 /// Words beside a scale that change nothing of it.
-const UNITS: [&str; 30] = [
-    "in", "of", "the", "us", "u", "s", "usd", "dollar", "dollars", "euro", "euros", "eur", "pound", "pounds", "gbp",
-    "sterling", "yen", "jpy", "rmb", "cny", "yuan", "hkd", "cad", "aud", "cent", "cents", "share", "shares", "point",
+const UNITS: &[&str] = &[
+    "in",
+    "of",
+    "the",
+    "us",
+    "u",
+    "s",
+    "usd",
+    "dollar",
+    "dollars",
+    "euro",
+    "euros",
+    "eur",
+    "pound",
+    "pounds",
+    "gbp",
+    "sterling",
+    "yen",
+    "jpy",
+    "rmb",
+    "cny",
+    "yuan",
+    "hkd",
+    "cad",
+    "aud",
+    "cent",
+    "cents",
+    "share",
+    "shares",
+    "point",
     "points",
+    "year",
+    "years",
+    "month",
+    "months",
+    "week",
+    "weeks",
+    "day",
+    "days",
+    "hour",
+    "hours",
+    "employees",
+    "people",
+    "times",
+    "ratio",
 ];
+
+static ZEROS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(^|[^0-9.,'’])['’]?000(?:['’]?[sS]\b)?([^0-9,.]|[.]?$)")
+        .expect("the pattern is a constant and the tests use it")
+});
 
 impl Scale {
     /// The data's word, or a model's, which may have quotes, marks or a full stop around it; the empty one is none.
@@ -168,26 +216,30 @@ impl Scale {
             "thousand" | "thousands" => Some(Scale::Thousand),
             "million" | "millions" => Some(Scale::Million),
             "billion" | "billions" => Some(Scale::Billion),
-            "percent" | "percentage" | "%" => Some(Scale::Percent),
+            "percent" | "percents" | "percentage" | "percentages" | "per cent" | "pct" | "%" => Some(Scale::Percent),
             _ => None,
         }
     }
 
     /// A model's line on the scale, which may name the unit too: `thousand (USD)`, `millions of dollars`, `dollars`. None if it
-    /// says something else, or two scales.
+    /// says something else, or two scales. `m` alone is no scale: accountants write it for a thousand as well as for a million.
     pub fn said(text: &str) -> Option<Self> {
         if let Some(scale) = Scale::parse(text) {
             return Some(scale);
         }
         let bare = text.trim().trim_matches(['"', '\'', '`', '*', '.', ' ']).to_lowercase();
-        if ["n/a", "no scale", "not applicable", "null", "nil", "1"].contains(&bare.as_str()) {
+        if ["n/a", "no scale", "not applicable", "null", "nil", "1", "one", "-", "–", "—"].contains(&bare.as_str())
+        {
             return Some(Scale::None);
         }
+        // Headings of reports: `000s`, `$'000`.
+        let spelled = ZEROS.replace_all(text, "${1} thousand ${2}").to_lowercase().replace("per cent", "percent");
+        let text = spelled.as_str();
         if text.contains(char::is_numeric) {
             return None;
         }
         let mut found = text.contains('%').then_some(Scale::Percent);
-        for word in text.to_lowercase().split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
+        for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
             let scale = match word {
                 "k" | "ths" => Scale::Thousand,
                 "mn" | "mm" | "mil" => Scale::Million,

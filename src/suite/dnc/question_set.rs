@@ -2,12 +2,12 @@
 use serde_json::{Map, Value, json};
 
 use super::expression::{exact, plain};
-use super::extra::sentence_starts;
 use super::kind::Kind;
 use super::options::Mode;
 use super::perturbation::Perturbed;
 use super::problem::{Problem, Remainder};
 use super::raw_json::{members, on_one_line, unquoted};
+use super::sentence::sentence_starts;
 use crate::number::Fraction;
 
 /// Names of fields; what is not given is looked for under usual names, and may be missing but for the question.

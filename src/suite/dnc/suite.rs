@@ -19,7 +19,7 @@ use super::target::{Numbers, PromptShape, Target, masked, shot_answer, system};
 use crate::suite::{Answered, Budget, Item, Scored, Segments, Shot, Suite, Summary, Verdict};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
-pub const VERSION: &str = "3.1";
+pub const VERSION: &str = "4.0";
 
 /// Tokens for models that think first.
 const THINKING: usize = 8_192;
@@ -267,8 +267,10 @@ impl Dnc {
                 answer: shot_answer(entry.target, numbers, dataset, problem),
             })
             .collect();
-        let system = system(entry.target, numbers, dataset);
         let question = self.shown(self.problem(entry));
+        // A prompt without a hidden number must not speak of any.
+        let hidden = question.contains("[NUM") || shots.iter().any(|shot| shot.question.contains("[NUM"));
+        let system = system(entry.target, if hidden { numbers } else { Numbers::Token }, dataset);
         let raw = (self.options.shape == PromptShape::Raw).then(|| {
             let mut text = format!("{system}\n\n");
             for shot in &shots {
@@ -412,6 +414,7 @@ fn general(reason: &super::fixed::Ineligible) -> String {
     use super::fixed::Ineligible as I;
     match reason {
         I::Invisible(_) => "an operand is not written in digits".to_owned(),
+        I::Named(_) => "an operand is a year, a date, a label, a range or the like".to_owned(),
         I::Ambiguous(_) => "an operand stands several times".to_owned(),
         I::NotWhole(_) => "an operand is no whole number".to_owned(),
         I::Annotation(error) => format!("its annotation is unusable: {error}"),

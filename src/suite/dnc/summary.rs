@@ -17,8 +17,8 @@ use crate::suite::{Interval, Scored, Summary, SummaryRow};
 /// examples also `..., defence` (against the attack: the recovery) and `..., cost` (perturbed examples on the clean question,
 /// against the original); one a capability (Figure 1), over both of its perturbations; `all`.
 ///
-/// Values: `accuracy` (of the second of each pair), `delta` (it minus the accuracy of the first) and the change under every other rule. Numbers are in per cent but for p
-/// values, counts and log odds; `MDE` is the minimum detectable effect, the smallest delta that so many questions with so many
+/// Values: `accuracy` (of the second of each pair) and `delta` (it minus the accuracy of the first). Numbers are in per cent but for p
+/// values, counts and log odds; intervals among them, as of the change under every other rule, are three (`X`, `X, from`, `X, to`). `MDE` is the minimum detectable effect, the smallest delta that so many questions with so many
 /// discordant ones show.
 /// Accuracies have Wilson's interval, of as many questions as the cluster-robust error is worth where rows share questions.
 /// With one pair a question `delta` has Tango's score interval and p is McNemar's exact one; with several (draws, example sets,
@@ -42,12 +42,14 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
             .map(|kind| (*kind, pairs(&mine, *kind, Cell::Attack, Cell::Original, &mut unpaired)))
             .filter(|(_, pairs)| !pairs.is_empty())
             .collect();
-        // What changes numbers in digits alone leaves nothing to ask once these are hidden.
+        // What changes numbers alone leaves nothing to ask once these are hidden.
         let hidden: Vec<&str> = options
             .kinds
             .iter()
             .filter(|kind| options.numbers == Numbers::Replace && kind.applies_to(options.dataset))
-            .filter(|kind| matches!(kind, Kind::Type | Kind::Noise | Kind::Distribution))
+            .filter(|kind| {
+                matches!(kind, Kind::Language | Kind::LanguageToDigits | Kind::Type | Kind::Noise | Kind::Distribution)
+            })
             .filter(|kind| attacks.iter().all(|(of, _)| of != *kind))
             .map(|kind| kind.name())
             .collect();
@@ -129,7 +131,7 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
     for row in &mut summary.rows {
         row.numbers.retain(|(_, number)| number.is_finite());
     }
-    summary.notes.extend(general_notes(options, &outcomes, unpaired));
+    summary.notes.extend(general_notes(options, &summary.rows, &outcomes, unpaired));
     summary.notes.extend(notes);
     summary
 }
@@ -210,20 +212,22 @@ fn row(name: &str, pairs: &[Pair<'_>], compared: &Compared, primary: &str) -> Su
     let first: Vec<&Outcome> = pairs.iter().map(|pair| pair.first).collect();
     let second: Vec<&Outcome> = pairs.iter().map(|pair| pair.second).collect();
     let (before, after) = (accuracy(&first, Outcome::correct), accuracy(&second, Outcome::correct));
-    let mut values = vec![("accuracy".to_owned(), after), ("delta".to_owned(), compared.delta)];
-    for rule in rules(&second, primary) {
-        values.push((format!("delta {rule}"), compare(pairs, |outcome| outcome.rule(&rule)).delta));
-    }
+    let values = vec![("accuracy".to_owned(), after), ("delta".to_owned(), compared.delta)];
     let mut numbers = vec![
         ("p".to_owned(), compared.p),
         ("MDE".to_owned(), 100.0 * compared.detectable),
+        ("questions".to_owned(), compared.questions as f64),
         ("right to wrong".to_owned(), compared.lost),
         ("wrong to right".to_owned(), compared.gained),
-        ("questions".to_owned(), compared.questions as f64),
         ("unparsed, original".to_owned(), mean_per_cent(&first, |outcome| outcome.unparsed)),
         ("unparsed, perturbed".to_owned(), mean_per_cent(&second, |outcome| outcome.unparsed)),
         ("truncated, perturbed".to_owned(), mean_per_cent(&second, |outcome| outcome.truncated)),
     ];
+    // Behind the test of the deciding rule, which must not make room for them.
+    for rule in rules(&second, primary) {
+        let delta = compare(pairs, |outcome| outcome.rule(&rule)).delta;
+        percentages(&mut numbers, &format!("delta {rule}"), delta);
+    }
     percentages(&mut numbers, "original", before);
     percentages(&mut numbers, "relative delta", relative(pairs, Outcome::correct));
     for rule in rules(&second, primary).iter().filter(|rule| PAPER.contains(&rule.as_str())) {
@@ -241,18 +245,28 @@ fn effect_numbers(row: &mut SummaryRow, effect: Option<&Effect>) {
     row.numbers.push(("GLMM marginal effect".into(), 100.0 * effect.marginal));
 }
 
-fn general_notes(options: &Options, outcomes: &[Outcome], unpaired: usize) -> Vec<String> {
-    let mut notes = vec![
-        "delta is the accuracy on perturbed questions minus that on the same questions unperturbed, in percentage points, on the \
+/// What the columns mean, those that the rows have.
+fn general_notes(options: &Options, rows: &[SummaryRow], outcomes: &[Outcome], unpaired: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    let has = |column: &str| rows.iter().any(|row| row.numbers.iter().any(|(name, _)| name == column));
+    if rows.iter().any(|row| row.values.iter().any(|(name, value)| name == "delta" && !value.estimate.is_nan())) {
+        notes.push(
+            "delta is the accuracy on perturbed questions minus that on the same questions unperturbed, in percentage points, on the \
          eligible questions only; --json also has it diluted over all questions, as the paper reports it."
-            .to_owned(),
-        "MDE, the minimum detectable effect, is in percentage points: were the true delta that large, a test at the 5 % level on as \
+                .to_owned(),
+        );
+        notes.push(match has("MDE") {
+            true => "MDE, the minimum detectable effect, is in percentage points: were the true delta that large, a test at the 5 % level on as \
          many questions, with as many of them answered differently, would find it 4 times in 5. A smaller true delta is mostly \
          missed, so a p above 0.05 does not show that there is none. Without a number even the largest possible delta would be \
          missed."
-            .to_owned(),
-    ];
-    if options.kinds.len() > 1 {
+                .to_owned(),
+            false => "No row has a minimum detectable effect: on so few questions even the largest possible delta would mostly be missed, \
+                      so a p above 0.05 does not show that there is none."
+                .to_owned(),
+        });
+    }
+    if options.kinds.len() > 1 && has("Holm p") {
         notes.push("Holm p adjusts the perturbations of one prompt together.".to_owned());
     }
     if unpaired > 0 {

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::expression::{Expression, plain};
+use super::expression::{Expression, exact, plain};
 use super::measure::round_half_up;
 use super::mention::mentions;
 use super::number_words::words_in;
-use super::problem::{Dataset, Problem, value_of};
+use super::problem::{Dataset, Problem};
 use super::written::is_unit;
 use crate::number::Fraction;
 
@@ -80,7 +80,7 @@ pub enum Numbers {
     /// As digits.
     #[default]
     Token,
-    /// As `[NUM1]`, `[NUM2]`, ... without their values; the equation is written over them and restored.
+    /// As `[NUM1]`, `[NUM2]`, ... without their values, in digits or in words; the equation is written over them and restored.
     Replace,
 }
 
@@ -155,25 +155,35 @@ fn shown(value: &Fraction) -> String {
     round_half_up(value, 4).map_or_else(|| plain(value), |rounded| plain(&rounded))
 }
 
-/// A text with placeholders, and the numbers they stand for.
+/// A text with placeholders, and the numbers they stand for: those in digits, and those in words as MWPToolkit masks them, a lone
+/// `one` excepted.
 pub fn masked(text: &str) -> (String, Vec<String>) {
     let mut numbers = Vec::new();
     let mut out = String::new();
     let mut rest = 0;
-    for number in mentions(text) {
-        out.push_str(&text[rest..number.start]);
-        numbers.push(number.plain());
+    for (start, end, number) in hidden(text) {
+        out.push_str(&text[rest..start]);
+        numbers.push(number);
         out.push_str(&format!("[NUM{}]", numbers.len()));
-        rest = number.end;
+        rest = end;
     }
     out.push_str(&text[rest..]);
     (out, numbers)
 }
 
-/// The left side over placeholders: each operand becomes the first number of the text with its value; one that the text writes
-/// in words stays.
+/// Byte ranges of the numbers that are masked, in their order, and their digits.
+fn hidden(text: &str) -> Vec<(usize, usize, String)> {
+    let mut found: Vec<(usize, usize, String)> =
+        mentions(text).into_iter().map(|number| (number.start, number.end, number.plain())).collect();
+    found.extend(words_in(text).into_iter().map(|word| (word.start, word.end, word.digits)));
+    found.sort_by_key(|(start, ..)| *start);
+    found
+}
+
+/// The left side over placeholders: each operand becomes the first number of the text with its value; one that is not masked
+/// stays.
 fn masked_equation(problem: &Problem) -> String {
-    let values: Vec<Option<Fraction>> = mentions(&problem.text()).iter().map(value_of).collect();
+    let values: Vec<Option<Fraction>> = hidden(&problem.text()).iter().map(|(.., number)| exact(number)).collect();
     let Some(expression) = problem.expression() else { return String::new() };
     expression.write_with(&mut |operand| match values.iter().position(|value| value.as_ref() == Some(&operand.value)) {
         Some(place) => format!("[NUM{}]", place + 1),
@@ -342,6 +352,12 @@ mod tests {
         let (hidden, numbers) = masked(text);
         assert_eq!(hidden, "Ann had $[NUM1] and [NUM2] kg, then [NUM3] more.");
         assert_eq!(restored("[NUM1]+NUM3*[NUM2]", &numbers), "20+20*3.5");
+        let (hidden, numbers) =
+            masked("Twenty-one of 30 boys, one hundred and six girls and one cat saw the 2nd show.");
+        assert_eq!(hidden, "[NUM1] of [NUM2] boys, [NUM3] girls and one cat saw the 2nd show.");
+        assert_eq!(numbers, ["21", "30", "106"]);
+        let worded = Problem { formula: Some("5+1=6".into()), ..Problem::plain("He has five pens and one cap.") };
+        assert_eq!(masked_equation(&worded), "[NUM1]+1");
         let many: Vec<String> = (0..12).map(|n| n.to_string()).collect();
         assert_eq!(restored("[NUM12]-[NUM1]", &many), "11-0");
     }

@@ -266,6 +266,12 @@ fn scale_of(rest: &str, convention: Convention) -> (Option<Scale>, &str) {
     if let Some(after) = bare.strip_prefix('%') {
         return (Some(Scale::Percent), after);
     }
+    if let Some((words, after)) = bare.split_at_checked("per cent".len())
+        && words.eq_ignore_ascii_case("per cent")
+        && !after.starts_with(char::is_alphabetic)
+    {
+        return (Some(Scale::Percent), after);
+    }
     let end = bare.find(|c: char| !c.is_alphabetic()).unwrap_or(bare.len());
     match Scale::parse(&bare[..end]) {
         Some(Scale::Percent) => (Some(Scale::Percent), &bare[end..]),
