@@ -21,3 +21,4 @@ pub mod serve;
 pub mod cli;
 pub mod digest;
 pub mod train;
+pub mod experiment;

@@ -122,3 +122,22 @@ fn the_first_command_needs_nothing_else() {
     let digest = earnest::digest::hex(&earnest::digest::sha256(&weights));
     assert!(text.contains(&digest), "the manifest has the SHA-256 of the weights");
 }
+
+#[test]
+fn word_problems_are_answered_and_at_the_floor() {
+    let place = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_earnest"))
+        .args(["run", "gsm-mini", "--limit", "6", "--max-tokens", "24"])
+        .current_dir(place.path())
+        .env("EARNEST_CACHE", place.path().join("cache"))
+        .env_remove("EARNEST_MODEL")
+        .env_remove("EARNEST_RESULTS")
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    assert!(err.contains("word problems and other representations are at the floor"), "{err}");
+    // Prompts with eight worked examples have room, and nothing is right.
+    assert!(!err.contains("failed"), "{err}");
+    assert!(out.contains("0.0 [ 0.0,"), "{out}");
+}

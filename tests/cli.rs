@@ -129,7 +129,7 @@ fn suites_and_doctor_print_text_or_one_document() {
     }
     let found = document(&run_in(folder.path(), &["doctor", "--json"]));
     assert!(found["host"]["threads"].as_u64().unwrap() >= 1);
-    assert!(found["cuda"]["compiled"].is_boolean());
+    assert!(found["cuda"]["ready"].is_boolean());
     assert_eq!(found["sandbox"]["problem"], serde_json::Value::Null);
     let wrong = run_in(folder.path(), &["doctor", "--python", "/no/such/python"]);
     assert!(code(&wrong) == 0 && stdout(&wrong).contains("not available: cannot use"), "{}", stdout(&wrong));

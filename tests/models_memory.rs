@@ -1,7 +1,7 @@
 //! Memory as it is estimated before a load, held against what the engine then holds.
 use std::path::{Path, PathBuf};
 
-use earnest::checkpoint::{Checkpoint, ElementType, Quant, WeightFormat};
+use earnest::checkpoint::{Checkpoint, Compute, ElementType, Quant, WeightFormat};
 use earnest::engine::Engine;
 use earnest::engine::native::{Native, Options};
 
@@ -16,12 +16,13 @@ fn assert_close(name: &str, estimated: u64, held: u64) {
     assert!((0.95..1.05).contains(&ratio), "{name}: {estimated} estimated, {held} held");
 }
 
-fn formats() -> [WeightFormat; 4] {
+fn formats() -> [WeightFormat; 5] {
     [
         WeightFormat::default(),
-        WeightFormat { quant: None, dtype: Some(ElementType::Bf16) },
-        WeightFormat { quant: Some(Quant::Q8), dtype: None },
-        WeightFormat { quant: Some(Quant::Nf4), dtype: Some(ElementType::F16) },
+        WeightFormat { dtype: Some(ElementType::Bf16), ..WeightFormat::default() },
+        WeightFormat { quant: Some(Quant::Q8), ..WeightFormat::default() },
+        WeightFormat { quant: Some(Quant::Nf4), dtype: Some(ElementType::F16), compute: None },
+        WeightFormat { compute: Some(Compute::Int8), ..WeightFormat::default() },
     ]
 }
 

@@ -1,7 +1,7 @@
 //! The native engine at its edges: what it refuses, how requests end, log-probabilities, damaged weights.
 use std::path::{Path, PathBuf};
 
-use earnest::checkpoint::Checkpoint;
+use earnest::checkpoint::{Checkpoint, Compute, WeightFormat};
 use earnest::engine::native::{LoadError, Native, Options};
 use earnest::engine::{
     Completion, Engine, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId, Sampling,
@@ -266,5 +266,52 @@ fn tensors_that_the_configuration_does_not_know_are_refused_by_name() {
             Err(error) => assert!(refused && error.to_string().contains(name), "{error}"),
             Ok(_) => assert!(!refused, "{name} was ignored"),
         }
+    }
+}
+
+/// A golden checkpoint that is computed in 8-bit integers.
+fn in_bytes(name: &str, options: Options) -> Native {
+    let mut checkpoint = Checkpoint::open(&golden(name)).unwrap();
+    checkpoint.set_weight_format(WeightFormat { compute: Some(Compute::Int8), ..WeightFormat::default() });
+    Native::load(&checkpoint, options).unwrap()
+}
+
+#[test]
+fn eight_bit_integers_give_every_request_the_bits_it_has_alone() {
+    for name in ["llama", "gemma2", "mixtral", "phi2"] {
+        let prompt =
+            |i: u64| -> Vec<u32> { (0..20 + 7 * (i as u32 % 6)).map(|p| (p * p + i as u32 / 3) % 500 + 1).collect() };
+        let requests: Vec<Request> =
+            (0..24).map(|i| Request { id: RequestId(i), ..request(&prompt(i), 5 + i as usize % 9) }).collect();
+        let hashes = |options: Options, order: &[usize]| {
+            let mut e = in_bytes(name, Options { trace: true, ..options });
+            order.iter().for_each(|&i| e.submit(requests[i].clone()).unwrap());
+            let mut done: Vec<_> = completions(&mut e).into_iter().map(|c| (c.id.0, c.ids, c.logits_hashes)).collect();
+            done.sort();
+            done
+        };
+        let order: Vec<usize> = (0..requests.len()).collect();
+        let together = hashes(options(), &order);
+        assert_eq!(together.len(), requests.len());
+        let reversed: Vec<usize> = order.iter().rev().copied().collect();
+        let other = Options { threads: Some(1), max_batch: 3, token_budget: 11, prefix_cache: false, ..options() };
+        assert_eq!(together, hashes(other, &reversed), "{name}: batch, order, threads or cache show");
+        let alone: Vec<_> = order.iter().flat_map(|&i| hashes(options(), &[i])).collect();
+        assert_eq!(together, alone, "{name}: neighbours show");
+    }
+}
+
+#[test]
+fn eight_bit_integers_stay_close_to_the_exact_logits() {
+    for name in ["llama", "gemma2", "mixtral", "phi2", "qwen3"] {
+        let (checkpoint, mut exact) = engine(name);
+        let mut rounded = in_bytes(name, options());
+        assert!(rounded.card().weights_dtype.contains("int8"), "{}", rounded.card().weights_dtype);
+        let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 =", true).unwrap();
+        let (a, b) = (exact.logits_after(&prompt, 1).unwrap(), rounded.logits_after(&prompt, 1).unwrap());
+        let mean = a.iter().sum::<f32>() / a.len() as f32;
+        let spread = a.iter().map(|x| (x - mean).powi(2)).sum::<f32>().sqrt();
+        let error = a.iter().zip(&b).map(|(x, y)| (x - y).powi(2)).sum::<f32>().sqrt();
+        assert!(error > 0.0 && error < 0.05 * spread, "{name}: logits differ by {error}, their spread is {spread}");
     }
 }

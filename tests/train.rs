@@ -18,6 +18,7 @@ fn settings() -> TrainSettings {
         position: PositionEncoding::Rope,
         tokenizer: TokenizerSettings { digits: 1, groups: DigitGroups::default(), words: 256 },
         tasks: vec!["max_Integer".into(), "length_Integer".into()],
+        then: None,
         lengths: vec![1, 2],
         beyond: vec![3],
         format: FormatSettings::default(),

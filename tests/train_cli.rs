@@ -77,6 +77,12 @@ fn wrong_command_lines_exit_with_2_and_leave_nothing_behind() {
         (&["--groups", "places", "--digits", "2"], "one digit"),
         (&["--tasks", "arithmetic-bench:copy", "--reversal", "int"], "Arithmetic-Bench"),
         (&["--lengths", "1-4", "--beyond", "4"], "length 4"),
+        (&["--clip", "0"], "clip"),
+        (&["--context", "30", "--lengths", "1-2", "--beyond", "12"], "context"),
+        (&["--beta2", "1"], "beta2"),
+        (&["--weight-decay", "nan"], "weight_decay"),
+        (&["--learning-rate", "inf"], "learning_rate"),
+        (&["--tasks", "memorise:phi"], "phi"),
         (&["--resume", "--steps", "5"], "--steps"),
     ] {
         let output = train(place.path(), &[&["--out", "model"], words].concat());

@@ -5,6 +5,7 @@ mod golden;
 mod latency;
 mod memory;
 mod quality;
+mod sweep;
 mod throughput;
 mod workload;
 
@@ -15,5 +16,6 @@ pub use golden::{GoldenResult, Recorded, compare};
 pub use latency::{Latency, LatencyPass, LatencyPlan, LatencyPrompt, ModeResult, PassEvent, Spread, measure_latency};
 pub use memory::peak_memory;
 pub use quality::{Agreement, Answer, Prompt, agreement, answer_all};
+pub use sweep::{Load, LoadMeasurement, TokenCost, measure_load};
 pub use throughput::{BenchError, Measurement, Repetition, measure};
 pub use workload::{Workload, WorkloadKind, distinct_prefix_tokens};

@@ -15,17 +15,14 @@ pub struct MemoryEstimate {
 impl MemoryEstimate {
     /// For a decoder whose matrices are held in one type.
     pub fn of(config: &DecoderConfig, dtype: ElementType) -> MemoryEstimate {
-        MemoryEstimate::with(config, |_, _| dtype)
+        MemoryEstimate::with(config, |_, shape| shape.iter().map(|&n| n as u64).product::<u64>() * dtype.bytes())
     }
 
-    /// For a decoder whose matrices are held in the types that `dtype` gives.
-    pub(super) fn with(
-        config: &DecoderConfig,
-        dtype: impl Fn(super::Parameter, &[usize]) -> ElementType,
-    ) -> MemoryEstimate {
+    /// For a decoder whose matrices take the bytes that `matrix` says.
+    pub(super) fn with(config: &DecoderConfig, matrix: impl Fn(super::Parameter, &[usize]) -> u64) -> MemoryEstimate {
         let bytes = |(parameter, shape): (super::Parameter, Vec<usize>)| {
             let elements: u64 = shape.iter().map(|&n| n as u64).product();
-            elements * if shape.len() == 2 { dtype(parameter, &shape).bytes() } else { ElementType::F32.bytes() }
+            if shape.len() == 2 { matrix(parameter, &shape) } else { elements * ElementType::F32.bytes() }
         };
         let heads = (config.layers.len() * config.num_kv_heads * config.head_dim) as u64;
         MemoryEstimate {

@@ -39,5 +39,5 @@ pub use memory::MemoryEstimate;
 pub use open::{Checkpoint, Format, METADATA_FILES};
 pub use text_stream::TextStream;
 pub use tokenizer::Tokenizer;
-pub use weight_format::{ElementType, Quant, WeightFormat, WeightRecord};
+pub use weight_format::{Compute, ElementType, Quant, WeightFormat, WeightRecord};
 pub use weights::{BlockType, LayerParameter, Parameter, Tensor, Values};

@@ -186,6 +186,11 @@ impl Checkpoint {
         matches!(&self.format, Format::Gguf { quantisation } if !["F32", "F16", "BF16"].contains(&quantisation.as_str()))
     }
 
+    /// Whether products with this parameter, a matrix of `width` input columns, are computed in 8-bit integers.
+    pub fn computes_in_bytes(&self, p: Parameter, width: usize) -> bool {
+        self.weight_format.in_bytes(p, width)
+    }
+
     /// What [`Checkpoint::set_weight_format`] set.
     pub fn weight_format(&self) -> WeightFormat {
         self.weight_format
@@ -204,7 +209,7 @@ impl Checkpoint {
                 Weights::Gguf(weights) => weights.held_as(&self.config, p, shape),
                 Weights::Absent => ElementType::F32,
             };
-            self.weight_format.held_as(p, shape, stored)
+            self.weight_format.bytes(p, shape, stored)
         })
     }
 

@@ -3,9 +3,11 @@ use super::CheckpointError;
 use super::json_fields;
 use super::text_stream::TextStream;
 use super::token_pieces::TokenPieces;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokenizers::pre_tokenizers::digits::Digits;
+use tokenizers::pre_tokenizers::sequence::Sequence;
 
 /// A checkpoint's tokenizer; cloning shares it.
 #[derive(Debug, Clone)]
@@ -193,6 +195,59 @@ impl Tokenizer {
     /// [`super::GenerationDefaults::eos_ids`], which may be more.
     pub fn eos(&self) -> Option<u32> {
         self.inner.eos
+    }
+
+    /// The same tokenizer with every digit of a text cut off from its neighbours first, so that a token holds one digit at
+    /// most: what the vocabulary has of longer numbers is never used.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Tokenizer`].
+    pub fn with_single_digits(&self) -> Result<Tokenizer, CheckpointError> {
+        let t = &*self.inner;
+        let mut backend = t.backend.clone();
+        let mut steps: Vec<tokenizers::PreTokenizerWrapper> = vec![Digits::new(true).into()];
+        steps.extend(backend.get_pre_tokenizer().cloned());
+        backend.with_pre_tokenizer(Some(Sequence::new(steps)));
+        let inner = Inner {
+            source: t.source.clone(),
+            backend,
+            pieces: Arc::clone(&t.pieces),
+            prefix: t.prefix.clone(),
+            suffix: t.suffix.clone(),
+            bos: t.bos,
+            eos: t.eos,
+            vocab_size: t.vocab_size,
+            usable: t.usable,
+        };
+        Ok(Tokenizer { inner: Arc::new(inner) })
+    }
+
+    /// A `tokenizer.json` of this tokenizer, whatever file it comes from, with a post-processor that adds what
+    /// [`Tokenizer::encode`] adds.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Tokenizer`].
+    pub fn json(&self) -> Result<Value, CheckpointError> {
+        let t = &*self.inner;
+        let fail = |what: String| CheckpointError::Tokenizer { path: t.source.clone(), what };
+        let text = t.backend.to_string(false).map_err(|e| fail(e.to_string()))?;
+        let mut json: Value = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
+        if affixes(&t.backend).map_err(fail)? != (t.prefix.clone(), t.suffix.clone()) {
+            let mut tokens = Map::new();
+            let mut special = |id: &u32| {
+                let token = self.token(*id).unwrap_or_default();
+                tokens.insert(token.clone(), json!({"id": token, "ids": [id], "tokens": [token]}));
+                json!({"SpecialToken": {"id": token, "type_id": 0}})
+            };
+            let mut single: Vec<Value> = t.prefix.iter().map(&mut special).collect();
+            single.push(json!({"Sequence": {"id": "A", "type_id": 0}}));
+            single.extend(t.suffix.iter().map(&mut special));
+            let pair: Vec<Value> = [single.clone(), vec![json!({"Sequence": {"id": "B", "type_id": 1}})]].concat();
+            json["post_processor"] = json!({
+                "type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens,
+            });
+        }
+        Ok(json)
     }
 
     /// A token as the vocabulary spells it.

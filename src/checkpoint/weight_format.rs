@@ -2,7 +2,8 @@
 //!
 //! The engine's CPU kernels compute with floats. So what `--quant` changes is the values: each weight is quantised as a
 //! llama.cpp or bitsandbytes user would have it and dequantised again, and the engine computes with the result. That shows
-//! what quantisation does to answers; it saves no memory and no time.
+//! what quantisation does to answers; it saves no memory and no time. `--compute int8` is another matter: the engine rounds both
+//! operands of its products to 8 bits, which is another model, too.
 use std::fmt;
 
 use candle_core::quantized::{GgmlDType, QTensor};
@@ -48,13 +49,27 @@ impl ElementType {
     }
 }
 
-/// How weights are changed at load. The default changes nothing.
+/// An arithmetic of `--compute` other than the usual one, which is f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compute {
+    /// Products of matrices in 8-bit integers: weights and activations are rounded in groups of 32.
+    Int8,
+}
+
+/// How weights are changed at load, and how they are computed with. The default changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WeightFormat {
     pub quant: Option<Quant>,
     /// Matrices are rounded to this type and held in it; norms and biases keep the file's values.
     pub dtype: Option<ElementType>,
+    /// None is f32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute: Option<Compute>,
 }
+
+/// Weights of a group that is rounded together for [`Compute::Int8`], and the bytes that it takes.
+const INT8_GROUP: (usize, u64) = (32, 40);
 
 /// What becomes of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,7 +160,8 @@ impl fmt::Display for WeightFormat {
             ElementType::Bf16 => "bf16",
             ElementType::F16 => "f16",
         });
-        let parts: Vec<&str> = self.quant.map(Quant::name).into_iter().chain(dtype).collect();
+        let compute = self.compute.map(|Compute::Int8| "int8");
+        let parts: Vec<&str> = self.quant.map(Quant::name).into_iter().chain(dtype).chain(compute).collect();
         f.write_str(&parts.join("-"))
     }
 }
@@ -228,9 +244,25 @@ impl WeightFormat {
     }
 
     /// The type in which a matrix is held whose file has it as `stored`.
-    pub(super) fn held_as(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> ElementType {
+    fn held_as(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> ElementType {
         let quantised = self.scheme(parameter, shape).is_some();
         self.dtype.unwrap_or(if quantised { ElementType::F32 } else { stored })
+    }
+
+    /// Whether products with a matrix are computed in 8-bit integers. The router of a mixture stays in f32, because its choice of
+    /// experts leaps where it is rounded; so do matrices whose rows do not divide into groups.
+    pub(super) fn in_bytes(&self, parameter: Parameter, width: usize) -> bool {
+        let router = matches!(parameter, Parameter::Layer(_, LayerParameter::Router));
+        self.compute == Some(Compute::Int8) && !router && width.is_multiple_of(INT8_GROUP.0)
+    }
+
+    /// Bytes that a matrix takes in the engine whose file has it as `stored`.
+    pub(super) fn bytes(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> u64 {
+        let elements: u64 = shape.iter().map(|&n| n as u64).product();
+        match shape {
+            &[_, width] if self.in_bytes(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
+            _ => elements * self.held_as(parameter, shape, stored).bytes(),
+        }
     }
 
     /// Changes a tensor's values.
@@ -370,7 +402,7 @@ mod tests {
         let spread = error(&values, &vec![values.iter().sum::<f32>() / values.len() as f32; values.len()]);
         let mut last = 0.0;
         for quant in [Quant::Q8, Quant::Q6k, Quant::Q5k, Quant::Q4k] {
-            let format = WeightFormat { quant: Some(quant), dtype: None };
+            let format = WeightFormat { quant: Some(quant), dtype: None, ..WeightFormat::default() };
             let tensor = apply(format, Parameter::Layer(0, Query), [4, 512], Values::F32(values.clone()));
             let Values::F32(found) = tensor.values else { panic!() };
             let away = error(&values, &found) / spread;
@@ -381,7 +413,7 @@ mod tests {
 
     #[test]
     fn embedding_head_router_norms_and_biases_stay() {
-        let format = WeightFormat { quant: Some(Quant::Q4k), dtype: None };
+        let format = WeightFormat { quant: Some(Quant::Q4k), dtype: None, ..WeightFormat::default() };
         let values = Values::F32(noise(512));
         for parameter in [Parameter::Embedding, Parameter::Head, Parameter::Layer(0, Router)] {
             assert_eq!(apply(format, parameter, [2, 256], values.clone()).values, values);
@@ -393,7 +425,7 @@ mod tests {
 
     #[test]
     fn odd_widths_are_substituted_or_left() {
-        let format = WeightFormat { quant: Some(Quant::Q4k), dtype: None };
+        let format = WeightFormat { quant: Some(Quant::Q4k), dtype: None, ..WeightFormat::default() };
         let at = Parameter::Layer(0, Down);
         assert_eq!(format.scheme(at, &[2, 512]), Some(Scheme::Q4k));
         assert_eq!(format.scheme(at, &[2, 576]), Some(Scheme::Q5Of32));
@@ -405,7 +437,7 @@ mod tests {
 
     #[test]
     fn types_are_rounded_to_and_overflow_is_named() {
-        let format = |dtype| WeightFormat { quant: None, dtype: Some(dtype) };
+        let format = |dtype| WeightFormat { dtype: Some(dtype), ..WeightFormat::default() };
         let values = Values::F32(vec![1.0, 1.001, -3.0, 1e-3]);
         let bf16 = apply(format(ElementType::Bf16), Parameter::Embedding, [2, 2], values.clone());
         assert!(matches!(&bf16.values, Values::Bf16(v) if v[1] == half::bf16::ONE.to_bits()));
@@ -417,7 +449,7 @@ mod tests {
 
     #[test]
     fn values_that_are_not_finite_reach_the_engine() {
-        let format = WeightFormat { quant: Some(Quant::Q8), dtype: None };
+        let format = WeightFormat { quant: Some(Quant::Q8), dtype: None, ..WeightFormat::default() };
         let mut values = noise(64);
         values[3] = f32::NAN;
         let tensor = apply(format, Parameter::Layer(0, Down), [2, 32], Values::F32(values));
@@ -426,7 +458,7 @@ mod tests {
 
     #[test]
     fn names() {
-        let both = WeightFormat { quant: Some(Quant::Nf4), dtype: Some(ElementType::Bf16) };
+        let both = WeightFormat { quant: Some(Quant::Nf4), dtype: Some(ElementType::Bf16), ..WeightFormat::default() };
         assert_eq!(both.to_string(), "nf4-bf16");
         assert_eq!(serde_json::to_string(&both).unwrap(), r#"{"quant":"nf4","dtype":"bf16"}"#);
         assert_eq!(serde_json::to_string(&Quant::Q8).unwrap(), "\"q8_0\"");

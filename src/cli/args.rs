@@ -285,7 +285,7 @@ pub struct EngineArgs {
 
     /// Where the native engine computes: auto (a GPU that is ready, else the CPU), cpu, cuda or cuda:N. Part of a run's settings: the
     /// two round differently [default: auto]
-    #[arg(long, value_name = "DEVICE", env = "EARNEST_DEVICE", value_parser = device::parse)]
+    #[arg(long, value_name = "DEVICE", env = "EARNEST_DEVICE", hide_env_values = true, value_parser = device::parse)]
     pub device: Option<DeviceArg>,
 
     /// On a GPU, compute so that a request's bits do not depend on its batch; on the CPU they never do. Part of a run's settings
@@ -370,7 +370,7 @@ pub struct RunArgs {
 }
 
 /// What `--from` takes from the manifest.
-const FIXED_BY_FROM: [&str; 58] = [
+const FIXED_BY_FROM: [&str; 59] = [
     "batch_invariant",
     "suite",
     "engine",
@@ -381,6 +381,7 @@ const FIXED_BY_FROM: [&str; 58] = [
     "context",
     "quant",
     "dtype",
+    "compute",
     "prompt",
     "tasks",
     "lengths",

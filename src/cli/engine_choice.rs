@@ -130,7 +130,7 @@ impl Target {
         let engine = target.engine.unwrap_or(EngineName::Native);
         let weights = WeightFormat::from(args.weights);
         if engine != EngineName::Native && !weights.is_plain() {
-            return Err(CliError::usage("--quant and --dtype belong to --engine native"));
+            return Err(CliError::usage("--quant, --dtype and --compute belong to --engine native"));
         }
         if engine != EngineName::Openai {
             let given = [

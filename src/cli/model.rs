@@ -233,7 +233,7 @@ fn over(listed: Decoding, checkpoint: &Sampling) -> Sampling {
 pub const DEFAULT_BATCH: usize = 128;
 
 /// The engine's options.
-fn engine_options(args: &EngineArgs) -> Options {
+pub fn engine_options(args: &EngineArgs) -> Options {
     let defaults = Options::default();
     Options {
         threads: args.threads.or(defaults.threads),
@@ -272,12 +272,26 @@ pub fn load(checkpoint: &Checkpoint, args: &EngineArgs) -> Result<Loaded, CliErr
     Ok(loaded)
 }
 
-/// Loads the weights on a device that was settled before, if they are those of their commit. What a run hashed a moment ago is not
-/// read again.
-pub fn load_on(checkpoint: &Checkpoint, device: &Device, args: &EngineArgs) -> Result<Loaded, CliError> {
+/// The engine on the CPU, with its settings for the manifest.
+pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(Native, serde_json::Value), CliError> {
+    check_files(checkpoint)?;
+    let described = describe_options(&options);
+    let engine = Native::load(checkpoint, options)
+        .map_err(|error| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display())))?;
+    Ok((engine, described))
+}
+
+fn check_files(checkpoint: &Checkpoint) -> Result<(), CliError> {
     for file in checkpoint.files().iter().filter(|file| Expected::of(file) != Expected::Elsewhere) {
         checked_sha256(file, |_| ())?;
     }
+    Ok(())
+}
+
+/// Loads the weights on a device that was settled before, if they are those of their commit. What a run hashed a moment ago is not
+/// read again.
+pub fn load_on(checkpoint: &Checkpoint, device: &Device, args: &EngineArgs) -> Result<Loaded, CliError> {
+    check_files(checkpoint)?;
     let at_source =
         |error: String| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display()));
     // A stored run goes on where it began: its settings name the device.
@@ -292,12 +306,14 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, args: &EngineArgs) -> R
     }
     match device {
         Device::Cpu => {
-            let options = engine_options(args);
-            let described = describe_options(&options);
-            let engine = Native::load(checkpoint, options).map_err(|error| at_source(error.to_string()))?;
-            Ok(Loaded { engine: Box::new(engine), options: described, notes: vec![] })
+            let (engine, options) = load_cpu(checkpoint, engine_options(args))?;
+            Ok(Loaded { engine: Box::new(engine), options, notes: vec![] })
         }
         Device::Cuda { invariant } => {
+            if checkpoint.weight_format().compute.is_some() {
+                return Err(CliError::usage("--compute int8 is an arithmetic of the CPU")
+                    .help("leave it out, or add --device cpu"));
+            }
             let defaults = cuda::Options::default();
             let options = cuda::Options {
                 device: super::device::index(args),

@@ -278,6 +278,7 @@ pub fn plan(count: Option<&CountTokens<'_>>) -> Plan {
                 prompt_characters: characters,
                 prompt_tokens: tokens,
                 most_new_tokens: if thinks(model) { thinking } else { answer },
+                most_hours: None,
                 command: format!("earnest run arithmetic-bench --model {model} --recommended{few}"),
             });
         }

@@ -1,6 +1,8 @@
 //! What must be run to reproduce a paper.
 use serde::Serialize;
 
+use super::nupa::Rate;
+
 /// The runs behind a paper's tables.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
@@ -10,7 +12,7 @@ pub struct Plan {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanRow {
     pub model: String,
     /// The tables it fills.
@@ -22,5 +24,22 @@ pub struct PlanRow {
     pub prompt_tokens: Option<usize>,
     /// Upper bound of generated tokens.
     pub most_new_tokens: usize,
+    /// Hours if every answer used its whole budget, where tokens and a rate are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_hours: Option<f64>,
     pub command: String,
+}
+
+impl Plan {
+    /// Hours of each row whose tokens are counted, at a rate that was measured with one model: rows of larger models take longer.
+    pub fn estimate(&mut self, rate: &Rate) {
+        for row in &mut self.rows {
+            row.most_hours =
+                row.prompt_tokens.map(|tokens| (tokens + row.most_new_tokens) as f64 / rate.tokens_per_second / 3600.0);
+        }
+        self.notes.push(format!(
+            "Hours at most: whole budgets at {:.0} tokens a second, prompt and new ones together ({}); larger models take longer.",
+            rate.tokens_per_second, rate.source
+        ));
+    }
 }

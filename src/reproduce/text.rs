@@ -51,17 +51,26 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
 pub fn render_plan(plan: &Plan, width: usize) -> String {
     let mut text = wrap(&plan.paper, width, "");
     text.push('\n');
-    let mut table = columns(&["model", "tables", "prompts", "characters", "prompt tokens", "new tokens at most"]);
+    let mut names = vec!["model", "tables", "prompts", "characters", "prompt tokens", "new tokens at most"];
+    let hours = plan.rows.iter().any(|row| row.most_hours.is_some());
+    if hours {
+        names.push("hours at most");
+    }
+    let mut table = columns(&names);
     for row in &plan.rows {
         let tables: Vec<String> = row.tables.iter().map(u8::to_string).collect();
-        table.row(vec![
+        let mut cells = vec![
             row.model.clone(),
             tables.join(" "),
             row.prompts.to_string(),
             row.prompt_characters.to_string(),
             row.prompt_tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string()),
             row.most_new_tokens.to_string(),
-        ]);
+        ];
+        if hours {
+            cells.push(row.most_hours.map_or_else(|| "-".to_owned(), |hours| format!("{hours:.1}")));
+        }
+        table.row(cells);
     }
     text.push_str(&table.render());
     text.push('\n');

@@ -1,8 +1,9 @@
 //! Low-rank adaptation (LoRA, Hu et al. 2021): a matrix W is used as `W + alpha / rank * B A`, and A and B are trained.
-use candle_core::{DType, Device, Result as TensorResult, Tensor};
+use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result as TensorResult, Shape, Tensor, bail};
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
+use super::norm::values;
 use super::parameters::{Parameters, normal};
 
 /// Projections that can be adapted, by their names in a checkpoint.
@@ -17,11 +18,14 @@ pub struct AdapterSettings {
     pub alpha: f64,
     /// Names out of [`TARGETS`].
     pub targets: Vec<String>,
+    /// Share of an adapter's inputs that a training step leaves out (the paper: 0.1).
+    #[serde(default)]
+    pub dropout: f64,
 }
 
 impl Default for AdapterSettings {
     fn default() -> Self {
-        AdapterSettings { rank: 128, alpha: 32.0, targets: TARGETS.map(str::to_owned).to_vec() }
+        AdapterSettings { rank: 128, alpha: 32.0, targets: TARGETS.map(str::to_owned).to_vec(), dropout: 0.0 }
     }
 }
 
@@ -31,6 +35,9 @@ impl AdapterSettings {
         let wrong = |setting, problem| Err(TrainError::Setting { setting, problem });
         if self.rank == 0 || !self.alpha.is_finite() || self.alpha <= 0.0 {
             return wrong("rank", "rank and alpha are positive".into());
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return wrong("dropout", "it is a share from 0 on and below 1".into());
         }
         match self.targets.iter().find(|target| !TARGETS.contains(&target.as_str())) {
             Some(unknown) => {
@@ -50,6 +57,7 @@ pub struct Adapter {
     /// `[out, rank]`, zero at first: the adapted model begins as the loaded one.
     b: Tensor,
     scale: f64,
+    dropout: Option<Dropout>,
 }
 
 impl Adapter {
@@ -71,16 +79,94 @@ impl Adapter {
             a: parameters.insert(&name_a, &a)?,
             b: parameters.insert(&name_b, &b)?,
             scale: settings.alpha / settings.rank as f64,
+            dropout: None,
         })
+    }
+
+    /// The same adapter, of whose inputs this share is left out.
+    pub(super) fn with_dropout(&self, rate: f64, key: u64) -> Self {
+        let dropout = (rate > 0.0).then_some(Dropout { rate, key });
+        Adapter { dropout, ..self.clone() }
+    }
+
+    /// The same adapter, of which no gradient is computed. It shares its numbers, so it is always up to date.
+    pub(super) fn detached(&self) -> Self {
+        Adapter { a: self.a.detach(), b: self.b.detach(), scale: self.scale, dropout: None }
     }
 
     /// What is added to the product of `x` (`[rows, in]`) with the matrix.
     pub(super) fn apply(&self, x: &Tensor) -> TensorResult<Tensor> {
+        let x = match self.dropout {
+            Some(dropout) if x.device().is_cpu() => x.contiguous()?.apply_op1(dropout)?,
+            Some(_) => bail!("dropout is for the CPU"),
+            None => x.clone(),
+        };
         x.matmul(&self.a.t()?)?.matmul(&self.b.t()?)? * self.scale
     }
 
     /// What is added to the matrix itself.
     pub(super) fn delta(&self) -> TensorResult<Tensor> {
         self.b.matmul(&self.a)? * self.scale
+    }
+}
+
+/// Sets a share of the inputs to zero and scales the others up. Which ones depends on the key and the place alone.
+#[derive(Debug, Clone, Copy)]
+struct Dropout {
+    rate: f64,
+    key: u64,
+}
+
+impl Dropout {
+    fn apply(self, values: &[f32]) -> Vec<f32> {
+        let kept = (1.0 / (1.0 - self.rate)) as f32;
+        let limit = (self.rate * (1u64 << 32) as f64) as u64;
+        let factor = |place: usize| if mixed(self.key ^ place as u64) >> 32 < limit { 0.0 } else { kept };
+        values.iter().enumerate().map(|(place, value)| value * factor(place)).collect()
+    }
+}
+
+/// SplitMix64 (Steele et al. 2014): a number whose bits all depend on all bits of the argument.
+pub(super) fn mixed(key: u64) -> u64 {
+    let mut z = key.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+impl CustomOp1 for Dropout {
+    fn name(&self) -> &'static str {
+        "dropout"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> TensorResult<(CpuStorage, Shape)> {
+        Ok((CpuStorage::F32(self.apply(values(x, layout)?)), layout.shape().clone()))
+    }
+
+    fn bwd(&self, _: &Tensor, _: &Tensor, gradient: &Tensor) -> TensorResult<Option<Tensor>> {
+        let values = self.apply(&gradient.flatten_all()?.to_vec1::<f32>()?);
+        Tensor::from_vec(values, gradient.shape(), gradient.device()).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Var;
+
+    use super::*;
+
+    #[test]
+    fn dropout_leaves_its_share_out_and_has_the_gradient_of_what_it_does() {
+        let dropout = Dropout { rate: 0.25, key: 7 };
+        let x = Var::from_tensor(&Tensor::ones((100, 100), DType::F32, &Device::Cpu).unwrap()).unwrap();
+        let out = x.apply_op1(dropout).unwrap();
+        let flat = |x: &Tensor| x.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        let values = flat(&out);
+        let zeros = values.iter().filter(|value| **value == 0.0).count();
+        assert!((2400..2600).contains(&zeros), "{zeros}");
+        assert!((values.iter().sum::<f32>() / 1e4 - 1.0).abs() < 0.02);
+        let slopes = out.sum_all().unwrap().backward().unwrap();
+        assert_eq!(flat(slopes.get(x.as_tensor()).unwrap()), values);
+        assert_ne!(flat(&x.apply_op1(Dropout { key: 8, ..dropout }).unwrap()), values);
     }
 }

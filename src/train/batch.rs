@@ -18,6 +18,9 @@ pub struct Batch {
     pub(super) ids: Tensor,
     /// The first column whose next token is learnt in any example: of the last layer, nothing before it is needed.
     pub(super) first: usize,
+    /// Columns that are the same in every example, all before `first`: NUPA's questions of one task begin with the same twenty
+    /// words. They are computed once.
+    pub(super) shared: usize,
     /// Places in the flattened `[examples * (length - first)]` whose next token is part of an answer.
     pub(super) places: Tensor,
     /// Those next tokens.
@@ -31,6 +34,12 @@ impl Batch {
     pub fn new(examples: &[Example], pad: u32, device: &Device) -> Result<Self> {
         let length = examples.iter().map(|example| example.ids.len()).max().unwrap_or(0);
         let first = examples.iter().map(|example| example.prompt).min().unwrap_or(1).saturating_sub(1);
+        let shared = match examples {
+            [first_example, others @ ..] if !others.is_empty() => (0..first)
+                .take_while(|&at| others.iter().all(|example| example.ids[at] == first_example.ids[at]))
+                .count(),
+            _ => 0,
+        };
         let mut ids = Vec::with_capacity(examples.len() * length);
         let (mut places, mut targets, mut answers) = (Vec::new(), Vec::new(), Vec::new());
         for (row, example) in examples.iter().enumerate() {
@@ -47,6 +56,7 @@ impl Batch {
         Ok(Batch {
             ids: Tensor::from_vec(ids, (examples.len(), length), device)?,
             first,
+            shared,
             places: Tensor::from_vec(places, count, device)?,
             targets: Tensor::from_vec(targets, count, device)?,
             answers,
@@ -58,7 +68,7 @@ impl Batch {
         self.answers.iter().sum()
     }
 
-    /// Tokens that are computed, padding included.
+    /// Tokens of all examples, padding included.
     pub fn tokens(&self) -> usize {
         self.ids.elem_count()
     }

@@ -16,7 +16,9 @@ pub enum TrainError {
         problem: String,
     },
     /// The checkpoint's architecture has parts that can not be differentiated here.
-    #[error("{architecture} can not be trained: {part} is not supported; Llama, Mistral and Qwen2 checkpoints can be")]
+    #[error(
+        "{architecture} can not be trained: {part} is not supported; Llama, Mistral, Qwen 2 and 3, SmolLM3 and Gemma checkpoints can be"
+    )]
     Architecture {
         /// The architecture's name.
         architecture: String,

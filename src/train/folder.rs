@@ -46,7 +46,7 @@ pub fn write_model<'a>(
 }
 
 /// Writes a file beside its place, then renames it: a reader sees the old one or the new one.
-pub(super) fn put(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     let failed = |source| TrainError::File { path: path.to_owned(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");

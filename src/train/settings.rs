@@ -47,6 +47,16 @@ impl FormatSettings {
     }
 }
 
+/// Tasks that take the place of the first ones after a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NextTasks {
+    /// The tasks.
+    pub tasks: Vec<String>,
+    /// The steps before; a multiple of 8. The learning rate begins anew after them.
+    pub after: u64,
+}
+
 /// A training from scratch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,6 +70,9 @@ pub struct TrainSettings {
     pub tokenizer: TokenizerSettings,
     /// Tasks of the NUPA Test by name, of Arithmetic-Bench as `arithmetic-bench:NAME`. One named twice is asked twice as often.
     pub tasks: Vec<String>,
+    /// What is learnt next, if anything, to see what is forgotten (Arithmetic-Bench, A.5). Validations ask all tasks all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<NextTasks>,
     /// Lengths that are learnt; likewise.
     pub lengths: Vec<usize>,
     /// Longer ones that are only validated.
@@ -112,12 +125,32 @@ impl TrainSettings {
         self.tasks.iter().map(|name| name.parse()).collect()
     }
 
-    /// The learning rate's course.
-    pub fn schedule(&self) -> Schedule {
-        Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps: self.steps, floor: 0.0 }
+    /// The tasks that come next.
+    ///
+    /// # Errors
+    /// As [`TrainSettings::training_tasks`].
+    pub fn next_tasks(&self) -> Result<Vec<TrainingTask>, TrainError> {
+        self.then.iter().flat_map(|next| &next.tasks).map(|name| name.parse()).collect()
     }
 
-    /// What is streamed, at these lengths.
+    /// The learning rate of a step, counted from 1.
+    pub fn rate(&self, step: u64) -> f64 {
+        let over = |steps| Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps, floor: 0.0 };
+        match &self.then {
+            Some(next) if step > next.after => over(self.steps - next.after).rate(step - next.after),
+            Some(next) => over(next.after).rate(step),
+            None => over(self.steps).rate(step),
+        }
+    }
+
+    /// What validations and tests ask, at these lengths: all tasks.
+    pub(crate) fn asked(&self, lengths: &[usize]) -> Result<StreamSettings, TrainError> {
+        let mut stream = self.stream(lengths)?;
+        stream.tasks.extend(self.next_tasks()?);
+        Ok(stream)
+    }
+
+    /// What is streamed first, at these lengths.
     pub(super) fn stream(&self, lengths: &[usize]) -> Result<StreamSettings, TrainError> {
         let shorter = if self.any_shorter_operand { ShorterOperand::Any } else { ShorterOperand::default() };
         Ok(StreamSettings {
@@ -145,6 +178,16 @@ impl TrainSettings {
         if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
             return wrong("learning_rate", "it is a positive number");
         }
+        let AdamWSettings { beta1, beta2, eps, weight_decay, clip } = self.optimiser;
+        if ![beta1, beta2].iter().all(|beta| (0.0..1.0).contains(beta)) {
+            return wrong("beta2", "decays of moments are from 0 to below 1");
+        }
+        if !(weight_decay >= 0.0 && weight_decay.is_finite()) {
+            return wrong("weight_decay", "it is 0 or a positive number");
+        }
+        if !(eps > 0.0 && eps.is_finite() && clip > 0.0) {
+            return wrong("clip", "it is a positive number");
+        }
         if self.validate_every == 0 || self.validation == 0 {
             return wrong("validation", "validate_every and validation are at least 1");
         }
@@ -153,6 +196,12 @@ impl TrainSettings {
             return Err(TrainError::Setting { setting: "beyond", problem });
         }
         self.training_tasks()?;
+        if let Some(next) = &self.then {
+            if next.tasks.is_empty() || next.after == 0 || next.after >= self.steps || next.after % 8 != 0 {
+                return wrong("then", "it needs tasks, and comes after a multiple of 8 steps, before the last one");
+            }
+            self.next_tasks()?;
+        }
         self.format.number_format()?;
         Ok(())
     }

@@ -23,6 +23,8 @@ pub struct StreamSettings {
 pub struct QuestionStream {
     settings: StreamSettings,
     cells: Vec<TaskCell>,
+    /// Their tasks and lengths.
+    keys: Vec<(TrainingTask, usize)>,
     /// Cells by frequency.
     drawn: Vec<usize>,
 }
@@ -42,7 +44,7 @@ impl QuestionStream {
     /// # Errors
     /// [`TrainError::Setting`] if no task has any of the lengths.
     pub fn new(settings: StreamSettings, split: Split) -> Result<Self, TrainError> {
-        let (mut cells, mut drawn) = (Vec::new(), Vec::new());
+        let (mut cells, mut keys, mut drawn) = (Vec::new(), Vec::new(), Vec::new());
         let times = |of: usize, all: &[usize]| all.iter().filter(|length| **length == of).count();
         for (at, &task) in settings.tasks.iter().enumerate() {
             if settings.tasks[..at].contains(&task) {
@@ -58,6 +60,7 @@ impl QuestionStream {
                 if cell.sample(0).is_some() {
                     drawn.resize(drawn.len() + named * times(length, &settings.lengths), cells.len());
                     cells.push(cell);
+                    keys.push((task, length));
                 }
             }
         }
@@ -65,7 +68,12 @@ impl QuestionStream {
             let problem = "no task has a question of any of these lengths".to_owned();
             return Err(TrainError::Setting { setting: "lengths", problem });
         }
-        Ok(QuestionStream { settings, cells, drawn })
+        Ok(QuestionStream { settings, cells, keys, drawn })
+    }
+
+    /// True if the stream has questions of the task at this length.
+    pub fn asks(&self, task: TrainingTask, length: usize) -> bool {
+        self.keys.contains(&(task, length))
     }
 
     /// Question `number` of the stream.
@@ -91,7 +99,10 @@ impl QuestionStream {
             TrainingQuestion::ArithmeticBench(asked) if format.is_plain() => {
                 return Ok(TextPair { prompt: asked.prompt(), answer: format!(" {}", asked.answer()) });
             }
-            TrainingQuestion::ArithmeticBench(_) => {
+            TrainingQuestion::Memorise(asked) if format.is_plain() => {
+                return Ok(TextPair { prompt: asked.prompt(), answer: format!(" {}", asked.answer()) });
+            }
+            TrainingQuestion::ArithmeticBench(_) | TrainingQuestion::Memorise(_) => {
                 let problem = "Arithmetic-Bench asks plainly written numbers: leave reversal, padding and hints out";
                 return Err(TrainError::Setting { setting: "format", problem: problem.to_owned() });
             }

@@ -5,11 +5,15 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 
 use super::TrainError;
+use super::memorise::{self, Constant, DigitQuestion};
 use crate::suite::arithmetic_bench;
 use crate::suite::nupa::{self, Cell, DigitSource, PairRules, Split, TaskId};
 
 /// Before a task's name, it says that Arithmetic-Bench is meant.
 const BENCH: &str = "arithmetic-bench:";
+
+/// Before the name of a constant, it says that its digits are to be remembered.
+const MEMORISE: &str = "memorise:";
 
 /// Draws in a row without a question of the split after which a cell counts as empty, as in NUPA.
 const PATIENCE: usize = 4000;
@@ -21,6 +25,8 @@ pub enum TrainingTask {
     Nupa(TaskId),
     /// Of Arithmetic-Bench: `arithmetic-bench:copy`.
     ArithmeticBench(arithmetic_bench::Task),
+    /// The digits of a constant by their place: `memorise:pi`. Its length is the number of digits.
+    Memorise(Constant),
 }
 
 impl FromStr for TrainingTask {
@@ -28,6 +34,10 @@ impl FromStr for TrainingTask {
 
     fn from_str(name: &str) -> Result<Self, TrainError> {
         let wrong = |problem: String| TrainError::Setting { setting: "tasks", problem };
+        if let Some(constant) = name.trim().strip_prefix(MEMORISE) {
+            let unknown = || wrong(format!("there are digits of pi and of e to remember, none of {constant:?}"));
+            return Ok(TrainingTask::Memorise(constant.parse().map_err(|()| unknown())?));
+        }
         match name.trim().strip_prefix(BENCH) {
             Some(name) => {
                 let task: arithmetic_bench::Task =
@@ -44,6 +54,7 @@ impl fmt::Display for TrainingTask {
         match self {
             TrainingTask::Nupa(task) => f.pad(&task.short_name()),
             TrainingTask::ArithmeticBench(task) => f.pad(&format!("{BENCH}{task}")),
+            TrainingTask::Memorise(constant) => f.pad(&format!("{MEMORISE}{constant}")),
         }
     }
 }
@@ -54,6 +65,7 @@ impl TrainingTask {
         match self {
             TrainingTask::Nupa(task) => task.longest(),
             TrainingTask::ArithmeticBench(_) => 100,
+            TrainingTask::Memorise(_) => memorise::MOST,
         }
     }
 }
@@ -65,6 +77,8 @@ pub enum TrainingQuestion {
     Nupa(nupa::Question),
     /// Of Arithmetic-Bench.
     ArithmeticBench(arithmetic_bench::Question),
+    /// Of a constant.
+    Memorise(DigitQuestion),
 }
 
 impl TrainingQuestion {
@@ -73,14 +87,16 @@ impl TrainingQuestion {
         match self {
             TrainingQuestion::Nupa(question) => TrainingTask::Nupa(question.task),
             TrainingQuestion::ArithmeticBench(question) => TrainingTask::ArithmeticBench(question.task()),
+            TrainingQuestion::Memorise(question) => TrainingTask::Memorise(question.constant),
         }
     }
 
-    /// Digits, as its suite counts them.
+    /// Digits, as its suite counts them; of a constant, those that are to be remembered.
     pub fn length(&self) -> usize {
         match self {
             TrainingQuestion::Nupa(question) => question.length,
             TrainingQuestion::ArithmeticBench(question) => question.length(),
+            TrainingQuestion::Memorise(question) => question.count,
         }
     }
 
@@ -89,6 +105,7 @@ impl TrainingQuestion {
         match self {
             TrainingQuestion::Nupa(question) => (&question.a, question.b.as_deref()),
             TrainingQuestion::ArithmeticBench(question) => (question.a(), question.b()),
+            TrainingQuestion::Memorise(question) => (&question.place, None),
         }
     }
 
@@ -97,6 +114,7 @@ impl TrainingQuestion {
         match self {
             TrainingQuestion::Nupa(question) => question.answer.clone(),
             TrainingQuestion::ArithmeticBench(question) => question.answer(),
+            TrainingQuestion::Memorise(question) => question.answer(),
         }
     }
 }
@@ -105,6 +123,7 @@ impl TrainingQuestion {
 pub(super) enum TaskCell {
     Nupa(Cell),
     ArithmeticBench { task: arithmetic_bench::Task, length: usize, split: Split, seed: u64 },
+    Memorise { constant: Constant, count: usize, split: Split, seed: u64 },
 }
 
 impl TaskCell {
@@ -121,6 +140,7 @@ impl TaskCell {
                     .map_err(|error| TrainError::Setting { setting: "lengths", problem: error.to_string() })?,
             ),
             TrainingTask::ArithmeticBench(task) => TaskCell::ArithmeticBench { task, length, split, seed },
+            TrainingTask::Memorise(constant) => TaskCell::Memorise { constant, count: length, split, seed },
         })
     }
 
@@ -128,6 +148,9 @@ impl TaskCell {
     pub(super) fn sample(&self, stream: usize) -> Option<TrainingQuestion> {
         match self {
             TaskCell::Nupa(cell) => cell.sample(stream).map(TrainingQuestion::Nupa),
+            TaskCell::Memorise { constant, count, split, seed } => {
+                DigitQuestion::sample(*constant, *count, *split, *seed, stream).map(TrainingQuestion::Memorise)
+            }
             TaskCell::ArithmeticBench { task, length, split, seed } => {
                 let mut random = DigitSource::named(&format!("train bench {seed} {split} {task} {length} {stream}"));
                 (0..PATIENCE).find_map(|_| {
@@ -176,10 +199,10 @@ mod tests {
 
     #[test]
     fn names_come_back_and_others_are_refused() {
-        for name in ["add_Integer", "arithmetic-bench:copy"] {
+        for name in ["add_Integer", "arithmetic-bench:copy", "memorise:pi", "memorise:e"] {
             assert_eq!(name.parse::<TrainingTask>().unwrap().to_string(), name);
         }
-        for name in ["copy", "arithmetic-bench:min", "arithmetic-bench"] {
+        for name in ["copy", "arithmetic-bench:min", "arithmetic-bench", "memorise:phi", "memorise"] {
             assert!(name.parse::<TrainingTask>().is_err(), "{name}");
         }
     }

@@ -1,6 +1,4 @@
 //! Training from scratch: steps, validations, a log, and a state to resume from.
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -10,23 +8,21 @@ use sha2::{Digest, Sha256};
 
 use super::decoder::{EMBEDDING, deviation};
 use super::folder::{StoredType, put, write_model};
+use super::log::Log;
 use super::parameters::normal;
 use super::progress::{CellScore, TrainEvent, Validation};
 use super::state::{self, Header};
-use super::step::gradients;
+use super::step::{Parts, gradients};
 use super::stream::encoded;
 use super::tokenizer::PAD;
 use super::{
-    AdamW, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, TrainError, TrainSettings,
-    answer_loss, answer_scores,
+    AdamW, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, StreamSettings, TrainError,
+    TrainSettings, TrainingTask, answer_loss, answer_scores, grouping,
 };
-use crate::suite::nupa::{DigitSource, Split};
+use crate::suite::nupa::Split;
 
 /// Questions whose words the tokenizer learns.
 const TOKENIZER_TEXTS: u64 = 4000;
-
-/// Batches that are sorted by length together, so that little is padded.
-const SORTED: u64 = 8;
 
 /// Examples of a validation computed at once.
 const VALIDATION_BATCH: usize = 256;
@@ -53,6 +49,8 @@ pub struct Trainer {
     device: Device,
     tokenizer: NumberTokenizer,
     stream: QuestionStream,
+    /// What is learnt after the first tasks.
+    next: Option<QuestionStream>,
     validation: Vec<ValidationCell>,
     decoder: Decoder,
     parameters: Parameters,
@@ -71,8 +69,22 @@ impl Trainer {
         settings.check()?;
         std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
         let stream = QuestionStream::new(settings.stream(&settings.lengths)?, Split::Train)?;
-        let texts: Vec<String> = (0..TOKENIZER_TEXTS)
-            .map(|number| Ok(stream.text(&stream.question(number), number)?.prompt))
+        let next = match settings.then {
+            Some(_) => {
+                let tasks = settings.next_tasks()?;
+                Some(QuestionStream::new(
+                    StreamSettings { tasks, ..settings.stream(&settings.lengths)? },
+                    Split::Train,
+                )?)
+            }
+            None => None,
+        };
+        let texts: Vec<String> = [Some(&stream), next.as_ref()]
+            .into_iter()
+            .flatten()
+            .flat_map(|stream| {
+                (0..TOKENIZER_TEXTS).map(move |number| Ok(stream.text(&stream.question(number), number)?.prompt))
+            })
             .collect::<Result<_, TrainError>>()?;
         let tokenizer = NumberTokenizer::learn(&settings.tokenizer, texts.iter().map(String::as_str))?;
         let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
@@ -93,7 +105,8 @@ impl Trainer {
             None => (Header { step: 0, settings: digest, best: None }, AdamW::new(settings.optimiser)),
         };
         put(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
-        let validation = validation(&settings, &tokenizer)?;
+        let learnt = |task, length| [Some(&stream), next.as_ref()].into_iter().flatten().any(|s| s.asks(task, length));
+        let validation = validation(&settings, &tokenizer, &learnt)?;
         let folder = folder.to_owned();
         let device = device.clone();
         Ok(Trainer {
@@ -102,6 +115,7 @@ impl Trainer {
             device,
             tokenizer,
             stream,
+            next,
             validation,
             decoder,
             parameters,
@@ -127,7 +141,6 @@ impl Trainer {
     /// [`TrainError::Diverged`], [`TrainError::File`], [`TrainError::Tensor`].
     pub fn run(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(&TrainEvent)) -> Result<Ended, TrainError> {
         let mut log = Log::open(&self.folder, self.header.step)?;
-        let schedule = self.settings.schedule();
         while self.header.step < self.settings.steps {
             if stop.load(Ordering::Relaxed) {
                 self.save(&mut log, report)?;
@@ -136,11 +149,17 @@ impl Trainer {
             let step = self.header.step + 1;
             let started = Instant::now();
             let examples = self.examples(step)?;
-            let computed = gradients(&self.decoder, &self.parameters, &examples, self.settings.parts, &self.device)?;
+            let computed = gradients(
+                &|_| self.decoder.clone(),
+                &self.parameters,
+                &examples,
+                Parts::at_once(self.settings.parts),
+                &self.device,
+            )?;
             if !computed.loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss: computed.loss as f32 });
             }
-            let rate = schedule.rate(step);
+            let rate = self.settings.rate(step);
             let gradient = self.optimiser.step(&self.parameters, &computed.gradients, rate)?;
             self.header.step = step;
             let seconds = started.elapsed().as_secs_f64();
@@ -151,7 +170,8 @@ impl Trainer {
                 let found = self.validate()?;
                 let exact = found.exact();
                 log.write(&TrainEvent::Validated(found), report)?;
-                if self.header.best.is_none_or(|(best, _)| exact >= best) {
+                // After other tasks than the first there is no best: the last weights count.
+                if self.settings.then.is_some() || self.header.best.is_none_or(|(best, _)| exact >= best) {
                     self.header.best = Some((exact, step));
                     self.write(self.settings.stored)?;
                 }
@@ -202,7 +222,7 @@ impl Trainer {
     /// The examples of a step. Steps are made in groups: their examples are sorted by length, cut into batches, and the
     /// batches mixed.
     fn examples(&mut self, step: u64) -> Result<Vec<Example>, TrainError> {
-        let (group, place) = ((step - 1) / SORTED, ((step - 1) % SORTED) as usize);
+        let (group, place) = grouping::place(step);
         if self.group.as_ref().is_none_or(|(made, _)| *made != group) {
             self.group = Some((group, self.make_group(group)?));
         }
@@ -210,29 +230,24 @@ impl Trainer {
         Ok(batches[place].clone())
     }
 
+    /// The stream of a group of steps.
+    fn stream_of(&self, group: u64) -> &QuestionStream {
+        match (&self.next, &self.settings.then) {
+            (Some(stream), Some(next)) if group * grouping::SORTED >= next.after => stream,
+            _ => &self.stream,
+        }
+    }
+
     fn make_group(&self, group: u64) -> Result<Vec<Vec<Example>>, TrainError> {
-        let size = SORTED * self.settings.batch as u64;
-        let mut examples: Vec<Example> = (group * size..(group + 1) * size)
-            .map(|number| self.stream.example(number, &self.tokenizer))
+        let size = grouping::SORTED * self.settings.batch as u64;
+        let examples: Vec<Example> = (group * size..(group + 1) * size)
+            .map(|number| self.stream_of(group).example(number, &self.tokenizer))
             .collect::<Result<_, _>>()?;
         if let Some(long) = examples.iter().find(|example| example.ids.len() > self.settings.context) {
             let problem = format!("an example has {} tokens, the context {}", long.ids.len(), self.settings.context);
             return Err(TrainError::Setting { setting: "context", problem });
         }
-        // Stable, so that equal lengths keep the stream's order.
-        examples.sort_by_key(|example| (example.prompt, example.ids.len()));
-        let mut batches: Vec<Vec<Example>> = examples.chunks(self.settings.batch).map(<[Example]>::to_vec).collect();
-        let mut random = DigitSource::named(&format!("train batches {} {group}", self.settings.seed));
-        for last in (1..batches.len()).rev() {
-            batches.swap(last, random.below(last as u64 + 1) as usize);
-        }
-        // Parts of a batch should take the same time: deal its examples out.
-        for batch in &mut batches {
-            let parts = self.settings.parts;
-            let dealt = (0..parts).flat_map(|part| batch.iter().skip(part).step_by(parts).cloned()).collect();
-            *batch = dealt;
-        }
-        Ok(batches)
+        Ok(grouping::batches(examples, self.settings.batch, self.settings.parts, self.settings.seed, group))
     }
 }
 
@@ -263,20 +278,35 @@ fn share_places(
 }
 
 /// The questions of validations: of the part `valid`, in use's tokens.
-fn validation(settings: &TrainSettings, tokenizer: &NumberTokenizer) -> Result<Vec<ValidationCell>, TrainError> {
+fn validation(
+    settings: &TrainSettings,
+    tokenizer: &NumberTokenizer,
+    learnt: &dyn Fn(TrainingTask, usize) -> bool,
+) -> Result<Vec<ValidationCell>, TrainError> {
     let mut cells: Vec<ValidationCell> = Vec::new();
-    for (lengths, learnt) in [(&settings.lengths, true), (&settings.beyond, false)] {
+    for lengths in [&settings.lengths, &settings.beyond] {
         if lengths.is_empty() {
             continue;
         }
-        let stream = QuestionStream::new(settings.stream(lengths)?, Split::Valid)?;
+        let stream = QuestionStream::new(settings.asked(lengths)?, Split::Valid)?;
         for (number, question) in stream.fixed(settings.validation).into_iter().enumerate() {
             let text = stream.text(&question, number as u64)?;
             let example = encoded(&text, &mut |text| tokenizer.encode(text))?;
+            if example.ids.len() > settings.context {
+                let problem = format!(
+                    "a question of {} digits has {} tokens, the context {}",
+                    question.length(),
+                    example.ids.len(),
+                    settings.context
+                );
+                return Err(TrainError::Setting { setting: "context", problem });
+            }
             let (task, length) = (question.task().to_string(), question.length());
             match cells.last_mut() {
                 Some(cell) if cell.score.task == task && cell.score.length == length => cell.examples.push(example),
                 _ => {
+                    // Some lengths have no question of the part that is learnt: integers of one digit, for instance.
+                    let learnt = learnt(question.task(), length);
                     let score = CellScore { task, length, learnt, questions: 0, exact: 0 };
                     cells.push(ValidationCell { score, examples: vec![example] });
                 }
@@ -287,47 +317,4 @@ fn validation(settings: &TrainSettings, tokenizer: &NumberTokenizer) -> Result<V
         cell.score.questions = cell.examples.len();
     }
     Ok(cells)
-}
-
-/// `log.jsonl`: an event a line.
-struct Log {
-    path: PathBuf,
-    file: File,
-}
-
-impl Log {
-    /// Opens the log of a training that has made `step` steps; what an interrupted session wrote after its last saved state is
-    /// dropped, because it will be done again.
-    fn open(folder: &Path, step: u64) -> Result<Self, TrainError> {
-        let path = folder.join("log.jsonl");
-        let failed = |source| TrainError::File { path: path.clone(), source };
-        let mut kept = Vec::new();
-        if step > 0 && path.exists() {
-            for line in BufReader::new(File::open(&path).map_err(failed)?).lines() {
-                let line = line.map_err(failed)?;
-                // A line that was cut by a kill is the last one, and after the state.
-                let Ok(event) = serde_json::from_str::<TrainEvent>(&line) else { break };
-                let at = match &event {
-                    TrainEvent::Step { step, .. } | TrainEvent::Saved { step } => *step,
-                    TrainEvent::Validated(validation) => validation.step,
-                };
-                if at > step {
-                    break;
-                }
-                kept.extend_from_slice(line.as_bytes());
-                kept.push(b'\n');
-            }
-        }
-        put(&path, &kept)?;
-        let file = File::options().append(true).open(&path).map_err(failed)?;
-        Ok(Log { path, file })
-    }
-
-    fn write(&mut self, event: &TrainEvent, report: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
-        let mut line = serde_json::to_string(event).expect("an event is JSON");
-        line.push('\n');
-        self.file.write_all(line.as_bytes()).map_err(|source| TrainError::File { path: self.path.clone(), source })?;
-        report(event);
-        Ok(())
-    }
 }

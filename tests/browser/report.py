@@ -33,8 +33,19 @@ options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "A
 driver = webdriver.Chrome(service=Service(driver_path), options=options)
 
 
+def slowdown():
+    """How many times longer work takes now than on processors of its own: the browser computes on more than one."""
+    begun, computed = time.monotonic(), time.process_time()
+    while time.process_time() - computed < 0.3:
+        pass
+    return 2 * (time.monotonic() - begun) / 0.3 - 1
+
+
+BUSY = slowdown()
+
+
 def wait(condition, what, seconds=20):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * BUSY
     while not condition():
         assert time.monotonic() < end, f"waited in vain: {what}"
         time.sleep(0.02)
@@ -219,8 +230,8 @@ try:
     urls = [message["params"]["request"]["url"] for message in sent if message["method"] == "Network.requestWillBeSent"]
     outside = [url for url in urls if not url.startswith(("file:", "data:", "blob:"))]
     assert not outside, outside
-    limit = 3.0
+    limit = 3.0 * max(BUSY, slowdown())
     print(f"{total} samples, {page.stat().st_size / 2**20:.2f} MiB, ready after {opened:.2f} s, no console message, no request")
-    assert opened < limit or "--slow" in sys.argv, f"the page took {opened:.2f} s to open, the limit is {limit} s"
+    assert opened < limit or "--slow" in sys.argv, f"the page took {opened:.2f} s to open, the limit is {limit:.1f} s"
 finally:
     driver.quit()

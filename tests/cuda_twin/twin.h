@@ -267,6 +267,13 @@ static inline uint32_t float_bits(float x) {
     std::memcpy(&u, &x, 4);
     return u;
 }
+static inline uint32_t __float_as_uint(float x) { return float_bits(x); }
+// Fibers take turns, so nothing comes between.
+template <class V, class W> static V atomicAdd(V *at, W by) {
+    const V before = *at;
+    *at += by;
+    return before;
+}
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fsub_rn(float a, float b) { return a - b; }
 static inline float __fmul_rn(float a, float b) { return a * b; }

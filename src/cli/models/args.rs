@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::checkpoint::{ElementType, Quant, WeightFormat};
+use crate::checkpoint::{Compute, ElementType, Quant, WeightFormat};
 use crate::cli::args::{EngineArgs, SuiteArgs};
 use crate::cli::values::Prompts;
 
@@ -30,6 +30,20 @@ pub struct WeightArgs {
     /// Round matrices to this type and hold them in it [default: the file's]
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub dtype: Option<DtypeArg>,
+
+    /// Arithmetic of matrix products. int8 rounds weights and activations to 8 bits in groups of 32: less time on CPUs
+    /// with VNNI, a third of the memory, the same on every machine and in any batch. Counts as another model [default: f32]
+    #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
+    pub compute: Option<ComputeArg>,
+}
+
+/// `--compute`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ComputeArg {
+    /// The weights' exact values
+    F32,
+    /// 8-bit integers, both operands rounded
+    Int8,
 }
 
 /// `--quant`.
@@ -73,7 +87,11 @@ impl From<WeightArgs> for WeightFormat {
             DtypeArg::Bf16 => ElementType::Bf16,
             DtypeArg::F16 => ElementType::F16,
         });
-        WeightFormat { quant, dtype }
+        let compute = args.compute.and_then(|compute| match compute {
+            ComputeArg::F32 => None,
+            ComputeArg::Int8 => Some(Compute::Int8),
+        });
+        WeightFormat { quant, dtype, compute }
     }
 }
 

@@ -31,7 +31,7 @@ struct Document {
 pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let format = WeightFormat::from(args.weights);
     if format.is_plain() {
-        return Err(CliError::usage("there is nothing to compare: name a --quant or a --dtype"));
+        return Err(CliError::usage("there is nothing to compare: name a --quant, a --dtype or --compute int8"));
     }
     let prompts = args.prompt.clone().unwrap_or_default();
     let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;

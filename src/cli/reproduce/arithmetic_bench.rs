@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ComparedRuns;
+use super::{ComparedRuns, device};
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
@@ -22,7 +22,7 @@ const SUITE: &str = "arithmetic-bench";
 #[command(after_help = "Examples:
   earnest reproduce arithmetic-bench
   earnest reproduce arithmetic-bench RUN --json
-  earnest reproduce arithmetic-bench --plan --model model.gguf")]
+  earnest reproduce arithmetic-bench --plan --model model.gguf --measure")]
 pub struct ArithmeticBenchArgs {
     #[command(flatten)]
     pub compared: ComparedRuns,
@@ -30,6 +30,10 @@ pub struct ArithmeticBenchArgs {
     /// Show what must be run instead: prompts, tokens, commands
     #[arg(long, conflicts_with_all = ["runs", "svg"])]
     pub plan: bool,
+
+    /// Hours of the plan at the rate that the model has on this machine, which loads and measures it
+    #[arg(long, requires = "model")]
+    pub measure: bool,
 
     /// Count the plan's prompt tokens with this model
     #[arg(long, value_name = "MODEL", requires = "plan")]
@@ -110,6 +114,9 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
             // A template that fails fails at the first item; the plan then has no count.
             let mut plan = plan(Some(&|item| prompter.render(&item.segments).ok().map(|rendered| rendered.ids.len())));
             plan.notes.push(format!("Prompt tokens are those of {}; other models have others.", path.display()));
+            if args.measure {
+                plan.estimate(&device::measured_rate(&checkpoint, printer)?);
+            }
             plan
         }
     };

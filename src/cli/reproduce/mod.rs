@@ -1,8 +1,10 @@
 //! `earnest reproduce`: a paper's tables beside stored runs. One file a paper.
 
 mod arithmetic_bench;
+mod device;
 mod dnc;
 mod nupa;
+mod nupa_section_3;
 mod gsm_symbolic;
 mod gsm_symbolic_runs;
 
@@ -28,7 +30,7 @@ pub enum Paper {
     ArithmeticBench(arithmetic_bench::ArithmeticBenchArgs),
     /// DNC: Tables 3 and 5 to 10, and 12 computed again
     Dnc(dnc::DncArgs),
-    /// NUPA Test: Tables 3 and 7 to 10, Figures 2 and 5 to 8
+    /// NUPA Test: Tables 3 and 7 to 10, Figures 2 and 5 to 8; --section 3: trained models, Tables 12 to 18
     Nupa(nupa::NupaArgs),
     /// The GSM-Symbolic re-evaluation: Tables 2 to 15, Figures 1 to 11; --run executes it
     GsmSymbolic(Box<gsm_symbolic::GsmSymbolicArgs>),

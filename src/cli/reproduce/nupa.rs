@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::ComparedRuns;
+use super::{ComparedRuns, device};
 use crate::checkpoint::Checkpoint;
 use crate::cli::catalogue;
 use crate::cli::error::CliError;
@@ -13,6 +13,7 @@ use crate::cli::stored::{StoredRun, write_file};
 use crate::cli::values::Prompts;
 use crate::cli::{Exit, model};
 use crate::prompt::{ModeRequest, PromptError, Prompter};
+use crate::report::plot::Figure;
 use crate::report::{ReportError, Rows};
 use crate::reproduce::nupa::{
     Against, NupaComparison, Ours, Rate, Tokens, compare, figures, plan, render, render_plan,
@@ -27,7 +28,10 @@ const SUITE: &str = "nupa";
 #[command(after_help = "Examples:
   earnest reproduce nupa
   earnest reproduce nupa RUN --beside Llama-3.1-8B --svg figures
+  earnest reproduce nupa --plan --model model.gguf --measure   (hours on this machine)
   earnest reproduce nupa --plan --model model.gguf --rate 900
+  earnest reproduce nupa --section 3 --svg figures        (trained models: our own run beside Tables 12 to 18)
+  earnest reproduce nupa --section 3 --experiment DIR     (those of `earnest train experiment ... --out DIR`)
   earnest reproduce nupa --plan --model model.gguf RUN    (hours from what RUN measured)")]
 pub struct NupaArgs {
     #[command(flatten)]
@@ -40,6 +44,14 @@ pub struct NupaArgs {
     /// Print the published tables beside runs as well; they are always in --json
     #[arg(long, conflicts_with_all = ["plan", "json"])]
     pub published: bool,
+
+    /// 3: the models that the authors trained (Tables 12 to 18, Figures 4 and 9 to 18) instead of runs of the NUPA Test
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(3..=3), conflicts_with_all = ["plan", "runs", "beside"])]
+    pub section: Option<u8>,
+
+    /// The folder of an experiment, or a file of its --summary [default: our own run, which is part of the program]
+    #[arg(long, value_name = "PATH", requires = "section")]
+    pub experiment: Option<PathBuf>,
 
     /// Show what must be run instead: prompts, tokens, hours, commands
     #[arg(long, conflicts_with = "svg")]
@@ -59,12 +71,26 @@ pub struct NupaArgs {
     /// Tokens a second, prompt and new ones together, for the plan's hours [default: as measured in the newest stored run]
     #[arg(long, value_name = "N", requires = "model", conflicts_with = "runs")]
     pub rate: Option<f64>,
+
+    /// Hours at the rate that the model has on this machine, which loads and measures it
+    #[arg(long, requires = "model", conflicts_with_all = ["rate", "runs"])]
+    pub measure: bool,
 }
 
 /// The paper's tables beside the runs', or what must be run.
 pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.plan {
         return show_plan(args, printer);
+    }
+    if args.section.is_some() {
+        let ComparedRuns { svg, json, .. } = &args.compared;
+        return super::nupa_section_3::execute(
+            args.experiment.as_deref(),
+            svg.as_deref(),
+            args.published,
+            *json,
+            printer,
+        );
     }
     let against = match &args.beside {
         None => Against::default(),
@@ -98,6 +124,15 @@ fn draw(comparison: &NupaComparison, folder: &Path, printer: Printer) -> Result<
         printer.warning("--svg: no run asks for what the figures show, so nothing is drawn");
         return Ok(());
     }
+    write_drawings(drawings, folder, printer)
+}
+
+/// Writes drawings into a folder; each comes with the numbers of the paper's figures that it stands for.
+pub(super) fn write_drawings(
+    drawings: Vec<(Vec<u8>, Figure)>,
+    folder: &Path,
+    printer: Printer,
+) -> Result<(), CliError> {
     std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
     for (numbers, figure) in drawings {
         let path = folder.join(format!("{}.svg", figure.name));
@@ -112,11 +147,11 @@ fn draw(comparison: &NupaComparison, folder: &Path, printer: Printer) -> Result<
 }
 
 fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
-    let rate = rate(args)?;
     let plan = match &args.model {
-        None => plan(Adapter::Completion, None, rate),
+        None => plan(Adapter::Completion, None, rate(args)?),
         Some(path) => {
             let checkpoint = model::open(&model::choose(path, &args.hub, Default::default())?)?;
+            let rate = if args.measure { Some(device::measured_rate(&checkpoint, printer)?) } else { rate(args)? };
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(

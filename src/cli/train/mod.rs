@@ -1,5 +1,8 @@
-//! `earnest train`: number models from scratch.
+//! `earnest train`: number models from scratch, adapters of loaded checkpoints.
 
+mod experiment;
+mod lora;
+mod merge;
 mod number_model;
 mod progress;
 
@@ -20,12 +23,32 @@ pub struct TrainArgs {
 pub enum TrainWhat {
     /// A small decoder from scratch on an endless stream of number questions (Number Cookbook, section 3)
     NumberModel(Box<number_model::NumberModelArgs>),
+    /// Low-rank adapters (LoRA) of a loaded checkpoint: NUPA questions, rule following, or pairs of your own
+    Lora(Box<lora::LoraArgs>),
+    /// A checkpoint with its adapters as an ordinary Hugging Face folder
+    Merge(Box<merge::MergeArgs>),
+    /// A grid of such trainings from a file: tokenizers, encodings, formats, sizes, several seeds each
+    Experiment(experiment::ExperimentArgs),
 }
 
 /// Trains.
 pub fn execute(args: &TrainArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     match &args.what {
         TrainWhat::NumberModel(args) => number_model::execute(args, quiet, printer),
+        TrainWhat::Lora(args) => lora::execute(args, quiet, printer),
+        TrainWhat::Merge(args) => merge::execute(args, quiet, printer),
+        TrainWhat::Experiment(args) => experiment::execute(args, quiet, printer),
+    }
+}
+
+/// Lets every part of a batch compute its products alone. By itself candle splits each among all cores and waits for them,
+/// spinning: with two parts on two cores that takes three times the processor time, and more where others compute too. Sums are
+/// the same.
+fn one_thread_a_part(parts: usize) {
+    const VARIABLE: &str = "RAYON_NUM_THREADS";
+    if parts > 1 && std::env::var_os(VARIABLE).is_none() {
+        // SAFETY: called before this program has started a second thread, so nobody reads the environment meanwhile.
+        unsafe { std::env::set_var(VARIABLE, "1") };
     }
 }
 

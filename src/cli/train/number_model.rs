@@ -14,7 +14,7 @@ use crate::cli::printer::Printer;
 use crate::cli::session::stop_on_signal;
 use crate::train::{
     AdamWSettings, DigitGroups, Ended, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings,
-    TrainSettings, Trainer, Validation,
+    TrainEvent, TrainSettings, Trainer, Validation,
 };
 
 #[derive(Debug, Args)]
@@ -210,6 +210,16 @@ pub enum StoredArg {
     F16,
 }
 
+impl StoredArg {
+    pub fn stored(self) -> StoredType {
+        match self {
+            StoredArg::F32 => StoredType::F32,
+            StoredArg::Bf16 => StoredType::Bf16,
+            StoredArg::F16 => StoredType::F16,
+        }
+    }
+}
+
 /// Lengths in which repeats count: `1-4,3,4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weighted(pub Vec<usize>);
@@ -268,6 +278,7 @@ impl NumberModelArgs {
                 words: self.words,
             },
             tasks: self.tasks.clone(),
+            then: None,
             lengths: self.lengths.0.clone(),
             beyond: self.beyond.as_ref().map(|lengths| lengths.0.clone()).unwrap_or_default(),
             format: FormatSettings {
@@ -291,18 +302,17 @@ impl NumberModelArgs {
             validation: self.validation,
             context: self.context,
             parts: self.parts,
-            stored: match self.store {
-                StoredArg::F32 => StoredType::F32,
-                StoredArg::Bf16 => StoredType::Bf16,
-                StoredArg::F16 => StoredType::F16,
-            },
+            stored: self.store.stored(),
         }
     }
 
     /// The settings, once it is clear that the folder takes them.
     fn settings(&self) -> Result<TrainSettings, CliError> {
         let in_folder = |name: &str| self.out.join(name);
-        let unfinished = in_folder("state.json").exists();
+        let model = in_folder("model.safetensors").exists();
+        // Killed between its first model and its first state, or before both, a training leaves a log that ends early.
+        let broken = in_folder("training.json").exists() && broken_off(&self.out)?;
+        let unfinished = in_folder("state.json").exists() || (broken && (model || self.resume));
         if self.resume {
             if !unfinished {
                 let message = format!("{} holds no unfinished training", self.out.display());
@@ -315,12 +325,20 @@ impl NumberModelArgs {
             let message = format!("{} holds an unfinished training", self.out.display());
             return Err(CliError::new(Exit::Results, message).help("go on with --resume, or name another folder"));
         }
-        if in_folder("model.safetensors").exists() {
+        if model {
             let message = format!("{} holds a model", self.out.display());
             return Err(CliError::new(Exit::Results, message).help("name another folder"));
         }
         self.settings.as_deref().map_or_else(|| Ok(self.chosen()), read_settings)
     }
+}
+
+/// True if the log says that steps are missing.
+fn broken_off(folder: &Path) -> Result<bool, CliError> {
+    let steps = read_settings(&folder.join("training.json"))?.steps;
+    let events = crate::experiment::events(folder)?;
+    let done = events.iter().any(|event| matches!(event, TrainEvent::Saved { step } if *step == steps));
+    Ok(!done && folder.join("log.jsonl").exists())
 }
 
 fn read_settings(path: &Path) -> Result<TrainSettings, CliError> {

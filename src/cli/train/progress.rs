@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::cli::printer::Printer;
+use crate::stats::{Z95, wilson};
 use crate::train::{TrainEvent, Validation};
 
 /// Time between lines.
@@ -82,11 +83,33 @@ fn by_length(validation: &Validation) -> String {
         *questions += cell.questions;
     }
     let shown = lengths.iter().map(|((length, learnt), (exact, questions))| {
-        let mark = if *learnt { "" } else { "*" };
-        format!("{length}{mark}: {:.0} %", 100.0 * *exact as f64 / (*questions).max(1) as f64)
+        format!("{}: {:.0} %", label(*length, *learnt), 100.0 * *exact as f64 / (*questions).max(1) as f64)
     });
     let shown = shown.collect::<Vec<_>>().join(", ");
+    if validation.cells.is_empty() {
+        return format!("step {}: nothing is held out, so nothing is validated", validation.step);
+    }
     format!("validation at step {}: loss {:.4}; exact by length {shown}", validation.step, validation.loss)
+}
+
+/// A length; rows of a file have none.
+fn label(length: usize, learnt: bool) -> String {
+    let length = if length == 0 { "all".to_owned() } else { length.to_string() };
+    format!("{length}{}", if learnt { "" } else { "*" })
+}
+
+/// Exact match over all learnt cells with its Wilson interval.
+pub fn overall(validation: &Validation) -> Option<String> {
+    let learnt = || validation.cells.iter().filter(|cell| cell.learnt);
+    let (exact, questions): (usize, usize) =
+        (learnt().map(|cell| cell.exact).sum(), learnt().map(|cell| cell.questions).sum());
+    let share = wilson(exact as f64, questions as f64, Z95)?;
+    Some(format!(
+        "{exact} of {questions} exact, {:.1} % [{:.1}, {:.1}]",
+        100.0 * share.value,
+        100.0 * share.low,
+        100.0 * share.high
+    ))
 }
 
 /// Exact match in per cent, a row a task, a column a length; lengths that are not learnt have a star.
@@ -102,7 +125,7 @@ pub fn table(validation: &Validation) -> String {
     let wide = tasks.iter().map(|task| task.len()).max().unwrap_or(0).max(22);
     let mut text = format!("{:wide$}", "exact match in %");
     for (length, learnt) in &lengths {
-        text.push_str(&format!("{:>6}", format!("{length}{}", if *learnt { "" } else { "*" })));
+        text.push_str(&format!("{:>6}", label(*length, *learnt)));
     }
     for task in tasks {
         text.push_str(&format!("\n{task:wide$}"));
@@ -135,5 +158,9 @@ mod tests {
         let lines: Vec<String> =
             table(&validation).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(lines, ["exact match in % 1 5*", "add_Integer 100 5", "max_Integer 50 -", "* not learnt"]);
+        assert_eq!(overall(&validation).unwrap(), "30 of 40 exact, 75.0 % [59.8, 85.8]");
+        let rows = Validation { step: 1, loss: 0.5, cells: vec![cell("pairs", 0, true, 5)] };
+        assert_eq!(by_length(&rows), "validation at step 1: loss 0.5000; exact by length all: 25 %");
+        assert_eq!(overall(&Validation { cells: vec![], ..rows }), None);
     }
 }

@@ -25,7 +25,7 @@ pub struct Assembled {
 /// # Errors
 /// [`DeviceError`] if NVRTC is not there or refuses a source.
 pub fn assemble(architecture: &str) -> Result<Vec<Assembled>, DeviceError> {
-    let compiler = Compiler::open()?;
+    let compiler = Compiler::open(13)?;
     let mut options = compiler_options(architecture);
     options.push("--ptxas-options=-v".into());
     let mut all = vec![];

@@ -21,9 +21,9 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// For an architecture such as `sm_90`.
-    pub(crate) fn new(architecture: String, folder: Option<PathBuf>) -> Workshop {
-        Workshop { architecture, folder, compiler: Compiler::open() }
+    /// For an architecture such as `sm_90` and a driver of this major version of CUDA.
+    pub(crate) fn new(architecture: String, driver: u32, folder: Option<PathBuf>) -> Workshop {
+        Workshop { architecture, folder, compiler: Compiler::open(driver) }
     }
 
     /// The compiler's version.

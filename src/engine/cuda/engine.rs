@@ -3,7 +3,7 @@
 //! A step is planned and handed to the device before the one before it is done. The tokens that one chose are not known to the host
 //! then: a sequence that goes on gets a placeholder, and the device puts the token in its place ([`Step::ids`]). What the host
 //! learns a step late is that a sequence has ended; the token computed for it meanwhile is dropped. Sequences whose next token only
-//! the host can choose (filters, penalties, log-probabilities) sit out the step in which their token is not known.
+//! the host can choose (penalties, lists of log-probabilities) sit out the step in which their token is not known.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
@@ -201,9 +201,7 @@ impl Cuda {
 
     /// The device chooses this request's tokens.
     fn on_device(&self, request: &Request) -> bool {
-        let s = &request.sampling;
-        let plain = (s.top_k == 0 || s.top_k >= self.config.vocab_size) && s.top_p >= 1.0 && s.min_p == 0.0;
-        s.repetition_penalty == 1.0 && (takes_best(s) || plain) && request.logprobs.top == 0 && !self.trace
+        request.sampling.repetition_penalty == 1.0 && request.logprobs.top == 0 && !self.trace
     }
 
     /// Lists a plan's tokens and the rows whose logits are wanted. Sequences that the device chooses for get their placeholders.
@@ -256,6 +254,9 @@ impl Cuda {
                 step.wishes.push(Wish {
                     uniform: if draws { uniform(request.sampling_key, number as u64) } else { 0.0 },
                     temperature: if draws { request.sampling.temperature } else { 0.0 },
+                    top_k: request.sampling.top_k,
+                    top_p: request.sampling.top_p,
+                    min_p: request.sampling.min_p,
                     target: scores.then(|| flight.prompt[position + 1]),
                     whole: sampled && !device,
                 });
@@ -339,7 +340,6 @@ impl Cuda {
     }
 
     /// What the host chooses from the logits that came back: (choice or nothing usable, hash of the logits).
-    #[expect(clippy::type_complexity, reason = "a row may have no choice here, and a choice may not be possible")]
     fn host_choices(&self, rows: &[Row], chosen: &[Chosen]) -> Vec<Option<(Option<Choice>, Option<u64>)>> {
         let isa = Isa::detect();
         let jobs: Vec<_> = rows

@@ -19,7 +19,7 @@ const LOGITS: u64 = 256 << 20;
 const STATES: usize = 16 * 1024;
 
 /// Bytes of a token's wish and of its choice (kernels/choice.cu).
-const WISH: usize = 16;
+const WISH: usize = 32;
 const CHOSEN: usize = 16;
 
 /// What is wanted of a row of logits.
@@ -29,6 +29,10 @@ pub(crate) struct Wish {
     pub(crate) uniform: f64,
     /// 0 takes the most probable token.
     pub(crate) temperature: f32,
+    /// Filters, which must be those that keep all where the temperature is 0.
+    pub(crate) top_k: usize,
+    pub(crate) top_p: f32,
+    pub(crate) min_p: f32,
     /// The token whose log-probability is wanted.
     pub(crate) target: Option<u32>,
     /// The logits themselves are wanted.
@@ -774,6 +778,10 @@ impl Packer {
             self.bytes.extend(wish.uniform.to_ne_bytes());
             self.bytes.extend(wish.temperature.to_ne_bytes());
             self.bytes.extend(wish.target.map_or(-1, |t| t as i32).to_ne_bytes());
+            self.bytes.extend((wish.top_k.min(i32::MAX as usize) as i32).to_ne_bytes());
+            self.bytes.extend(wish.top_p.to_ne_bytes());
+            self.bytes.extend(wish.min_p.to_ne_bytes());
+            self.bytes.extend([0; 4]);
         }
         at
     }
@@ -890,7 +898,8 @@ fn cache(
     let mut blocks = match asked {
         Some(given) if given < block => return Err(CudaError::KvMemory { given, needed: block }),
         Some(given) => given / block,
-        None => fits,
+        // 33 million positions are more than any run has.
+        None => fits.min(1 << 20),
     };
     if blocks > fits {
         notes.push(format!(

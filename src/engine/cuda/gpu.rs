@@ -44,7 +44,6 @@ pub(crate) struct Gpu {
 pub fn devices() -> Result<Vec<DeviceInfo>, DeviceError> {
     let driver = start_driver()?;
     let count = count(&driver)?;
-    let compiler = Workshop::new(String::new(), None).version();
     // SAFETY: no arguments.
     let cublaslt = CublasLt::open().ok().map(|library| unsafe { (library.version)() } as u64);
     let mut all = vec![];
@@ -56,7 +55,8 @@ pub fn devices() -> Result<Vec<DeviceInfo>, DeviceError> {
         let mut info = describe(&driver, index, number)?;
         // Free memory is known only to who opens the device, which takes memory and time.
         (info.free, info.total) = (total as u64, total as u64);
-        (info.compiler, info.cublaslt) = (compiler, cublaslt);
+        info.compiler = Workshop::new(String::new(), info.driver.0, None).version();
+        info.cublaslt = cublaslt;
         all.push(info);
     }
     Ok(all)
@@ -154,7 +154,7 @@ impl Gpu {
         let mut context = std::ptr::null_mut();
         // SAFETY: a handle to write.
         check(&driver, "cuDevicePrimaryCtxRetain", unsafe { (driver.context_retain)(&mut context, number) })?;
-        let workshop = Workshop::new(format!("sm_{major}{minor}"), folder);
+        let workshop = Workshop::new(format!("sm_{major}{minor}"), info.driver.0, folder);
         let mut gpu = Gpu {
             driver,
             index,

@@ -2,7 +2,7 @@
 //! interfaces NVIDIA keeps stable; there are thirty, and the program needs nothing of CUDA to be built or started.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
@@ -21,16 +21,32 @@ fn open(what: &str, names: &[&str]) -> Result<Library, DeviceError> {
     let known = usual.iter().flat_map(|f| names.iter().map(|n| f.join(n)));
     let mut first = None;
     for path in named.chain(plain).chain(known) {
+        open_beside(&path);
         // SAFETY: these are libraries of the system or of folders that the user names; opening them runs their initialisers, as linking
         // against them would.
         match unsafe { Library::new(&path) } {
             Ok(library) => return Ok(library),
             Err(error) => {
-                first.get_or_insert_with(|| error.to_string());
+                let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                first.get_or_insert(why);
             }
         }
     }
     Err(DeviceError::Library(format!("{what} could not be opened: {}", first.unwrap_or_default())))
+}
+
+/// NVRTC opens a library of its own by name. Where the system does not look for that, it has to be open already: it lies beside.
+fn open_beside(path: &Path) {
+    let is_compiler = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libnvrtc.so"));
+    let Some(folder) = path.parent().filter(|folder| is_compiler && !folder.as_os_str().is_empty()) else { return };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("libnvrtc-builtins.so") {
+            // SAFETY: as for the libraries themselves; it must stay open as long as the compiler, which is to the end.
+            if let Ok(library) = unsafe { Library::new(entry.path()) } {
+                std::mem::forget(library);
+            }
+        }
+    }
 }
 
 /// Declares a table of functions that are looked up by name in a library.
@@ -165,9 +181,13 @@ impl Driver {
 }
 
 impl Compiler {
-    /// The newest compiler of this machine.
-    pub(crate) fn open() -> Result<Compiler, DeviceError> {
-        let names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll"];
+    /// The newest compiler of this machine, or with a driver of CUDA 12 the one of that: a driver loads nothing newer than itself.
+    pub(crate) fn open(driver: u32) -> Result<Compiler, DeviceError> {
+        let mut names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll"];
+        if driver == 12 {
+            names.swap(0, 1);
+            names.swap(3, 4);
+        }
         open("the compiler of kernels (NVRTC)", &names).and_then(Compiler::of)
     }
 }

@@ -65,7 +65,7 @@ fn every_architecture_has_the_logits_of_the_cpu_engine() {
         let mut checkpoint = golden(name);
         let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 = 8, and 744 + 543 =", true).unwrap();
         for (dtype, tolerance) in [(None, 2e-4), (Some(ElementType::Bf16), 0.12)] {
-            checkpoint.set_weight_format(WeightFormat { quant: None, dtype });
+            checkpoint.set_weight_format(WeightFormat { quant: None, dtype, compute: None });
             let mut native = Native::load(&checkpoint, NativeOptions::default()).unwrap();
             let expected = native.logits_after(&prompt, 5).unwrap();
             let mut cuda = twin(&checkpoint, true, 0, &options());
@@ -120,7 +120,7 @@ fn greedy_texts_are_those_of_transformers_until_a_small_margin() {
         let mut compared = 0;
         for name in ["llama", "gemma2", "qwen2", "phi3-longrope", "mixtral"] {
             let mut checkpoint = golden(name);
-            checkpoint.set_weight_format(WeightFormat { quant: None, dtype });
+            checkpoint.set_weight_format(WeightFormat { quant: None, dtype, compute: None });
             let mut cuda = twin(&checkpoint, true, 0, &options());
             let prompts = recorded(name);
             let prompts = &prompts[..prompts.len().min(3)];
@@ -148,7 +148,7 @@ fn bits_depend_on_the_request_alone_and_not_on_the_order_of_threads() {
     }
     for name in ["llama"] {
         let mut checkpoint = golden(name);
-        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::Bf16) });
+        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::Bf16), compute: None });
         // A long beginning in common, so that parts are shared, and different lengths.
         let common: Vec<u32> = (0..150).map(|i| 3 + i * 7 % 500).collect();
         let prompt =
@@ -315,7 +315,7 @@ fn a_model_quantised_at_load_runs_on_its_blocks() {
     }
     let mut checkpoint = golden("llama");
     // Rows of 64 and 160 are blocks of 32 only: what is asked as q4k becomes other schemes, of which q8_0 has kernels.
-    checkpoint.set_weight_format(WeightFormat { quant: Some(Quant::Q8), dtype: None });
+    checkpoint.set_weight_format(WeightFormat { quant: Some(Quant::Q8), dtype: None, compute: None });
     let prompt: Vec<u32> = (0..150).map(|i| 3 + i * 11 % 500).collect();
     let mut native = Native::load(&checkpoint, NativeOptions::default()).unwrap();
     let expected = native.logits_after(&prompt, 5).unwrap();
@@ -561,6 +561,8 @@ fn damaged_logits_fail_their_request_alone() {
         wishes.extend(uniform(key, r).to_ne_bytes());
         wishes.extend((if r % 2 == 1 { 0.7f32 } else { 0.0 }).to_ne_bytes());
         wishes.extend((r as i32 * 3 - 1).to_ne_bytes());
+        wishes.extend(0i32.to_ne_bytes());
+        wishes.extend([1f32, 0.0, 0.0].iter().flat_map(|x| x.to_ne_bytes()));
     }
     let (logits, wishes) = (twin.put(&rows.concat()), twin.put(&wishes));
     let (chosen, sampled) = (twin.put(&[0i32; 24]), twin.put(&[0i32; 6]));
@@ -580,4 +582,51 @@ fn damaged_logits_fail_their_request_alone() {
             }
         }
     }
+}
+
+#[test]
+fn filters_on_the_device_are_those_of_the_cpu() {
+    if skipped() {
+        return;
+    }
+    let mut twin = Twin::new();
+    let unit = twin.load(&Unit::layers(Element::F32)).unwrap();
+    let kernel = twin.kernel(unit, "choose", 0).unwrap();
+    let vocab = 1537;
+    // Many ties, as 16-bit logits have them.
+    let row =
+        |r: u64| (0..vocab).map(|i| ((i * 7919 + r as usize * 131) % 257) as f32 / 24.0 - 4.0).collect::<Vec<f32>>();
+    let mut settings = vec![];
+    for top_k in [0, 2, 3, 40, 5000] {
+        for top_p in [1.0, 0.9, 0.35, 0.01] {
+            for min_p in [0.0, 0.2] {
+                settings.push(Sampling { temperature: 0.8, top_k, top_p, min_p, repetition_penalty: 1.0 });
+            }
+        }
+    }
+    let draws: Vec<(usize, u64)> = (0..settings.len()).flat_map(|s| (0..6u64).map(move |step| (s, step))).collect();
+    let key = SamplingKey([3; 32]);
+    let mut wishes: Vec<u8> = vec![];
+    for &(s, step) in &draws {
+        let s = &settings[s];
+        wishes.extend(uniform(key, step).to_ne_bytes());
+        wishes.extend(s.temperature.to_ne_bytes());
+        wishes.extend((-1i32).to_ne_bytes());
+        wishes.extend((s.top_k as i32).to_ne_bytes());
+        wishes.extend([s.top_p, s.min_p, 0.0].iter().flat_map(|x| x.to_ne_bytes()));
+    }
+    let rows: Vec<f32> = draws.iter().flat_map(|&(_, step)| row(step)).collect();
+    let (logits, wishes) = (twin.put(&rows), twin.put(&wishes));
+    let (chosen, sampled) = (twin.put(&vec![0i32; 4 * draws.len()]), twin.put(&vec![0i32; draws.len()]));
+    let arguments = [logits.into(), (vocab as i32).into(), wishes.into(), chosen.into(), sampled.into()];
+    twin.order = 2;
+    unsafe { twin.launch(kernel, [draws.len(), 1, 1], 512, 0, &arguments).unwrap() };
+    let (chosen, sampled) = (twin.get::<i32>(chosen, 4 * draws.len()), twin.get::<i32>(sampled, draws.len()));
+    let mut different = std::collections::BTreeSet::new();
+    for (i, &(s, step)) in draws.iter().enumerate() {
+        let expected = choose(Isa::detect(), &row(step), &[], &settings[s], key, step, 0).unwrap().token as i32;
+        assert_eq!((chosen[4 * i], sampled[i]), (expected, expected), "{:?}, step {step}", settings[s]);
+        different.insert(expected);
+    }
+    assert!(different.len() > 30, "the draws are nearly all alike");
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::decoder::{Forward, LoadError, StepTokens, Weights};
 use super::decoding::{check, ids};
 use super::flight::Flight;
-use super::kernels::{Isa, QueryToken, SharedMut};
+use super::kernels::{ByteIsa, Isa, Peaks, QueryToken, SharedMut};
 use super::kv::{BLOCK, BlockLayout, KvStore, Root};
 use super::options::Options;
 use super::sampler::{Choice, choose, logprob};
@@ -71,6 +71,11 @@ impl Native {
             ended: vec![],
             statistics: Statistics::default(),
         })
+    }
+
+    /// Measures what the device can do at best with this engine's threads and arithmetic, in a second or two.
+    pub fn peaks(&self) -> Peaks {
+        Peaks::measure(&self.team, self.weights.in_bytes(), self.weights.bytes())
     }
 
     /// Logits `[vocab]` after the last token of `prompt`, computed as for a request that generates `max_tokens`: for
@@ -365,10 +370,12 @@ impl Engine for Native {
 
     fn card(&self) -> Card {
         let layout = self.store.layout();
+        let isa = self.team.isa();
+        let kernels = if self.weights.in_bytes() { ByteIsa::best(isa).name() } else { isa.name() };
         Card {
             engine: "native".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            devices: vec![format!("CPU, {} threads, {} kernels", self.team.threads(), self.team.isa().name())],
+            devices: vec![format!("CPU, {} threads, {kernels} kernels", self.team.threads())],
             weights_dtype: self.weights.dtype(),
             context: self.config.max_positions,
             weight_bytes: self.weights.bytes(),

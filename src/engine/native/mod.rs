@@ -21,5 +21,6 @@ pub use decoder::LoadError;
 pub use decoding::{Decoding, Step, UnusableLogits};
 pub use engine::Native;
 pub(crate) use engine::fnv1a as hash_of_logits;
+pub use kernels::Peaks;
 pub use options::Options;
 pub use team::Team;

@@ -24,8 +24,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The number of threads to start.
-    pub(crate) fn threads(&self) -> usize {
+    /// The number of threads that are started.
+    pub fn threads(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or(cores).clamp(1, cores)
     }

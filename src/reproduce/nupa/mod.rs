@@ -6,6 +6,7 @@ mod figures;
 mod ours;
 mod plan;
 mod published;
+mod section3;
 mod text;
 
 pub use compare::{Against, compare};
@@ -13,6 +14,10 @@ pub use document::{NUPA_COMPARISON_FORMAT, NupaCell, NupaComparison, NupaFigure,
 pub use figures::figures;
 pub use ours::Ours;
 pub use plan::{NupaPlan, NupaPlanRow, Rate, Tokens, plan};
+pub use section3::{
+    SECTION_3_FORMAT, Section3, Section3Cell, Section3Curve, Section3Figure, Section3Finding, Section3Ours, Verdict,
+    drawings, render_section_3, section_3,
+};
 pub use text::{render, render_plan};
 
 const PAPER: &str = "Number Cookbook: Number Understanding of Language Models and How to Improve It (ICLR 2025)";

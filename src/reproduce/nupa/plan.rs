@@ -197,8 +197,8 @@ pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>, rate: Option<Rate>) -
     notes.extend(match &rate {
         _ if tokens.is_none() => Vec::new(),
         None => vec![
-            "Hours need a rate: --rate N in tokens a second (prompt and new ones together), or a stored run of the suite \
-             that measured one."
+            "Hours need a rate: --measure for the one of this machine, --rate N in tokens a second (prompt and new ones \
+             together), or a stored run of the suite that measured one."
                 .to_owned(),
         ],
         Some(rate) => vec![format!(

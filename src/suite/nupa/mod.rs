@@ -16,6 +16,7 @@ mod plan;
 mod prepare;
 mod prompt;
 mod published;
+mod published_training;
 mod rules;
 mod scoring;
 mod suite;
@@ -43,6 +44,7 @@ pub use published::{
     published_inference_times, published_models, published_range_accuracy, published_rule_following,
     published_rule_length,
 };
+pub use published_training::{PublishedTraining, published_trainings};
 pub use rules::{
     Rule, RuleError, RuleReach, RuleTrace, TokenLength, longest_within, rule, rule_reach, ruled_tasks, token_lengths,
 };

@@ -1,5 +1,7 @@
 //! A decoder's parameters, packed as they are loaded.
 
+use rayon::prelude::*;
+
 use crate::checkpoint::{
     Checkpoint, CheckpointError, DecoderConfig, LayerParameter as P, Norm, Parameter, Tensor, Values,
 };
@@ -94,7 +96,7 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    /// Reads and packs every parameter, one matrix at a time.
+    /// Reads and packs every parameter, one matrix at a time on each core.
     pub(crate) fn load(checkpoint: &Checkpoint) -> Result<Weights, LoadError> {
         let c = &checkpoint.config;
         if c.head_dim > MAX_HEAD_DIM {
@@ -105,10 +107,16 @@ impl Weights {
         }
         let r = Reader { checkpoint, c };
         let (vocab, hidden) = (c.vocab_size, c.hidden_size);
-        let embedding = r.matrix(&[(Parameter::Embedding, vocab)], hidden)?;
+        // Two at a time on two cores: that many matrices are held twice while they are packed.
+        let (embedding, layers) = rayon::join(
+            || r.matrix(&[(Parameter::Embedding, vocab)], hidden),
+            || (0..c.layers.len()).into_par_iter().map(|i| r.layer(i)).collect::<Vec<Result<_, LoadError>>>(),
+        );
+        let embedding = embedding?;
+        // In their order, so that it is always the first damaged one that is named.
+        let layers = layers.into_iter().collect::<Result<_, _>>()?;
         let head = if c.tied_embeddings { None } else { Some(r.matrix(&[(Parameter::Head, vocab)], hidden)?) };
         let head_bias = if c.head_bias { Some(r.vector(Parameter::HeadBias, vocab)?) } else { None };
-        let layers = (0..c.layers.len()).map(|i| r.layer(i)).collect::<Result<_, _>>()?;
         let final_norm = r.norm(Parameter::FinalNorm, Parameter::FinalNormBias)?;
         Ok(Weights { embedding, layers, final_norm, head, head_bias })
     }
@@ -135,6 +143,11 @@ impl Weights {
             })
             .chain([&self.embedding])
             .chain(&self.head)
+    }
+
+    /// Whether products are computed in 8-bit integers.
+    pub(crate) fn in_bytes(&self) -> bool {
+        self.matrices().any(PackedMatrix::in_bytes)
     }
 
     /// Bytes of all matrices.
@@ -173,8 +186,9 @@ impl Reader<'_> {
 
     /// Matrices of `width` columns, given as (parameter, rows), on top of each other.
     fn matrix(&self, parts: &[(Parameter, usize)], width: usize) -> Result<PackedMatrix, LoadError> {
+        let bytes = parts.iter().all(|&(p, _)| self.checkpoint.computes_in_bytes(p, width));
         let parts = parts.iter().map(|&(p, n)| self.tensor(p, &[n, width])).collect::<Result<_, _>>()?;
-        Ok(PackedMatrix::stack(parts))
+        Ok(if bytes { PackedMatrix::stack_bytes(parts) } else { PackedMatrix::stack(parts) })
     }
 
     fn vector(&self, parameter: Parameter, length: usize) -> Result<Vec<f32>, LoadError> {

@@ -71,7 +71,8 @@ struct Scratch {
     values: Vec<f32>,
     maximum: [f32; ROWS],
     sum: [f32; ROWS],
-    correction: [f32; ROWS],
+    /// Sixteen are read at a time.
+    correction: [f32; ROWS + LANES],
 }
 
 thread_local! {
@@ -81,7 +82,7 @@ thread_local! {
         values: vec![0.0; ROWS * MAX_HEAD_DIM],
         maximum: [0.0; ROWS],
         sum: [0.0; ROWS],
-        correction: [0.0; ROWS],
+        correction: [0.0; ROWS + LANES],
     });
 }
 
@@ -162,36 +163,53 @@ unsafe fn body<L: Lanes>(
             unsafe {
                 let keys = pointer.add(a.layout.keys(a.layer, head));
                 let values = pointer.add(a.layout.values(a.layer, head));
-                score::<L>(s, start, count, d, keys);
+                // Positions after the last one that a row sees are masked for all: no key or value is read for them.
+                let readers = &query[start / group..(start + count) / group];
+                let last = readers.iter().map(|t| t.position as usize).max().unwrap_or(0);
+                let used = BLOCK.min(last + 1 - block * BLOCK);
+                score::<L>(s, start, count, d, keys, used);
                 for row in start..start + count {
                     let position = query[row / group].position as usize;
                     let visible = first_visible(position as u32).max(block * BLOCK)..=position;
                     let slope = a.slopes.get(head * group + row % group).copied();
-                    fold::<L>(s, row, a, block * BLOCK, visible, slope);
+                    top::<L>(s, row, a, block * BLOCK, visible, slope);
                 }
-                weigh::<L>(s, start, count, d, values);
+                fold::<L>(s, start, count);
+                weigh::<L>(s, start, count, d, values, used);
             }
         }
     }
     for row in 0..rows {
         let target = (tokens.start + row / group) * a.heads * d + (head * group + row % group) * d;
-        let sum = s.sum[row];
-        for i in 0..d {
-            unsafe { *out.add(target + i) = s.values[row * MAX_HEAD_DIM + i] / sum };
+        unsafe { divide::<L>(s.values.as_ptr().add(row * MAX_HEAD_DIM), d, s.sum[row], out.add(target)) };
+    }
+}
+
+/// `out = values / sum`. A zero has no sign: whether masked positions were added as zeros or left out must not show.
+#[inline(always)]
+unsafe fn divide<L: Lanes>(values: *const f32, d: usize, sum: f32, out: *mut f32) {
+    let whole = d / LANES * LANES;
+    unsafe {
+        let divisor = L::splat(sum);
+        for i in (0..whole).step_by(LANES) {
+            L::load(values.add(i)).div(divisor).add(L::zero()).store(out.add(i));
+        }
+        for i in whole..d {
+            *out.add(i) = *values.add(i) / sum + 0.0;
         }
     }
 }
 
-/// Scores of rows `start..start + count` against the block's keys.
+/// Scores of rows `start..start + count` against the first `used` (at least) of the block's keys.
 #[inline(always)]
-unsafe fn score<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize, keys: *const f32) {
+unsafe fn score<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize, keys: *const f32, used: usize) {
     for (offset, rows) in tiles(count, L::TILE_ROWS) {
         let row = start + offset;
         unsafe {
             let q = Rows { first: s.queries.as_ptr().add(row * QUERY_STRIDE), row: QUERY_STRIDE, column: 1 };
             let target = s.scores.as_mut_ptr().add(row * BLOCK);
             with_rows!(rows, L, R => {
-                if L::TILE_PANELS == 2 {
+                if L::TILE_PANELS == 2 && used > LANES {
                     let mut acc = [[L::zero(); 2]; R];
                     tile::<L, f32, R, 2>(d, q, [keys, keys.add(d * LANES)], &mut acc);
                     for (r, [left, right]) in acc.into_iter().enumerate() {
@@ -199,7 +217,7 @@ unsafe fn score<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize,
                         right.store(target.add(r * BLOCK + LANES));
                     }
                 } else {
-                    for panel in 0..BLOCK / LANES {
+                    for panel in 0..used.div_ceil(LANES) {
                         let mut acc = [[L::zero(); 1]; R];
                         tile::<L, f32, R, 1>(d, q, [keys.add(panel * d * LANES)], &mut acc);
                         for (r, [only]) in acc.into_iter().enumerate() {
@@ -212,9 +230,9 @@ unsafe fn score<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize,
     }
 }
 
-/// Turns a row's scores into probabilities relative to the new running maximum and updates maximum and sum.
+/// Turns a row's products into scores (scaled, capped, masked) and raises the row's maximum to theirs.
 #[inline(always)]
-unsafe fn fold<L: Lanes>(
+unsafe fn top<L: Lanes>(
     s: &mut Scratch,
     row: usize,
     a: &Attention<'_>,
@@ -243,10 +261,10 @@ unsafe fn fold<L: Lanes>(
                 *v = v.sub(L::load(penalty.as_ptr()));
             }
         }
+        for (i, v) in v.iter().enumerate() {
+            v.store(p.add(i * LANES));
+        }
         if *visible.start() > block_start || *visible.end() + 1 < block_start + BLOCK {
-            for (i, v) in v.iter().enumerate() {
-                v.store(p.add(i * LANES));
-            }
             for i in 0..BLOCK {
                 if !visible.contains(&(block_start + i)) {
                     *p.add(i) = f32::NEG_INFINITY;
@@ -256,38 +274,48 @@ unsafe fn fold<L: Lanes>(
                 *v = L::load(p.add(i * LANES));
             }
         }
-        let before = s.maximum[row];
         let mut top = v[0];
         for &x in &v[1..] {
             top = top.max(x);
         }
-        let block_top = top.largest();
+        let (before, block_top) = (s.maximum[row], top.largest());
         let after = if before > block_top { before } else { block_top };
-        // The same expression in every case: e^0 is exactly 1, e^-inf exactly 0.
-        let correction = if before == after { 1.0 } else { scalar_exp::<L>(before - after) };
-        let shift = L::splat(after);
-        let mut total = L::zero();
-        for (i, v) in v.iter().enumerate() {
-            let e = math::exp(v.sub(shift));
-            e.store(p.add(i * LANES));
-            total = total.add(e);
-        }
+        // The difference from the maximum before; e^0 is exactly 1, e^-inf exactly 0.
+        s.correction[row] = if before == after { 0.0 } else { before - after };
         s.maximum[row] = after;
-        s.correction[row] = correction;
-        s.sum[row] = s.sum[row].mul_add(correction, total.sum());
     }
 }
 
+/// Turns scores of rows `start..start + count` into probabilities relative to their maximum, and differences from the maximum
+/// before into the factors that correct what was summed up with it.
 #[inline(always)]
-unsafe fn scalar_exp<L: Lanes>(x: f32) -> f32 {
-    let mut out = [0f32; LANES];
-    unsafe { math::exp(L::splat(x)).store(out.as_mut_ptr()) };
-    out[0]
+unsafe fn fold<L: Lanes>(s: &mut Scratch, start: usize, count: usize) {
+    unsafe {
+        // Sixteen rows at a time; the scratch buffer has room for what follows the last one.
+        for row in (start..start + count).step_by(LANES) {
+            let p = s.correction.as_mut_ptr().add(row);
+            let mut factors = [0f32; LANES];
+            math::exp(L::load(p)).store(factors.as_mut_ptr());
+            let rows = LANES.min(start + count - row);
+            s.correction[row..row + rows].copy_from_slice(&factors[..rows]);
+        }
+        for row in start..start + count {
+            let p = s.scores.as_mut_ptr().add(row * BLOCK);
+            let shift = L::splat(s.maximum[row]);
+            let mut total = L::zero();
+            for i in 0..BLOCK / LANES {
+                let e = math::exp(L::load(p.add(i * LANES)).sub(shift));
+                e.store(p.add(i * LANES));
+                total = total.add(e);
+            }
+            s.sum[row] = s.sum[row].mul_add(s.correction[row], total.sum());
+        }
+    }
 }
 
-/// Adds the block's values, weighted, to rows `start..start + count`.
+/// Adds the first `used` of the block's values, weighted, to rows `start..start + count`.
 #[inline(always)]
-unsafe fn weigh<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize, values: *const f32) {
+unsafe fn weigh<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize, values: *const f32, used: usize) {
     let panels = d.div_ceil(LANES);
     for (offset, rows) in tiles(count, L::TILE_ROWS) {
         let row = start + offset;
@@ -306,7 +334,7 @@ unsafe fn weigh<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize,
                             let t = target.add(r * MAX_HEAD_DIM + panel * LANES);
                             acc[r] = [L::load(t).mul(c), L::load(t.add(LANES)).mul(c)];
                         }
-                        tile::<L, f32, R, 2>(BLOCK, p, [source, source.add(BLOCK * LANES)], &mut acc);
+                        tile::<L, f32, R, 2>(used, p, [source, source.add(BLOCK * LANES)], &mut acc);
                         for (r, [left, right]) in acc.into_iter().enumerate() {
                             let t = target.add(r * MAX_HEAD_DIM + panel * LANES);
                             left.store(t);
@@ -318,7 +346,7 @@ unsafe fn weigh<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize,
                             let c = L::splat(s.correction[row + r]);
                             acc[r] = [L::load(target.add(r * MAX_HEAD_DIM + panel * LANES)).mul(c)];
                         }
-                        tile::<L, f32, R, 1>(BLOCK, p, [source], &mut acc);
+                        tile::<L, f32, R, 1>(used, p, [source], &mut acc);
                         for (r, [only]) in acc.into_iter().enumerate() {
                             only.store(target.add(r * MAX_HEAD_DIM + panel * LANES));
                         }

@@ -149,6 +149,40 @@ mod x86 {
         unsafe fn select_less(self, bound: Self, yes: Self, no: Self) -> Self {
             unsafe { _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self, bound), no, yes) }
         }
+        #[inline(always)]
+        unsafe fn sum(self) -> f32 {
+            unsafe {
+                let high = _mm512_castps512_ps256(_mm512_shuffle_f32x4::<0b11_10_11_10>(self, self));
+                sum_of_eight(_mm256_add_ps(_mm512_castps512_ps256(self), high))
+            }
+        }
+        #[inline(always)]
+        unsafe fn largest(self) -> f32 {
+            unsafe {
+                let high = _mm512_castps512_ps256(_mm512_shuffle_f32x4::<0b11_10_11_10>(self, self));
+                largest_of_eight(_mm256_max_ps(_mm512_castps512_ps256(self), high))
+            }
+        }
+    }
+
+    /// The lower levels of the tree of [`Lanes::sum`].
+    #[inline(always)]
+    unsafe fn sum_of_eight(v: __m256) -> f32 {
+        unsafe {
+            let four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
+    }
+
+    /// The lower levels of the tree of [`Lanes::largest`]; the instruction takes its second operand on a NaN, as the tree does.
+    #[inline(always)]
+    unsafe fn largest_of_eight(v: __m256) -> f32 {
+        unsafe {
+            let four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+            let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
     }
 
     #[inline(always)]
@@ -166,7 +200,7 @@ mod x86 {
 
     /// Two 256-bit halves.
     #[derive(Clone, Copy)]
-    pub(crate) struct Pair(__m256, __m256);
+    pub(crate) struct Pair(pub(crate) __m256, pub(crate) __m256);
 
     impl Lanes for Pair {
         // 6 x 2 accumulators, 2 panel registers and a broadcast fit the 16 registers.
@@ -244,6 +278,14 @@ mod x86 {
                     _mm256_blendv_ps(no.1, yes.1, _mm256_cmp_ps::<_CMP_LT_OQ>(self.1, bound.1)),
                 )
             }
+        }
+        #[inline(always)]
+        unsafe fn sum(self) -> f32 {
+            unsafe { sum_of_eight(_mm256_add_ps(self.0, self.1)) }
+        }
+        #[inline(always)]
+        unsafe fn largest(self) -> f32 {
+            unsafe { largest_of_eight(_mm256_max_ps(self.0, self.1)) }
         }
     }
 }
@@ -412,3 +454,46 @@ macro_rules! for_each_isa {
     };
 }
 pub(crate) use for_each_isa;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::native::kernels::testing::noise;
+
+    #[inline(always)]
+    unsafe fn reduced<L: Lanes>(x: &[f32], out: &mut [f32; 2]) {
+        let v = unsafe { L::load(x.as_ptr()) };
+        *out = unsafe { [v.sum(), v.largest()] };
+    }
+    for_each_isa! { fn reduce(x: &[f32], out: &mut [f32; 2]) => reduced }
+
+    #[test]
+    fn reductions_are_the_same_tree_on_every_instruction_set() {
+        let mut rows: Vec<Vec<f32>> = (0..200).map(|seed| noise(LANES, seed)).collect();
+        rows.push(vec![f32::NEG_INFINITY; LANES]);
+        for lane in 0..LANES {
+            let mut row = noise(LANES, 7);
+            row[lane] = f32::NAN;
+            rows.push(row.clone());
+            row[lane] = f32::INFINITY;
+            rows.push(row);
+        }
+        for row in rows {
+            let mut tree = row.clone();
+            let mut top = row.clone();
+            for width in [8, 4, 2, 1] {
+                for i in 0..width {
+                    tree[i] += tree[i + width];
+                    top[i] = if top[i] > top[i + width] { top[i] } else { top[i + width] };
+                }
+            }
+            for isa in Isa::all() {
+                let mut got = [0f32; 2];
+                // SAFETY: the CPU has the instruction set; the row has sixteen elements.
+                unsafe { reduce(isa, &row, &mut got) };
+                let same = |a: f32, b: f32| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+                assert!(same(got[0], tree[0]) && same(got[1], top[0]), "{row:?} {}: {got:?}", isa.name());
+            }
+        }
+    }
+}

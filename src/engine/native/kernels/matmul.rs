@@ -1,7 +1,9 @@
 //! Products of activations with packed weights.
 
 use half::{bf16, f16};
+use rayon::prelude::*;
 
+use super::bytes::{self, ByteGroup, ByteIsa, GROUP};
 use super::lanes::{Isa, LANES, Lanes, for_each_isa};
 use super::shared::SharedMut;
 use super::tile::{Bf16, F16, PanelElement, Rows, tile, tiles, with_rows};
@@ -28,6 +30,8 @@ enum Panels {
     F32(Vec<Line32>),
     Bf16(Vec<Line16>),
     F16(Vec<Line16>),
+    /// `[k / 32]` groups a panel.
+    Bytes(Vec<ByteGroup>),
 }
 
 impl PackedMatrix {
@@ -41,20 +45,49 @@ impl PackedMatrix {
         assert!(parts.iter().all(|t| t.shape.len() == 2 && t.shape[1] == k), "stacked matrices of different widths");
         let lines = n.div_ceil(LANES) * k;
         let same = |f: fn(&Values) -> bool| parts.iter().all(|t| f(&t.values));
+        let sixteen = || {
+            let mut out = vec![Line16([0; LANES]); lines];
+            pack(&parts, k, &mut out, |panel, lane, values, at| {
+                for (line, &v) in panel.iter_mut().zip(&narrow(values)[at..]) {
+                    line.0[lane] = v;
+                }
+            });
+            out
+        };
         let panels = if same(|v| matches!(v, Values::Bf16(_))) {
-            let mut out = vec![Line16([0; LANES]); lines];
-            pack(parts, k, |t, i| narrow(&t.values)[i], |line, lane, v| out[line].0[lane] = v);
-            Panels::Bf16(out)
+            Panels::Bf16(sixteen())
         } else if same(|v| matches!(v, Values::F16(_))) {
-            let mut out = vec![Line16([0; LANES]); lines];
-            pack(parts, k, |t, i| narrow(&t.values)[i], |line, lane, v| out[line].0[lane] = v);
-            Panels::F16(out)
+            Panels::F16(sixteen())
         } else {
             let mut out = vec![Line32([0.0; LANES]); lines];
-            pack(parts, k, |t, i| wide(&t.values, i), |line, lane, v| out[line].0[lane] = v);
+            pack(&parts, k, &mut out, |panel, lane, values, at| {
+                for (i, line) in panel.iter_mut().enumerate() {
+                    line.0[lane] = wide(values, at + i);
+                }
+            });
             Panels::F32(out)
         };
         PackedMatrix { n, k, panels }
+    }
+
+    /// Packs matrices as [`stack`](Self::stack) does, rounded to 8 bits in groups of 32 inputs, for products in integers. A
+    /// width that is no multiple of 32 stays as it is.
+    ///
+    /// Panics if the widths differ.
+    pub fn stack_bytes(parts: Vec<Tensor>) -> PackedMatrix {
+        let k = parts[0].shape[1];
+        if !k.is_multiple_of(GROUP) {
+            return PackedMatrix::stack(parts);
+        }
+        let n: usize = parts.iter().map(|t| t.shape[0]).sum();
+        assert!(parts.iter().all(|t| t.shape.len() == 2 && t.shape[1] == k), "stacked matrices of different widths");
+        let mut out = vec![ByteGroup::ZERO; n.div_ceil(LANES) * (k / GROUP)];
+        pack(&parts, k, &mut out, |panel, lane, values, at| {
+            for (g, group) in panel.iter_mut().enumerate() {
+                group.set(lane, &std::array::from_fn(|i| wide(values, at + g * GROUP + i)));
+            }
+        });
+        PackedMatrix { n, k, panels: Panels::Bytes(out) }
     }
 
     /// Output columns.
@@ -72,7 +105,13 @@ impl PackedMatrix {
         match &self.panels {
             Panels::F32(v) => size_of_val(v.as_slice()),
             Panels::Bf16(v) | Panels::F16(v) => size_of_val(v.as_slice()),
+            Panels::Bytes(v) => size_of_val(v.as_slice()),
         }
+    }
+
+    /// Whether products with it are computed in 8-bit integers.
+    pub fn in_bytes(&self) -> bool {
+        matches!(self.panels, Panels::Bytes(_))
     }
 
     /// Name of the element type.
@@ -81,6 +120,7 @@ impl PackedMatrix {
             Panels::F32(_) => "f32",
             Panels::Bf16(_) => "bf16",
             Panels::F16(_) => "f16",
+            Panels::Bytes(_) => "int8",
         }
     }
 
@@ -88,6 +128,13 @@ impl PackedMatrix {
     pub fn row(&self, row: usize, scale: f32, out: &mut [f32]) {
         let (first, lane) = (row / LANES * self.k, row % LANES);
         match &self.panels {
+            Panels::Bytes(v) => {
+                for (out, group) in out.chunks_exact_mut(GROUP).zip(&v[first / GROUP..]) {
+                    for (i, o) in out.iter_mut().enumerate() {
+                        *o = group.weight(lane, i) * scale;
+                    }
+                }
+            }
             Panels::F32(v) => {
                 for (o, line) in out.iter_mut().zip(&v[first..first + self.k]) {
                     *o = line.0[lane] * scale;
@@ -122,18 +169,26 @@ fn wide(values: &Values, i: usize) -> f32 {
     }
 }
 
-fn pack<T>(parts: Vec<Tensor>, k: usize, get: impl Fn(&Tensor, usize) -> T, mut set: impl FnMut(usize, usize, T)) {
-    let mut row = 0;
-    // By value: each source is freed before the next one is read, which keeps the peak of a load low.
-    for part in parts {
-        for r in 0..part.shape[0] {
-            let (first, lane) = ((row / LANES) * k, row % LANES);
-            for i in 0..k {
-                set(first + i, lane, get(&part, r * k + i));
-            }
-            row += 1;
-        }
+/// Fills `out`, one panel of sixteen rows after the other: `fill(panel, lane, values, first)` writes the row of a part that
+/// begins at its value `first`.
+fn pack<T: Send>(parts: &[Tensor], k: usize, out: &mut [T], fill: impl Fn(&mut [T], usize, &Values, usize) + Sync) {
+    let n: usize = parts.iter().map(|t| t.shape[0]).sum();
+    let per_panel = out.len() / n.div_ceil(LANES).max(1);
+    if per_panel == 0 {
+        return;
     }
+    out.par_chunks_mut(per_panel).enumerate().for_each(|(panel, target)| {
+        for lane in 0..LANES.min(n - panel * LANES) {
+            let mut row = panel * LANES + lane;
+            for part in parts {
+                if row < part.shape[0] {
+                    fill(target, lane, &part.values, row * k);
+                    break;
+                }
+                row -= part.shape[0];
+            }
+        }
+    });
 }
 
 /// Where a product goes.
@@ -149,6 +204,7 @@ pub enum Target {
 #[derive(Default)]
 pub struct MatmulScratch {
     interleaved: Vec<f32>,
+    bytes: Vec<i32>,
 }
 
 /// `y[m, n] = x[m, k] W^T (+ bias)`, or added to y. A row's bits depend on that row, the matrix and the bias only.
@@ -176,9 +232,15 @@ pub fn matmul(
         return;
     }
     let isa = team.isa();
-    scratch.interleaved.resize(m * k, 0.0);
-    interleave(team, x, k, &mut scratch.interleaved);
-    let a = scratch.interleaved.as_slice();
+    let unit = ByteIsa::best(isa);
+    if let Panels::Bytes(_) = w.panels {
+        scratch.bytes.resize(bytes::words(m, k), 0);
+        bytes::quantise(team, unit, x, k, &mut scratch.bytes);
+    } else {
+        scratch.interleaved.resize(m * k, 0.0);
+        interleave(team, x, k, &mut scratch.interleaved);
+    }
+    let (a, a_bytes) = (scratch.interleaved.as_slice(), scratch.bytes.as_slice());
     let count = n.div_ceil(LANES);
     // Enough pieces that threads which finish early take more, but each large enough to hide its hand-over.
     let work_per_panel = 2 * m * k * LANES;
@@ -193,6 +255,7 @@ pub fn matmul(
                 Panels::F32(v) => product_f32(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
                 Panels::Bf16(v) => product_bf16(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
                 Panels::F16(v) => product_f16(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
+                Panels::Bytes(v) => bytes::product(unit, m, n, k, a_bytes, v.as_ptr(), panels, bias, into, y),
             }
         }
     });
@@ -280,7 +343,7 @@ unsafe fn product<L: Lanes, E: PanelElement>(
 
 /// Adds bias and previous value to sixteen outputs and stores those that exist.
 #[inline(always)]
-unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: Option<&[f32]>, into: Target, y: *mut f32) {
+pub(super) unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: Option<&[f32]>, into: Target, y: *mut f32) {
     let column = panel * LANES;
     unsafe {
         if column + LANES <= n {

@@ -4,11 +4,13 @@
 //! same in any batch, on any number of threads and on every instruction set.
 
 mod attention;
+mod bytes;
 mod elementwise;
 mod lanes;
 mod math;
 mod matmul;
 mod norm;
+mod peak;
 mod rotary;
 mod shared;
 mod tile;
@@ -17,9 +19,11 @@ mod tile;
 mod testing;
 
 pub(crate) use attention::{Attention, BlockPointer, MAX_GROUP, MAX_HEAD_DIM, QueryToken, attend};
+pub(crate) use bytes::ByteIsa;
 pub(crate) use elementwise::{activate, exponentials, gate, scale_and_cap};
 pub use lanes::Isa;
 pub use matmul::{MatmulScratch, PackedMatrix, Target, matmul};
 pub(crate) use norm::{layer_norm, rms_norm, rms_norm_row};
+pub use peak::Peaks;
 pub(crate) use rotary::{Angles, rotate};
 pub(crate) use shared::SharedMut;

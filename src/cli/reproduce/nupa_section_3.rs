@@ -1,0 +1,72 @@
+//! `earnest reproduce nupa --section 3`: the paper's trained models beside an experiment.
+use std::path::Path;
+
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::experiment::{EXPERIMENT_FILE, Experiment, ExperimentResults};
+use crate::reproduce::nupa::{drawings, render_section_3, section_3};
+
+/// The run that the repository has.
+const OURS: &str = include_str!("../../../docs/training/section-3.json");
+const OURS_NAME: &str = "earnest's own run (docs/training/section-3.md)";
+
+/// Shows the comparison, and draws its figures where they are wanted.
+pub fn execute(
+    experiment: Option<&Path>,
+    svg: Option<&Path>,
+    published: bool,
+    json: bool,
+    printer: Printer,
+) -> Result<Exit, CliError> {
+    let (results, source) = match experiment {
+        None => {
+            let results = ExperimentResults::parse(OURS).expect("a test reads it");
+            (results, OURS_NAME.to_owned())
+        }
+        Some(path) => (read(path)?, path.display().to_string()),
+    };
+    let section = section_3(&results, &source);
+    if let Some(folder) = svg {
+        let drawings = drawings(&section);
+        if drawings.is_empty() {
+            printer.warning("--svg: the experiment has no two variants that a figure shows, so nothing is drawn");
+        } else {
+            super::nupa::write_drawings(drawings, folder, printer)?;
+        }
+    }
+    if json {
+        printer.json(&section)?;
+    } else {
+        printer.result(&render_section_3(&section, published, printer.width()))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// A folder of `earnest train experiment`, or its summary.
+fn read(path: &Path) -> Result<ExperimentResults, CliError> {
+    if path.is_dir() {
+        let file = path.join(EXPERIMENT_FILE);
+        if !file.exists() {
+            let message = format!("{} holds no experiment: {EXPERIMENT_FILE} is missing", path.display());
+            return Err(CliError::new(Exit::Results, message)
+                .help("name the folder of `earnest train experiment`, or a file of its --summary"));
+        }
+        let experiment = Experiment::read(&file)?;
+        return Ok(ExperimentResults::gather(&experiment, path)?);
+    }
+    let failed = |what: String| CliError::new(Exit::Results, format!("cannot read {}: {what}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    ExperimentResults::parse(&text).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_run_is_read() {
+        let results = ExperimentResults::parse(OURS).unwrap();
+        assert_eq!(ExperimentResults::parse(&results.to_text()).unwrap(), results);
+    }
+}

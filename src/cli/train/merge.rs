@@ -1,0 +1,105 @@
+//! `earnest train merge`.
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::number_model::StoredArg;
+use crate::checkpoint::WeightFormat;
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::model;
+use crate::cli::models::HubArgs;
+use crate::cli::printer::Printer;
+use crate::train::{AdapterFolder, Base, Merged, merge};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest train merge --model SmolLM2.gguf --adapter tuned --out tuned-merged
+  earnest train merge --model base-folder --adapter adapter-of-peft --out merged --store bf16
+  earnest train merge --model SmolLM2.gguf --out smollm2-folder      a GGUF file as a Hugging Face folder, nothing added
+
+Adapters of `earnest train lora` are refused for another base than theirs, and bring their retrofits (no positions, single \
+digits) with them. Adapters of PEFT are taken if they are plain LoRA; what changes the computation otherwise is refused by name.")]
+pub struct MergeArgs {
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
+    pub model: PathBuf,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    /// The folder of the adapters
+    #[arg(long, value_name = "DIR")]
+    pub adapter: Option<PathBuf>,
+
+    /// The folder to write
+    #[arg(long, short, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// Element type of the weights
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t = StoredArg::F32)]
+    pub store: StoredArg,
+
+    /// Print the outcome as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The outcome for `--json`.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    folder: &'a Path,
+    architecture: &'a str,
+    adapted: usize,
+    bytes: u64,
+}
+
+/// Merges.
+pub fn execute(args: &MergeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    check_folder(&args.out)?;
+    let adapters = args.adapter.as_deref().map(AdapterFolder::open).transpose()?;
+    let retrofit = adapters.as_ref().and_then(AdapterFolder::settings).map(|settings| settings.retrofit);
+    let path = model::choose(&args.model, &args.hub, WeightFormat::default())?.path().to_owned();
+    let base = Base::open(&path, retrofit.unwrap_or_default())?;
+    if !quiet {
+        printer.message(&format!("writing {} parameters", base.checkpoint().config.parameter_count()));
+    }
+    let merged = write_merged(&base, adapters.as_ref(), &args.out, args.store)?;
+    if args.json {
+        let Merged { architecture, adapted, bytes } = &merged;
+        printer.json(&Outcome { folder: &args.out, architecture, adapted: *adapted, bytes: *bytes })?;
+        return Ok(Exit::Success);
+    }
+    let next = format!("Next: earnest run nupa --model {}\n", args.out.display());
+    printer.result(&format!("{}{next}", merged_line(&merged, &args.out)))?;
+    Ok(Exit::Success)
+}
+
+/// Refuses a folder that holds something.
+pub fn check_folder(folder: &Path) -> Result<(), CliError> {
+    match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(CliError::new(Exit::Results, format!("{} is not empty", folder.display()))
+            .help("name a folder that is not there yet")),
+        _ => Ok(()),
+    }
+}
+
+/// Writes the folder.
+pub fn write_merged(
+    base: &Base,
+    adapters: Option<&AdapterFolder>,
+    folder: &Path,
+    store: StoredArg,
+) -> Result<Merged, CliError> {
+    Ok(merge(base, adapters, folder, store.stored())?)
+}
+
+/// What was written, in a line.
+pub fn merged_line(merged: &Merged, folder: &Path) -> String {
+    let adapted = match merged.adapted {
+        0 => "nothing added".to_owned(),
+        count => format!("{count} matrices with their adapters added"),
+    };
+    format!("{} holds a {}, {adapted}, {} MB.\n", folder.display(), merged.architecture, merged.bytes / 1_000_000)
+}
