@@ -165,7 +165,7 @@ fn faults_lose_and_double_nothing() {
 }
 
 #[test]
-fn an_endpoint_that_never_recovers_fails_samples_or_ends_the_run() {
+fn an_endpoint_that_never_recovers_ends_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &tiny(), None);
     let hasty = ["--retries", "1", "--longest-wait", "0.05", "--concurrency", "2", "--samples", "1"];
@@ -177,20 +177,16 @@ fn an_endpoint_that_never_recovers_fails_samples_or_ends_the_run() {
         let output = earnest(folder.path(), &["run", "arithmetic-bench", "--quiet"]).args(words).output().unwrap();
         (output.status.code(), text(&output))
     };
-    // Faults of the server concern single requests: each is a row that may be asked again.
+    // One that gives no usable reply to anybody ends the run with its last word, and no sample is marked.
     for (fault, results, said) in [
         (Fault::ServerError, "errors", "HTTP 500: <html>oops</html>"),
         (Fault::Malformed, "malformed", "not JSON"),
         (Fault::WrongModel, "wrong-model", "somebody-else answered, but llama was asked"),
     ] {
         let (code, text) = outcome(fault, results);
-        assert_eq!(code, Some(1), "{text}");
-        let rows = samples(&folder.path().join(results));
-        assert_eq!(rows.len(), 12);
-        for row in rows {
-            let failure = row.failure.unwrap();
-            assert!(failure.retryable && failure.message.contains(said), "{}", failure.message);
-        }
+        assert_eq!(code, Some(5), "{text}");
+        assert!(text.contains("gives no usable answer") && text.contains(said), "{text}");
+        assert_eq!(samples(&folder.path().join(results)), []);
     }
     // An endpoint that nobody can reach ends the run, and no sample is marked.
     let (code, text) = outcome(Fault::Refuse, "gone");
@@ -203,6 +199,41 @@ fn an_endpoint_that_never_recovers_fails_samples_or_ends_the_run() {
     let news = text.lines().find(|line| line.contains("retry 1 of 1 in")).unwrap_or_else(|| panic!("{text}"));
     assert!(news.contains("http://127.0.0.1:") && text.contains("gives no answer"), "{text}");
     assert_eq!(samples(&folder.path().join("cut")), []);
+}
+
+#[test]
+fn three_silent_exchanges_end_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &tiny(), None);
+    let proxy = Proxy::start(&server.address, |_| Fault::Silent);
+    let url = proxy.url();
+    let words = ["--engine", "openai", "--base-url", &url, "--prompt", "raw", "--results", "silent"];
+    let output = run(folder.path(), &[&words[..], &["--concurrency", "2", "--request-timeout", "0.5"]].concat());
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output));
+    assert!(
+        text(&output).contains("no answer in time") && text(&output).contains("after 3 tries"),
+        "{}",
+        text(&output)
+    );
+    assert!(proxy.seen.load(Ordering::SeqCst) <= 6, "two requests, three exchanges each");
+    assert_eq!(samples(&folder.path().join("silent")), []);
+}
+
+#[test]
+fn prompts_that_a_server_cannot_answer_are_failed_samples() {
+    let folder = tempfile::tempdir().unwrap();
+    // It answers the short question, and so it is there.
+    let (fingerprint, asked) = (Arc::new(Mutex::new("fp_1")), Arc::new(AtomicUsize::new(0)));
+    let url = unknown_server(fingerprint, Arc::clone(&asked), |body| body.contains("\"prompt\":\"1\""));
+    let words = ["--engine", "openai", "--base-url", &url, "--prompt", "raw", "--results", "poison", "--retries", "0"];
+    let output = run(folder.path(), &words);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let rows = samples(&folder.path().join("poison"));
+    assert_eq!(rows.len(), 24);
+    for row in rows {
+        let failure = row.failure.unwrap();
+        assert!(failure.retryable && failure.message.contains("HTTP 500: too much"), "{}", failure.message);
+    }
 }
 
 #[test]
@@ -312,8 +343,13 @@ fn an_upgraded_server_is_another_run() {
     assert_eq!(store.count(&second).unwrap(), 8);
 }
 
-/// A server of a kind that is not known, which tells its fingerprint with every answer and nothing else.
-fn unknown_server(fingerprint: Arc<Mutex<&'static str>>, asked: Arc<AtomicUsize>) -> String {
+/// A server of a kind that is not known, which tells its fingerprint with every answer and nothing else. Bodies that it does not take
+/// get a 500.
+fn unknown_server(
+    fingerprint: Arc<Mutex<&'static str>>,
+    asked: Arc<AtomicUsize>,
+    takes: impl Fn(&str) -> bool + Send + 'static,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -331,8 +367,12 @@ fn unknown_server(fingerprint: Arc<Mutex<&'static str>>, asked: Arc<AtomicUsize>
             }
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
+            let mut status = "200 OK";
             let reply = if first.starts_with("GET /v1/models ") {
                 json!({"data": [{"id": "m", "owned_by": "acme"}]})
+            } else if !takes(&String::from_utf8(body).unwrap()) {
+                status = "500 Internal Server Error";
+                json!({"error": {"message": "too much"}})
             } else {
                 asked.fetch_add(1, Ordering::SeqCst);
                 json!({
@@ -341,7 +381,7 @@ fn unknown_server(fingerprint: Arc<Mutex<&'static str>>, asked: Arc<AtomicUsize>
                 })
             };
             let reply = reply.to_string();
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", reply.len());
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", reply.len());
             stream.write_all((head + &reply).as_bytes()).unwrap();
         }
     });
@@ -352,7 +392,7 @@ fn unknown_server(fingerprint: Arc<Mutex<&'static str>>, asked: Arc<AtomicUsize>
 fn a_changed_fingerprint_is_another_run() {
     let folder = tempfile::tempdir().unwrap();
     let (fingerprint, asked) = (Arc::new(Mutex::new("fp_1")), Arc::new(AtomicUsize::new(0)));
-    let url = unknown_server(Arc::clone(&fingerprint), Arc::clone(&asked));
+    let url = unknown_server(Arc::clone(&fingerprint), Arc::clone(&asked), |_| true);
     let ask = || {
         let output =
             run(folder.path(), &["--engine", "openai", "--base-url", &url, "--prompt", "raw", "--results", "prints"]);

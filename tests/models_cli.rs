@@ -163,7 +163,7 @@ fn a_pinned_fetch_has_the_layout_of_huggingface_hub() {
 #[test]
 fn one_file_can_be_asked_for() {
     let place = Place::new();
-    assert_says(&place.run(&["models", "fetch", &pinned(), "--file", "original/model.safetensors"]), 0, &["1 files"]);
+    assert_says(&place.run(&["models", "fetch", &pinned(), "--file", "original/model.safetensors"]), 0, &["1 file, "]);
     assert_eq!(std::fs::read(place.snapshot().join("original/model.safetensors")).unwrap(), vec![0; 100]);
     assert_says(&place.run(&["models", "fetch", &pinned(), "--file", "x.gguf"]), 3, &["x.gguf", "--remote"]);
 }
@@ -371,6 +371,62 @@ fn what_the_engine_does_not_run_is_said_before_it_is_resolved_or_fetched() {
 }
 
 #[test]
+fn a_repository_that_is_not_run_is_called_so_at_any_commit() {
+    let repo = "Qwen/Qwen3-235B-A22B";
+    let place = Place { folder: tempfile::tempdir().unwrap(), hub: FakeHub::start(repo, COMMIT, files()) };
+    let model = format!("{repo}@{COMMIT}");
+    assert_says(&place.run(&["models", "show", &model]), 0, &["not run"]);
+    assert_says(&place.run(&["models", "fetch", &model]), 0, &["can be fetched, but not run here", "every size"]);
+    assert_says(&place.run(&["models", "list", "--cached"]), 0, &["cached, ", "; not runnable"]);
+    assert!(json(&place.run(&["models", "list", "--cached", "--json"]))[0]["not_runnable"].is_string());
+    assert!(json(&place.run(&["models", "show", &model, "--json"]))["not_runnable"].is_string());
+}
+
+#[cfg(unix)]
+#[test]
+fn repositories_without_an_organisation_are_models_too() {
+    let place = Place::fetched();
+    std::fs::rename(place.repo(), place.at().join("hub/models--oldest")).unwrap();
+    std::fs::remove_dir_all(place.at().join("hub/models--oldest/.earnest")).unwrap();
+    let model = format!("oldest@{COMMIT}");
+    assert_says(&place.run(&["models", "list", "--cached"]), 0, &["oldest ", "cached, "]);
+    assert_says(&place.run(&["models", "verify"]), 0, &[&model, "right, SHA-256"]);
+    assert_says(&place.run(&[&ASK[..], &["--model", &model]].concat()), 0, &["oldest"]);
+    // One of several that is not there does not hide the others.
+    let absent = pinned();
+    let output = place.run(&["models", "verify", &model, &absent]);
+    assert_says(&output, 3, &["right, SHA-256", "1 of 2 commits are not in the cache", "not in the cache"]);
+    assert_says(&output, 3, &[&format!("earnest models fetch {absent}")]);
+    assert_says(&place.run(&["models", "remove", &model, "--yes"]), 0, &["5 files removed"]);
+    // A name of the list has a repository, and that has branches.
+    let words = ["show", "nupa", "--model", "phi-2@main"];
+    assert_says(&place.run(&words), 2, &["earnest models resolve microsoft/phi-2@main"]);
+}
+
+#[test]
+fn weights_that_nothing_names_are_missing() {
+    let place = Place::fetched();
+    std::fs::remove_dir_all(place.repo().join(".earnest")).unwrap();
+    let model = pinned();
+    std::fs::remove_file(place.snapshot().join("model.safetensors")).unwrap();
+    let index = place.snapshot().join("model.safetensors.index.json");
+    for text in ["{\"weight_map\": {}}", "no index"] {
+        std::fs::write(&index, text).unwrap();
+        assert_says(&place.run(&["models", "list", "--cached"]), 0, &["1 file missing"]);
+        assert_says(&place.run(&["models", "verify", &model]), 3, &["model.safetensors  MISSING"]);
+        assert_says(&place.run(&[&ASK[..], &["--model", &model]].concat()), 3, &["model.safetensors of"]);
+    }
+    // A GGUF file is a model by itself, of any folder.
+    std::fs::remove_file(&index).unwrap();
+    let file = place.snapshot().join("sub/x.gguf");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "GGUF").unwrap();
+    assert_says(&place.run(&["models", "list", "--cached"]), 0, &["cached, "]);
+    let path = format!("--model {}", file.display());
+    assert_says(&place.run(&[&ASK[..], &["--model", &model]].concat()), 3, &["is named by its path", &path]);
+}
+
+#[test]
 fn a_part_of_a_checkpoint_is_called_incomplete() {
     let place = Place::fetched();
     std::fs::remove_dir_all(place.repo().join(".earnest")).unwrap();
@@ -386,7 +442,7 @@ fn a_part_of_a_checkpoint_is_called_incomplete() {
             &[&format!("{name}  MISSING"), "incomplete", "earnest models fetch"],
         );
         assert_says(&place.run(&["models", "verify"]), 3, &["MISSING"]);
-        assert_says(&place.run(&["models", "list", "--cached"]), 0, &["1 files missing"]);
+        assert_says(&place.run(&["models", "list", "--cached"]), 0, &["1 file missing"]);
         #[cfg(unix)]
         std::os::unix::fs::symlink(&target, &pointer).unwrap();
     }
@@ -688,7 +744,7 @@ fn removal_frees_what_nobody_else_uses() {
     std::fs::write(place.repo().join("refs/main"), COMMIT).unwrap();
     assert_says(&place.run(&["models", "remove", &pinned()]), 2, &["would remove", "--yes"]);
     assert!(place.snapshot().exists());
-    assert_says(&place.run(&["models", "remove", &pinned(), "--yes"]), 0, &["5 files removed", "1 files stay"]);
+    assert_says(&place.run(&["models", "remove", &pinned(), "--yes"]), 0, &["5 files removed", "1 file stays"]);
     assert!(!place.snapshot().exists() && place.weights_blob().exists() && !place.repo().join("refs/main").exists());
     // What no commit uses goes with the last one: a blob without a link, a half of one; and the locks of all.
     let orphan = place.repo().join("blobs").join("b".repeat(64));

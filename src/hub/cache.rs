@@ -115,8 +115,7 @@ impl Cache {
     pub fn scan(&self) -> Vec<Cached> {
         let mut found = Vec::new();
         for name in names(self.folder()) {
-            let Some(repo) = name.strip_prefix("models--").and_then(|name| name.split_once("--")) else { continue };
-            let Ok(repo) = RepoId::parse(&format!("{}/{}", repo.0, repo.1)) else { continue };
+            let Some(repo) = RepoId::of_folder(&name) else { continue };
             for commit in self.commits(&repo) {
                 found.push(self.examine(&repo, &commit));
             }

@@ -15,7 +15,7 @@ pub enum HubError {
     #[error("there is no place for the model cache: neither HF_HUB_CACHE, HF_HOME nor a home folder is known")]
     NoCacheFolder,
     /// A repository's name has another form.
-    #[error("'{given}' is no repository of the hub: it has to be ORGANISATION/NAME")]
+    #[error("'{given}' is no repository of the hub: it has to be ORGANISATION/NAME, or NAME alone")]
     NotARepository { given: String },
     /// A revision that is no commit.
     #[error("{repo}@{revision} is not pinned: {why}{}", if *slip { "" } else { ", so two runs on it need not be on the same model" })]
@@ -41,6 +41,9 @@ pub enum HubError {
     /// A file of a snapshot that is not there.
     #[error("{file} of {repo} is missing in {}", folder.display())]
     MissingFile { file: String, repo: String, folder: PathBuf, fetch: String },
+    /// A snapshot of GGUF files, which are models each.
+    #[error("{repo} has GGUF files and no safetensors in the cache, and a GGUF file is named by its path")]
+    OnlyGguf { repo: String, file: PathBuf },
     /// A file of the cache has other bytes than the commit has.
     #[error("{} is damaged: its {algorithm} is {found}, and that of the commit's file is {expected}", path.display())]
     Damaged { path: PathBuf, algorithm: &'static str, found: String, expected: String, named: Option<String> },
@@ -145,6 +148,7 @@ impl HubError {
             HubError::NotCached { fetch, .. } | HubError::MissingFile { fetch, .. } => {
                 format!("`{fetch}` fetches it; a run never does")
             }
+            HubError::OnlyGguf { file, .. } => format!("for example --model {}", file.display()),
             HubError::Damaged { named: Some(named), .. } => {
                 format!("`earnest models fetch {named}` fetches it again; `earnest models verify {named}` hashes every file")
             }

@@ -73,8 +73,7 @@ fn snapshot(path: &Path) -> Option<Place> {
         let commit = Commit::parse(folder.file_name()?.to_str()?).ok()?;
         let snapshots = folder.parent().filter(|parent| parent.file_name().is_some_and(|name| name == "snapshots"))?;
         let repository = snapshots.parent()?;
-        let (organisation, name) = repository.file_name()?.to_str()?.strip_prefix("models--")?.split_once("--")?;
-        let repo = RepoId::parse(&format!("{organisation}/{name}")).ok()?;
+        let repo = RepoId::of_folder(repository.file_name()?.to_str()?)?;
         let below = path.strip_prefix(folder).ok()?.to_owned();
         Some(Place { cache: repository.parent()?.to_owned(), repo, commit, below })
     })

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HubError;
 
-/// A repository of the hub, `organisation/name`.
+/// A repository of the hub, `organisation/name`, or `name` alone: the oldest ones have no organisation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct RepoId(String);
@@ -23,15 +23,26 @@ impl RepoId {
                 && !part.contains("--")
                 && !part.contains("..")
         };
-        match text.split_once('/') {
-            Some((organisation, name)) if part(organisation) && part(name) => Ok(RepoId(text.to_owned())),
-            _ => Err(HubError::NotARepository { given: text.to_owned() }),
-        }
+        let good = match text.split_once('/') {
+            Some((organisation, name)) => part(organisation) && part(name),
+            None => part(text),
+        };
+        if good { Ok(RepoId(text.to_owned())) } else { Err(HubError::NotARepository { given: text.to_owned() }) }
     }
 
-    /// `organisation/name`.
+    /// The repository of a folder of the cache (`models--organisation--name`, `models--name`).
+    pub fn of_folder(folder: &str) -> Option<RepoId> {
+        RepoId::parse(&folder.strip_prefix("models--")?.replacen("--", "/", 1)).ok()
+    }
+
+    /// `organisation/name`, or `name`.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// True if it has no organisation.
+    pub fn is_bare(&self) -> bool {
+        !self.0.contains('/')
     }
 
     /// The part after the slash.
@@ -119,9 +130,9 @@ impl fmt::Display for Commit {
 /// What a text that is no file can mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
-    /// `org/repo@<commit>`.
+    /// `org/repo@<commit>`, `repo@<commit>`.
     Pinned(RepoId, Commit),
-    /// `org/repo@<anything else>`: a revision that has to be resolved first, and why.
+    /// The same with anything else after the @: a revision that has to be resolved first, and why.
     Moving(RepoId, String, String),
     /// `org/repo` alone.
     Bare(RepoId),
@@ -135,8 +146,8 @@ impl Reference {
     /// Reads a text. Only `org/repo@...` with a malformed repository is an error.
     pub fn parse(text: &str) -> Result<Reference, HubError> {
         if let Some((repo, revision)) = text.split_once('@') {
-            // A path may contain an @, too; it then has another form than two words and a slash.
-            if repo.starts_with(['.', '/', '~']) || repo.matches('/').count() != 1 {
+            // A path may contain an @, too; it then has another form than a word, or two and a slash.
+            if repo.starts_with(['.', '/', '~']) || repo.matches('/').count() > 1 {
                 return if repo.contains('/') { Ok(Reference::Path) } else { RepoId::parse(repo).map(Reference::Bare) };
             }
             let repo = RepoId::parse(repo)?;
@@ -192,10 +203,20 @@ mod tests {
     #[test]
     fn repositories_never_lead_out_of_the_cache() {
         assert_eq!(RepoId::parse("microsoft/Phi-3.5-mini-instruct").unwrap().name(), "Phi-3.5-mini-instruct");
-        for wrong in
-            ["phi-2", "a/b/c", "../b", "a/..", "a/.b", "/b", "a/", "a/b c", "a--b/c", "a/b--c", "a/b\0", "-a/b"]
-        {
+        for wrong in [
+            "a/b/c", "..", ".a", "a b", "a--b", "../b", "a/..", "a/.b", "/b", "a/", "a/b c", "a--b/c", "a/b--c",
+            "a/b\0", "-a/b",
+        ] {
             assert!(RepoId::parse(wrong).is_err(), "{wrong}");
+        }
+        for (folder, repo) in [
+            ("models--microsoft--phi-2", Some("microsoft/phi-2")),
+            ("models--gpt2", Some("gpt2")),
+            ("models--a--b--c", None),
+            ("models--", None),
+            ("datasets--gsm8k", None),
+        ] {
+            assert_eq!(RepoId::of_folder(folder).as_ref().map(RepoId::as_str), repo, "{folder}");
         }
     }
 
@@ -214,7 +235,9 @@ mod tests {
         for path in ["./phi-2", "/m/phi-2", "a/b/c", "model.gguf", "models/x.gguf", "a/b/c@main", "./a@b", "~/m"] {
             assert_eq!(parse(path), Reference::Path, "{path}");
         }
-        assert!(Reference::parse("phi-2@main").is_err());
+        assert!(matches!(parse("gpt2@main"), Reference::Moving(repo, ..) if repo.is_bare() && repo.name() == "gpt2"));
+        assert!(matches!(parse(&format!("gpt2@{COMMIT}")), Reference::Pinned(repo, _) if repo.is_bare()));
+        assert!(Reference::parse("a b@main").is_err());
         assert!(Reference::parse("a..b/c@main").is_err());
     }
 }

@@ -257,6 +257,16 @@ impl Registry {
         self.entries.iter().find(|entry| entry.repo == *repo)
     }
 
+    /// Why what a repository holds is not run, and the entry that says so, whatever the commit; none if any of its entries is
+    /// run. A repository without an organisation goes by the name of its entry: the hub has moved such ones to organisations.
+    pub fn not_runnable(&self, repo: &RepoId) -> Option<(&Entry, &str)> {
+        let of_repo = |entry: &&Entry| entry.repo == *repo || (repo.is_bare() && entry.repo.name() == repo.as_str());
+        let mut entries = self.entries.iter().filter(of_repo);
+        let run = entries.clone().any(|entry| entry.not_runnable.is_none());
+        let first = entries.next().filter(|_| !run)?;
+        Some((first, first.not_runnable.as_deref()?))
+    }
+
     /// The entry of this name, or the error that names one like it.
     pub fn get(&self, name: &str) -> Result<&Entry, HubError> {
         self.find(name)

@@ -108,15 +108,20 @@ impl Cache {
         if let Some(file) = self.examine(repo, commit).missing.into_iter().next() {
             return Err(missing(file));
         }
-        Ok(folder)
+        match gguf(&folder) {
+            Some(file) if is_gguf_only(&folder) => {
+                Err(HubError::OnlyGguf { repo: format!("{repo}@{commit}"), file: folder.join(file) })
+            }
+            _ => Ok(folder),
+        }
     }
 
     /// The folder of a commit of which only the tokenizer is used: the weights need not be there. What was fetched has to be.
     pub fn ready_to_tokenise(&self, repo: &RepoId, commit: &Commit, named: &str) -> Result<PathBuf, HubError> {
         let folder = self.snapshot(repo, commit);
-        let lacks = |name: &&&str| !folder.join(name).is_file() && !holds_gguf(&folder);
+        let lacks = |name: &&&str| !folder.join(name).is_file();
         match TOKENISING.iter().find(lacks) {
-            Some(file) if folder.is_dir() => Err(HubError::MissingFile {
+            Some(file) if folder.is_dir() && !is_gguf_only(&folder) => Err(HubError::MissingFile {
                 file: (*file).to_owned(),
                 repo: repo.to_string(),
                 fetch: format!(
@@ -135,16 +140,20 @@ impl Cache {
 const TOKENISING: [&str; 2] = ["config.json", "tokenizer.json"];
 
 /// Files without which a folder is no checkpoint, and which it lacks: another program may have fetched only a part, and what
-/// every checkpoint needs is known. None of a folder with a GGUF file, which needs no other.
+/// every checkpoint needs is known. None of a folder of GGUF files, which need no other.
 pub(super) fn lacking(folder: &Path) -> Vec<String> {
-    if holds_gguf(folder) {
+    if is_gguf_only(folder) {
         return Vec::new();
     }
     let lacks = |name: &str| !folder.join(name).is_file();
     let mut missing: Vec<String> = TOKENISING.iter().filter(|name| lacks(name)).map(|&name| name.to_owned()).collect();
     if lacks("model.safetensors") {
         match std::fs::read_to_string(folder.join(INDEX)) {
-            Ok(text) => missing.extend(shards(&text).into_iter().filter(|shard| lacks(shard))),
+            Ok(text) => match shards(&text) {
+                // It names no weights, so there are none.
+                named if named.is_empty() => missing.push("model.safetensors".to_owned()),
+                named => missing.extend(named.into_iter().filter(|shard| lacks(shard))),
+            },
             // Shards without their index, or nothing.
             Err(_) => {
                 let shard = |path: &PathBuf| path.to_str().is_some_and(|name| name.starts_with("model-00"));
@@ -159,11 +168,20 @@ pub(super) fn lacking(folder: &Path) -> Vec<String> {
 /// The file that says which shard has which tensor.
 const INDEX: &str = "model.safetensors.index.json";
 
-fn holds_gguf(folder: &Path) -> bool {
-    files(folder).iter().any(|path| path.extension().is_some_and(|ending| ending == "gguf"))
+/// The first GGUF file of a folder.
+fn gguf(folder: &Path) -> Option<PathBuf> {
+    files(folder).into_iter().find(|path| path.extension().is_some_and(|ending| ending == "gguf"))
 }
 
-/// Files that an index names. A damaged index is the checkpoint's to report.
+/// True if a folder's weights are GGUF files: beside safetensors they are a copy that nobody needs.
+fn is_gguf_only(folder: &Path) -> bool {
+    let safetensors = |path: &PathBuf| {
+        path.extension().is_some_and(|ending| ending == "safetensors") || path.as_path() == Path::new(INDEX)
+    };
+    gguf(folder).is_some() && !files(folder).iter().any(safetensors)
+}
+
+/// Files that an index names; none of one that is damaged.
 fn shards(index: &str) -> Vec<String> {
     let index: serde_json::Value = serde_json::from_str(index).unwrap_or_default();
     let map = index.get("weight_map").and_then(|map| map.as_object());

@@ -283,7 +283,14 @@ fn speed(document: &Document) -> String {
         write!(text, " in {} s ({samples:.2} samples/s, {tokens:.0} tokens/s)", plain(seconds))
             .expect("writing to a String cannot fail");
     }
-    if totals.prompt_tokens > 0 {
+    // An endpoint that says nothing of a cache is not one without hits.
+    let settings = &document.manifest.settings;
+    let elsewhere = settings.imported() || matches!(settings.engine.as_str(), "openai" | "mistralrs");
+    let told = totals.cached_tokens > 0 || !elsewhere;
+    if totals.prompt_tokens > 0 && !told {
+        write!(text, "; {} prompt tokens", totals.prompt_tokens).expect("writing to a String cannot fail");
+    }
+    if totals.prompt_tokens > 0 && told {
         let share = 100.0 * totals.cached_tokens as f64 / totals.prompt_tokens as f64;
         write!(text, "; {share:.0} % of {} prompt tokens came from the prefix cache", totals.prompt_tokens)
             .expect("writing to a String cannot fail");

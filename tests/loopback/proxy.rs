@@ -20,7 +20,7 @@ pub enum Fault {
     Malformed,
     Truncated,
     WrongModel,
-    /// 500 with the client's own `Authorization` in its message.
+    /// 400 with the client's own `Authorization` in its message.
     EchoKey,
     /// The answer comes late, but it comes.
     Late,
@@ -108,8 +108,8 @@ fn relay(
         Fault::EchoKey => {
             let line =
                 head.lines().find(|line| line.to_ascii_lowercase().starts_with("authorization")).unwrap_or("none");
-            let body = serde_json::json!({"error": {"message": format!("bad gateway for {line}")}}).to_string();
-            return answer(&mut client, "500 Internal Server Error", "", &body);
+            let body = serde_json::json!({"error": {"message": format!("bad request with {line}")}}).to_string();
+            return answer(&mut client, "400 Bad Request", "", &body);
         }
         Fault::Late => std::thread::sleep(Duration::from_millis(60)),
         Fault::None | Fault::CutReply | Fault::Truncated | Fault::WrongModel => {}

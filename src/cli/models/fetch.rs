@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use super::Target;
 use super::args::FetchArgs;
+use super::{Target, files};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
@@ -36,6 +36,9 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     let mut fetched = Vec::new();
     for target in targets {
         let model = format!("{}@{}", target.repo, target.commit);
+        if let Some(reason) = &target.not_runnable {
+            printer.warning(&format!("{} can be fetched, but not run here: {reason}", target.named));
+        }
         if environment.offline.is_some()
             && args.files.is_empty()
             && let Ok(folder) = cache.ready(&target.repo, &target.commit, &target.named)
@@ -46,9 +49,6 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
                 FetchReport { files: found.files, size: found.size, present: found.files, ..FetchReport::default() };
             fetched.push(Fetched { model, folder: folder.display().to_string(), report });
             continue;
-        }
-        if let Some(reason) = target.entry.as_ref().and_then(|entry| entry.not_runnable.as_ref()) {
-            printer.warning(&format!("{} will be fetched, but not run: {reason}", target.named));
         }
         let remote = Remote::of(&environment, &format!("fetching {model}"))?;
         if !quiet {
@@ -79,7 +79,7 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
 
 fn line(done: &Fetched) -> String {
     let r = &done.report;
-    let mut parts = vec![format!("{} files, {}", r.files, human_bytes(r.size))];
+    let mut parts = vec![format!("{}, {}", files(r.files), human_bytes(r.size))];
     parts.push(format!("{} over the network", human_bytes(r.transferred)));
     for (count, what) in
         [(r.present, "there already"), (r.resumed, "continued"), (r.repaired, "damaged and fetched again")]

@@ -2,13 +2,13 @@
 use serde::Serialize;
 
 use super::args::ListArgs;
-use super::{estimate, registry};
+use super::{estimate, files, registry};
 use crate::checkpoint::ElementType;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::values::human_bytes;
-use crate::hub::{Cache, Cached, Entry, Environment};
+use crate::hub::{Cache, Cached, Entry, Environment, RepoId};
 use crate::report::{Align, Table};
 
 /// A model as it is listed.
@@ -21,6 +21,9 @@ struct Line {
     memory: Option<Memory>,
     /// What is in the cache.
     cached: Option<Cached>,
+    /// Why what is in the cache and not in the list is not run; an entry says so by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_runnable: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -45,15 +48,22 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     let cache = Cache::of(&environment).ok();
     let mut cached = cache.as_ref().map(Cache::scan).unwrap_or_default();
     let mut lines = Vec::new();
-    for entry in list.entries {
+    let reason = |repo: &RepoId| list.not_runnable(repo).map(|(_, reason)| reason.to_owned());
+    for entry in list.entries.iter().cloned() {
         let place =
             cached.iter().position(|found| found.repo == entry.repo && Some(&found.commit) == entry.commit.as_ref());
         let memory = Memory::of(&entry);
-        lines.push(Line { memory, cached: place.map(|place| cached.swap_remove(place)), entry: Some(entry) });
+        let cached = place.map(|place| cached.swap_remove(place));
+        lines.push(Line { memory, cached, not_runnable: None, entry: Some(entry) });
     }
     cached.sort_by(|a, b| (&a.repo, &a.commit).cmp(&(&b.repo, &b.commit)));
     if args.cached {
-        lines.extend(cached.into_iter().map(|found| Line { entry: None, memory: None, cached: Some(found) }));
+        lines.extend(cached.into_iter().map(|found| Line {
+            entry: None,
+            memory: None,
+            not_runnable: reason(&found.repo),
+            cached: Some(found),
+        }));
         lines.retain(|line| line.cached.is_some());
     }
     if let Some(paper) = &args.paper {
@@ -95,12 +105,15 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
 
 fn cells(line: &Line) -> Vec<String> {
     let short = |commit: &str| commit.get(..8).unwrap_or(commit).to_owned();
-    let state = match (&line.entry, &line.cached) {
-        (_, Some(cached)) if cached.missing.is_empty() => format!("cached, {}", human_bytes(cached.size)),
-        (_, Some(cached)) => format!("{} files missing", cached.missing.len()),
-        (Some(entry), None) if entry.not_runnable.is_some() => "not runnable".to_owned(),
-        _ => "not fetched".to_owned(),
+    let closed = line.entry.as_ref().map_or(&line.not_runnable, |entry| &entry.not_runnable).is_some();
+    let here = match &line.cached {
+        Some(cached) if cached.missing.is_empty() => Some(format!("cached, {}", human_bytes(cached.size))),
+        Some(cached) => Some(format!("{} missing", files(cached.missing.len()))),
+        None if closed => None,
+        None => Some("not fetched".to_owned()),
     };
+    let state: Vec<String> = here.into_iter().chain(closed.then(|| "not runnable".to_owned())).collect();
+    let state = state.join("; ");
     match (&line.entry, &line.cached) {
         (Some(entry), _) => vec![
             entry.name.clone(),

@@ -20,6 +20,11 @@ use super::error::CliError;
 use super::printer::Printer;
 use args::ModelsCommand;
 
+/// `1 file`, `5 files`.
+fn files(count: usize) -> String {
+    format!("{count} file{}", if count == 1 { "" } else { "s" })
+}
+
 /// Runs the subcommand.
 pub fn execute(args: &ModelsArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     match &args.command {

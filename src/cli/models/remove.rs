@@ -1,8 +1,8 @@
 //! `earnest models remove`.
 use serde::Serialize;
 
-use super::Target;
 use super::args::RemoveArgs;
+use super::{Target, files};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
@@ -39,7 +39,7 @@ pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
             .iter()
             .map(|target| {
                 let found = cache.examine(&target.repo, &target.commit);
-                format!("{}@{} ({} files, {})", target.repo, target.commit, found.files, human_bytes(found.size))
+                format!("{}@{} ({}, {})", target.repo, target.commit, files(found.files), human_bytes(found.size))
             })
             .collect();
         return Err(CliError::usage(format!("this would remove {}", all.join(", "))).help("repeat it with --yes"));
@@ -55,6 +55,7 @@ pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
         for line in &lines {
             let kept = match line.removed.kept {
                 0 => String::new(),
+                1 => "; 1 file stays, because another commit uses it".to_owned(),
                 kept => format!("; {kept} files stay, because another commit uses them"),
             };
             let orphans = match line.removed.orphans {
@@ -62,9 +63,9 @@ pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
                 count => format!(", and {count} that no commit used"),
             };
             printer.result(&format!(
-                "{}: {} files removed{orphans}, {} freed{kept}\n",
+                "{}: {} removed{orphans}, {} freed{kept}\n",
                 line.model,
-                line.removed.files,
+                files(line.removed.files),
                 human_bytes(line.removed.freed)
             ))?;
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::args::ShowArgs;
 use super::list::{Memory, billions};
-use super::{Target, estimate, registry};
+use super::{Target, estimate, files, registry};
 use crate::checkpoint::{ElementType, MemoryEstimate};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
@@ -21,6 +21,8 @@ struct Shown {
     /// A path, or the name and the commit.
     model: String,
     entry: Option<Entry>,
+    /// Why the engine does not run it, whatever the commit.
+    not_runnable: Option<String>,
     /// Bytes of the weights by type, from the table of shapes.
     memory: Option<Memory>,
     /// Bytes of keys and values of a token.
@@ -80,6 +82,7 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
         cache.listing(&target.repo, &target.commit)
     };
     let mut shown = target.entry.map_or_else(Shown::default, of_entry);
+    shown.not_runnable = target.not_runnable;
     shown.model = format!("{}@{}", target.repo, target.commit);
     shown.listing = listing;
     if found.files + found.missing.len() > 0 {
@@ -97,6 +100,7 @@ fn of_entry(entry: Entry) -> Shown {
         model: format!("{}@{commit}", entry.repo),
         memory: Memory::of(&entry),
         kv_per_token: kv,
+        not_runnable: entry.not_runnable.clone(),
         entry: Some(entry),
         ..Shown::default()
     }
@@ -147,7 +151,7 @@ fn screen(shown: &Shown) -> String {
     if let Some(cached) = &shown.cached {
         lines.push((
             "cache",
-            format!("{}, {} files, {}", cached.folder.display(), cached.files, human_bytes(cached.size)),
+            format!("{}, {}, {}", cached.folder.display(), files(cached.files), human_bytes(cached.size)),
         ));
         for file in &cached.missing {
             lines.push(("missing", file.clone()));
@@ -156,7 +160,7 @@ fn screen(shown: &Shown) -> String {
     for note in shown.entry.iter().flat_map(|entry| &entry.notes) {
         lines.push(("note", note.clone()));
     }
-    if let Some(reason) = shown.entry.as_ref().and_then(|entry| entry.not_runnable.as_ref()) {
+    if let Some(reason) = &shown.not_runnable {
         lines.push(("not run", reason.clone()));
     }
     let widest = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

@@ -26,6 +26,8 @@ pub struct Target {
     pub repo: RepoId,
     pub commit: Commit,
     pub entry: Option<Entry>,
+    /// Why it is not run here, by the list.
+    pub not_runnable: Option<String>,
     /// As it was named, for commands in messages.
     pub named: String,
 }
@@ -55,6 +57,16 @@ pub fn registry(args: &HubArgs) -> Result<Registry, CliError> {
 }
 
 impl Target {
+    fn of_entry(entry: &Entry) -> Result<Target, CliError> {
+        Ok(Target {
+            repo: entry.repo.clone(),
+            commit: entry.pinned()?.clone(),
+            entry: Some(entry.clone()),
+            not_runnable: entry.not_runnable.clone(),
+            named: entry.name.clone(),
+        })
+    }
+
     /// What a text names, if it is no path: a file or folder of that name comes first.
     pub fn find(text: &str, args: &HubArgs) -> Result<Option<Target>, CliError> {
         if Path::new(text).exists() {
@@ -64,12 +76,19 @@ impl Target {
             Reference::Path => Ok(None),
             Reference::Pinned(repo, commit) => {
                 // An entry of the same commit lends its notes.
-                let entry =
-                    registry(args)?.entries.into_iter().find(|e| e.repo == repo && e.commit.as_ref() == Some(&commit));
-                Ok(Some(Target { repo, commit, entry, named: text.to_owned() }))
+                let list = registry(args)?;
+                let not_runnable = list.not_runnable(&repo).map(|(_, reason)| reason.to_owned());
+                let entry = list.entries.into_iter().find(|e| e.repo == repo && e.commit.as_ref() == Some(&commit));
+                Ok(Some(Target { repo, commit, entry, not_runnable, named: text.to_owned() }))
             }
             Reference::Moving(repo, revision, why) => {
                 let slip = Commit::is_meant(&revision);
+                // A name of the list with a revision: its repository is what has one.
+                let repo = if repo.is_bare() {
+                    registry(args)?.find(repo.as_str()).map_or(repo, |entry| entry.repo.clone())
+                } else {
+                    repo
+                };
                 Err(HubError::NotPinned { repo: repo.to_string(), revision, why, slip }.into())
             }
             Reference::Bare(repo) => {
@@ -81,13 +100,7 @@ impl Target {
             Reference::Word(name) => {
                 let list = registry(args)?;
                 let entry = list.get(&name)?;
-                let commit = entry.pinned()?.clone();
-                Ok(Some(Target {
-                    repo: entry.repo.clone(),
-                    commit,
-                    entry: Some(entry.clone()),
-                    named: entry.name.clone(),
-                }))
+                Ok(Some(Target::of_entry(entry)?))
             }
         }
     }
@@ -98,13 +111,7 @@ impl Target {
         let found = match Reference::parse(text)? {
             Reference::Word(name) if Path::new(text).exists() => {
                 let list = registry(args)?;
-                let entry = list.get(&name)?;
-                Some(Target {
-                    repo: entry.repo.clone(),
-                    commit: entry.pinned()?.clone(),
-                    entry: Some(entry.clone()),
-                    named: name,
-                })
+                Some(Target::of_entry(list.get(&name)?)?)
             }
             _ => Target::find(text, args)?,
         };
@@ -121,21 +128,16 @@ impl Target {
             return Ok(());
         }
         let list = registry(args)?;
-        let entry = match Reference::parse(text)? {
-            Reference::Word(name) => list.find(&name),
+        let found = match Reference::parse(text)? {
+            Reference::Word(name) => list.find(&name).and_then(|entry| Some((entry, entry.not_runnable.as_deref()?))),
             Reference::Bare(repo) | Reference::Moving(repo, ..) | Reference::Pinned(repo, _) => {
-                // A list of the user's may have the repository as a model that can be run.
-                let mut entries = list.entries.iter().filter(|entry| entry.repo == repo);
-                entries.clone().all(|entry| entry.not_runnable.is_some()).then(|| entries.next()).flatten()
+                list.not_runnable(&repo)
             }
             Reference::Path => None,
         };
-        match entry {
-            Some(Entry { name, not_runnable: Some(reason), .. }) => {
-                Err(HubError::NotRunnable { name: name.clone(), reason: reason.clone() }.into())
-            }
-            _ => Ok(()),
-        }
+        found.map_or(Ok(()), |(entry, reason)| {
+            Err(HubError::NotRunnable { name: entry.name.clone(), reason: reason.to_owned() }.into())
+        })
     }
 
     /// The folder of the commit, if every file is there; of a tokenizer, if its own files are.

@@ -15,6 +15,8 @@ use crate::hub::{self, Cache, Checked, Commit, Environment, HubError, Remote, Re
 #[derive(Debug, Serialize)]
 struct Verified {
     model: String,
+    /// False if nothing of it is in the cache.
+    cached: bool,
     /// Every file of which it is known has the expected bytes, and of some it is known.
     good: bool,
     files: Vec<Checked>,
@@ -38,16 +40,23 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
     if asked.is_empty() {
         printer.message(&format!("{} holds no models", cache.folder().display()));
     }
-    let (mut verified, mut unknown) = (Vec::new(), Vec::new());
+    let (mut verified, mut unknown, mut absent) = (Vec::new(), Vec::new(), Vec::new());
+    let only = asked.len() == 1;
     for (repo, commit, named) in asked {
         if !cache.snapshot(&repo, &commit).is_dir() {
-            return Err(HubError::NotCached {
-                repo: repo.to_string(),
-                commit: commit.to_string(),
-                cache: cache.folder().to_owned(),
-                fetch: format!("earnest models fetch {named}"),
+            if only {
+                return Err(HubError::NotCached {
+                    repo: repo.to_string(),
+                    commit: commit.to_string(),
+                    cache: cache.folder().to_owned(),
+                    fetch: format!("earnest models fetch {named}"),
+                }
+                .into());
             }
-            .into());
+            absent.push(named.clone());
+            let model = format!("{repo}@{commit}");
+            verified.push((named, Verified { model, cached: false, good: false, files: Vec::new() }));
+            continue;
         }
         let mut listing = None;
         if args.remote {
@@ -71,9 +80,9 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
         if !some_known {
             unknown.push(named.clone());
         }
-        verified.push((named, Verified { model: format!("{repo}@{commit}"), good, files }));
+        verified.push((named, Verified { model: format!("{repo}@{commit}"), cached: true, good, files }));
     }
-    let bad = verified.iter().filter(|(named, commit)| !commit.good && !unknown.contains(named));
+    let bad = verified.iter().filter(|(named, commit)| commit.cached && !commit.good && !unknown.contains(named));
     let bad = bad.map(|(named, _)| named.clone()).collect::<Vec<_>>();
     let verified: Vec<Verified> = verified.into_iter().map(|(_, commit)| commit).collect();
     if args.json {
@@ -81,8 +90,16 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
     } else {
         printer.result(&verified.iter().map(screen).collect::<Vec<_>>().join("\n"))?;
     }
-    if bad.is_empty() && unknown.is_empty() {
+    if bad.is_empty() && unknown.is_empty() && absent.is_empty() {
         return Ok(Exit::Success);
+    }
+    if !absent.is_empty() {
+        let mut message = format!("{} of {} commits are not in the cache", absent.len(), verified.len());
+        if !bad.is_empty() {
+            message.push_str(&format!(", and {} are damaged or incomplete", bad.len()));
+        }
+        let fetch = [absent, bad].concat().join(" ");
+        return Err(CliError::new(Exit::Model, message).help(format!("`earnest models fetch {fetch}` fetches them")));
     }
     if bad.is_empty() {
         let message = format!("nothing here says what the files of {} should be", unknown.join(", "));
@@ -107,7 +124,7 @@ fn screen(verified: &Verified) -> String {
             .expect("writing to a String cannot fail");
     }
     if verified.files.is_empty() {
-        text.push_str("  no files\n");
+        text.push_str(if verified.cached { "  no files\n" } else { "  not in the cache\n" });
     }
     text
 }

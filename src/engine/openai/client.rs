@@ -17,9 +17,12 @@ const LONGEST_MESSAGE: usize = 400;
 /// Why an exchange brought no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Trouble {
-    /// No connection, a cut one, or no answer in time.
+    /// No connection, or a cut one.
     #[error("{0}")]
     Connection(String),
+    /// No answer in time.
+    #[error("{0}")]
+    Silent(String),
     /// The endpoint asks for patience, or had a fault of its own.
     #[error("HTTP {status}: {message}")]
     Busy { status: u16, message: String, wished: Option<Duration> },
@@ -40,9 +43,14 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// True if nothing whole came back.
+    pub fn is_no_reply(&self) -> bool {
+        matches!(self, Trouble::Connection(_) | Trouble::Silent(_))
+    }
+
     /// True if the same request may be answered another time.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Trouble::Connection(_) | Trouble::Busy { .. } | Trouble::Malformed(_))
+        matches!(self, Trouble::Connection(_) | Trouble::Silent(_) | Trouble::Busy { .. } | Trouble::Malformed(_))
     }
 }
 
@@ -107,8 +115,10 @@ impl Client {
             .read_to_vec()
             .map_err(|error| self.broken(&error))?;
         if status == 200 {
-            return serde_json::from_slice(&bytes)
-                .map_err(|error| Trouble::Malformed(self.redact(&format!("the reply is not JSON: {error}"))));
+            return serde_json::from_slice(&bytes).map_err(|error| {
+                let said = message(&bytes);
+                Trouble::Malformed(self.redact(&format!("the reply is not JSON ({error}): {said}")))
+            });
         }
         let message = self.redact(&message(&bytes));
         Err(match status {
@@ -124,7 +134,9 @@ impl Client {
 
     fn broken(&self, error: &ureq::Error) -> Trouble {
         let what = match error {
-            ureq::Error::Timeout(timeout) => format!("no answer in time ({timeout})"),
+            ureq::Error::Timeout(timeout) => {
+                return Trouble::Silent(format!("no answer in time ({timeout})"));
+            }
             ureq::Error::BodyExceedsLimit(limit) => {
                 return Trouble::Malformed(format!("the reply is longer than {limit} bytes"));
             }
@@ -182,6 +194,7 @@ mod tests {
         let refused = Trouble::Refused { status: 400, message: "too long".into() };
         let closed = Trouble::Closed { status: 401, message: "who are you".into() };
         assert!(busy.may_pass() && Trouble::Connection("cut".into()).may_pass());
+        assert!(Trouble::Silent("late".into()).may_pass());
         assert!(!refused.may_pass() && !closed.may_pass());
     }
 }

@@ -10,8 +10,10 @@ use super::client::Client;
 use super::probe::{ProbeError, fingerprint, probe};
 use super::reply::{Answer, answer};
 use super::{Address, Api, Dialect, Retry, Secret, Server, Trouble};
+use crate::checkpoint::ChatMessage;
 use crate::engine::{
-    Card, Completion, Engine, EngineError, Event, FinishReason, Rejected, Request, RequestId, Statistics, Timings,
+    Card, Completion, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId, Statistics,
+    Timings,
 };
 
 /// How long a poll waits for something to happen.
@@ -20,9 +22,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// Time between two notices of trouble: sixteen requests that fail together are one piece of news.
 const NOTICE_PERIOD: Duration = Duration::from_secs(10);
 
-/// An endpoint that answered nobody for so long, and this request not at so many tries, is gone. Refused connections and cut
-/// replies are tried as often as the settings say, which is over sooner; this ends exchanges that are silent for minutes each.
-const SILENCE: Duration = Duration::from_secs(180);
+/// An endpoint that was silent in so many exchanges of a request in a row, and answered nobody else meanwhile, is gone: each of them
+/// took the user's whole patience. Refused connections, cut replies and unusable ones are tried as often as the settings say.
 const SILENT_TRIES: u32 = 3;
 
 /// How much is asked of an endpoint at a time.
@@ -248,7 +249,7 @@ impl Engine for OpenAi {
         if request.max_tokens == 0 {
             return Err(Rejected::NothingToDo);
         }
-        if let crate::engine::Input::Ids(ids) = &request.input {
+        if let Input::Ids(ids) = &request.input {
             if ids.is_empty() {
                 return Err(Rejected::EmptyPrompt);
             }
@@ -416,6 +417,7 @@ impl Shared {
             }
         };
         let answered_before = self.answered.load(Ordering::Relaxed);
+        let (mut silent_tries, mut answered_to_others) = (0, answered_before);
         let mut only_connections = true;
         let mut was_gone = false;
         let mut tries = 0;
@@ -442,8 +444,8 @@ impl Shared {
                 }
                 Err(trouble) => trouble,
             };
-            only_connections &= matches!(trouble, Trouble::Connection(_));
-            was_gone |= matches!(trouble, Trouble::Connection(_));
+            only_connections &= trouble.is_no_reply();
+            was_gone |= trouble.is_no_reply();
             if let Trouble::Changed { .. } = trouble {
                 return Some(Reply::Fatal(format!("{}: {trouble}", self.client.address().as_str())));
             }
@@ -460,19 +462,28 @@ impl Shared {
                 return Some(Reply::Failed { trouble, tries });
             }
             let since: Instant = *first_trouble.get_or_insert(begun);
-            let unanswered = self.answered.load(Ordering::Relaxed) == answered_before;
-            let silent = unanswered && only_connections && tries >= SILENT_TRIES && since.elapsed() >= SILENCE;
-            if tries > self.retry.times || silent {
+            let answered = self.answered.load(Ordering::Relaxed);
+            let others_wait = answered == std::mem::replace(&mut answered_to_others, answered);
+            silent_tries = if matches!(trouble, Trouble::Silent(_)) && others_wait { silent_tries + 1 } else { 0 };
+            if tries > self.retry.times || silent_tries >= SILENT_TRIES {
                 // An endpoint that answered nobody in all that time is gone; asking it for the rest of the run would mark
                 // every remaining sample as failed.
-                return Some(if only_connections && unanswered {
-                    let address = self.client.address().as_str();
-                    let seconds = since.elapsed().as_secs_f64();
-                    Reply::Fatal(format!(
-                        "{address} gives no answer: {trouble} (after {tries} tries in {seconds:.0} s, while no other request was answered)"
-                    ))
+                let what = if silent_tries >= SILENT_TRIES || (only_connections && answered == answered_before) {
+                    Some("gives no answer")
+                } else if answered == answered_before && !self.answers_a_short_question(request) {
+                    Some("gives no usable answer")
                 } else {
-                    Reply::Failed { trouble, tries }
+                    None
+                };
+                return Some(match what {
+                    Some(what) => {
+                        let address = self.client.address().as_str();
+                        let seconds = since.elapsed().as_secs_f64();
+                        Reply::Fatal(format!(
+                            "{address} {what}: {trouble} (after {tries} tries in {seconds:.0} s, while no other request was answered)"
+                        ))
+                    }
+                    None => Reply::Failed { trouble, tries },
                 });
             }
             self.retries.fetch_add(1, Ordering::Relaxed);
@@ -517,6 +528,26 @@ impl Shared {
         }
         answer.completion.text = self.client.redact_text(answer.completion.text);
         Ok(answer)
+    }
+
+    /// Whether the endpoint answers something else than `request`, which it did not answer usably while nobody else was answered: one
+    /// prompt may be too much for a server that answers all others. A refusal of this question says nothing of the endpoint.
+    fn answers_a_short_question(&self, request: &Request) -> bool {
+        let input = match &request.input {
+            Input::Ids(ids) => Input::Ids(ids.iter().take(1).copied().collect()),
+            Input::Text(_) => Input::Text("1".into()),
+            Input::Messages(_) => Input::Messages(vec![ChatMessage::new("user", "1")]),
+        };
+        let short = Request { input, ..Request::greedy(request.id, Vec::new(), 1) };
+        let Ok(body) = self.form.body(&short) else { return true };
+        // Dropped meanwhile: nobody hears what is said here.
+        if self.wait_for_turn().is_none() {
+            return true;
+        }
+        match self.exchange(&short, &body) {
+            Ok(_) | Err(Trouble::Refused { .. }) => true,
+            Err(_) => false,
+        }
     }
 
     /// A server that was away may have come back as another one, whose answers belong into another run.

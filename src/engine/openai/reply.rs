@@ -34,9 +34,12 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
     let [choice] = &choices[..] else {
         return Err(malformed(&format!("{} choices where 1 is expected", choices.len())));
     };
+    let generated = reply["usage"]["completion_tokens"].as_u64();
     let text = match api {
         Api::Completions => choice["text"].as_str().ok_or_else(|| malformed("no text"))?.to_owned(),
-        Api::Chat => chat_text(&choice["message"])?,
+        // A filter leaves no text; that it was one is said below.
+        Api::Chat if choice["finish_reason"] == "content_filter" => String::new(),
+        Api::Chat => chat_text(&choice["message"], generated)?,
     };
     let (text, cut) = cut_at_stops(text, &request.stop_strings, request.keep_stop);
     let finish = match choice["finish_reason"].as_str() {
@@ -52,7 +55,7 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
     };
     let ids = ids(&choice["token_ids"])?.unwrap_or_default();
     let usage = &reply["usage"];
-    let generated = usage["completion_tokens"].as_u64().unwrap_or(ids.len() as u64);
+    let generated = generated.unwrap_or(ids.len() as u64);
     if ids.len() > request.max_tokens.saturating_add(1) || (!ids.is_empty() && ids.len() as u64 != generated) {
         return Err(malformed(&format!(
             "{} token ids, {generated} tokens in its usage, of {} asked for",
@@ -77,13 +80,17 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
     Ok(Answer { completion, generated, model: word("model"), fingerprint: word("system_fingerprint") })
 }
 
-/// The answer, after its thinking where the server took that apart: the suites want to see both.
-fn chat_text(message: &Value) -> Result<String, Trouble> {
+/// The answer, after its thinking where the server took that apart: the suites want to see both. A message without a text is no answer,
+/// unless the endpoint counts no token but the one that ended it.
+fn chat_text(message: &Value, generated: Option<u64>) -> Result<String, Trouble> {
     let part = |name: &str| message[name].as_str().filter(|text| !text.is_empty());
     let thinking = part("reasoning_content").or_else(|| part("reasoning"));
     let content = match &message["content"] {
         Value::String(content) => content.as_str(),
-        Value::Null if message.is_object() => "",
+        Value::Null if thinking.is_some() || generated.is_some_and(|count| count <= 1) => "",
+        Value::Null if message.is_object() => {
+            return Err(malformed(part("refusal").map_or("no content", |_| "a refusal and no content")));
+        }
         _ => return Err(malformed("no message")),
     };
     Ok(match thinking {
@@ -253,6 +260,25 @@ mod tests {
         assert_eq!(chat(json!({"content": "4"})), "4");
         assert_eq!(chat(json!({"content": "4", "reasoning_content": "2+2"})), "<think>\n2+2\n</think>\n\n4");
         assert_eq!(chat(json!({"content": null, "reasoning": "2+"})), "<think>\n2+");
+    }
+
+    #[test]
+    fn a_message_without_content_is_no_answer() {
+        let read = |message: Value, finish: &str, tokens: u64| {
+            let reply = json!({
+                "choices": [{"message": message, "finish_reason": finish}], "usage": {"completion_tokens": tokens}
+            });
+            answer(&reply, &Request::greedy(RequestId(1), vec![1], 5), Api::Chat, Dialect::Unknown)
+        };
+        let nothing = json!({"role": "assistant", "content": null});
+        assert!(
+            matches!(read(nothing.clone(), "stop", 3), Err(Trouble::Malformed(text)) if text.contains("no content"))
+        );
+        assert_eq!(read(nothing.clone(), "stop", 1).unwrap().completion.text, "");
+        assert!(matches!(read(nothing, "content_filter", 3), Err(Trouble::Refused { .. })));
+        let reply = json!({"choices": [{"message": {"content": null}, "finish_reason": "stop"}]});
+        let request = Request::greedy(RequestId(1), vec![1], 5);
+        assert!(answer(&reply, &request, Api::Chat, Dialect::Unknown).is_err());
     }
 
     #[test]
