@@ -377,7 +377,7 @@ mod tests {
         let (table, remarks, left_out) = results(&rows, 80);
         assert_eq!(
             table,
-            "task  n      p             original\n\
+            "task  n      p            original\n\
              ----------------------------------\n\
              type  6  0.500  50.0 [25.0,  75.0]\n\
              ----------------------------------\n\
