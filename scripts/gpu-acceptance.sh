@@ -115,8 +115,8 @@ if [ -n "$real" ]; then
     done
     same=$(python3 - "$out/real-cpu.jsonl" "$out/real-cuda.jsonl" << 'PY'
 import json, sys
-a, b = ([json.loads(line).get("completion") for line in open(path)] for path in sys.argv[1:])
-print(sum(x == y for x, y in zip(a, b)), len(a), len(b))
+a, b = ({r["item"]: (r["completion"] or {}).get("ids") for r in map(json.loads, open(path))} for path in sys.argv[1:])
+print(sum(ids == b.get(item) for item, ids in a.items()), len(a), len(b))
 PY
     )
     set -- ${same:-0 1 0}

@@ -115,9 +115,10 @@ pub fn compare(runs: &[Ours]) -> DncComparison {
         missing: vec![
             Missing {
                 what: "the trained defence, the Defense rows of Tables 3, 9 and 10",
-                why: "a model must be trained on the perturbed split, for which `earnest train lora` is awaited; a run with \
-                      --demonstrations K --defence measures adaptation from demonstrations, which is another quantity and shown \
-                      apart",
+                why: "they compare a model trained on clean questions with one trained on perturbed ones, and no run says how its model \
+                      was trained: train both with `earnest train lora --pairs`, run both and `earnest compare` them (docs/dnc.md); \
+                      a run with --demonstrations K --defence measures adaptation from demonstrations, which is another quantity \
+                      and shown apart",
             },
             Missing {
                 what: "Tables 7 and 8",
