@@ -215,7 +215,12 @@ fn three_silent_exchanges_end_the_run() {
         "{}",
         text(&output)
     );
-    assert!(proxy.seen.load(Ordering::SeqCst) <= 6, "two requests, three exchanges each");
+    let seen = proxy.seen.load(Ordering::SeqCst);
+    assert!(
+        seen <= 7,
+        "{seen} exchanges: the question at the beginning, and two requests, three each\n{}",
+        text(&output)
+    );
     assert_eq!(samples(&folder.path().join("silent")), []);
 }
 
