@@ -216,11 +216,8 @@ fn three_silent_exchanges_end_the_run() {
         text(&output)
     );
     let seen = proxy.seen.load(Ordering::SeqCst);
-    assert!(
-        seen <= 7,
-        "{seen} exchanges: the question at the beginning, and two requests, three each\n{}",
-        text(&output)
-    );
+    // The question at the beginning, two requests three times each, and what was sent before the end was known.
+    assert!(seen <= 10, "{seen} exchanges\n{}", text(&output));
     assert_eq!(samples(&folder.path().join("silent")), []);
 }
 
