@@ -65,7 +65,7 @@ fn the_plan_has_sixty_runs() {
     let folder = tempfile::tempdir().unwrap();
     let plan = document(&output(folder.path(), &["--plan", "--json"]));
     assert_eq!(plan["runs"].as_array().unwrap().len(), 60);
-    assert!(plan["gpu_hours"].as_f64().unwrap() > 0.0);
+    assert!(plan["hours"].as_f64().unwrap() > 0.0);
     let model = checkpoint("llama");
     let counted =
         ["--plan", "--json", "--suite", "gsm-mini", "--per-template", "2", "--prompts", "gsm", "--model", &model];

@@ -36,6 +36,11 @@ fn golden_checkpoints_take_what_is_estimated() {
         for format in formats() {
             checkpoint.set_weight_format(format);
             assert_close(&format!("{name} {format}"), checkpoint.memory().weights, held(&checkpoint));
+            let options = Options { kv_memory: Some(16 << 20), threads: Some(1), ..Options::default() };
+            let card = Native::load(&checkpoint, options).unwrap_or_else(|error| panic!("{error}")).card();
+            let kv = checkpoint.memory().kv_per_token * card.kv_tokens as u64;
+            // Heads that are no multiple of sixteen wide are padded.
+            assert!(kv <= card.kv_bytes && card.kv_bytes <= kv + kv / 2, "{name} {format}: {kv} of {}", card.kv_bytes);
             tried += 1;
         }
     }

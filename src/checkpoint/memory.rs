@@ -8,7 +8,7 @@ use super::{DecoderConfig, ElementType};
 pub struct MemoryEstimate {
     /// All weights: matrices in their type, norms and biases in f32.
     pub weights: u64,
-    /// Keys and values of one token of one sequence, in f32.
+    /// Keys and values of one token of one sequence: in f32, or in bytes where the engine computes in 8-bit integers.
     pub kv_per_token: u64,
 }
 
@@ -29,5 +29,12 @@ impl MemoryEstimate {
             weights: config.parameters().into_iter().map(bytes).sum(),
             kv_per_token: 2 * heads * ElementType::F32.bytes(),
         }
+    }
+
+    /// The same with keys and values in bytes: 40 for 32 dimensions of a key, 16 for 16 of a value, and the value's scale.
+    pub(super) fn cached_in_bytes(self, config: &DecoderConfig) -> MemoryEstimate {
+        let d = config.head_dim;
+        let per_head = d.div_ceil(32) * 40 + d.div_ceil(16) * 16 + 4;
+        MemoryEstimate { kv_per_token: (config.layers.len() * config.num_kv_heads * per_head) as u64, ..self }
     }
 }

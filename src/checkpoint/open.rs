@@ -203,14 +203,15 @@ impl Checkpoint {
 
     /// Bytes that the native engine will hold. Where the weights were not looked for, as if they were of the widest type.
     pub fn memory(&self) -> MemoryEstimate {
-        MemoryEstimate::with(&self.config, |p, shape| {
+        let memory = MemoryEstimate::with(&self.config, |p, shape| {
             let stored = match &self.weights {
                 Weights::Hf(weights) => weights.held_as(&self.config, p, shape),
                 Weights::Gguf(weights) => weights.held_as(&self.config, p, shape),
                 Weights::Absent => ElementType::F32,
             };
             self.weight_format.bytes(p, shape, stored)
-        })
+        });
+        if self.weight_format.is_int8() { memory.cached_in_bytes(&self.config) } else { memory }
     }
 
     /// True if this decoder has the parameter; a tied head, for example, is none of its own.

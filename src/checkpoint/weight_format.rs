@@ -53,7 +53,7 @@ impl ElementType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compute {
-    /// Products of matrices in 8-bit integers: weights and activations are rounded in groups of 32.
+    /// Products of matrices and attention in 8-bit integers: weights, activations, keys and values are rounded in groups.
     Int8,
 }
 
@@ -183,6 +183,11 @@ impl WeightFormat {
         *self == WeightFormat::default()
     }
 
+    /// Whether the engine computes in 8-bit integers: matrix products, and attention on keys and values in bytes.
+    pub fn is_int8(&self) -> bool {
+        self.compute == Some(Compute::Int8)
+    }
+
     /// What becomes of the parameters of a decoder.
     pub fn record(&self, config: &DecoderConfig) -> WeightRecord {
         let mut record =
@@ -253,7 +258,7 @@ impl WeightFormat {
     /// experts leaps where it is rounded; so do matrices whose rows do not divide into groups.
     pub(super) fn in_bytes(&self, parameter: Parameter, width: usize) -> bool {
         let router = matches!(parameter, Parameter::Layer(_, LayerParameter::Router));
-        self.compute == Some(Compute::Int8) && !router && width.is_multiple_of(INT8_GROUP.0)
+        self.is_int8() && !router && width.is_multiple_of(INT8_GROUP.0)
     }
 
     /// Bytes that a matrix takes in the engine whose file has it as `stored`.

@@ -1,8 +1,8 @@
 //! What rendering needs of a checkpoint.
 use crate::checkpoint::ChatMessage;
 
-/// The tokenizer and chat template that prompts are rendered with.
-pub trait PromptSource {
+/// The tokenizer and chat template that prompts are rendered with, by a thread beside the engine's.
+pub trait PromptSource: Sync {
     /// False if prompts go to an endpoint as text or messages, which makes ids of them by itself. Nothing is encoded then, and
     /// [`PromptSource::has_template`] says which of the two it takes.
     fn tokenises(&self) -> bool {

@@ -1,5 +1,6 @@
 //! A run: which questions are asked how often, what is written, how it continues after an interruption.
 
+mod asking;
 mod clock;
 mod code_runner;
 mod error;

@@ -1,7 +1,8 @@
 //! Feeds the engine from the plan, has judged what comes back and writes it down.
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::asking::{Asked, Next, Prompts};
 use super::judging::{Judged, Judges, Unjudged};
 use super::store::{SampleWriter, Standing};
 use super::{
@@ -68,7 +69,9 @@ impl Runner<'_> {
         let mut failures = Failures { count: standing.failed(), most: self.fail_on_error.map(|f| f * planned as f64) };
         let outcome = std::thread::scope(|scope| {
             let mut judges = Judges::start(scope, self.suite);
-            let outcome = self.session(engine, &mut judges, writer, standing, &mut failures, reporter);
+            let prompts = Prompts::start(scope, self.plan, self.suite, self.prompter, standing);
+            let outcome = self.session(engine, &prompts, &mut judges, writer, &mut failures, reporter);
+            drop(prompts);
             // Also after an error, what was answered is a result. The first error is the one to report.
             let mut recorded = Ok(());
             while let Some(judged) = judges.next() {
@@ -86,16 +89,14 @@ impl Runner<'_> {
     fn session(
         &self,
         engine: &mut dyn Engine,
+        prompts: &Prompts,
         judges: &mut Judges,
         writer: &mut SampleWriter<'_>,
-        standing: &Standing,
         failures: &mut Failures,
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
         let card = engine.card();
         let mut capacity = card.in_flight;
-        let mut seen = HashSet::new();
-        let mut waiting = self.plan.walk(self.suite);
         let mut in_flight: HashMap<RequestId, InFlight> = HashMap::new();
         let mut exhausted = false;
         loop {
@@ -103,18 +104,18 @@ impl Runner<'_> {
                 reporter.event(&RunEvent::Stopping);
                 return Ok(Ended::Stopped);
             }
-            while !exhausted && in_flight.len() < capacity.max(1).saturating_mul(LOOK_AHEAD) {
-                let Some(next) = waiting.next() else {
-                    exhausted = true;
-                    break;
+            let running = capacity.max(1);
+            while !exhausted && in_flight.len() < running.saturating_mul(LOOK_AHEAD) {
+                // Full batches are worth waiting for; what is asked beyond them is not.
+                let asked = match prompts.next(in_flight.len() < running)? {
+                    Next::Ready(asked) => *asked,
+                    Next::NotYet => break,
+                    Next::None => {
+                        exhausted = true;
+                        break;
+                    }
                 };
-                if next.sample == 0 && !seen.insert(next.item.id.clone()) {
-                    return Err(RunError::RepeatedItem { item: next.item.id });
-                }
-                if standing.settles(next.index) {
-                    continue;
-                }
-                match self.submit(engine, next, if card.context == 0 { usize::MAX } else { card.context }) {
+                match self.submit(engine, asked, if card.context == 0 { usize::MAX } else { card.context }) {
                     Ok(flying) => {
                         in_flight.insert(flying.request.id, flying);
                     }
@@ -179,11 +180,11 @@ impl Runner<'_> {
         }
     }
 
-    /// Renders and submits one sample; a sample that can not be asked comes back as its row.
+    /// Submits one sample; a sample that can not be asked comes back as its row.
     fn submit(
         &self,
         engine: &mut dyn Engine,
-        planned: PlannedSample,
+        Asked { planned, rendered }: Asked,
         context: usize,
     ) -> Result<InFlight, (usize, Box<Sample>)> {
         let granted = self.generation.room(planned.item.budget, 0, usize::MAX);
@@ -193,10 +194,7 @@ impl Runner<'_> {
             let row = self.row(&planned.item, planned.sample, sha256, tokens, room);
             (planned.index, Box::new(Sample { failure: Some(failure), ..row }))
         };
-        let rendered = self
-            .prompter
-            .render(&planned.item.segments)
-            .map_err(|error| fail(None, granted, FailureKind::Prompt, error.to_string()))?;
+        let rendered = rendered.map_err(|error| fail(None, granted, FailureKind::Prompt, error.to_string()))?;
         let tokens = rendered.ids.len();
         let room = self.generation.room(planned.item.budget, tokens, context);
         if room.max_tokens == 0 && room.budget > 0 {

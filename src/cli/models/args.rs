@@ -31,8 +31,9 @@ pub struct WeightArgs {
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub dtype: Option<DtypeArg>,
 
-    /// Arithmetic of matrix products. int8 rounds weights and activations to 8 bits in groups of 32: less time on CPUs
-    /// with VNNI, a third of the memory, the same on every machine and in any batch. Counts as another model [default: f32]
+    /// Arithmetic of matrix products and attention. int8 rounds weights, activations, keys and values to 8 bits in groups:
+    /// less time on CPUs with VNNI, a third of the memory, the same on every machine and in any batch. Counts as another
+    /// model [default: f32]
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub compute: Option<ComputeArg>,
 }

@@ -1,33 +1,63 @@
 //! How fast a model runs on this machine, for the hours of a plan.
-use crate::bench::{Load, TokenCost, measure_load};
+use crate::bench::{Load, LoadMeasurement, TokenCost, measure_load};
 use crate::checkpoint::Checkpoint;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, model};
 use crate::engine::native::Options;
+use crate::reproduce::gsm_symbolic::Assumptions;
 use crate::reproduce::nupa::Rate;
 
 /// Questions like those of an evaluation without examples: half of the prompt shared, answered in a line.
 const LOAD: Load = Load { batch: 64, prompt_tokens: 64, shared: 0.5, new_tokens: 16 };
 
+/// Word problems behind eight worked ones.
+const FEW_SHOT: Load = Load { batch: 32, prompt_tokens: 1000, shared: 0.9, new_tokens: 32 };
+
 /// Loads a model and measures how many tokens a second it works on, prompt tokens and new ones together. That takes a few seconds
 /// for a small model and as many minutes for one of some billions of weights.
 pub(super) fn measured_rate(checkpoint: &Checkpoint, printer: Printer) -> Result<Rate, CliError> {
+    let measured = measured(checkpoint, LOAD, printer)?;
+    let load = measured.load;
+    let tokens = (load.batch * (load.prompt_tokens + load.new_tokens)) as f64;
+    let tokens_per_second = tokens / (measured.prefill_s + measured.decode_s);
+    Ok(Rate { tokens_per_second, source: format!("measured on {}", described(load)) })
+}
+
+/// Loads a model and measures how fast it reads prompts of the study's shape and answers them.
+pub(super) fn measured_assumptions(checkpoint: &Checkpoint, printer: Printer) -> Result<Assumptions, CliError> {
+    let m = measured(checkpoint, FEW_SHOT, printer)?;
+    let weights = checkpoint.config.parameters();
+    let parameters: f64 = weights.iter().map(|(_, shape)| shape.iter().map(|&n| n as f64).product::<f64>()).sum();
+    let batch = m.load.batch as f64;
+    let step_s = m.decode_s * batch / m.decoded_tokens.max(1) as f64;
+    let device = format!(
+        "{} with {}",
+        described(m.load),
+        checkpoint.source.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    );
+    Ok(Assumptions::measured(device, parameters, m.prefilled_tokens as f64, m.prefill_s, batch, step_s))
+}
+
+fn described(load: Load) -> String {
+    format!(
+        "this machine's CPU with {} threads: {} prompts of {} tokens, {:.0} % of them shared, and {} new tokens each",
+        Options::default().threads(),
+        load.batch,
+        load.prompt_tokens,
+        100.0 * load.shared,
+        load.new_tokens
+    )
+}
+
+fn measured(checkpoint: &Checkpoint, load: Load, printer: Printer) -> Result<LoadMeasurement, CliError> {
     let failed = |what: String| CliError::new(Exit::Engine, format!("the rate cannot be measured: {what}"));
     let config = &checkpoint.config;
-    let longest = config.max_positions.saturating_sub(LOAD.new_tokens);
-    let load = Load { prompt_tokens: LOAD.prompt_tokens.min(longest), ..LOAD };
+    let longest = config.max_positions.saturating_sub(load.new_tokens);
+    let load = Load { prompt_tokens: load.prompt_tokens.min(longest), ..load };
     printer.message("loading the model to measure its rate on this machine");
     let (mut native, _) = model::load_cpu(checkpoint, Options::default())?;
     let peaks = native.peaks();
-    let measured = measure_load(&mut native, config.vocab_size, load, TokenCost::of(config), &peaks)
-        .map_err(|error| failed(error.to_string()))?;
-    let tokens = (load.batch * (load.prompt_tokens + load.new_tokens)) as f64;
-    let tokens_per_second = tokens / (measured.prefill_s + measured.decode_s);
-    let threads = Options::default().threads();
-    let source = format!(
-        "measured on this machine's CPU with {threads} threads: {} prompts of {} tokens, half of them shared, and {} new tokens each",
-        load.batch, load.prompt_tokens, load.new_tokens
-    );
-    Ok(Rate { tokens_per_second, source })
+    measure_load(&mut native, config.vocab_size, load, TokenCost::of(config), &peaks)
+        .map_err(|error| failed(error.to_string()))
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::ComparedRuns;
 use super::gsm_symbolic_runs::{self, StudyModel};
+use super::{ComparedRuns, device};
 use crate::checkpoint::WeightFormat;
 use crate::cli::args::{GenerationArgs, SuiteArgs};
 use crate::cli::error::CliError;
@@ -31,6 +31,7 @@ const QUESTIONS: usize = 5_100;
 #[command(after_help = "Examples:
   earnest reproduce gsm-symbolic                                the study beside the stored runs
   earnest reproduce gsm-symbolic --plan
+  earnest reproduce gsm-symbolic --plan --model model.gguf --measure   (hours on this machine)
   earnest reproduce gsm-symbolic --run --data gsm-symbolic --with phi-2=models/phi-2,gemma-2b=models/gemma-2b
   earnest reproduce gsm-symbolic --run --suite gsm-mini --with mine=model.gguf --limit 200 --svg figures
 
@@ -39,7 +40,7 @@ pub struct GsmSymbolicArgs {
     #[command(flatten)]
     pub compared: ComparedRuns,
 
-    /// Show what must be run instead: models, prompts, tokens, GPU hours
+    /// Show what must be run instead: models, prompts, tokens, hours of a GPU
     #[arg(long, conflicts_with_all = ["runs", "svg", "run"])]
     pub plan: bool,
 
@@ -69,6 +70,10 @@ pub struct GsmSymbolicArgs {
     /// Count the plan's prompt tokens with this checkpoint
     #[arg(long, value_name = "PATH", requires = "plan")]
     pub model: Option<PathBuf>,
+
+    /// The plan's hours at the rate that this checkpoint has on this machine's CPU, which loads and measures it
+    #[arg(long, requires = "model")]
+    pub measure: bool,
 
     #[command(flatten)]
     pub items: SuiteArgs,
@@ -260,7 +265,13 @@ fn draw(study: &Study, folder: &Path, printer: Printer) -> Result<(), CliError> 
 }
 
 fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {
-    let assumptions = Assumptions::default();
+    let assumptions = match &args.model {
+        Some(path) if args.measure => {
+            let checkpoint = model::open(&model::choose(path, &args.hub, WeightFormat::default())?)?;
+            device::measured_assumptions(&checkpoint, printer)?
+        }
+        _ => Assumptions::default(),
+    };
     let size = |prompt: Prompt| -> Result<SizeOfPrompt, CliError> {
         match &args.model {
             Some(path) => count(args, path, prompt),

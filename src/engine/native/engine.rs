@@ -7,7 +7,7 @@ use super::decoder::{Forward, LoadError, StepTokens, Weights};
 use super::decoding::{check, ids};
 use super::flight::Flight;
 use super::kernels::{ByteIsa, Isa, Peaks, QueryToken, SharedMut};
-use super::kv::{BLOCK, BlockLayout, KvStore, Root};
+use super::kv::{BLOCK, BlockLayout, CacheType, KvStore, Root};
 use super::options::Options;
 use super::sampler::{Choice, choose, logprob};
 use super::scheduler::{BlockOp, Entry, Limits, Plan, Scheduler};
@@ -41,8 +41,12 @@ impl Native {
     pub fn load(checkpoint: &Checkpoint, options: Options) -> Result<Native, LoadError> {
         let team = Team::start(options.threads(), Isa::detect())?;
         let config = checkpoint.config.clone();
-        let layout =
-            BlockLayout { layers: config.layers.len(), kv_heads: config.num_kv_heads, head_dim: config.head_dim };
+        let layout = BlockLayout {
+            cache: if checkpoint.weight_format().is_int8() { CacheType::Bytes } else { CacheType::F32 },
+            layers: config.layers.len(),
+            kv_heads: config.num_kv_heads,
+            head_dim: config.head_dim,
+        };
         let given = options.kv_bytes();
         let blocks = (given / layout.bytes()) as usize;
         if blocks == 0 {

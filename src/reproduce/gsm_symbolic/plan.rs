@@ -1,4 +1,4 @@
-//! What must be run: models, prompts, tokens, GPU hours.
+//! What must be run: models, prompts, tokens, hours of a device.
 use serde::Serialize;
 
 use crate::suite::gsm_symbolic::Prompt;
@@ -17,8 +17,10 @@ pub struct SizeOfPrompt {
 }
 
 /// What an estimate of time rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assumptions {
+    /// What the rates below are of.
+    pub device: String,
     /// UTF-8 bytes of a token: Mistral's tokenizers on these prompts.
     pub bytes_per_token: f64,
     /// Bytes of a question: the mean over GSM-Symbolic's.
@@ -27,20 +29,39 @@ pub struct Assumptions {
     pub tokens_per_answer: f64,
     /// Answers generated together.
     pub batch: f64,
-    /// Arithmetic and memory bandwidth that an engine reaches: 40 % of 990 TFLOP/s and 60 % of 4.8 TB/s (one H200, bf16).
+    /// Arithmetic and memory bandwidth that an engine reaches, at 2 operations and 2 bytes a parameter.
     pub flop_per_second: f64,
     pub bytes_per_second: f64,
+    /// The rates are those of a model on a device at hand, not of a data sheet.
+    pub measured: bool,
 }
 
 impl Default for Assumptions {
     fn default() -> Self {
         Assumptions {
+            device: "one H200 in bf16, at 40 % of 990 TFLOP/s and 60 % of 4.8 TB/s".to_owned(),
             bytes_per_token: 3.2,
             bytes_per_question: 244.0,
             tokens_per_answer: 150.0,
             batch: 128.0,
             flop_per_second: 0.4 * 990e12,
             bytes_per_second: 0.6 * 4.8e12,
+            measured: false,
+        }
+    }
+}
+
+impl Assumptions {
+    /// With the rates of a model of so many parameters on a device at hand: other models take as much longer as they have more
+    /// parameters. `prefilled` tokens took `prefill_s` seconds, and each step that gave `batch` sequences a token `step_s`.
+    pub fn measured(device: String, parameters: f64, prefilled: f64, prefill_s: f64, batch: f64, step_s: f64) -> Self {
+        Assumptions {
+            device,
+            batch,
+            flop_per_second: 2.0 * parameters * prefilled / prefill_s,
+            bytes_per_second: 2.0 * parameters / step_s,
+            measured: true,
+            ..Assumptions::default()
         }
     }
 }
@@ -62,7 +83,7 @@ pub struct PlannedRun {
     pub new_tokens: u64,
     /// Upper bound: the study's cap for every answer.
     pub most_new_tokens: u64,
-    pub gpu_hours: f64,
+    pub hours: f64,
 }
 
 /// The study's matrix.
@@ -70,7 +91,7 @@ pub struct PlannedRun {
 pub struct StudyPlan {
     pub assumptions: Assumptions,
     pub runs: Vec<PlannedRun>,
-    pub gpu_hours: f64,
+    pub hours: f64,
     pub notes: Vec<String>,
 }
 
@@ -102,15 +123,29 @@ pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
         runs.extend(models().iter().filter(selected).map(|model| run(model, size, &assumptions)));
     }
     runs.sort_by_key(|run| run.phase);
-    let mut notes = vec![
+    let hours = if assumptions.measured {
         format!(
-            "GPU hours are a lower bound: 2 x parameters x tokens / {:.0} TFLOP/s for prompts, whose common beginning is computed once, \
-             plus one reading of the weights (2 bytes a parameter) at {:.1} TB/s for each of (answers x tokens / {}) steps; keys and \
-             values, loading and scheduling are left out.",
+            "Hours are of {}; other models are taken to need as much more as they have parameters, which fits neither quantised nor much \
+             larger ones well. {:.2} TFLOP/s for prompts, whose common beginning is computed once; {:.1} GB/s of weights (2 bytes a \
+             parameter) for each of (answers x tokens / {}) steps; loading is left out.",
+            assumptions.device,
+            assumptions.flop_per_second / 1e12,
+            assumptions.bytes_per_second / 1e9,
+            assumptions.batch
+        )
+    } else {
+        format!(
+            "Hours are a lower bound, of {}: 2 x parameters x tokens / {:.0} TFLOP/s for prompts, whose common beginning is computed \
+             once, plus one reading of the weights (2 bytes a parameter) at {:.1} TB/s for each of (answers x tokens / {}) steps; keys \
+             and values, loading and scheduling are left out. --model MODEL --measure takes this machine's rates.",
+            assumptions.device,
             assumptions.flop_per_second / 1e12,
             assumptions.bytes_per_second / 1e12,
             assumptions.batch
-        ),
+        )
+    };
+    let mut notes = vec![
+        hours,
         format!(
             "Answers are taken as {} tokens on average; the study's cap is {CAP}, and models that never write `Q:` or EOS use it up.",
             assumptions.tokens_per_answer
@@ -129,7 +164,7 @@ pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
             assumptions.bytes_per_token, assumptions.bytes_per_question
         ));
     }
-    StudyPlan { gpu_hours: runs.iter().map(|run| run.gpu_hours).sum(), assumptions, runs, notes }
+    StudyPlan { hours: runs.iter().map(|run| run.hours).sum(), assumptions, runs, notes }
 }
 
 fn run(model: &Model, size: &SizeOfPrompt, assumptions: &Assumptions) -> PlannedRun {
@@ -147,7 +182,7 @@ fn run(model: &Model, size: &SizeOfPrompt, assumptions: &Assumptions) -> Planned
         prompt_tokens: size.tokens,
         new_tokens: (answers * assumptions.tokens_per_answer) as u64,
         most_new_tokens: size.questions as u64 * CAP,
-        gpu_hours: (prefill + decode) / 3600.0,
+        hours: (prefill + decode) / 3600.0,
     }
 }
 
@@ -155,20 +190,38 @@ fn run(model: &Model, size: &SizeOfPrompt, assumptions: &Assumptions) -> Planned
 mod tests {
     use super::*;
 
+    fn assumptions() -> Assumptions {
+        Assumptions::default()
+    }
+
     #[test]
     fn the_matrix_is_the_studys() {
         let assumptions = Assumptions::default();
         let sizes = Prompt::ALL.map(|prompt| SizeOfPrompt::estimate(prompt, 5100, &assumptions));
-        let plan = plan(&sizes, assumptions);
+        let plan = plan(&sizes, assumptions.clone());
         assert_eq!(plan.runs.len(), 60);
         assert_eq!(plan.runs.iter().map(|run| run.questions).sum::<usize>(), 306_000);
         assert!(plan.runs[..20].iter().all(|run| run.phase == 1));
         // Mistral's 1016 tokens with the longest question bound the mean.
         let mean = plan.runs[0].prompt_tokens / 5100;
         assert!((800..1016).contains(&mean), "{mean}");
-        assert!(plan.gpu_hours > 0.1 && plan.gpu_hours < 20.0, "{}", plan.gpu_hours);
+        assert!(plan.hours > 0.1 && plan.hours < 20.0, "{}", plan.hours);
         // Twice the parameters, twice the time.
-        let hours = |name: &str| plan.runs.iter().find(|run| run.model == name).unwrap().gpu_hours;
+        let hours = |name: &str| plan.runs.iter().find(|run| run.model == name).unwrap().hours;
         assert!((hours("Phi-3-medium-128k-instruct") / hours("gemma-7b") - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn measured_rates_give_back_the_time_they_were_measured_in() {
+        // A model as large as the first of the plan: 1,000 tokens in 4 s, steps of 8 sequences in 0.5 s.
+        let size =
+            SizeOfPrompt { prompt: Prompt::Gsm, questions: 80, tokens: 9000, tokens_after_prefix: 1000, counted: true };
+        let first = plan(&[size], assumptions()).runs[0].clone();
+        let parameters = models().iter().find(|model| model.name() == first.model).unwrap().billions() * 1e9;
+        let measured = Assumptions::measured("a machine".to_owned(), parameters, 1000.0, 4.0, 8.0, 0.5);
+        let steps = 10.0 * measured.tokens_per_answer;
+        let found = plan(&[size], measured);
+        assert!((found.runs[0].hours * 3600.0 - (4.0 + 0.5 * steps)).abs() < 1e-6, "{}", found.runs[0].hours);
+        assert!(found.notes[0].contains("a machine"), "{}", found.notes[0]);
     }
 }

@@ -191,7 +191,7 @@ fn listing(study: &Study, width: usize) -> String {
 
 /// A plan for a terminal of so many columns.
 pub fn render_plan(plan: &StudyPlan, width: usize) -> String {
-    let names = ["phase", "model", "prompt", "prompts", "prompt tokens", "new tokens", "at most", "GPU hours"];
+    let names = ["phase", "model", "prompt", "prompts", "prompt tokens", "new tokens", "at most", "hours"];
     let align = |name: &str| if name == "model" || name == "prompt" { Align::Left } else { Align::Right };
     let mut table = Table::new(names.map(|name| (name.to_owned(), align(name))));
     for run in &plan.runs {
@@ -203,13 +203,19 @@ pub fn render_plan(plan: &StudyPlan, width: usize) -> String {
             run.prompt_tokens.to_string(),
             run.new_tokens.to_string(),
             run.most_new_tokens.to_string(),
-            format!("{:.3}", run.gpu_hours),
+            format!("{:.3}", run.hours),
         ]);
     }
     let mut text = table.render();
     let questions: usize = plan.runs.iter().map(|run| run.questions).sum();
-    writeln!(text, "\n{} runs, {questions} prompts, at least {:.1} GPU hours", plan.runs.len(), plan.gpu_hours)
-        .expect(WRITES);
+    writeln!(
+        text,
+        "\n{} runs, {questions} prompts, {} {:.1} hours",
+        plan.runs.len(),
+        if plan.assumptions.measured { "about" } else { "at least" },
+        plan.hours
+    )
+    .expect(WRITES);
     for note in &plan.notes {
         text.push_str(&wrap(note, width, "* "));
     }

@@ -5,7 +5,7 @@ use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights
 use crate::checkpoint::{BlockLayout as Join, DecoderConfig, Norm, Position, alibi_slopes};
 use crate::engine::native::kernels::{
     Angles, Attention, BlockPointer, MatmulScratch, QueryToken, SharedMut, Target, activate, attend, gate, layer_norm,
-    matmul, rms_norm, rms_norm_row, rotate, scale_and_cap,
+    matmul, remember, rms_norm, rms_norm_row, rotate, scale_and_cap,
 };
 use crate::engine::native::kv::{BLOCK, BlockLayout, KvStore};
 use crate::engine::native::team::Team;
@@ -270,7 +270,7 @@ fn place(
                 let value = &values[head * d..(head + 1) * d];
                 // SAFETY: the KV store handed the pointer out for this step; every (block, position) is written by the
                 // one token that lives there, and nothing reads the block until all pieces are done.
-                unsafe { layout.write(block, layer, head, position % BLOCK, key, value) };
+                unsafe { remember(team.isa(), layout, block, layer, head, position % BLOCK, key, value) };
             }
         }
     });

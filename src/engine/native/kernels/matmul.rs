@@ -82,9 +82,12 @@ impl PackedMatrix {
         let n: usize = parts.iter().map(|t| t.shape[0]).sum();
         assert!(parts.iter().all(|t| t.shape.len() == 2 && t.shape[1] == k), "stacked matrices of different widths");
         let mut out = vec![ByteGroup::ZERO; n.div_ceil(LANES) * (k / GROUP)];
-        pack(&parts, k, &mut out, |panel, lane, values, at| {
-            for (g, group) in panel.iter_mut().enumerate() {
-                group.set(lane, &std::array::from_fn(|i| wide(values, at + g * GROUP + i)));
+        let unit = ByteIsa::best(Isa::detect());
+        pack(&parts, k, &mut out, |panel, lane, values, at| match values {
+            Values::F32(v) => bytes::pack_row(unit, panel, lane, &v[at..at + k]),
+            Values::Bf16(_) | Values::F16(_) => {
+                let row: Vec<f32> = (at..at + k).map(|i| wide(values, i)).collect();
+                bytes::pack_row(unit, panel, lane, &row);
             }
         });
         PackedMatrix { n, k, panels: Panels::Bytes(out) }

@@ -18,7 +18,7 @@ mod tile;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use attention::{Attention, BlockPointer, MAX_GROUP, MAX_HEAD_DIM, QueryToken, attend};
+pub(crate) use attention::{Attention, BlockPointer, MAX_GROUP, MAX_HEAD_DIM, QueryToken, attend, remember};
 pub(crate) use bytes::ByteIsa;
 pub(crate) use elementwise::{activate, exponentials, gate, scale_and_cap};
 pub use lanes::Isa;

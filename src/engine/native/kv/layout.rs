@@ -6,20 +6,55 @@ pub(crate) const BLOCK: usize = 32;
 /// Lanes that the attention kernel reads at once.
 const LANES: usize = 16;
 
+/// Floats that sixteen keys take in 32 of their dimensions, in bytes: a step and a least value each, and the codes.
+pub(crate) const KEY_GROUP: usize = 2 * LANES + LANES * KEY_DIMENSIONS / size_of::<f32>();
+
+/// Dimensions of a key that are rounded together.
+const KEY_DIMENSIONS: usize = 32;
+
+/// Floats that sixteen dimensions of a block's values take in bytes.
+pub(crate) const VALUE_PANEL: usize = BLOCK * LANES / size_of::<f32>();
+
+/// Positions whose bytes lie beside each other.
+const QUAD: usize = 4;
+
+/// What keys and values are kept as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CacheType {
+    F32,
+    /// 8 bits and scales, a third of the memory.
+    Bytes,
+}
+
 /// Shape of a block: for each layer and key/value head the keys of 32 positions, transposed in two panels
-/// `[2][head_dim][16 positions]`, then their values in panels `[ceil(head_dim / 16)][32 positions][16]`. The attention
-/// kernel reads both as packed matrices.
+/// `[2][head_dim][16 positions]`, then their values in panels `[ceil(head_dim / 16)][32 positions][16]`; in bytes the keys in
+/// panels `[2][ceil(head_dim / 32)]` of [`KEY_GROUP`], the values in panels `[ceil(head_dim / 16)][8][16][4 positions]` and
+/// their scales `[32]`. The attention kernel reads them as packed matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockLayout {
+    pub(crate) cache: CacheType,
     pub(crate) layers: usize,
     pub(crate) kv_heads: usize,
     pub(crate) head_dim: usize,
 }
 
 impl BlockLayout {
+    /// Floats of one head's keys.
+    fn per_keys(&self) -> usize {
+        match self.cache {
+            CacheType::F32 => BLOCK * self.head_dim,
+            CacheType::Bytes => BLOCK / LANES * self.head_dim.div_ceil(KEY_DIMENSIONS) * KEY_GROUP,
+        }
+    }
+
     /// Floats of one head's keys and values.
     fn per_head(&self) -> usize {
-        BLOCK * (self.head_dim + self.head_dim.next_multiple_of(LANES))
+        let panels = self.head_dim.div_ceil(LANES);
+        self.per_keys()
+            + match self.cache {
+                CacheType::F32 => panels * BLOCK * LANES,
+                CacheType::Bytes => panels * VALUE_PANEL + BLOCK,
+            }
     }
 
     /// Floats in a block.
@@ -39,10 +74,10 @@ impl BlockLayout {
 
     /// Offset of the values of a head.
     pub(crate) fn values(&self, layer: usize, head: usize) -> usize {
-        self.keys(layer, head) + BLOCK * self.head_dim
+        self.keys(layer, head) + self.per_keys()
     }
 
-    /// Writes one position's key and value.
+    /// Writes one position's key and value as f32.
     ///
     /// # Safety
     /// `block` points to [`floats`](Self::floats) elements that no other thread reads; two threads may write different
@@ -56,6 +91,7 @@ impl BlockLayout {
         key: &[f32],
         value: &[f32],
     ) {
+        assert!(self.cache == CacheType::F32, "a block of bytes");
         assert!(slot < BLOCK && key.len() == self.head_dim && value.len() == self.head_dim, "a key of the wrong size");
         unsafe {
             let k = block.add(self.keys(layer, head) + slot / LANES * self.head_dim * LANES + slot % LANES);
@@ -72,6 +108,9 @@ impl BlockLayout {
     /// Copies the first `count` positions of all layers and heads from one block to another.
     pub(crate) fn copy_positions(&self, from: &[f32], to: &mut [f32], count: usize) {
         assert!(from.len() == self.floats() && to.len() == from.len() && count <= BLOCK, "blocks of different shapes");
+        if self.cache == CacheType::Bytes {
+            return self.copy_bytes(from, to, count);
+        }
         let mut copy =
             |start: usize, length: usize| to[start..start + length].copy_from_slice(&from[start..start + length]);
         for layer in 0..self.layers {
@@ -86,6 +125,45 @@ impl BlockLayout {
             }
         }
     }
+
+    /// [`copy_positions`](Self::copy_positions) of a block of bytes.
+    fn copy_bytes(&self, from: &[f32], to: &mut [f32], count: usize) {
+        let (from, to) = (bytes_of(from), bytes_of_mut(to));
+        let mut copy =
+            |start: usize, length: usize| to[start..start + length].copy_from_slice(&from[start..start + length]);
+        const FLOAT: usize = size_of::<f32>();
+        let groups = self.head_dim.div_ceil(KEY_DIMENSIONS);
+        let panels = self.head_dim.div_ceil(LANES);
+        for layer in 0..self.layers {
+            for head in 0..self.kv_heads {
+                let (keys, values) = (self.keys(layer, head) * FLOAT, self.values(layer, head) * FLOAT);
+                copy(values + panels * VALUE_PANEL * FLOAT, count * FLOAT);
+                for slot in 0..count {
+                    for group in slot / LANES * groups..(slot / LANES + 1) * groups {
+                        // A key's step, least value and codes are in lines of sixteen times four bytes.
+                        for line in 0..KEY_GROUP / LANES {
+                            copy(keys + (group * KEY_GROUP + line * LANES + slot % LANES) * FLOAT, FLOAT);
+                        }
+                    }
+                    for dimension in 0..panels * LANES {
+                        let quad = dimension / LANES * VALUE_PANEL + slot / QUAD * LANES + dimension % LANES;
+                        copy(values + quad * FLOAT + slot % QUAD, 1);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a block of bytes holds, as bytes.
+fn bytes_of(block: &[f32]) -> &[u8] {
+    // SAFETY: floats are four bytes each, without gaps, and every byte of them is initialised.
+    unsafe { std::slice::from_raw_parts(block.as_ptr().cast(), size_of_val(block)) }
+}
+
+fn bytes_of_mut(block: &mut [f32]) -> &mut [u8] {
+    // SAFETY: as above, and any four bytes are a float.
+    unsafe { std::slice::from_raw_parts_mut(block.as_mut_ptr().cast(), size_of_val(block)) }
 }
 
 #[cfg(test)]
@@ -94,7 +172,7 @@ mod tests {
 
     #[test]
     fn copied_positions_are_those_written_and_no_others() {
-        let layout = BlockLayout { layers: 2, kv_heads: 2, head_dim: 24 };
+        let layout = BlockLayout { cache: CacheType::F32, layers: 2, kv_heads: 2, head_dim: 24 };
         let fill = |count: usize| {
             let mut block = vec![0f32; layout.floats()];
             for slot in 0..count {

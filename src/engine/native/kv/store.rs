@@ -1,5 +1,7 @@
 //! The memory behind the blocks.
 
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+
 use super::layout::BlockLayout;
 
 /// Storage of blocks, taken from the system when a block is first used and kept for the next user.
@@ -18,9 +20,20 @@ struct Storage {
 unsafe impl Send for Storage {}
 
 impl Storage {
+    /// Blocks begin on cache lines, which is where bytes' groups have to.
+    fn memory(floats: usize) -> Layout {
+        Layout::from_size_align(floats * size_of::<f32>(), 64).expect("a block fits the address space")
+    }
+
     fn zeroed(floats: usize) -> Storage {
-        let memory: Box<[f32]> = vec![0.0; floats].into_boxed_slice();
-        Storage { start: Box::into_raw(memory).cast(), floats }
+        let layout = Storage::memory(floats);
+        assert!(layout.size() > 0, "a block holds something");
+        // SAFETY: the size is not zero.
+        let start = unsafe { alloc_zeroed(layout) };
+        if start.is_null() {
+            handle_alloc_error(layout);
+        }
+        Storage { start: start.cast(), floats }
     }
 
     fn slice(&self) -> &[f32] {
@@ -36,8 +49,8 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        // SAFETY: made by Box::into_raw with this length in `zeroed`.
-        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.start, self.floats)) });
+        // SAFETY: allocated with this layout in `zeroed`.
+        unsafe { dealloc(self.start.cast(), Storage::memory(self.floats)) };
     }
 }
 

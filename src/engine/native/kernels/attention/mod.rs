@@ -7,12 +7,18 @@
 
 use std::cell::RefCell;
 
-use super::lanes::{LANES, Lanes, for_each_isa};
+use super::bytes::{ByteIsa, ByteUnit, ROW_WORDS, for_each_unit};
+use super::lanes::{Isa, LANES, Lanes, for_each_isa};
 use super::math;
 use super::shared::SharedMut;
-use super::tile::{Rows, tile, tiles, with_rows};
-use crate::engine::native::kv::{BLOCK, BlockLayout};
+use crate::engine::native::kv::{BLOCK, BlockLayout, CacheType};
 use crate::engine::native::team::Team;
+
+mod bytes;
+mod exact;
+
+#[cfg(test)]
+mod tests;
 
 /// Most query rows (tokens times heads of a group) that one piece of work holds.
 const ROWS: usize = 48;
@@ -73,6 +79,56 @@ struct Scratch {
     sum: [f32; ROWS],
     /// Sixteen are read at a time.
     correction: [f32; ROWS + LANES],
+    /// `[ROWS, QUERY_WORDS]`: queries in bytes.
+    query_words: Vec<i32>,
+    /// `[ROWS, WEIGHT_WORDS]`: probabilities times the scales of values, in bytes.
+    weight_words: Vec<i32>,
+}
+
+/// Words of a row of queries in bytes, as wide as heads may be.
+const QUERY_WORDS: usize = MAX_HEAD_DIM / super::bytes::GROUP * ROW_WORDS;
+
+/// Words of a row's weights of a block: the codes, their scale, and room up to a whole number of vectors.
+const WEIGHT_WORDS: usize = 12;
+
+/// How keys and values lie in a block, and the products with them.
+trait Format {
+    type L: Lanes;
+
+    /// Turns the gathered queries of so many rows into what [`score`](Self::score) reads.
+    unsafe fn prepare(s: &mut Scratch, rows: usize, d: usize);
+
+    /// Scores of rows `start..start + count` against the first `used` (at least) of the block's keys.
+    unsafe fn score(s: &mut Scratch, start: usize, count: usize, d: usize, keys: *const f32, used: usize);
+
+    /// Adds the first `used` of the block's values, weighted, to rows `start..start + count`.
+    unsafe fn weigh(s: &mut Scratch, start: usize, count: usize, d: usize, values: *const f32, used: usize);
+}
+
+/// Writes one position's key and value to its block.
+///
+/// # Safety
+/// `block` points to a block of the layout that nobody reads; two threads may write different positions or heads at once.
+#[expect(clippy::too_many_arguments, reason = "a place and what goes there")]
+pub(crate) unsafe fn remember(
+    isa: Isa,
+    layout: BlockLayout,
+    block: *mut f32,
+    layer: usize,
+    head: usize,
+    slot: usize,
+    key: &[f32],
+    value: &[f32],
+) {
+    unsafe {
+        match layout.cache {
+            CacheType::F32 => layout.write(block, layer, head, slot, key, value),
+            CacheType::Bytes => {
+                let (keys, values) = (block.add(layout.keys(layer, head)), block.add(layout.values(layer, head)));
+                bytes::write(ByteIsa::best(isa), keys, values, slot, key, value);
+            }
+        }
+    }
 }
 
 thread_local! {
@@ -83,6 +139,8 @@ thread_local! {
         maximum: [0.0; ROWS],
         sum: [0.0; ROWS],
         correction: [0.0; ROWS + LANES],
+        query_words: vec![0; ROWS * QUERY_WORDS],
+        weight_words: vec![0; ROWS * WEIGHT_WORDS],
     });
 }
 
@@ -107,21 +165,56 @@ pub(crate) fn attend(team: &Team, a: &Attention<'_>, out: &mut [f32]) {
         SCRATCH.with_borrow_mut(|scratch| {
             // SAFETY: the team's instruction set was detected; sizes were checked above; a piece writes only its own
             // tokens' and heads' part of the output; block pointers come from the KV store and outlive the step.
-            unsafe { attend_on(team.isa(), a, tokens, head, scratch, out.pointer()) }
+            unsafe {
+                match a.layout.cache {
+                    CacheType::F32 => attend_on(team.isa(), a, tokens, head, scratch, out.pointer()),
+                    CacheType::Bytes => {
+                        attend_in_bytes_on(ByteIsa::best(team.isa()), a, tokens, head, scratch, out.pointer());
+                    }
+                }
+            }
         });
     });
 }
 
 for_each_isa! {
     fn attend_on(a: &Attention<'_>, tokens: std::ops::Range<usize>, head: usize, scratch: &mut Scratch, out: *mut f32)
-        => body
+        => exact_body
+}
+
+for_each_unit! {
+    fn attend_in_bytes_on(
+        a: &Attention<'_>, tokens: std::ops::Range<usize>, head: usize, scratch: &mut Scratch, out: *mut f32
+    ) => bytes_body
+}
+
+#[inline(always)]
+unsafe fn exact_body<L: Lanes>(
+    a: &Attention<'_>,
+    tokens: std::ops::Range<usize>,
+    head: usize,
+    scratch: &mut Scratch,
+    out: *mut f32,
+) {
+    unsafe { body::<exact::Exact<L>>(a, tokens, head, scratch, out) }
+}
+
+#[inline(always)]
+unsafe fn bytes_body<U: ByteUnit>(
+    a: &Attention<'_>,
+    tokens: std::ops::Range<usize>,
+    head: usize,
+    scratch: &mut Scratch,
+    out: *mut f32,
+) {
+    unsafe { body::<bytes::Bytes<U>>(a, tokens, head, scratch, out) }
 }
 
 /// Tokens of a piece that read the same block: first row, rows, block.
 type Run = (usize, usize, BlockPointer);
 
 #[inline(always)]
-unsafe fn body<L: Lanes>(
+unsafe fn body<F: Format>(
     a: &Attention<'_>,
     tokens: std::ops::Range<usize>,
     head: usize,
@@ -139,6 +232,7 @@ unsafe fn body<L: Lanes>(
             s.queries[target..target + d].copy_from_slice(&a.queries[source..source + d]);
         }
     }
+    unsafe { F::prepare(s, rows, d) };
     s.maximum[..rows].fill(f32::NEG_INFINITY);
     s.sum[..rows].fill(0.0);
     s.values[..rows * MAX_HEAD_DIM].fill(0.0);
@@ -167,21 +261,21 @@ unsafe fn body<L: Lanes>(
                 let readers = &query[start / group..(start + count) / group];
                 let last = readers.iter().map(|t| t.position as usize).max().unwrap_or(0);
                 let used = BLOCK.min(last + 1 - block * BLOCK);
-                score::<L>(s, start, count, d, keys, used);
+                F::score(s, start, count, d, keys, used);
                 for row in start..start + count {
                     let position = query[row / group].position as usize;
                     let visible = first_visible(position as u32).max(block * BLOCK)..=position;
                     let slope = a.slopes.get(head * group + row % group).copied();
-                    top::<L>(s, row, a, block * BLOCK, visible, slope);
+                    top::<F::L>(s, row, a, block * BLOCK, visible, slope);
                 }
-                fold::<L>(s, start, count);
-                weigh::<L>(s, start, count, d, values, used);
+                fold::<F::L>(s, start, count);
+                F::weigh(s, start, count, d, values, used);
             }
         }
     }
     for row in 0..rows {
         let target = (tokens.start + row / group) * a.heads * d + (head * group + row % group) * d;
-        unsafe { divide::<L>(s.values.as_ptr().add(row * MAX_HEAD_DIM), d, s.sum[row], out.add(target)) };
+        unsafe { divide::<F::L>(s.values.as_ptr().add(row * MAX_HEAD_DIM), d, s.sum[row], out.add(target)) };
     }
 }
 
@@ -196,36 +290,6 @@ unsafe fn divide<L: Lanes>(values: *const f32, d: usize, sum: f32, out: *mut f32
         }
         for i in whole..d {
             *out.add(i) = *values.add(i) / sum + 0.0;
-        }
-    }
-}
-
-/// Scores of rows `start..start + count` against the first `used` (at least) of the block's keys.
-#[inline(always)]
-unsafe fn score<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize, keys: *const f32, used: usize) {
-    for (offset, rows) in tiles(count, L::TILE_ROWS) {
-        let row = start + offset;
-        unsafe {
-            let q = Rows { first: s.queries.as_ptr().add(row * QUERY_STRIDE), row: QUERY_STRIDE, column: 1 };
-            let target = s.scores.as_mut_ptr().add(row * BLOCK);
-            with_rows!(rows, L, R => {
-                if L::TILE_PANELS == 2 && used > LANES {
-                    let mut acc = [[L::zero(); 2]; R];
-                    tile::<L, f32, R, 2>(d, q, [keys, keys.add(d * LANES)], &mut acc);
-                    for (r, [left, right]) in acc.into_iter().enumerate() {
-                        left.store(target.add(r * BLOCK));
-                        right.store(target.add(r * BLOCK + LANES));
-                    }
-                } else {
-                    for panel in 0..used.div_ceil(LANES) {
-                        let mut acc = [[L::zero(); 1]; R];
-                        tile::<L, f32, R, 1>(d, q, [keys.add(panel * d * LANES)], &mut acc);
-                        for (r, [only]) in acc.into_iter().enumerate() {
-                            only.store(target.add(r * BLOCK + panel * LANES));
-                        }
-                    }
-                }
-            });
         }
     }
 }
@@ -309,210 +373,6 @@ unsafe fn fold<L: Lanes>(s: &mut Scratch, start: usize, count: usize) {
                 total = total.add(e);
             }
             s.sum[row] = s.sum[row].mul_add(s.correction[row], total.sum());
-        }
-    }
-}
-
-/// Adds the first `used` of the block's values, weighted, to rows `start..start + count`.
-#[inline(always)]
-unsafe fn weigh<L: Lanes>(s: &mut Scratch, start: usize, count: usize, d: usize, values: *const f32, used: usize) {
-    let panels = d.div_ceil(LANES);
-    for (offset, rows) in tiles(count, L::TILE_ROWS) {
-        let row = start + offset;
-        unsafe {
-            let p = Rows { first: s.scores.as_ptr().add(row * BLOCK), row: BLOCK, column: 1 };
-            let target = s.values.as_mut_ptr().add(row * MAX_HEAD_DIM);
-            let mut panel = 0;
-            while panel < panels {
-                let source = values.add(panel * BLOCK * LANES);
-                let pair = L::TILE_PANELS == 2 && panel + 1 < panels;
-                with_rows!(rows, L, R => {
-                    if pair {
-                        let mut acc = [[L::zero(); 2]; R];
-                        for r in 0..R {
-                            let c = L::splat(s.correction[row + r]);
-                            let t = target.add(r * MAX_HEAD_DIM + panel * LANES);
-                            acc[r] = [L::load(t).mul(c), L::load(t.add(LANES)).mul(c)];
-                        }
-                        tile::<L, f32, R, 2>(used, p, [source, source.add(BLOCK * LANES)], &mut acc);
-                        for (r, [left, right]) in acc.into_iter().enumerate() {
-                            let t = target.add(r * MAX_HEAD_DIM + panel * LANES);
-                            left.store(t);
-                            right.store(t.add(LANES));
-                        }
-                    } else {
-                        let mut acc = [[L::zero(); 1]; R];
-                        for r in 0..R {
-                            let c = L::splat(s.correction[row + r]);
-                            acc[r] = [L::load(target.add(r * MAX_HEAD_DIM + panel * LANES)).mul(c)];
-                        }
-                        tile::<L, f32, R, 1>(used, p, [source], &mut acc);
-                        for (r, [only]) in acc.into_iter().enumerate() {
-                            only.store(target.add(r * MAX_HEAD_DIM + panel * LANES));
-                        }
-                    }
-                });
-                panel += if pair { 2 } else { 1 };
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::checkpoint::alibi_slopes;
-    use crate::engine::native::kernels::lanes::Isa;
-    use crate::engine::native::kernels::testing::noise;
-
-    /// A cache of one layer holding `length` positions of each sequence; the first `shared` positions' blocks are the
-    /// same memory in all of them.
-    struct Cache {
-        layout: BlockLayout,
-        blocks: Vec<Vec<f32>>,
-        tables: Vec<Vec<BlockPointer>>,
-        keys: Vec<Vec<f32>>,
-        values: Vec<Vec<f32>>,
-    }
-
-    fn cache(layout: BlockLayout, sequences: usize, length: usize, shared_blocks: usize) -> Cache {
-        let width = layout.kv_heads * layout.head_dim;
-        let per_sequence = length.div_ceil(BLOCK);
-        let mut c = Cache { layout, blocks: vec![], tables: vec![], keys: vec![], values: vec![] };
-        for s in 0..sequences {
-            let (mut k, mut v) = (noise(length * width, 10 + s as u64), noise(length * width, 90 + s as u64));
-            if s > 0 {
-                let n = (shared_blocks * BLOCK * width).min(k.len());
-                k[..n].copy_from_slice(&c.keys[0][..n]);
-                v[..n].copy_from_slice(&c.values[0][..n]);
-            }
-            for b in 0..per_sequence {
-                let mut block = vec![0f32; layout.floats()];
-                for slot in 0..BLOCK.min(length - b * BLOCK) {
-                    let at = (b * BLOCK + slot) * width;
-                    for h in 0..layout.kv_heads {
-                        let r = at + h * layout.head_dim..at + (h + 1) * layout.head_dim;
-                        unsafe { layout.write(block.as_mut_ptr(), 0, h, slot, &k[r.clone()], &v[r]) };
-                    }
-                }
-                c.blocks.push(block);
-            }
-            c.keys.push(k);
-            c.values.push(v);
-        }
-        for s in 0..sequences {
-            let own = |b: usize| if b < shared_blocks { b } else { s * per_sequence + b };
-            c.tables.push((0..per_sequence).map(|b| BlockPointer(c.blocks[own(b)].as_ptr())).collect());
-        }
-        c
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "an independent formula, everything explicit")]
-    fn reference(
-        c: &Cache,
-        seq: usize,
-        position: usize,
-        q: &[f32],
-        heads: usize,
-        scale: f64,
-        cap: Option<f32>,
-        window: Option<usize>,
-        slopes: &[f32],
-    ) -> Vec<f64> {
-        let (d, kv) = (c.layout.head_dim, c.layout.kv_heads);
-        let mut out = vec![];
-        for h in 0..heads {
-            let kh = h / (heads / kv);
-            let from = window.map_or(0, |w| (position + 1).saturating_sub(w));
-            let scores: Vec<f64> = (from..=position)
-                .map(|p| {
-                    let k = &c.keys[seq][(p * kv + kh) * d..][..d];
-                    let s: f64 = (0..d).map(|i| f64::from(q[h * d + i]) * f64::from(k[i])).sum::<f64>() * scale;
-                    let capped = cap.map_or(s, |c| f64::from(c) * (s / f64::from(c)).tanh());
-                    capped - slopes.get(h).map_or(0.0, |slope| f64::from(*slope) * (position - p) as f64)
-                })
-                .collect();
-            let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
-            let total: f64 = weights.iter().sum();
-            for i in 0..d {
-                let sum: f64 = (from..=position)
-                    .zip(&weights)
-                    .map(|(p, w)| w * f64::from(c.values[seq][(p * kv + kh) * d + i]))
-                    .sum();
-                out.push(sum / total);
-            }
-        }
-        out
-    }
-
-    #[test]
-    fn attention_matches_the_formula_and_ignores_neighbours() {
-        for (heads, kv_heads, d, cap, window, alibi) in [
-            (4, 2, 16, None, None, false),
-            (4, 4, 24, Some(5.0), None, false),
-            (6, 1, 64, None, Some(16), false),
-            (3, 3, 80, None, Some(70), false),
-            (8, 1, 256, Some(50.0), Some(33), false),
-            (8, 2, 32, None, None, true),
-            (6, 3, 40, None, Some(50), true),
-        ] {
-            let slopes = if alibi { alibi_slopes(heads) } else { Vec::new() };
-            let layout = BlockLayout { layers: 1, kv_heads, head_dim: d };
-            let c = cache(layout, 5, 100, 2);
-            let mut tokens: Vec<QueryToken> = vec![];
-            for (sequence, positions) in [(0, 0..1), (0, 31..34), (1, 63..66), (2, 99..100), (3, 99..100), (4, 20..90)]
-            {
-                tokens.extend(positions.map(|position| QueryToken { position, sequence }));
-            }
-            let row = heads * d + 7;
-            let queries = noise(tokens.len() * row, 77);
-            let scale = 1.0 / (d as f32).sqrt() * 3.0;
-            let run = |team: &Team, tokens: &[QueryToken], queries: &[f32]| {
-                let mut out = vec![0f32; tokens.len() * heads * d];
-                let a = Attention {
-                    layout,
-                    layer: 0,
-                    heads,
-                    scale,
-                    softcap: cap,
-                    window,
-                    slopes: &slopes,
-                    tokens,
-                    tables: &c.tables,
-                    queries,
-                    query_row: row,
-                };
-                attend(team, &a, &mut out);
-                out
-            };
-            let all = run(&Team::new(1), &tokens, &queries);
-            for (i, t) in tokens.iter().enumerate() {
-                let q = &queries[i * row..(i + 1) * row];
-                let expected = reference(
-                    &c,
-                    t.sequence as usize,
-                    t.position as usize,
-                    q,
-                    heads,
-                    scale.into(),
-                    cap,
-                    window,
-                    &slopes,
-                );
-                let got = &all[i * heads * d..(i + 1) * heads * d];
-                for (e, g) in expected.iter().zip(got) {
-                    assert!((e - f64::from(*g)).abs() < 1e-5, "{t:?} {e} {g}");
-                }
-                let alone = run(&Team::new(1), &tokens[i..=i], q);
-                assert!(alone.iter().zip(got).all(|(a, b)| a.to_bits() == b.to_bits()), "{t:?} moves with its batch");
-            }
-            for isa in Isa::all() {
-                for threads in [1, 2] {
-                    let other = run(&Team::with_isa(threads, isa), &tokens, &queries);
-                    assert!(all.iter().zip(&other).all(|(a, b)| a.to_bits() == b.to_bits()), "{}", isa.name());
-                }
-            }
         }
     }
 }

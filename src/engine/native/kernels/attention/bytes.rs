@@ -1,0 +1,229 @@
+//! Keys and values in 8 bits, for `--compute int8`: scores and sums of values are products of bytes.
+//!
+//! A key is rounded as a column of weights is (`step * code + least` for every 32 of its dimensions) and a query as
+//! activations are. A value is `scale * code` with one scale and codes of -127 to 127; its scale goes into its probability,
+//! and a row's 32 such products of a block are rounded to 0 to 255 with a scale of their own. What is summed within a block
+//! are integers below 2^24, so a row's bits depend on the row and its sequence only, as in the exact mode.
+
+use std::marker::PhantomData;
+
+use super::{Format, MAX_HEAD_DIM, QUERY_STRIDE, QUERY_WORDS, Scratch, WEIGHT_WORDS};
+use crate::engine::native::kernels::bytes::{
+    ByteGroup, ByteIsa, ByteUnit, GROUP, QUAD, QUADS, ROW_WORDS, SMALLEST, TILE_ROWS, fold_group, for_each_unit,
+    quantise_body,
+};
+use crate::engine::native::kernels::lanes::{LANES, Lanes};
+use crate::engine::native::kernels::tile::tiles;
+use crate::engine::native::kv::{BLOCK, KEY_GROUP, VALUE_PANEL};
+
+// The layout speaks of floats and knows no kernels.
+const _: () = assert!(size_of::<ByteGroup>() == KEY_GROUP * size_of::<f32>());
+const _: () = assert!(BLOCK * LANES == VALUE_PANEL * size_of::<f32>() && BLOCK == GROUP);
+
+/// Bytes of sixteen dimensions of four values.
+const QUAD_BYTES: usize = QUAD * LANES;
+
+/// Keys in two panels `[2][ceil(head_dim / 32)]` of [`ByteGroup`], values in panels `[ceil(head_dim / 16)][8][16 dimensions][4
+/// positions]`, then the values' scales `[32]`.
+pub(super) struct Bytes<U>(PhantomData<U>);
+
+impl<U: ByteUnit> Format for Bytes<U> {
+    type L = U::L;
+
+    #[inline(always)]
+    unsafe fn prepare(s: &mut Scratch, rows: usize, d: usize) {
+        let padded = d.next_multiple_of(GROUP);
+        for row in 0..rows {
+            let query = &mut s.queries[row * QUERY_STRIDE..row * QUERY_STRIDE + padded];
+            query[d..].fill(0.0);
+            unsafe { quantise_body::<U>(query, padded, s.query_words.as_mut_ptr().add(row * QUERY_WORDS)) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn score(s: &mut Scratch, start: usize, count: usize, d: usize, keys: *const f32, used: usize) {
+        let groups = d.div_ceil(GROUP);
+        for (offset, rows) in tiles(count, TILE_ROWS) {
+            let row = start + offset;
+            unsafe {
+                let q = s.query_words.as_ptr().add(row * QUERY_WORDS);
+                let keys = keys.cast::<ByteGroup>();
+                let target = s.scores.as_mut_ptr().add(row * BLOCK);
+                macro_rules! arm {
+                    ($R:literal) => {
+                        if used > LANES {
+                            score_tile::<U, $R, 2>(groups, q, [keys, keys.add(groups)], target)
+                        } else {
+                            score_tile::<U, $R, 1>(groups, q, [keys], target)
+                        }
+                    };
+                }
+                for_rows!(rows, arm);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn weigh(s: &mut Scratch, start: usize, count: usize, d: usize, values: *const f32, used: usize) {
+        let panels = d.div_ceil(LANES);
+        unsafe {
+            let scales = values.add(panels * VALUE_PANEL);
+            for row in start..start + count {
+                let target = s.weight_words.as_mut_ptr().add(row * WEIGHT_WORDS);
+                round_weights::<U>(s.scores.as_ptr().add(row * BLOCK), scales, target);
+            }
+            // Codes of positions beyond are zeros.
+            let quads = used.div_ceil(QUAD);
+            for (offset, rows) in tiles(count, TILE_ROWS) {
+                let row = start + offset;
+                let (w, c) = (s.weight_words.as_ptr().add(row * WEIGHT_WORDS), s.correction.as_ptr().add(row));
+                let target = s.values.as_mut_ptr().add(row * MAX_HEAD_DIM);
+                let mut panel = 0;
+                while panel < panels {
+                    let codes = values.add(panel * VALUE_PANEL).cast::<u8>();
+                    let (next, target) = (codes.add(VALUE_PANEL * size_of::<f32>()), target.add(panel * LANES));
+                    let pair = panel + 1 < panels;
+                    macro_rules! arm {
+                        ($R:literal) => {
+                            if pair {
+                                weigh_tile::<U, $R, 2>(quads, w, c, [codes, next], target)
+                            } else {
+                                weigh_tile::<U, $R, 1>(quads, w, c, [codes], target)
+                            }
+                        };
+                    }
+                    for_rows!(rows, arm);
+                    panel += if pair { 2 } else { 1 };
+                }
+            }
+        }
+    }
+}
+
+/// Runs the arm of a constant number of rows, at most [`TILE_ROWS`].
+macro_rules! for_rows {
+    ($rows:expr, $arm:ident) => {
+        match $rows {
+            1 => $arm!(1),
+            2 => $arm!(2),
+            3 => $arm!(3),
+            4 => $arm!(4),
+            5 => $arm!(5),
+            6 => $arm!(6),
+            rows => unreachable!("a tile of {rows} rows"),
+        }
+    };
+}
+use for_rows;
+
+/// Scores of `R` rows of queries against `P` panels of sixteen keys.
+#[inline(always)]
+unsafe fn score_tile<U: ByteUnit, const R: usize, const P: usize>(
+    groups: usize,
+    queries: *const i32,
+    panels: [*const ByteGroup; P],
+    out: *mut f32,
+) {
+    unsafe {
+        let mut acc = [[U::L::zero(); P]; R];
+        for g in 0..groups {
+            let keys = panels.map(|panel| panel.add(g));
+            fold_group::<U, R, P>(queries.add(g * ROW_WORDS), QUERY_WORDS, 1, keys, &mut acc);
+        }
+        for (r, acc) in acc.into_iter().enumerate() {
+            for (p, acc) in acc.into_iter().enumerate() {
+                acc.store(out.add(r * BLOCK + p * LANES));
+            }
+        }
+    }
+}
+
+/// Rounds a row's probabilities times the values' scales: eight words of codes, and their scale.
+#[inline(always)]
+unsafe fn round_weights<U: ByteUnit>(probabilities: *const f32, scales: *const f32, out: *mut i32) {
+    unsafe {
+        let weight = |at: usize| U::L::load(probabilities.add(at)).mul(U::L::load(scales.add(at)));
+        let v = [weight(0), weight(LANES)];
+        let top = v[0].max(v[1]).largest();
+        // Zero, or NaN if one of them is not finite: so is the row's every output then.
+        let finite = v[0].mul(U::L::zero()).add(v[1].mul(U::L::zero())).sum();
+        let (scale, inverse) = if top > SMALLEST { (top / 255.0, 255.0 / top) } else { (0.0, 0.0) };
+        let factor = U::L::splat(inverse);
+        let codes = out.cast::<u8>();
+        U::store_unsigned(v[0].mul(factor).round(), codes);
+        U::store_unsigned(v[1].mul(factor).round(), codes.add(LANES));
+        *out.add(QUADS) = (scale + finite).to_bits() as i32;
+    }
+}
+
+/// `out = out * correction + weights x values` for `R` rows and `P` panels of sixteen dimensions.
+#[inline(always)]
+unsafe fn weigh_tile<U: ByteUnit, const R: usize, const P: usize>(
+    quads: usize,
+    weights: *const i32,
+    corrections: *const f32,
+    panels: [*const u8; P],
+    out: *mut f32,
+) {
+    unsafe {
+        let mut sums = [[U::zero(); P]; R];
+        for j in 0..quads {
+            let values = panels.map(|panel| U::codes(panel.add(j * QUAD_BYTES)));
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let w = *weights.add(r * WEIGHT_WORDS + j);
+                for p in 0..P {
+                    sums[p] = U::dot_signed(sums[p], values[p], w);
+                }
+            }
+        }
+        for (r, sums) in sums.into_iter().enumerate() {
+            let scale = U::L::splat(f32::from_bits(*weights.add(r * WEIGHT_WORDS + QUADS) as u32));
+            let correction = U::L::splat(*corrections.add(r));
+            for (p, sum) in sums.into_iter().enumerate() {
+                let target = out.add(r * MAX_HEAD_DIM + p * LANES);
+                U::floats(sum).fma(scale, U::L::load(target).mul(correction)).store(target);
+            }
+        }
+    }
+}
+
+/// Writes one position's key and value.
+///
+/// # Safety
+/// `keys` and `values` point to a head's parts of a block that nobody reads; threads write different positions. The CPU has
+/// the unit.
+pub(super) unsafe fn write(unit: ByteIsa, keys: *mut f32, values: *mut f32, slot: usize, key: &[f32], value: &[f32]) {
+    assert!(slot < BLOCK && key.len() == value.len(), "a key and a value of different sizes");
+    unsafe { write_on(unit, keys, values, slot, key, value) }
+}
+
+for_each_unit! {
+    fn write_on(keys: *mut f32, values: *mut f32, slot: usize, key: &[f32], value: &[f32]) => write_body
+}
+
+#[inline(always)]
+unsafe fn write_body<U: ByteUnit>(keys: *mut f32, values: *mut f32, slot: usize, key: &[f32], value: &[f32]) {
+    let d = key.len();
+    let groups = d.div_ceil(GROUP);
+    let finite = |part: &[f32]| part.iter().fold(0.0, |sum: f32, x| sum + x * 0.0);
+    unsafe {
+        for (g, part) in key.chunks(GROUP).enumerate() {
+            let mut weights = [0f32; GROUP];
+            weights[..part.len()].copy_from_slice(part);
+            let group = keys.cast::<ByteGroup>().add(slot / LANES * groups + g);
+            ByteGroup::set_lane(group, slot % LANES, &weights);
+            // What is not finite has no code; its scores must be NaN, not zeros.
+            if finite(part).is_nan() {
+                ByteGroup::spoil_lane(group, slot % LANES);
+            }
+        }
+        let top = value.iter().fold(0f32, |top, x| if x.abs() > top { x.abs() } else { top });
+        let (scale, inverse) = if top > SMALLEST { (top / 127.0, 127.0 / top) } else { (0.0, 0.0) };
+        let codes = values.cast::<u8>().add(slot / QUAD * QUAD_BYTES + slot % QUAD);
+        for (i, x) in value.iter().enumerate() {
+            let code = (x * inverse).round_ties_even() as i8;
+            *codes.add(i / LANES * VALUE_PANEL * size_of::<f32>() + i % LANES * QUAD) = code as u8;
+        }
+        *values.add(d.div_ceil(LANES) * VALUE_PANEL + slot) = scale + finite(value);
+    }
+}
