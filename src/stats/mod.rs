@@ -13,7 +13,7 @@ pub mod power;
 mod matrix;
 
 pub use bootstrap::{Bootstrap, BootstrapError, bootstrap_glmm, cluster_bootstrap};
-pub use clustered::{ClusterError, ClusteredMean, clustered_mean, paired_difference};
+pub use clustered::{ClusterError, ClusteredMean, clustered_mean, paired_difference, t_reach};
 pub use interval::{Estimate, Stratum, Z95, cluster_robust_se, clustered_wilson, mean, stratified, wilson};
 pub use kolmogorov_smirnov::{KsError, KsMethod, KsTest, kolmogorov_smirnov};
 pub use mcnemar::{McNemar, PairedCounts, mcnemar};
