@@ -76,6 +76,52 @@ fn the_plan_has_sixty_runs() {
 }
 
 #[test]
+fn the_plan_counts_the_suite_s_own_questions_without_a_model_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = ["--plan", "--json", "--suite", "gsm-mini", "--per-template", "2", "--prompts", "gsm"];
+    let plan = document(&output(folder.path(), &own));
+    assert_eq!(plan["runs"][0]["questions"], 48);
+    // Questions that are chosen must be there to be counted.
+    let refused = output(folder.path(), &["--plan", "--instances", "2"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+    let model = checkpoint("llama");
+    let measured = ["--plan", "--json", "--suite", "gsm-mini", "--model", &model, "--measure"];
+    let measured = document(&output(folder.path(), &measured));
+    assert_eq!(measured["assumptions"]["measured"], true);
+    assert!(measured["notes"][0].as_str().unwrap().contains("this machine's CPU"), "{}", measured["notes"]);
+}
+
+#[test]
+fn models_of_one_name_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b) = (folder.path().join("A"), folder.path().join("B"));
+    let from = [(roomy(folder.path(), "llama"), a.join("ckpt")), (roomy(folder.path(), second()), b.join("ckpt"))];
+    for (copy, target) in &from {
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::rename(copy, target).unwrap();
+    }
+    let few = ["--suite", "gsm-mini", "--per-template", "2", "--limit", "6", "--prompts", "gsm", "--max-tokens", "4"];
+    let study = |words: &[&str]| document(&output(folder.path(), &[words, &["--json"], &few[..]].concat()));
+    let models = |study: &Value| -> Vec<(String, String)> {
+        let runs = study["runs"].as_array().unwrap().iter();
+        let pair = |run: &Value| [&run["model"], &run["run"]].map(|text| text.as_str().unwrap().to_owned());
+        runs.map(|run| pair(run).into()).collect()
+    };
+    let both = study(&["--run", "--with", "one=A/ckpt,two=B/ckpt"]);
+    let mut named = models(&both);
+    named.sort();
+    assert_eq!(named.iter().map(|pair| pair.0.as_str()).collect::<Vec<_>>(), ["one", "two"], "{named:?}");
+    // One of them alone is that one, whichever was asked last.
+    for (word, run) in [("one=A/ckpt", &named[0]), ("two=B/ckpt", &named[1]), ("one=A/ckpt", &named[0])] {
+        assert_eq!(models(&study(&["--run", "--with", word])).first(), Some(run));
+    }
+    // Other settings make another run, and the study is that of the command.
+    let trimmed = models(&study(&["--run", "--with", "one=A/ckpt", "--trailing-space", "trim"]));
+    assert_ne!(trimmed[0].1, named[0].1);
+    assert_eq!(models(&study(&["--run", "--with", "one=A/ckpt"])).first(), Some(&named[0]));
+}
+
+#[test]
 fn wrong_commands_are_refused_with_their_reason() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |words: &[&str]| {

@@ -104,7 +104,7 @@ pub fn open(chosen: &Chosen) -> Result<Checkpoint, CliError> {
             }
         } else {
             failed.help(
-                "give --model a Hugging Face folder or a GGUF file; scripts/fetch-models.sh brings two small ones",
+                "a model is a Hugging Face folder or a GGUF file; scripts/fetch-models.sh brings two small ones",
             )
         }
     })

@@ -8,6 +8,9 @@ use thiserror::Error;
 use super::distribution::{normal_cdf, normal_quantile};
 use super::glmm::{Diagnosis, GlmmData, GlmmError, GlmmOptions, fit};
 
+/// Most resamples: beyond, an interval gains no digit that is shown.
+pub const MOST_RESAMPLES: usize = 10_000_000;
+
 /// Why a bootstrap says nothing.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BootstrapError {
@@ -17,6 +20,9 @@ pub enum BootstrapError {
     /// Nothing to take quantiles of.
     #[error("{resamples} resamples, expected at least 2")]
     TooFewResamples { resamples: usize },
+    /// More resamples than memory or patience holds.
+    #[error("{resamples} resamples, expected at most {MOST_RESAMPLES}")]
+    TooManyResamples { resamples: usize },
     /// The statistic of the data themselves is not defined.
     #[error("the statistic has no value on the data themselves")]
     Undefined,
@@ -90,6 +96,9 @@ pub fn cluster_bootstrap(
     }
     if resamples < 2 {
         return Err(BootstrapError::TooFewResamples { resamples });
+    }
+    if resamples > MOST_RESAMPLES {
+        return Err(BootstrapError::TooManyResamples { resamples });
     }
     if !(level > 0.0 && level < 1.0) {
         return Err(BootstrapError::Confidence { level });

@@ -46,6 +46,9 @@ pub enum KsError {
     /// A value has no place in an order.
     #[error("the {which} sample has a NaN at position {position}; drop missing values first")]
     NotANumber { which: &'static str, position: usize },
+    /// Fewer values than the asymptotic distribution is defined for.
+    #[error("{} and {} values are too few for the asymptotic p value; use the exact one", sizes.0, sizes.1)]
+    TooSmall { sizes: (usize, usize) },
     /// Counting the paths would take minutes.
     #[error(
         "samples of {} and {} are too large for the exact method, whose time grows with their product; the asymptotic one is \
@@ -104,7 +107,11 @@ pub fn kolmogorov_smirnov(first: &[f64], second: &[f64], method: KsMethod) -> Re
         path_probability(first.len(), second.len(), first_weight, second_weight, largest)
     } else {
         let (one, two) = (first.len() as f64, second.len() as f64);
-        kolmogorov_upper((one * two / (one + two)).round_ties_even().max(1.0) as u64, statistic)
+        let effective = (one * two / (one + two)).round_ties_even() as u64;
+        if effective == 0 {
+            return Err(KsError::TooSmall { sizes: (first.len(), second.len()) });
+        }
+        kolmogorov_upper(effective, statistic)
     };
     let method = if exact { KsMethod::Exact } else { KsMethod::Asymptotic };
     Ok(KsTest { statistic, p: p.clamp(0.0, 1.0), location, method, sizes: (first.len(), second.len()) })

@@ -62,6 +62,13 @@ pub struct GsmArgs {
     pub sandbox: SandboxArgs,
 }
 
+impl GsmArgs {
+    /// Whether some of the questions are chosen.
+    pub fn chooses(&self) -> bool {
+        self.sets.is_some() || self.instances.is_some() || self.templates.is_some() || self.per_template.is_some()
+    }
+}
+
 /// Numbers of templates: `3`, `0-9`, or a list of both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Templates(pub Vec<u32>);

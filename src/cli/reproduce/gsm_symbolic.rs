@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::gsm_symbolic_runs::{self, StudyModel};
+use super::gsm_symbolic_runs::{self, Executed, StudyModel};
 use super::{ComparedRuns, device};
 use crate::checkpoint::WeightFormat;
 use crate::cli::args::{GenerationArgs, SuiteArgs};
@@ -20,7 +20,7 @@ use crate::reproduce::gsm_symbolic::{
     Assumptions, Evaluation, NumberDistribution, SizeOfPrompt, Study, StudyRun, drawings, paper_name, plan,
     render_plan, render_study,
 };
-use crate::run::Status;
+use crate::run::{ModelRecord, Status};
 use crate::suite::Item;
 use crate::suite::gsm_symbolic::Prompt;
 
@@ -41,7 +41,7 @@ pub struct GsmSymbolicArgs {
     pub compared: ComparedRuns,
 
     /// Show what must be run instead: models, prompts, tokens, hours of a GPU
-    #[arg(long, conflicts_with_all = ["runs", "svg", "run"])]
+    #[arg(long, conflicts_with_all = ["runs", "svg", "run", "with"])]
     pub plan: bool,
 
     /// Execute the study first: every model on the GSM prompt and, if its accuracy falls significantly, on the others; each model
@@ -105,10 +105,8 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
     if args.plan {
         return show_plan(args, printer);
     }
-    if args.run {
-        gsm_symbolic_runs::execute(args, quiet, printer)?;
-    }
-    let chosen = collect(args, printer)?;
+    let executed = if args.run { Some(gsm_symbolic_runs::execute(args, quiet, printer)?) } else { None };
+    let chosen = collect(args, executed.as_deref(), printer)?;
     let numbers = numbers(&chosen.newest);
     let study = Study::new(chosen.used, chosen.evaluations, numbers);
     if let Some(folder) = &args.compared.svg {
@@ -132,25 +130,24 @@ pub(super) struct Collected {
 }
 
 /// For every model and prompt the rows of the newest finished run that has them; runs named on the command line are taken as
-/// they are.
-pub(super) fn collect(args: &GsmSymbolicArgs, printer: Printer) -> Result<Collected, CliError> {
+/// they are. A study that was executed just now consists of its own runs, whatever others there are.
+fn collect(args: &GsmSymbolicArgs, executed: Option<&[Executed]>, printer: Printer) -> Result<Collected, CliError> {
     let mut runs = args.compared.open(&args.suite)?;
     runs.sort_by(|left, right| right.manifest.started.cmp(&left.manifest.started));
+    if let Some(executed) = executed {
+        runs.retain(|run| executed.iter().any(|own| own.run == run.manifest.run));
+    }
+    let labels = labels(&runs, args, executed, printer);
     let named = !args.compared.runs.is_empty();
     let wanted = args.chosen();
     let mut found: BTreeMap<(String, Prompt), Evaluation> = BTreeMap::new();
     let mut used = Vec::new();
     let mut newest = None;
-    for run in runs {
+    for (run, label) in runs.into_iter().zip(labels) {
         let manifest = &run.manifest;
-        let label = label(&run, &args.with);
         if !named && (manifest.status != Status::Finished || manifest.shard.is_some()) {
             printer
                 .message(&format!("{} is left out: it is not finished, or a part (name it to use it)", manifest.run));
-            continue;
-        }
-        // With --run the study is that of the models named.
-        if args.run && !args.with.iter().any(|model| model.name == label) {
             continue;
         }
         let mut rows: BTreeMap<Prompt, Evaluation> = BTreeMap::new();
@@ -189,16 +186,56 @@ pub(super) fn collect(args: &GsmSymbolicArgs, printer: Printer) -> Result<Collec
     Ok(Collected { used, evaluations: found.into_values().collect(), newest })
 }
 
+/// Every run's model as the tables name it. Different models with one name are told apart by the beginning of their
+/// files' digest, so that no model's answers stand under another's name.
+fn labels(runs: &[StoredRun], args: &GsmSymbolicArgs, executed: Option<&[Executed]>, printer: Printer) -> Vec<String> {
+    let own = |run: &StoredRun| {
+        let found = executed.and_then(|executed| executed.iter().find(|own| own.run == run.manifest.run));
+        found.map_or_else(|| label(run, &args.with), |own| own.model.clone())
+    };
+    let mut labels: Vec<String> = runs.iter().map(own).collect();
+    let files = |run: &StoredRun| -> Vec<String> {
+        run.manifest.settings.model_files.iter().map(|file| file.sha256.clone()).collect()
+    };
+    let plain = labels.clone();
+    for (label, run) in labels.iter_mut().zip(runs) {
+        let others = plain.iter().zip(runs).filter(|(other, _)| **other == *label).map(|(_, other)| other);
+        if others.into_iter().any(|other| files(other) != files(run)) {
+            let digest = crate::digest::hex(&crate::digest::sha256(files(run).concat().as_bytes()));
+            label.push_str(&format!(" ({})", &digest[..6]));
+        }
+    }
+    let mut told: Vec<&String> = Vec::new();
+    for (before, after) in plain.iter().zip(&labels) {
+        if before != after && !told.contains(&before) {
+            printer.message(&format!(
+                "runs of different models are called {before}: digests of their files tell them apart; --with NAME=PATH names them"
+            ));
+            told.push(before);
+        }
+    }
+    labels
+}
+
 /// The model's name in the tables: as --with says, as the paper prints it, or its own.
 fn label(run: &StoredRun, models: &[StudyModel]) -> String {
     let record = &run.manifest.model;
-    let given = models
-        .iter()
-        .find(|model| model.path.display().to_string() == record.path || model::name(&model.path) == record.name);
-    match (given, paper_name(&record.name)) {
+    match (models.iter().find(|model| is_of(record, &model.path)), paper_name(&record.name)) {
         (Some(model), _) => model.name.clone(),
         (None, (Some(name), None)) => name.to_owned(),
         (None, _) => record.name.clone(),
+    }
+}
+
+/// Whether a run's model is the one at a place. A name alone is enough only where the two places cannot be compared: models of
+/// different folders often end in the same name.
+fn is_of(record: &ModelRecord, path: &Path) -> bool {
+    if path.display().to_string() == record.path {
+        return true;
+    }
+    match (path.canonicalize(), Path::new(&record.path).canonicalize()) {
+        (Ok(given), Ok(recorded)) => given == recorded,
+        _ => model::name(path) == record.name,
     }
 }
 
@@ -272,10 +309,18 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
         }
         _ => Assumptions::default(),
     };
+    let assumptions = match args.generation.max_tokens {
+        Some(most) => Assumptions {
+            most_tokens_per_answer: most as u64,
+            tokens_per_answer: assumptions.tokens_per_answer.min(most as f64),
+            ..assumptions
+        },
+        None => assumptions,
+    };
     let size = |prompt: Prompt| -> Result<SizeOfPrompt, CliError> {
         match &args.model {
             Some(path) => count(args, path, prompt),
-            None => Ok(SizeOfPrompt::estimate(prompt, QUESTIONS, &assumptions)),
+            None => estimated(args, prompt, &assumptions),
         }
     };
     let sizes = args.chosen().into_iter().map(size).collect::<Result<Vec<_>, _>>()?;
@@ -286,6 +331,24 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
         printer.result(&render_plan(&plan, printer.width()))?;
     }
     Ok(Exit::Success)
+}
+
+/// A prompt's questions without a tokenizer: as many and as long as the suite's are, or the study's where they are not at hand.
+fn estimated(args: &GsmSymbolicArgs, prompt: Prompt, assumptions: &Assumptions) -> Result<SizeOfPrompt, CliError> {
+    let prompts = Prompts { mode: None, names: vec![prompt.to_string()] };
+    let suite = catalogue::choose(&args.suite, &args.items, &prompts).and_then(|choice| choice.suite(Mode::Raw));
+    let suite = match suite {
+        Ok(suite) => suite,
+        // Apple's questions are the user's to have; the study's number of them is known. Whoever chooses some needs them.
+        Err(_) if args.suite == "gsm-symbolic" && !args.items.gsm.chooses() && args.items.data.data.is_none() => {
+            return Ok(SizeOfPrompt::estimate(prompt, QUESTIONS, assumptions));
+        }
+        Err(error) => return Err(error),
+    };
+    let lengths: Vec<usize> = suite.items().map(|item| item.segments.question.len()).collect();
+    let mean = lengths.iter().sum::<usize>() as f64 / lengths.len().max(1) as f64;
+    let assumptions = Assumptions { bytes_per_question: mean, ..assumptions.clone() };
+    Ok(SizeOfPrompt::estimate(prompt, lengths.len(), &assumptions))
 }
 
 /// Tokens of a prompt's questions as this checkpoint sees them.

@@ -43,7 +43,9 @@ impl std::str::FromStr for StudyModel {
 /// Runs what is missing, model by model: the GSM prompt, then, where it selects the model, the other four. The rule of selection
 /// looks at one model at a time, so nothing is lost against the study's order, and every model is loaded once: when the first
 /// of its runs that is not finished needs it, and not at all where all are.
-pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<(), CliError> {
+///
+/// Returns what the study consists of: every run asked or found finished, with its model's name in the study.
+pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<Vec<Executed>, CliError> {
     let mut names: Vec<&str> = args.with.iter().map(|model| model.name.as_str()).collect();
     names.sort_unstable();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -80,6 +82,7 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
             Ok((named, Target::Native(chosen, device.clone(), note.clone())))
         })
         .collect::<Result<Vec<_>, CliError>>()?;
+    let mut executed = Vec::new();
     for (named, target) in targets {
         let thinking = enable_thinking(args.generation.thinking);
         let mut open = OpenModel::open(&target, thinking, &session.patience)?;
@@ -91,6 +94,7 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
                 printer.message(&format!("{} on {prompt}", named.name));
             }
             let (store, run) = ask(args, &session, &target, &mut open, *prompt, quiet, printer)?;
+            executed.push(Executed { model: named.name.clone(), run: run.manifest.run.clone() });
             if selects && *prompt == Prompt::Gsm && chosen.len() > 1 {
                 let verdict = selection(&named.name, &store, &run)?;
                 if !quiet {
@@ -102,7 +106,15 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
             }
         }
     }
-    Ok(())
+    Ok(executed)
+}
+
+/// A run of the study that was executed.
+pub(super) struct Executed {
+    /// The model's name in the study.
+    pub(super) model: String,
+    /// The run's name.
+    pub(super) run: String,
 }
 
 /// One model on one prompt.

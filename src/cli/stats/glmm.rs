@@ -41,7 +41,8 @@ pub enum ObjectiveChoice {
     /// Fully converged Laplace or quadrature
     Converged,
     /// What lme4 computes by default, artefacts included; only to compare with published lme4 results. Where its objective jumps,
-    /// rounding decides on which side the search ends: of 46 recorded fits of lme4, 44 are reproduced
+    /// rounding decides on which side the search ends: of 46 recorded fits of lme4 on data that are not separated, 44 are
+    /// reproduced (separated data, where lme4 stops anywhere, are not)
     Lme4,
 }
 

@@ -10,6 +10,7 @@ use super::number_format::table;
 use super::source::{Pair, SourceArgs};
 use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
+use crate::cli::stored::StoredRun;
 use crate::stats::glmm::{GlmmOptions, fit};
 use crate::stats::multiplicity::holm;
 
@@ -89,8 +90,13 @@ impl HolmArgs {
 
     fn of_runs(&self) -> anyhow::Result<Family> {
         let mut family = Family { labels: Vec::new(), p_values: Vec::new(), notes: Vec::new() };
+        let mut settled: Vec<String> = Vec::new();
         for run in &self.runs {
-            anyhow::ensure!(!family.labels.contains(run), "--run names {run} twice");
+            // Two parts of one name are one run, which must not count twice.
+            let found = StoredRun::open(&self.results.folder, run).map_err(|error| anyhow::anyhow!(error.message))?;
+            let name = found.manifest.run;
+            anyhow::ensure!(!settled.contains(&name), "--run names {name} twice");
+            settled.push(name);
             let source = SourceArgs::of_run(run, &self.only, &self.results);
             let model = ModelArgs::of_runs(&self.response, &self.fixed).read(&source)?;
             let fitted = fit(&model.data, &GlmmOptions::default())?;
@@ -124,7 +130,8 @@ pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
                 serde_json::json!({ "label": label, "p": p, "holm": adjusted, "significant": is_below(adjusted) })
             })
             .collect();
-        serde_json::to_writer_pretty(&mut *output, &rows)?;
+        let family = serde_json::json!({ "alpha": args.alpha, "family": rows, "notes": notes });
+        serde_json::to_writer_pretty(&mut *output, &family)?;
         writeln!(output)?;
         return Ok(usable);
     }
@@ -136,7 +143,7 @@ pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         rows.push(vec![label.clone(), number(*p), number(*adjusted), verdict.to_owned()]);
     }
     write!(output, "{}", table(&rows))?;
-    for note in notes {
+    for note in &notes {
         writeln!(output, "warning: {note}")?;
     }
     Ok(usable)

@@ -3,7 +3,7 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 
-use super::columns::{self, Kind, Missing};
+use super::columns::{self, Kind, Missing, Survey};
 use super::source::SourceArgs;
 use crate::cli::Exit;
 use crate::stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
@@ -46,10 +46,12 @@ pub struct KsArgs {
 }
 
 pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+    let survey: Survey;
     let (names, first, second) = match (&args.value, &args.by, args.columns.as_slice()) {
         (Some(value), Some(by), _) => {
             let wanted = [(value.as_str(), Kind::Number), (by.as_str(), Kind::Label)];
             let found = columns::read(&args.source, &wanted, Missing::DropRow)?;
+            survey = found.survey.clone();
             let labels = &found.survey.labels[1];
             let [one, two] = labels.as_slice() else {
                 let notes: String = found.survey.notes.iter().map(|note| format!(" ({note})")).collect();
@@ -64,6 +66,7 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
         (_, _, [one, two]) => {
             let wanted = [(one.as_str(), Kind::Number), (two.as_str(), Kind::Number)];
             let mut found = columns::read(&args.source, &wanted, Missing::DropValue)?;
+            survey = found.survey.clone();
             let second = found.values.pop().unwrap_or_default();
             let first = found.values.pop().unwrap_or_default();
             ([one.clone(), two.clone()], first, second)
@@ -77,13 +80,22 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
     };
     let test = kolmogorov_smirnov(&first, &second, method)?;
     if args.json {
-        let value = serde_json::json!({ "samples": names, "test": test });
+        let value = serde_json::json!({
+            "samples": names, "test": test, "missing": survey.missing, "notes": survey.notes,
+        });
         serde_json::to_writer_pretty(&mut *output, &value)?;
         writeln!(output)?;
     } else {
         let how = if test.method == KsMethod::Exact { "exact" } else { "asymptotic" };
         writeln!(output, "{} (n {}) against {} (n {})", names[0], test.sizes.0, names[1], test.sizes.1)?;
         writeln!(output, "D {:.6} at {}, p {:.6e} (two-sided, {how})", test.statistic, test.location, test.p)?;
+        let missing: Vec<String> = survey.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        if !missing.is_empty() {
+            writeln!(output, "missing values left out: {}", missing.join(", "))?;
+        }
+        for note in &survey.notes {
+            writeln!(output, "warning: {note}")?;
+        }
     }
     Ok(Exit::Success)
 }

@@ -19,7 +19,13 @@ enum Design {
     /// Two systems answer the same questions
     Paired {
         /// Accuracy difference to detect, e.g. 0.03; the answer is the number of questions
-        #[arg(long, value_name = "FRACTION", required_unless_present = "items", conflicts_with = "items")]
+        #[arg(
+            long,
+            value_name = "FRACTION",
+            required_unless_present = "items",
+            conflicts_with = "items",
+            allow_negative_numbers = true
+        )]
         effect: Option<f64>,
         /// Number of questions; the answer is the smallest difference they detect
         #[arg(long, value_name = "N")]
@@ -39,7 +45,13 @@ enum Design {
     /// One system answers questions of every template under two conditions (original and variants)
     Clustered {
         /// Accuracy difference to detect; the answer is the number of templates
-        #[arg(long, value_name = "FRACTION", required_unless_present = "clusters", conflicts_with = "clusters")]
+        #[arg(
+            long,
+            value_name = "FRACTION",
+            required_unless_present = "clusters",
+            conflicts_with = "clusters",
+            allow_negative_numbers = true
+        )]
         effect: Option<f64>,
         /// Number of templates; the answer is the smallest difference they detect
         #[arg(long, value_name = "N")]
@@ -84,6 +96,7 @@ pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Ex
             let (size, effect) = match (effect, items) {
                 (Some(effect), _) => (design.required_items(*effect, levels)?, *effect),
                 (None, Some(items)) => {
+                    anyhow::ensure!(items.fract() == 0.0, "--items is {items}, expected a whole number");
                     let effect = design.detectable_effect(*items, levels)?;
                     // At the discordance, the largest difference that there can be, the search ended without an answer.
                     if effect >= *discordance && design.required_items(effect, levels)? > *items {
@@ -110,6 +123,7 @@ pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Ex
             let (size, effect) = match (effect, clusters) {
                 (Some(effect), _) => (design.required_clusters(*effect, levels)?, *effect),
                 (None, Some(clusters)) => {
+                    anyhow::ensure!(clusters.fract() == 0.0, "--clusters is {clusters}, expected a whole number");
                     let effect = design.detectable_effect(*clusters, levels)?;
                     // From the accuracy to the further end of 0..1 there is no more room than this.
                     let room = accuracy.max(1.0 - accuracy);

@@ -1,6 +1,6 @@
 //! Where rows come from: a CSV file or stored runs.
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -123,6 +123,30 @@ impl SourceArgs {
     }
 }
 
+/// The line of the record that begins at or after this byte of a file. A reader's own count is that before the blank lines and
+/// the line feed of a CR LF which it passes over first. None where the file cannot be read again, as standard input cannot.
+fn line_at(path: &Path, byte: u64) -> Option<u64> {
+    let mut file = BufReader::new(File::open(path).ok().filter(|_| path != Path::new("-"))?);
+    let mut line = 1;
+    let mut passed = 0;
+    loop {
+        let buffer = file.fill_buf().ok()?;
+        if buffer.is_empty() {
+            return Some(line);
+        }
+        let mut used = 0;
+        for &character in buffer {
+            if passed >= byte && character != b'\n' && character != b'\r' {
+                return Some(line);
+            }
+            line += u64::from(character == b'\n');
+            passed += 1;
+            used += 1;
+        }
+        file.consume(used);
+    }
+}
+
 /// Rows of a CSV file, read one at a time.
 pub(super) fn walk_csv(
     source: impl Read,
@@ -158,7 +182,11 @@ pub(super) fn walk_csv(
     let mut record = csv::StringRecord::new();
     while reader.read_record(&mut record).map_err(wrap)? {
         let fields: Vec<&str> = positions.iter().map(|&position| record.get(position).unwrap_or("")).collect();
-        let place = || format!("{}, line {}", path.display(), record.position().map_or(0, csv::Position::line));
+        let place = || {
+            let start = record.position();
+            let line = start.and_then(|start| line_at(path, start.byte()));
+            format!("{}, line {}", path.display(), line.unwrap_or_else(|| start.map_or(0, csv::Position::line)))
+        };
         each(&fields, &place)?;
     }
     Ok(())

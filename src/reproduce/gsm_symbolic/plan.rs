@@ -27,6 +27,8 @@ pub struct Assumptions {
     pub bytes_per_question: f64,
     /// New tokens of an answer until `Q:` or EOS.
     pub tokens_per_answer: f64,
+    /// Most new tokens of an answer: the study's cap, if no other is asked for.
+    pub most_tokens_per_answer: u64,
     /// Answers generated together.
     pub batch: f64,
     /// Arithmetic and memory bandwidth that an engine reaches, at 2 operations and 2 bytes a parameter.
@@ -43,6 +45,7 @@ impl Default for Assumptions {
             bytes_per_token: 3.2,
             bytes_per_question: 244.0,
             tokens_per_answer: 150.0,
+            most_tokens_per_answer: CAP,
             batch: 128.0,
             flop_per_second: 0.4 * 990e12,
             bytes_per_second: 0.6 * 4.8e12,
@@ -147,8 +150,8 @@ pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
     let mut notes = vec![
         hours,
         format!(
-            "Answers are taken as {} tokens on average; the study's cap is {CAP}, and models that never write `Q:` or EOS use it up.",
-            assumptions.tokens_per_answer
+            "Answers are taken as {} tokens on average; the cap is {}, and models that never write `Q:` or EOS use it up.",
+            assumptions.tokens_per_answer, assumptions.most_tokens_per_answer
         ),
         "`--run` goes model by model: it loads a model once, asks it the GSM prompt, decides by its answers whether it belongs to \
          the second phase, and asks it the other four before the next is loaded; a model whose runs are finished is not loaded."
@@ -181,7 +184,7 @@ fn run(model: &Model, size: &SizeOfPrompt, assumptions: &Assumptions) -> Planned
         questions: size.questions,
         prompt_tokens: size.tokens,
         new_tokens: (answers * assumptions.tokens_per_answer) as u64,
-        most_new_tokens: size.questions as u64 * CAP,
+        most_new_tokens: size.questions as u64 * assumptions.most_tokens_per_answer,
         hours: (prefill + decode) / 3600.0,
     }
 }

@@ -31,6 +31,9 @@ pub struct GlmmData {
     log_constant: f64,
 }
 
+/// Beyond, squares of a column's values are no numbers.
+const LARGEST_VALUE: f64 = 1e150;
+
 impl GlmmData {
     /// Rows with a response of 0 or 1. `fixed` names the columns beside the intercept; `group` holds any labels.
     pub fn bernoulli(response: &[f64], fixed: &[(&str, &[f64])], group: &[u64]) -> Result<Self, GlmmError> {
@@ -128,7 +131,10 @@ impl GlmmData {
             let squares = cells().map(|(value, &rows)| (value - mean).powi(2) * (f64::from(rows) / count));
             let spread = squares.sum::<f64>().sqrt();
             let largest = cells().map(|(value, _)| value.abs()).fold(0.0, f64::max);
-            if !(spread > 1e-12 * largest && spread.is_finite()) {
+            if !spread.is_finite() || largest > LARGEST_VALUE {
+                return Err(GlmmError::TooLarge { column: names[column + 1].clone(), value: largest });
+            }
+            if spread <= 1e-12 * largest {
                 return Err(GlmmError::Collinear { column: names[column + 1].clone() });
             }
             centre.push(mean);

@@ -21,6 +21,9 @@ pub enum GlmmError {
     /// A value is NaN or infinite.
     #[error("row {row}: column `{column}` is {value}; drop rows with missing values first")]
     NotFinite { column: String, row: usize, value: f64 },
+    /// A value's square is no number.
+    #[error("column `{column}` holds {value:e}: values beyond 1e150 cannot be fitted; use another unit")]
+    TooLarge { column: String, value: f64 },
     /// A column adds nothing to those before it.
     #[error(
         "column `{column}` is constant or a linear combination of the columns before it, so its coefficient is not \

@@ -15,6 +15,22 @@ pub const SINGULAR: f64 = 1e-4;
 /// Random intercepts with fewer groups are fitted, with [`Diagnosis::FewGroups`].
 pub const FEW_GROUPS: usize = 6;
 
+/// A gradient that counts as none, whatever the number of rows.
+const FLAT: f64 = 1e-4;
+
+/// Fall of -2 log L still to be had that counts as none: estimates are then within 1e-4 standard errors. Sums over many
+/// thousands of groups round so much that their gradient cannot be told from [`FLAT`].
+const REACHED: f64 = 1e-8;
+
+/// How far -2 log L would fall by a Newton step.
+fn deviance_left(hessian: &Matrix, gradient: &[f64], singular: bool) -> f64 {
+    let (hessian, gradient) = if singular { (hessian.without(0), &gradient[1..]) } else { (hessian.clone(), gradient) };
+    match hessian.cholesky() {
+        Some(factor) => 0.5 * dot(&factor.solve(gradient), gradient),
+        None => f64::INFINITY,
+    }
+}
+
 /// Fits `logit P = x beta + u_group`, `u ~ N(0, sd^2)`.
 ///
 /// Errors are about the options only; what the data do to a model is in [`GlmmFit::diagnoses`], and numbers that would
@@ -174,7 +190,8 @@ fn fit_overlapping(data: &GlmmData, points: usize, options: &GlmmOptions) -> Glm
     if singular {
         diagnoses.push(Diagnosis::Singular);
     }
-    if !best.converged || best.gradient_norm() > 1e-4 || likelihood.unconverged_modes() > 0 {
+    let slope_left = best.gradient_norm() > FLAT && deviance_left(&hessian, &best.gradient, singular) > REACHED;
+    if !best.converged || slope_left || likelihood.unconverged_modes() > 0 {
         diagnoses
             .push(Diagnosis::NotConverged { gradient: best.gradient_norm(), modes: likelihood.unconverged_modes() });
     }

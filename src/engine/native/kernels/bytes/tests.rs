@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::checkpoint::{Tensor, Values};
+use crate::engine::native::kernels::lanes::Isa;
 use crate::engine::native::kernels::matmul::{MatmulScratch, PackedMatrix, matmul};
 use crate::engine::native::kernels::testing::noise;
 
