@@ -166,6 +166,111 @@ fn a_run_stops_when_more_samples_fail_than_may() {
     assert_eq!(run(None), (Ended::Finished, 20));
 }
 
+/// Wants the session to stop after so many samples.
+struct Impatient<'a> {
+    samples: usize,
+    stop: &'a AtomicBool,
+}
+
+impl Reporter for Impatient<'_> {
+    fn event(&mut self, event: &RunEvent<'_>) {
+        if let RunEvent::Sample(_) = event {
+            self.samples -= 1;
+            if self.samples == 0 {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+#[test]
+fn samples_that_are_never_in_the_engine_do_not_keep_a_session_from_ending() {
+    let suite = Sums { items: 300, long: None };
+    let never = AtomicBool::new(false);
+    let results = tempfile::tempdir().unwrap();
+    // No prompt fits this context. Each session stops at its first failure and goes on behind those that failed for good.
+    for rows in 1..4 {
+        let mut engine = Scripted { context: 2, ..Scripted::new() };
+        let ended = bounded(results.path(), &suite, PLAN, &mut engine, &never, &mut (), Some(0.0)).unwrap();
+        assert_eq!((ended, samples(results.path()).len()), (Ended::TooManyFailures { failed: 1 }, rows));
+    }
+    let mut engine = Scripted { context: 2, ..Scripted::new() };
+    let ended = bounded(results.path(), &suite, PLAN, &mut engine, &never, &mut (), Some(0.1)).unwrap();
+    assert_eq!((ended, samples(results.path()).len()), (Ended::TooManyFailures { failed: 31 }, 34));
+    let stop = AtomicBool::new(false);
+    let mut impatient = Impatient { samples: 7, stop: &stop };
+    let ended = session(results.path(), &suite, PLAN, &mut engine, &stop, &mut impatient).unwrap();
+    assert_eq!((ended, samples(results.path()).len()), (Ended::Stopped, 41));
+    whole(results.path(), &suite, PLAN, &mut engine);
+    assert_eq!(samples(results.path()).len(), 300);
+
+    // Refused ones are asked again, and stop each session at the same place.
+    let results = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let mut engine = Scripted { fate: Box::new(|_| Fate::Refuse), ..Scripted::new() };
+        let ended = bounded(results.path(), &suite, PLAN, &mut engine, &never, &mut (), Some(0.0)).unwrap();
+        assert_eq!((ended, samples(results.path()).len()), (Ended::TooManyFailures { failed: 1 }, 1));
+    }
+}
+
+/// Sums that count how many of them were made, each after a while.
+struct Watched {
+    sums: Sums,
+    made: std::sync::atomic::AtomicUsize,
+    pause: Duration,
+}
+
+impl Suite for Watched {
+    fn name(&self) -> &'static str {
+        "sums"
+    }
+    fn version(&self) -> &'static str {
+        "1"
+    }
+    fn options(&self) -> serde_json::Value {
+        self.sums.options()
+    }
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new(self.sums.items().inspect(|_| {
+            self.made.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(self.pause);
+        }))
+    }
+    fn len(&self) -> usize {
+        self.sums.len()
+    }
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Verdict {
+        self.sums.score(item, answered)
+    }
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        self.sums.summarise(samples)
+    }
+}
+
+#[test]
+fn a_stopped_session_does_not_walk_over_what_was_asked_before() {
+    let results = tempfile::tempdir().unwrap();
+    whole(results.path(), &Sums { items: 300, long: None }, PLAN, &mut Scripted::new());
+    let (made, pause) = (std::sync::atomic::AtomicUsize::new(0), Duration::from_millis(10));
+    let suite = Watched { sums: Sums { items: 301, long: None }, made, pause };
+    let stop = AtomicBool::new(true);
+    let ended = session(results.path(), &suite, PLAN, &mut Scripted::new(), &stop, &mut ()).unwrap();
+    assert_eq!(ended, Ended::Stopped);
+    let made = suite.made.load(Ordering::Relaxed);
+    assert!(made < 150, "{made} of 301 questions were made for nobody");
+    // Also where the session waits for the first one that has no row.
+    stop.store(false, Ordering::Relaxed);
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            stop.store(true, Ordering::Relaxed);
+        });
+        session(results.path(), &suite, PLAN, &mut Scripted::new(), &stop, &mut ()).unwrap()
+    });
+    assert_eq!((ended, samples(results.path()).len()), (Ended::Stopped, 300));
+    assert!(suite.made.load(Ordering::Relaxed) - made < 250);
+}
+
 #[test]
 fn limit_takes_the_first_items_and_samples_repeat_each() {
     let results = tempfile::tempdir().unwrap();
@@ -271,7 +376,7 @@ fn events_tell_the_whole_story() {
                 RunEvent::Started { planned: 3, standing, .. } if standing.settled() == 0 => "started",
                 RunEvent::Progress { .. } => return,
                 RunEvent::Sample(_) => "sample",
-                RunEvent::Ended => "ended",
+                RunEvent::Ended(Some(Ended::Finished)) => "ended",
                 _ => "unexpected",
             });
         }

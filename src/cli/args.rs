@@ -444,11 +444,12 @@ pub struct SessionArgs {
     #[command(flatten)]
     pub results: ResultsArgs,
 
-    /// Write events as JSON lines to this file while the run works
+    /// Add events as JSON lines to this file while the run works
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub events: Option<PathBuf>,
 
-    /// Stop once more than this fraction of all samples failed; 0 stops at the first failure
+    /// Stop once more samples failed in this session than this fraction of all; 0 stops at the first failure. Repeating the command
+    /// goes on behind the samples that failed for good
     #[arg(long, value_name = "FRACTION", help_heading = "Results")]
     pub fail_on_error: Option<f64>,
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::CompareArgs;
-use super::{Exit, results};
+use super::{Exit, catalogue, results};
 use crate::report::{Align, Comparison, Difference, Scores, Table, compare, differing_settings, p_text, wrap};
 use crate::run::store::{Filter, RunRecord};
 use crate::run::{FileRecord, shown};
@@ -28,6 +28,7 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
         }
         scores.push(of_run);
     }
+    read_questions(&runs, &mut scores, printer);
     let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
     let mut comparisons = compare(&names, &scores);
     for (found, run) in comparisons.iter_mut().zip(&runs[1..]) {
@@ -44,6 +45,26 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.result(&screens.join("\n"))?;
     }
     Ok(Exit::Success)
+}
+
+/// Runs whose options differ may have other questions under the same ids: where rows do not tell, the suites do.
+fn read_questions(runs: &[RunRecord], scores: &mut [Scores], printer: Printer) {
+    let Some((first, rest)) = runs.split_first() else { return };
+    let mine = &first.manifest.settings;
+    let alike = rest.iter().all(|run| mine.asks_alike(&run.manifest.settings));
+    if alike || scores.iter().all(|scores| !scores.lacks_questions()) {
+        return;
+    }
+    for (run, scores) in runs.iter().zip(scores) {
+        match catalogue::stored(&run.manifest.settings) {
+            Ok(suite) => scores.read_questions(suite.items()),
+            Err(error) => printer.warning(&format!(
+                "the options of the runs differ, and whether an item of {} is the same question cannot be seen, only whether it has \
+                 the same answer: {error}",
+                run.manifest.run
+            )),
+        }
+    }
 }
 
 /// Says what makes runs hard to compare.
@@ -162,10 +183,11 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
     }
     if found.different_question > 0 {
         remarks.push(format!(
-            "{} items have one id but different answers (another seed?); they are not compared.",
+            "{} items have one id but are different questions (another seed?); they are not compared.",
             found.different_question
         ));
     }
+    remarks.extend(before(&found.overall));
     for remark in &remarks {
         text.push_str(&wrap(remark, width, "* "));
     }
@@ -185,6 +207,30 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
             .expect("writing to a String cannot fail");
     }
     text
+}
+
+/// What could be expected before the runs, of all items together.
+fn before(overall: &Difference) -> Option<String> {
+    if overall.disagreement == 0.0 || overall.clusters < 2 {
+        return None;
+    }
+    let from = |size: Option<f64>| size.map(|size| format!("from {:.1} points on", 100.0 * size));
+    let clustered = overall.clusters < overall.items;
+    let found = match (from(overall.detectable_before), from(overall.detectable_before_alike)) {
+        (None, _) => "no difference is found 4 times of 5".to_owned(),
+        (Some(apart), _) if !clustered => format!("a difference is found 4 times of 5 {apart}"),
+        (Some(apart), alike) => format!(
+            "a difference is found 4 times of 5 {apart} if items of a cluster are no more alike than others, {} if they all \
+             differ together",
+            alike.unwrap_or_else(|| "none".to_owned())
+        ),
+    };
+    let clusters = if clustered { format!(" in {} clusters", overall.clusters) } else { String::new() };
+    Some(format!(
+        "By numbers that could be known before, {} items{clusters} of which the two judge {:.0} % differently: {found}.",
+        overall.items,
+        100.0 * overall.disagreement
+    ))
 }
 
 fn cells(difference: &Difference) -> Vec<String> {

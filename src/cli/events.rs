@@ -1,5 +1,5 @@
 //! Who hears the events of a session: the terminal, and a file of JSON lines for `--events`.
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,7 +10,7 @@ use super::Exit;
 use super::error::CliError;
 use super::printer::Printer;
 use super::progress::Progress;
-use crate::run::{Reporter, RunEvent, Stage, timestamp};
+use crate::run::{Ended, Reporter, RunEvent, Stage, timestamp};
 
 /// Version of the lines' form.
 const EVENT_FORMAT: u32 = 1;
@@ -26,9 +26,10 @@ pub struct Reporters {
 }
 
 impl Reporters {
-    /// Progress on stderr, and the file if one is named; it is replaced.
+    /// Progress on stderr, and the file if one is named; lines are added to what it has, so that a run that is continued keeps its
+    /// events.
     pub fn new(printer: Printer, quiet: bool, events: Option<&Path>) -> Result<Self, CliError> {
-        let file = events.map(EventFile::create).transpose()?;
+        let file = events.map(EventFile::open).transpose()?;
         Ok(Reporters { printer, progress: Some(Progress::new(printer, quiet)), file })
     }
 
@@ -78,8 +79,11 @@ struct EventFile {
 }
 
 impl EventFile {
-    fn create(path: &Path) -> Result<Self, CliError> {
-        let file = File::create(path)
+    fn open(path: &Path) -> Result<Self, CliError> {
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
             .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))?;
         let file = BufWriter::new(file);
         Ok(EventFile { path: path.to_owned(), file, last_progress: None, last_hash: false, failure: None })
@@ -144,7 +148,15 @@ impl Reporter for EventFile {
             ),
             RunEvent::Notice(text) => self.write("notice", json!({ "text": text })),
             RunEvent::Stopping => self.write("stopping", json!({})),
-            RunEvent::Ended => self.write("ended", json!({})),
+            RunEvent::Ended(ended) => {
+                let (outcome, failed) = match ended {
+                    Some(Ended::Finished) => ("finished", None),
+                    Some(Ended::Stopped) => ("stopped", None),
+                    Some(Ended::TooManyFailures { failed }) => ("too_many_failures", Some(failed)),
+                    None => ("error", None),
+                };
+                self.write("ended", json!({ "outcome": outcome, "failed": failed }));
+            }
         }
     }
 }

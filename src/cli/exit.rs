@@ -16,7 +16,7 @@ pub enum Exit {
     Results = 4,
     /// The engine failed in the middle of a run.
     Engine = 5,
-    /// More samples failed than `--fail-on-error` allows; the same command continues the run.
+    /// More samples failed in the session than `--fail-on-error` allows; the same command goes on behind those that failed for good.
     TooManyFailures = 6,
     /// The user stopped the run; the same command continues it.
     Interrupted = 130,
@@ -32,7 +32,7 @@ Exit codes:
   3    the checkpoint cannot be used
   4    results cannot be read or written (disk full, permissions, locked or damaged run)
   5    the engine failed in the middle of a run
-  6    more samples failed than --fail-on-error allows; the run was stopped
+  6    more samples failed than --fail-on-error allows; the same command goes on behind them
   130  interrupted; the same command continues the run";
 
     /// The number.

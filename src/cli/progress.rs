@@ -165,7 +165,7 @@ impl Reporter for Progress {
             }
             RunEvent::Notice(text) => self.warning(text),
             RunEvent::Stopping => self.line("stopping: finished samples are being written"),
-            RunEvent::Ended => {
+            RunEvent::Ended(_) => {
                 if let Show::Bar(bar) = &self.show {
                     bar.finish_and_clear();
                 }

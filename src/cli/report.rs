@@ -42,6 +42,12 @@ pub struct ReportArgs {
 
 /// Writes the page and, if asked, the figures as files.
 pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
+    write(args)?.iter().for_each(|line| printer.message(line));
+    Ok(Exit::Success)
+}
+
+/// The same without a word; returns what there is to say.
+pub fn write(args: &ReportArgs) -> Result<Vec<String>, CliError> {
     let mut runs = Vec::with_capacity(args.runs.len());
     for name in &args.runs {
         let stored = StoredRun::open(&args.results, name)?;
@@ -73,15 +79,13 @@ pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
         }
     }
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
-    printer.message(&format!(
+    let mut said = vec![format!(
         "{}: {samples} samples of {} run{}, {}",
         args.output.display(),
         runs.len(),
         if runs.len() == 1 { "" } else { "s" },
         human_bytes(html.len() as u64)
-    ));
-    if let Some(folder) = &args.svg {
-        printer.message(&format!("{}: {drawn} figures", folder.display()));
-    }
-    Ok(Exit::Success)
+    )];
+    said.extend(args.svg.as_ref().map(|folder| format!("{}: {drawn} figures", folder.display())));
+    Ok(said)
 }

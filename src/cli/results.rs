@@ -1,5 +1,5 @@
 //! The results folder as the commands open it.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
@@ -60,6 +60,11 @@ pub fn screen(mut document: Document, metric: MetricArg, printer: Printer) -> St
         document.grids.retain(|grid| wanted.as_ref().is_some_and(|value| value.get_name() == grid.name));
     }
     report::render(&document, printer.width())
+}
+
+/// Where the page of a run is put that the program writes by itself.
+pub fn page(folder: &Path, run: &str) -> PathBuf {
+    folder.join(format!("{run}.html"))
 }
 
 /// A name that no run has, `base`, `base.2`, `base.3`, ..., and the right to write it.

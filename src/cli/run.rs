@@ -53,7 +53,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     let which = if args.new { Which::New } else { Which::Continue };
     let (exit, run) = session::execute(job, which, &args.session, quiet, printer)?;
     if first && !args.session.json {
-        follow_up(args, suite, run, printer)?;
+        follow_up(args, suite, run, quiet, printer)?;
     }
     Ok(exit)
 }
@@ -77,10 +77,14 @@ fn first_limit(args: &RunArgs, suite: &str) -> Option<usize> {
 }
 
 /// After a first look: the page, and what to do next.
-fn follow_up(args: &RunArgs, suite: &str, run: String, printer: Printer) -> Result<(), CliError> {
+fn follow_up(args: &RunArgs, suite: &str, run: String, quiet: bool, printer: Printer) -> Result<(), CliError> {
     let results = args.session.results.folder.clone();
-    let output = results.join(format!("{run}.html"));
-    report::execute(&ReportArgs { runs: vec![run], output: output.clone(), svg: None, results }, printer)?;
+    let output = results::page(&results, &run);
+    let written = report::write(&ReportArgs { runs: vec![run], output: output.clone(), svg: None, results })?;
+    if quiet {
+        return Ok(());
+    }
+    written.iter().for_each(|line| printer.message(line));
     printer.message(&format!(
         "next: open {}, then ask a model of yours: earnest run {suite} --model MODEL (`earnest models list` names some)",
         output.display()
@@ -116,7 +120,15 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     let store = results::open(&args.session.results, printer)?;
     let run = match &args.run {
         Some(name) => store.run(name)?,
-        None => newest_unfinished(&store)?,
+        None => match newest_unfinished(&store)? {
+            Some(run) => run,
+            None => {
+                if !quiet {
+                    printer.message("nothing to resume: every run is finished, or being worked on");
+                }
+                return Ok(Exit::Success);
+            }
+        },
     };
     if run.manifest.settings.imported() {
         return Err(CliError::usage(format!("{} was imported: there is nothing to ask", run.manifest.run)));
@@ -126,7 +138,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     Ok(exit)
 }
 
-fn newest_unfinished(store: &Store) -> Result<RunRecord, CliError> {
+fn newest_unfinished(store: &Store) -> Result<Option<RunRecord>, CliError> {
     let mut newest = None;
     for run in store.runs()? {
         let open = run.manifest.status != Status::Finished && !run.manifest.settings.imported();
@@ -134,9 +146,7 @@ fn newest_unfinished(store: &Store) -> Result<RunRecord, CliError> {
             newest = Some(run);
         }
     }
-    newest.ok_or_else(|| {
-        CliError::usage("every run is finished, or being worked on").help("`earnest runs list` says where they stand")
-    })
+    Ok(newest)
 }
 
 /// What a stored run asked.

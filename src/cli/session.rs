@@ -1,4 +1,5 @@
 //! One session with the engine: finds or begins the run, asks what is missing, reports.
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime};
@@ -169,7 +170,7 @@ pub fn perform(
     let standing = earlier.as_ref().map(|run| store.standing(run)).transpose()?.unwrap_or_default();
     let run = match earlier {
         Some(run) if run.manifest.status == Status::Finished && standing.settled() == planned => {
-            reporters.event(&RunEvent::Ended);
+            reporters.event(&RunEvent::Ended(Some(Ended::Finished)));
             drop(reporters);
             if !quiet {
                 let when = run.manifest.ended.as_deref().unwrap_or("an earlier session");
@@ -183,7 +184,7 @@ pub fn perform(
         }
         earlier => {
             if !quiet && earlier.is_none() {
-                let sentence = detectable(planned / (job.plan.samples.max(1) as usize));
+                let sentence = detectable(suite, &job.plan);
                 reporters.aside(|| printer.message(&sentence));
             }
             let (run, ended) =
@@ -262,7 +263,11 @@ fn find(
             Some((**run).clone())
         }
         Which::Continue | Which::Gather => {
-            store.with_settings(&sha256)?.into_iter().rfind(|run| run.manifest.shard == shard)
+            let equal = store.with_settings(&sha256)?;
+            if shard.is_none() {
+                check_parts(&equal, which, printer)?;
+            }
+            equal.into_iter().rfind(|run| run.manifest.shard == shard)
         }
         Which::Repeat(manifest) => {
             if manifest.settings_sha256 != sha256 {
@@ -286,6 +291,35 @@ fn find(
     }
     let (lock, name) = results::free_name(store, &base)?;
     Ok((lock, name, None))
+}
+
+/// What is asked in parts need not be asked as a whole: refuses where all of it is, warns where some of it is.
+fn check_parts(equal: &[RunRecord], which: &Which, printer: Printer) -> Result<(), CliError> {
+    let finished = |run: &&RunRecord| run.manifest.status == Status::Finished;
+    if equal.iter().filter(finished).any(|run| run.manifest.shard.is_none()) {
+        return Ok(());
+    }
+    let parts: BTreeSet<(usize, usize)> = equal
+        .iter()
+        .filter(finished)
+        .filter_map(|run| run.manifest.shard)
+        .map(|shard| (shard.of, shard.part))
+        .collect();
+    let whole = parts.iter().map(|(of, _)| *of).find(|&of| (1..=of).all(|part| parts.contains(&(of, part))));
+    if let Some(of) = whole {
+        let new = if matches!(which, Which::Continue) { "; --new asks everything again" } else { "" };
+        return Err(CliError::usage(format!("all {of} parts of this run are finished, and not joined"))
+            .help(format!("`earnest merge` joins them, then this command shows the whole run{new}")));
+    }
+    if !parts.is_empty() {
+        let names: Vec<String> = parts.iter().map(|(of, part)| format!("{part}/{of}")).collect();
+        printer.warning(&format!(
+            "finished parts of this run are here ({}); their items are asked again, because this command asks all. --shard asks \
+             the other parts",
+            names.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// One session. The manifest says where the run stands at any moment, also after a crash.
@@ -411,7 +445,8 @@ pub fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
 fn end(ended: Ended, store: &Store, run: &RunRecord, prepared: &Prepared<'_>) -> Result<(), CliError> {
     let settled = |run| -> Result<usize, RunError> { Ok(store.standing(run)?.settled()) };
     let planned = prepared.planned;
-    let help = format!("the same command continues the run, and so does `earnest resume {}`", run.manifest.run);
+    let name = &run.manifest.run;
+    let help = format!("the same command continues the run, and so does `earnest resume {name}`");
     match ended {
         Ended::Finished => Ok(()),
         Ended::Stopped => {
@@ -420,24 +455,79 @@ fn end(ended: Ended, store: &Store, run: &RunRecord, prepared: &Prepared<'_>) ->
             Err(CliError::new(Exit::Interrupted, message).help(help))
         }
         Ended::TooManyFailures { failed } => {
-            let message = format!("{failed} of {planned} samples failed, more than --fail-on-error allows");
-            let look = format!("`earnest samples {} --failed` shows them; {help}", run.manifest.run);
+            let message =
+                format!("{failed} of {planned} samples failed in this session, more than --fail-on-error allows");
+            let look = format!(
+                "`earnest samples {name} --failed` shows them; the same command, and `earnest resume {name}`, go on behind those \
+                 that failed for good"
+            );
             Err(CliError::new(Exit::TooManyFailures, message).help(look))
         }
     }
 }
 
-/// What a comparison of two runs of so many items can find, said before the time is spent.
-fn detectable(items: usize) -> String {
-    let design = PairedDesign { discordance: 0.2, cluster_size: 1.0, intracluster: 0.0 };
-    match design.detectable_effect(items as f64, Rates::default()) {
-        Ok(effect) if effect < design.discordance => format!(
-            "{items} items: two models that disagree on 20 % of them are told apart (80 % power, 5 % level) if their \
-             accuracies differ by at least {:.1} points",
-            100.0 * effect
-        ),
-        _ => format!(
+/// What a comparison of two runs of these items can find, said before the time is spent. Items of a cluster are alike, nobody
+/// knows beforehand how much: both ends are said.
+fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
+    let mut sizes: HashMap<String, usize> = HashMap::new();
+    for (place, item) in suite.items().take(plan.items(suite)).enumerate() {
+        if plan.shard.is_none_or(|shard| shard.has(place)) {
+            *sizes.entry(item.cluster).or_default() += 1;
+        }
+    }
+    let items: usize = sizes.values().sum();
+    let clusters = sizes.len();
+    // Large clusters count for more: a variance has the sum of their squares.
+    let cluster_size = sizes.values().map(|size| size * size).sum::<usize>() as f64 / items.max(1) as f64;
+    let effect = |intracluster| {
+        let design = PairedDesign { discordance: 0.2, cluster_size, intracluster };
+        let effect = design.detectable_effect(items as f64, Rates::default()).ok();
+        effect.filter(|&effect| effect < design.discordance).map(|effect| format!("{:.1} points", 100.0 * effect))
+    };
+    let Some(apart) = effect(0.0) else {
+        return format!(
             "{items} items are too few to tell two models apart that disagree on 20 % of them, whatever their accuracies"
+        );
+    };
+    let (of_clusters, alike) = match (clusters < items, effect(1.0)) {
+        (false, _) => (String::new(), String::new()),
+        (true, Some(alike)) => {
+            (format!(" in {clusters} clusters"), format!(", or {alike} should items of a cluster differ together"))
+        }
+        (true, None) => (
+            format!(" in {clusters} clusters"),
+            ", and not at all should items of a cluster differ together".to_owned(),
         ),
+    };
+    format!(
+        "{items} items{of_clusters}: two models that disagree on 20 % of them are told apart (80 % power, 5 % level) if their \
+         accuracies differ by at least {apart}{alike}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::arithmetic_bench::{ArithmeticBench, Options};
+
+    #[test]
+    fn clusters_are_part_of_what_is_said_to_be_detectable() {
+        let options = |lengths: &str, per_length| Options {
+            tasks: vec!["add".parse().unwrap()],
+            lengths: lengths.parse().unwrap(),
+            per_length,
+            ..Options::default()
+        };
+        let said = |options, limit| {
+            detectable(&ArithmeticBench::new(options).unwrap(), &Plan { limit, samples: 3, shard: None })
+        };
+        // A cluster is a task at a length. Each item its own: Connor's formula, by hand.
+        let own = said(options("1-100", 1), None);
+        assert!(own.starts_with("100 items: two models") && own.contains("at least 12.4 points"), "{own}");
+        let few = said(options("11-15", 100), Some(400));
+        assert!(few.starts_with("400 items in 5 clusters: ") && few.contains(", and not at all should"), "{few}");
+        let many = said(options("1-100", 4), None);
+        assert!(many.starts_with("400 items in 100 clusters: ") && many.contains("points, or "), "{many}");
+        assert!(said(options("1-2", 2), None).starts_with("4 items are too few"));
     }
 }

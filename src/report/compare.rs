@@ -3,9 +3,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use super::question::Question;
 use crate::run::{Manifest, Sample, SettingChange};
-use crate::stats::{PairedCounts, PairedDesign, Rates, holm, mcnemar, paired_difference};
-use crate::stats::{clustered::ClusteredMean, distribution::normal_quantile};
+use crate::stats::clustered::ClusteredMean;
+use crate::stats::{PairedCounts, PairedDesign, Rates, holm, mcnemar, paired_difference, t_reach};
+use crate::suite::Item;
 
 /// What a comparison needs of a run: for every item its share of right answers.
 #[derive(Debug, Clone, Default)]
@@ -20,11 +22,19 @@ struct ItemScore {
     task: String,
     cluster: String,
     gold: String,
+    /// None where only the suite knows.
+    question: Option<Question>,
     correct: u32,
     samples: u32,
 }
 
 impl ItemScore {
+    /// True as far as is known.
+    fn asks(&self, other: &ItemScore) -> bool {
+        let (mine, theirs) = (&self.question, &other.question);
+        self.gold == other.gold && mine.as_ref().zip(theirs.as_ref()).is_none_or(|(mine, theirs)| mine.is(theirs))
+    }
+
     fn share(&self) -> f64 {
         f64::from(self.correct) / f64::from(self.samples.max(1))
     }
@@ -41,12 +51,28 @@ impl Scores {
             task: sample.task.clone(),
             cluster: sample.cluster.clone(),
             gold: sample.gold.clone(),
+            question: Question::of_operands(&sample.covariates),
             correct: 0,
             samples: 0,
         };
         let score = self.items.entry(sample.item.clone()).or_insert_with(fresh);
         score.correct += u32::from(verdict.correct);
         score.samples += 1;
+    }
+
+    /// True if rows alone do not say what was asked: [`Scores::read_questions`] is needed before runs of differing options are
+    /// compared.
+    pub fn lacks_questions(&self) -> bool {
+        self.items.values().any(|score| score.question.is_none())
+    }
+
+    /// Takes the questions from the items of the run's suite, where rows do not have them.
+    pub fn read_questions(&mut self, items: impl Iterator<Item = Item>) {
+        for item in items {
+            if let Some(score) = self.items.get_mut(&item.id).filter(|score| score.question.is_none()) {
+                score.question = Some(Question::of_text(&item));
+            }
+        }
     }
 
     /// Items with a verdict.
@@ -65,7 +91,7 @@ impl Scores {
 pub struct Comparison {
     pub baseline: String,
     pub run: String,
-    /// Items in both; items that only one has; items with one id and different answers (in no figure).
+    /// Items in both; items that only one has; items with one id and different questions or answers (in no figure).
     pub items: usize,
     pub only_baseline: usize,
     pub only_run: usize,
@@ -105,13 +131,19 @@ pub struct Difference {
     pub simultaneous_interval: Option<(f64, f64)>,
     /// McNemar's exact p value, where every item was asked once in both; it takes items as independent.
     pub mcnemar_p: Option<f64>,
-    /// Smallest true difference that this test finds 4 times of 5, from the error that was observed. None where there is no
-    /// error, or where not even the largest difference that the baseline leaves room for would be found.
+    /// Smallest true difference that this test, t with one degree of freedom less than clusters, finds 4 times of 5, from the
+    /// error that was observed. None where there is no error, or where not even the largest difference that the baseline leaves
+    /// room for would be found.
     pub detectable: Option<f64>,
     /// The same with the p values of the family adjusted.
     pub detectable_in_family: Option<f64>,
-    /// The same from the number of items and their disagreement alone, as if known before.
+    /// Share of items that the two judge differently; with several samples an item, the mean difference of shares.
+    pub disagreement: f64,
+    /// What is detectable by items, clusters and disagreement alone, as if known before, should the items of a cluster be no more
+    /// alike than others.
     pub detectable_before: Option<f64>,
+    /// The same should all items of a cluster differ together. The truth lies between the two.
+    pub detectable_before_alike: Option<f64>,
     #[serde(skip)]
     robust: Option<ClusteredMean>,
 }
@@ -121,7 +153,7 @@ impl Difference {
     fn reach(&self, rates: Rates) -> Option<f64> {
         // An error of zero is no knowledge: it says that nothing differed in this sample.
         let error = self.robust?.standard_error;
-        let size = (normal_quantile(1.0 - 0.5 * rates.alpha) + normal_quantile(rates.power)) * error;
+        let size = t_reach(self.clusters as f64, rates.alpha, rates.power) * error;
         let most = self.baseline.max(1.0 - self.baseline);
         (error > 0.0 && size <= most).then_some(size)
     }
@@ -178,7 +210,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
     let mut different_question = 0;
     for (item, score) in &first.items {
         match second.items.get(item) {
-            Some(other) if other.gold == score.gold => pairs.push(Pair { item, score, other }),
+            Some(other) if score.asks(other) => pairs.push(Pair { item, score, other }),
             Some(_) => different_question += 1,
             None => {}
         }
@@ -235,9 +267,8 @@ fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
     let robust: Option<ClusteredMean> = paired_difference(&first, &second, &clusters).ok();
     let once = pairs.iter().all(|pair| pair.score.samples == 1 && pair.other.samples == 1);
     let counts = PairedCounts::of(pairs.iter().map(|pair| (pair.score.correct > 0, pair.other.correct > 0)));
-    let discordance = (counts.first_only + counts.second_only) as f64 / pairs.len().max(1) as f64;
-    let design = PairedDesign { discordance, cluster_size: 1.0, intracluster: 0.0 };
-    let before = design.detectable_effect(pairs.len() as f64, Rates::default()).ok();
+    let changes: Vec<f64> = first.iter().zip(&second).map(|(first, second)| (second - first).abs()).collect();
+    let design = Design { changes: &changes, clusters: &clusters };
     let mut found = Difference {
         name: name.to_owned(),
         items: pairs.len(),
@@ -253,14 +284,44 @@ fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
         mcnemar_p: (once && !pairs.is_empty()).then(|| mcnemar(&counts).exact_p),
         detectable: None,
         detectable_in_family: None,
-        // The discordance bounds any difference: an effect as large means that none is found.
-        detectable_before: before.filter(|&effect| once && effect < discordance),
+        disagreement: mean(&changes),
+        detectable_before: design.reach(0.0),
+        detectable_before_alike: design.reach(1.0),
         robust,
     };
     found.interval = found.interval_at(0.95);
     found.detectable = found.reach(Rates::default());
     (found.simultaneous_interval, found.detectable_in_family) = (found.interval, found.detectable);
     found
+}
+
+/// What of two runs can be known before: items in clusters, and how far answers differ in either direction.
+struct Design<'a> {
+    changes: &'a [f64],
+    clusters: &'a [u64],
+}
+
+impl Design<'_> {
+    /// The smallest difference that is found 4 times of 5 if differences of two items of a cluster are so correlated.
+    fn reach(&self, intracluster: f64) -> Option<f64> {
+        let count = self.changes.len() as f64;
+        let disagreement = self.changes.iter().sum::<f64>() / count;
+        let square = self.changes.iter().map(|change| change * change).sum::<f64>() / count;
+        let mut sizes: HashMap<u64, f64> = HashMap::new();
+        for cluster in self.clusters {
+            *sizes.entry(*cluster).or_default() += 1.0;
+        }
+        // Large clusters count for more: a variance has the sum of their squares.
+        let mut squares: Vec<f64> = sizes.into_values().map(|size| size * size).collect();
+        squares.sort_unstable_by(f64::total_cmp);
+        let cluster_size = squares.iter().sum::<f64>() / count;
+        // Differences of shares are scaled so that they take, as single answers do, the values -1, 0 and 1 in variance and reach.
+        let scale = disagreement / square;
+        let design = PairedDesign { discordance: (disagreement * scale).min(1.0), cluster_size, intracluster };
+        let effect = design.detectable_effect(count, Rates::default()).ok()?;
+        // The discordance bounds any difference: an effect as large means that none is found.
+        (effect < design.discordance).then_some(effect / scale)
+    }
 }
 
 /// Holm's adjustment over a family; tests that could not be done are not part of it.
@@ -394,6 +455,7 @@ mod tests {
                 task: item[..1].into(),
                 cluster: cluster.into(),
                 gold: "1".into(),
+                question: None,
                 correct: 0,
                 samples: 0,
             });
@@ -449,6 +511,17 @@ mod tests {
         let found = &found[0];
         assert_eq!((found.items, found.only_baseline, found.only_run, found.different_question), (1, 1, 1, 1));
         assert!(found.verdict().contains("no proof"), "{}", found.verdict());
+        // The same id and answer, but another question.
+        let asked = |operand: &str| {
+            let mut asked = scores(&[("a1", "c", true), ("a2", "d", true)]);
+            asked.items.get_mut("a1").unwrap().question = Some(Question::Operands(operand.into()));
+            asked
+        };
+        let found = compare(&names(2), &[asked("5\n"), asked("8\n")]).remove(0);
+        assert_eq!((found.items, found.only_baseline, found.only_run, found.different_question), (1, 0, 0, 1));
+        let found = compare(&names(2), &[asked("5\n"), asked("5\n")]).remove(0);
+        assert_eq!((found.items, found.different_question), (2, 0));
+        assert!(asked("5\n").lacks_questions());
         let nothing = compare(&names(2), &[Scores::default(), scores(&[("a1", "c", true)])]).remove(0);
         assert!(nothing.verdict().contains("nothing can be said"));
         assert!(compare(&[], &[]).is_empty());
@@ -481,6 +554,71 @@ mod tests {
         assert!(verdict.contains(&span) && verdict.contains(", adjusted for 2 comparisons)"), "{verdict}");
         assert!(!alone.verdict().contains("adjusted"), "{}", alone.verdict());
         assert!(found[0].overall.detectable < found[0].overall.detectable_in_family);
+    }
+
+    #[test]
+    fn what_is_called_detectable_is_beyond_the_interval_with_few_clusters_too() {
+        let few = |right: &dyn Fn(usize) -> bool| {
+            let mut few = Scores::default();
+            for number in 0..60 {
+                few.items
+                    .extend(scores(&[(&format!("a{number:02}"), &format!("c{}", number / 10), right(number))]).items);
+            }
+            few
+        };
+        let runs = [few(&|n| n % 3 == 0), few(&|n| n % 4 != 1), few(&|n| n % 5 != n / 10)];
+        for found in compare(&names(3), &runs) {
+            let overall = &found.overall;
+            assert_eq!((overall.clusters, overall.family), (6, 2));
+            // scipy, apart from this code: what has 80 % power with 5 degrees of freedom, at 5 % and 2.5 %.
+            let error = overall.robust.unwrap().standard_error;
+            for (level, size, reach) in
+                [(0.95, overall.detectable, 3.513_902_729), (0.975, overall.detectable_in_family, 4.176_996_974)]
+            {
+                let expected = Some(reach * error).filter(|size| *size <= overall.baseline.max(1.0 - overall.baseline));
+                assert_eq!(size.is_some(), expected.is_some(), "{overall:?}");
+                let Some(size) = size else { continue };
+                assert!((size / expected.unwrap() - 1.0).abs() < 1e-6, "{overall:?}");
+                let (low, high) = overall.robust.unwrap().interval(level);
+                assert!(size > 0.5 * (high - low), "a difference inside the interval is not found 4 times of 5");
+            }
+            assert!(overall.detectable.is_some());
+            // Clusters of 10 that differ together are worth 6 items.
+            assert!(overall.detectable_before_alike.is_none_or(|alike| alike > overall.detectable_before.unwrap()));
+        }
+    }
+
+    #[test]
+    fn what_was_detectable_before_is_said_for_several_samples_too() {
+        let of = |samples: u32, right: &dyn Fn(usize) -> bool| {
+            let mut all = Scores::default();
+            for number in 0..400 {
+                let item = format!("a{number:03}");
+                let one = [(item.as_str(), item.as_str(), right(number))];
+                all.items.extend(scores(&one.repeat(samples as usize)).items);
+            }
+            all
+        };
+        let before = |samples| {
+            let runs = [of(samples, &|n| n % 5 != 0), of(samples, &|n| n % 5 != 1)];
+            compare(&names(2), &runs).remove(0).overall
+        };
+        let (once, thrice) = (before(1), before(3));
+        assert!((once.disagreement - 0.4).abs() < 1e-12 && once.mcnemar_p.is_some() && thrice.mcnemar_p.is_none());
+        // Items that are their own clusters can not be alike.
+        assert_eq!(once.detectable_before, once.detectable_before_alike);
+        assert_eq!(once.detectable_before, thrice.detectable_before, "samples that agree say nothing more");
+        // Shares that differ by a third: the same design at a third of the size.
+        let thirds = |right: &dyn Fn(usize) -> bool| {
+            let mut all = of(3, &|_| false);
+            all.items.values_mut().enumerate().for_each(|(number, score)| score.correct = 1 + u32::from(right(number)));
+            all
+        };
+        let found = compare(&names(2), &[of(3, &|_| false), thirds(&|_| false)]).remove(0).overall;
+        assert!((found.disagreement - 1.0 / 3.0).abs() < 1e-12);
+        let design = PairedDesign { discordance: 1.0, cluster_size: 1.0, intracluster: 0.0 };
+        let whole = design.detectable_effect(400.0, Rates::default()).unwrap();
+        assert!((found.detectable_before.unwrap() - whole / 3.0).abs() < 1e-9, "{found:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a run shows, as a document and as text. Reads the stored rows, never the engine.
 
 mod compare;
+mod question;
 mod document;
 mod error;
 pub mod export;

@@ -1,8 +1,11 @@
 //! Prompts made beside the engine: questions are generated, rendered and tokenised on a thread of their own, so that no step
 //! waits for the next prompt's text.
 use std::collections::HashSet;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::thread::Scope;
+use std::time::Duration;
 
 use super::store::Standing;
 use super::{Plan, PlannedSample, RunError};
@@ -12,6 +15,9 @@ use crate::suite::Suite;
 /// Prompts that may be ready before the engine takes them: enough for a step's new sequences, so few that memory does not
 /// grow with the plan.
 const READY: usize = 256;
+
+/// How often a session that waits for a prompt looks whether the user wants it to stop.
+const STOP_PERIOD: Duration = Duration::from_millis(50);
 
 /// A sample of the plan that has no row yet, and its prompt.
 pub(super) struct Asked {
@@ -28,9 +34,17 @@ pub(super) enum Next {
     None,
 }
 
-/// The prompts of a session, in the order of the plan. The thread ends when this is dropped.
+/// The prompts of a session, in the order of the plan. The thread ends when this is dropped, at once also where it walks over
+/// samples that have their rows.
 pub(super) struct Prompts {
     made: Receiver<Result<Box<Asked>, RunError>>,
+    dropped: Arc<AtomicBool>,
+}
+
+impl Drop for Prompts {
+    fn drop(&mut self) {
+        self.dropped.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Prompts {
@@ -43,9 +57,14 @@ impl Prompts {
         standing: &'scope Standing,
     ) -> Self {
         let (send, made) = sync_channel(READY);
+        let dropped = Arc::new(AtomicBool::new(false));
+        let unheard = Arc::clone(&dropped);
         scope.spawn(move || {
             let mut seen = HashSet::new();
             for planned in plan.walk(suite) {
+                if unheard.load(Ordering::Relaxed) {
+                    return;
+                }
                 let asked = if planned.sample == 0 && !seen.insert(planned.item.id.clone()) {
                     Err(RunError::RepeatedItem { item: planned.item.id })
                 } else if standing.settles(planned.index) {
@@ -60,18 +79,27 @@ impl Prompts {
                 }
             }
         });
-        Prompts { made }
+        Prompts { made, dropped }
     }
 
-    /// The next prompt; if `wait`, however long it takes to make.
-    pub(super) fn next(&self, wait: bool) -> Result<Next, RunError> {
-        let received =
-            if wait { self.made.recv().map_err(|_| TryRecvError::Disconnected) } else { self.made.try_recv() };
-        match received {
-            Ok(asked) => Ok(Next::Ready(asked?)),
-            Err(TryRecvError::Empty) => Ok(Next::NotYet),
-            // The thread's panic, if that is why, is passed on when its scope ends.
-            Err(TryRecvError::Disconnected) => Ok(Next::None),
+    /// The next prompt; if `wait`, however long it takes to make, unless `stop` is set meanwhile.
+    pub(super) fn next(&self, wait: bool, stop: &AtomicBool) -> Result<Next, RunError> {
+        loop {
+            let received = if wait {
+                self.made.recv_timeout(STOP_PERIOD).map_err(|error| match error {
+                    RecvTimeoutError::Timeout => TryRecvError::Empty,
+                    RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
+                })
+            } else {
+                self.made.try_recv()
+            };
+            match received {
+                Ok(asked) => return Ok(Next::Ready(asked?)),
+                Err(TryRecvError::Empty) if wait && !stop.load(Ordering::Relaxed) => {}
+                Err(TryRecvError::Empty) => return Ok(Next::NotYet),
+                // The thread's panic, if that is why, is passed on when its scope ends.
+                Err(TryRecvError::Disconnected) => return Ok(Next::None),
+            }
         }
     }
 }

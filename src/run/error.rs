@@ -107,7 +107,7 @@ impl RunError {
                     .to_owned(),
             ),
             RunError::Io { .. } => Some("check the path and its permissions, or choose another with --results".into()),
-            RunError::Locked { .. } => Some("wait until it ends, or start a separate run with --new".to_owned()),
+            RunError::Locked { .. } => Some("wait until it ends; `earnest run --new` starts a separate run".to_owned()),
             RunError::Damaged { path, line, .. } => Some(format!(
                 "delete line {line} of {} and repeat the command to ask that sample again, or start over with --new",
                 path.display()

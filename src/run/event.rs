@@ -1,6 +1,6 @@
 //! What a run tells the world while it works.
-use super::Sample;
 use super::store::Standing;
+use super::{Ended, Sample};
 use crate::engine::{Card, Statistics};
 
 /// A consumer of events: a progress bar, a file of events, a test.
@@ -24,8 +24,8 @@ pub enum RunEvent<'a> {
     Notice(String),
     /// The user asked to stop; rows are being written.
     Stopping,
-    /// Every sample has its row, or the run was stopped or failed.
-    Ended,
+    /// Every sample has its row, or the session was stopped; none where an error ended it.
+    Ended(Option<Ended>),
 }
 
 /// What is being prepared.

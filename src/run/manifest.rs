@@ -63,6 +63,15 @@ impl RunSettings {
         self.engine == IMPORT_ENGINE
     }
 
+    /// True if the items of two runs of a suite are the same questions under the same ids: their options are equal, whatever
+    /// the places where they found files of known content.
+    pub fn asks_alike(&self, other: &RunSettings) -> bool {
+        let [mut mine, mut theirs] = [&self.suite_options, &other.suite_options].map(Clone::clone);
+        without_places(&mut mine);
+        without_places(&mut theirs);
+        self.suite_version == other.suite_version && mine == theirs
+    }
+
     /// What differs from other settings, by name. Nested settings are named one by one, and settings that one side leaves
     /// out too.
     pub fn changes(&self, other: &RunSettings) -> Vec<SettingChange> {

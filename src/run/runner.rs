@@ -26,7 +26,8 @@ pub struct Runner<'a> {
     pub plan: Plan,
     pub prompter: &'a Prompter<'a>,
     pub generation: &'a Generation,
-    /// Stop once more than this fraction of the plan's samples failed.
+    /// Stop once more samples failed in this session than this fraction of the plan. Failures of earlier sessions do not count,
+    /// so that a later session can go on behind them.
     pub fail_on_error: Option<f64>,
     /// Set by the user's wish to stop.
     pub stop: &'a AtomicBool,
@@ -39,7 +40,7 @@ pub enum Ended {
     Finished,
     /// The user stopped it; requests in flight were dropped and will be asked again.
     Stopped,
-    /// More samples failed than [`Runner::fail_on_error`] allows; the rows are written.
+    /// More samples failed in this session than [`Runner::fail_on_error`] allows; the rows are written.
     TooManyFailures { failed: usize },
 }
 
@@ -66,7 +67,7 @@ impl Runner<'_> {
     ) -> Result<Ended, RunError> {
         let planned = self.plan.len(self.suite);
         reporter.event(&RunEvent::Started { run: self.run, planned, standing, card: &engine.card() });
-        let mut failures = Failures { count: standing.failed(), most: self.fail_on_error.map(|f| f * planned as f64) };
+        let mut failures = Failures { count: 0, most: self.fail_on_error.map(|f| f * planned as f64) };
         let outcome = std::thread::scope(|scope| {
             let mut judges = Judges::start(scope, self.suite);
             let prompts = Prompts::start(scope, self.plan, self.suite, self.prompter, standing);
@@ -81,9 +82,9 @@ impl Runner<'_> {
             outcome.and_then(|ended| recorded.map(|()| ended))
         });
         let written = writer.write();
-        reporter.event(&RunEvent::Ended);
-        let ended = outcome?;
-        written.map(|()| ended)
+        let outcome = outcome.and_then(|ended| written.map(|()| ended));
+        reporter.event(&RunEvent::Ended(outcome.as_ref().ok().copied()));
+        outcome
     }
 
     fn session(
@@ -106,8 +107,12 @@ impl Runner<'_> {
             }
             let running = capacity.max(1);
             while !exhausted && in_flight.len() < running.saturating_mul(LOOK_AHEAD) {
+                // Refused samples never fill the engine: however many follow each other, the session can be stopped between them.
+                if failures.too_many() || self.stop.load(Ordering::Relaxed) {
+                    break;
+                }
                 // Full batches are worth waiting for; what is asked beyond them is not.
-                let asked = match prompts.next(in_flight.len() < running)? {
+                let asked = match prompts.next(in_flight.len() < running, self.stop)? {
                     Next::Ready(asked) => *asked,
                     Next::NotYet => break,
                     Next::None => {
@@ -125,8 +130,12 @@ impl Runner<'_> {
             if failures.too_many() {
                 return Ok(Ended::TooManyFailures { failed: failures.count });
             }
-            if in_flight.is_empty() && exhausted {
-                return Ok(Ended::Finished);
+            if in_flight.is_empty() {
+                if exhausted {
+                    return Ok(Ended::Finished);
+                }
+                // Stopped before anything was asked.
+                continue;
             }
             let polled = engine.poll();
             // Also before an error: what led to it.
