@@ -6,10 +6,13 @@ use clap::{Args, ValueEnum};
 
 use super::error::CliError;
 use super::printer::Printer;
+use super::prompt_again::{Again, Prompt};
 use super::stored::{StoredRun, write_file};
 use super::{Exit, catalogue};
+use crate::prompt::{ModeRequest, Prompter, Remote};
 use crate::report::ReportError;
-use crate::report::export::{LmEval, write_csv, write_jsonl, write_parquet};
+use crate::report::export::{Asked, LmEval, write_csv, write_jsonl, write_parquet};
+use crate::suite::{Item, gsm_symbolic};
 
 /// `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,16 +88,47 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
 fn lm_eval(args: &ExportArgs, run: &StoredRun, printer: Printer) -> Result<Exit, CliError> {
     let settings = &run.manifest.settings;
     let suite = catalogue::stored(settings)?;
-    let mut questions: HashMap<String, String> = HashMap::new();
+    let mut items: HashMap<String, Item> = HashMap::new();
     let mut planned: BTreeMap<String, usize> = BTreeMap::new();
     let limit = settings.limit.unwrap_or(usize::MAX);
     for (place, item) in suite.items().enumerate() {
         *planned.entry(item.task.clone()).or_default() += 1;
         if place < limit {
-            questions.insert(item.id, item.segments.question);
+            items.insert(item.id.clone(), item);
         }
     }
-    let document = LmEval::new(&run.manifest, &planned, run, &|item| questions.get(item).cloned())?;
+    let again = Again::of(&run.manifest);
+    let source = again.source();
+    let prompter = again.prompter(source.as_deref());
+    let plain = Prompter::new(&Remote::Text, ModeRequest::Raw)?;
+    // A task's first prompt is held against its row to the token; the others are made the same way.
+    let mut as_asked: HashMap<String, bool> = HashMap::new();
+    let mut bare = None;
+    let document = LmEval::new(&run.manifest, &planned, run, &mut |sample| {
+        let item = items.get(&sample.item)?;
+        let first = || match again.prompt(prompter.as_ref(), item, sample) {
+            Prompt::Asked(_) | Prompt::Unchecked(..) => true,
+            Prompt::Pieces(reason) => {
+                bare = bare.take().or(reason);
+                false
+            }
+        };
+        let known = *as_asked.entry(sample.task.clone()).or_insert_with(first);
+        let prompt = prompter.as_ref().filter(|_| known).and_then(|prompter| prompter.text(&item.segments).ok());
+        Some(Asked {
+            question: item.segments.question.clone(),
+            prompt: prompt.or_else(|| plain.text(&item.segments).ok()).unwrap_or_default(),
+            stop_strings: item.stop_strings.clone(),
+            shots: if settings.suite.starts_with("gsm-") {
+                gsm_symbolic::Prompt::EXAMPLES
+            } else {
+                item.segments.shots.len()
+            },
+        })
+    })?;
+    if let Some(reason) = bare {
+        printer.warning(&format!("the prompts are without the chat template that was around them, because {reason}"));
+    }
     let folder = args.output.join(&document.folder);
     std::fs::create_dir_all(&folder).map_err(|source| ReportError::Write { path: folder.clone(), source })?;
     let failed = |error: serde_json::Error| ReportError::Format { format: "lm-eval", reason: error.to_string() };

@@ -43,6 +43,11 @@ struct Line {
 
 /// Imports.
 pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
+    if args.name.trim().is_empty() {
+        return Err(
+            CliError::usage("--name is empty").help("name the model that wrote the completions: runs are found by it")
+        );
+    }
     let prompts = args.prompt.clone().unwrap_or_default();
     let mode = match prompts.mode {
         None => MODE,
@@ -97,10 +102,12 @@ fn read(path: &Path) -> Result<Vec<(usize, Line)>, CliError> {
     let mut lines = Vec::new();
     for (number, line) in BufReader::new(File::open(path).map_err(failed)?).lines().enumerate() {
         let line = line.map_err(failed)?;
+        // Some editors put a mark of the encoding before everything.
+        let line = if number == 0 { line.trim_start_matches('\u{feff}') } else { &line };
         if line.trim().is_empty() {
             continue;
         }
-        let parsed: Line = serde_json::from_str(&line).map_err(|error| {
+        let parsed: Line = serde_json::from_str(line).map_err(|error| {
             wrong(path, number + 1, error).help("`earnest import --help` shows what a line looks like")
         })?;
         lines.push((number + 1, parsed));

@@ -38,8 +38,11 @@ pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
         }
     }
     if groups.is_empty() && args.folders.is_empty() {
-        return Err(CliError::usage(format!("{} has no parts of runs to join", store.path().display()))
-            .help("`earnest run --shard I/N` works on a part"));
+        // No error: the same command a second time has nothing left to do.
+        printer.message(&format!(
+            "{} has no parts of runs to join; `earnest run --shard I/N` works on a part",
+            store.path().display()
+        ));
     }
     // Complete groups first: a run may be split in two ways, and parts of the other way are in the whole then.
     let (complete, others): (Vec<_>, Vec<_>) =

@@ -21,6 +21,7 @@ mod models;
 mod perturb;
 mod printer;
 mod process;
+mod prompt_again;
 mod progress;
 mod report;
 mod reproduce;

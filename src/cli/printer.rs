@@ -1,4 +1,5 @@
 //! The one place that prints: results on stdout, messages on stderr.
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
@@ -38,8 +39,10 @@ impl Printer {
         terminal().or_else(variable).filter(|&columns| columns > 0).map(|columns| columns.max(40))
     }
 
-    /// Prints a result. A reader that went away (`| head`) is no error.
+    /// Prints a result; a terminal gets no control characters that a model or a server wrote. A reader that went away (`| head`)
+    /// is no error.
     pub fn result(&self, text: &str) -> Result<(), CliError> {
+        let text = if self.is_terminal() { harmless(text) } else { text.into() };
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -72,6 +75,11 @@ impl Printer {
 
     /// Prints a message for the user, on a terminal broken between words.
     pub fn message(&self, text: &str) {
+        self.say(&harmless(text));
+    }
+
+    /// The same of a text that may be styled.
+    fn say(&self, text: &str) {
         let terminal = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
         let width = terminal.filter(|&width| width >= 20).unwrap_or(usize::MAX);
         let lines =
@@ -83,18 +91,49 @@ impl Printer {
 
     /// Prints an error and its next step.
     pub fn error(&self, error: &CliError) {
-        self.message(&format!("{}: {}", self.styled("error", "1;31"), error.message));
+        self.say(&format!("{}: {}", self.styled("error", "1;31"), harmless(&error.message)));
         if let Some(help) = &error.help {
-            self.message(&format!("{}: {help}", self.styled("help", "1;36")));
+            self.say(&format!("{}: {}", self.styled("help", "1;36"), harmless(help)));
         }
     }
 
     /// Prints a warning.
     pub fn warning(&self, text: &str) {
-        self.message(&format!("{}: {text}", self.styled("warning", "1;33")));
+        self.say(&format!("{}: {}", self.styled("warning", "1;33"), harmless(text)));
     }
 
     fn styled(&self, text: &str, code: &str) -> String {
         if self.style { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// A text whose control characters are visible and do nothing: what a model writes must not move the cursor, change colours or hide
+/// other text. Line ends and tabs stay.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    // Marks that turn the direction of writing round are no control characters, but hide text as well.
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let harms = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || turns(c);
+    if !text.contains(harms) {
+        return text.into();
+    }
+    let shown = |c: char| match c {
+        c if !harms(c) => c.to_string(),
+        // The pictures of the controls.
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}').to_string(),
+        '\u{7f}' => '\u{2421}'.to_string(),
+        c => format!("<U+{:04X}>", u32::from(c)),
+    };
+    text.chars().map(shown).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_seen_and_do_nothing() {
+        assert!(matches!(harmless("two\n\tlines, ä, 数, e\u{301}"), Cow::Borrowed(_)));
+        assert_eq!(harmless("a\u{1b}[31mred\0\u{7f}\r"), "a␛[31mred␀␡␍");
+        assert_eq!(harmless("\u{9b}31m \u{202e}abc"), "<U+009B>31m <U+202E>abc");
     }
 }

@@ -16,7 +16,8 @@ pub struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// List the runs, the newest last, with accuracy and where they stand
+    /// List the runs, the newest last, with accuracy and where they stand. Intervals allow for clusters of items only; `runs show`
+    /// gives the suite's own
     List(ListArgs),
     /// Show a run: its table again, and everything needed to repeat it
     Show(ShowRunArgs),
@@ -100,7 +101,7 @@ pub struct SamplesArgs {
     #[arg(long)]
     pub truncated: bool,
 
-    /// Only this task
+    /// Only this task; one that no sample has is an error, and so for --item and --reason
     #[arg(long, value_name = "TASK")]
     pub task: Option<String>,
 

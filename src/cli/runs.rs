@@ -34,6 +34,10 @@ struct Line {
     standard_error: Option<f64>,
 }
 
+/// What the list's intervals are.
+const INTERVALS: &str = "Intervals are over all samples of a run and allow for clusters of items. `earnest runs show` and reports give the \
+                         suite's own, which also know its tasks and lengths and can be narrower.";
+
 /// Runs the subcommand.
 pub fn execute(args: &RunsArgs, printer: Printer) -> Result<Exit, CliError> {
     match &args.command {
@@ -113,7 +117,10 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         let text = table.render();
         let columns = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         let fits = printer.asked_width().is_none_or(|width| columns <= width);
-        printer.result(&if fits { text } else { cards(&lines, printer.width()) })?;
+        let mut text = if fits { text } else { cards(&lines, printer.width()) };
+        text.push('\n');
+        text += &wrap(INTERVALS, printer.width(), "* ");
+        printer.result(&text)?;
     }
     Ok(Exit::Success)
 }
@@ -197,6 +204,10 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
             printer.result(&format!("deleted {} ({rows} samples)\n", run.manifest.run))?;
         } else {
             printer.result(&format!("would delete {} ({rows} samples)\n", run.manifest.run))?;
+        }
+        let page = results::page(&args.results.folder, &run.manifest.run);
+        if page.exists() {
+            printer.message(&format!("{} is not deleted: it is a file of its own", page.display()));
         }
     }
     if args.yes {

@@ -3,12 +3,13 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::error::CliError;
-use super::printer::Printer;
+use super::printer::{Printer, harmless};
+use super::prompt_again::{Again, Prompt};
 use super::result_args::SamplesArgs;
 use super::{Exit, catalogue, results};
 use crate::engine::FinishReason;
-use crate::run::store::Filter;
-use crate::run::{Sample, write_jsonl};
+use crate::run::store::{Filter, Named, RunRecord, Store};
+use crate::run::{RunError, Sample, write_jsonl};
 use crate::suite::{Item, Suite};
 
 /// Cards shown without `--limit`.
@@ -23,7 +24,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results, printer)?;
     let run = store.run(&args.run)?;
     let filter = Filter {
-        task: args.task.clone(),
+        task: check(&store, &run, args)?,
         item: args.item.clone(),
         correct: args.correct.then_some(true),
         failed: args.failed,
@@ -44,11 +45,17 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     let suite = catalogue::stored(&run.manifest.settings)?;
     let mut items = Items::of(suite.as_ref(), run.manifest.settings.samples);
+    let again = Again::of(&run.manifest);
+    let source = again.source();
+    let prompter = again.prompter(source.as_deref());
     let mut shown = 0;
     for sample in samples.by_ref().take(limit) {
         let (place, sample) = sample?;
         let whole = args.full || !printer.is_terminal();
-        printer.result(&card(&sample, items.at(place).as_ref(), run.manifest.opened_thinking(), whole))?;
+        let item = items.at(place).filter(|item| item.id == sample.item);
+        let prompt = item.as_ref().map(|item| again.prompt(prompter.as_ref(), item, &sample));
+        let asked = item.as_ref().zip(prompt.as_ref());
+        printer.result(&card(&sample, asked, run.manifest.opened_thinking(), whole))?;
         shown += 1;
     }
     if shown == 0 {
@@ -57,6 +64,41 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.message(&format!("the first {shown}; --limit shows more, --task, --reason and --grep choose"));
     }
     Ok(Exit::Success)
+}
+
+/// The wanted task by the name that items carry. What no sample of the run has is a slip, not a filter that lets nothing through.
+fn check(store: &Store, run: &RunRecord, args: &SamplesArgs) -> Result<Option<String>, CliError> {
+    const SHOWN: usize = 12;
+    let name = &run.manifest.run;
+    let suite = &run.manifest.settings.suite;
+    let full_name = |task: &String| -> Result<String, RunError> {
+        // As it stands where the suite knows no such task: what the run has is said below.
+        let known = store.has(run, Named::Task, task)?;
+        Ok(if known { task.clone() } else { catalogue::task(suite, task).unwrap_or_else(|_| task.clone()) })
+    };
+    let task = args.task.as_ref().map(full_name).transpose()?;
+    let wanted = [
+        (Named::Task, "task", task.as_ref()),
+        (Named::Item, "item", args.item.as_ref()),
+        (Named::Reason, "reason", args.reason.as_ref()),
+    ];
+    for (named, word, wanted) in wanted.into_iter().filter_map(|(named, word, wanted)| Some((named, word, wanted?))) {
+        if store.has(run, named, wanted)? {
+            continue;
+        }
+        let help = if named == Named::Item {
+            "`earnest samples` shows ids as they are spelt".to_owned()
+        } else {
+            let all = store.all(run, named)?;
+            let more = if all.len() > SHOWN { format!(", and {} more", all.len() - SHOWN) } else { String::new() };
+            match all.is_empty() {
+                true => "it has none at all".to_owned(),
+                false => format!("it has {}{more}", all[..all.len().min(SHOWN)].join(", ")),
+            }
+        };
+        return Err(CliError::usage(format!("no sample of {name} has the {word} {wanted}")).help(help));
+    }
+    Ok(task)
 }
 
 /// A suite's items by place, for places that only grow.
@@ -94,8 +136,8 @@ fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
     format!("{first}\n[... {left_out} characters are not shown: --full shows them ...]\n{last}").into()
 }
 
-/// A sample to read.
-fn card(sample: &Sample, item: Option<&Item>, opened: Option<&str>, whole: bool) -> String {
+/// A sample to read, with its item and prompt where today's suite has them. What a model wrote can do nothing to a terminal.
+fn card(sample: &Sample, asked: Option<(&Item, &Prompt)>, opened: Option<&str>, whole: bool) -> String {
     let mut text = String::new();
     let outcome = match (&sample.verdict, &sample.failure) {
         (Some(verdict), _) if verdict.correct => "right".to_owned(),
@@ -108,22 +150,32 @@ fn card(sample: &Sample, item: Option<&Item>, opened: Option<&str>, whole: bool)
     };
     let number = if sample.sample > 0 { format!(", sample {}", sample.sample) } else { String::new() };
     let mut row = |name: &str, value: &str| {
+        let value = harmless(value.trim_end_matches('\r')).replace("␍\n", "\n");
         let mut lines = value.split('\n');
         writeln!(text, "  {name:<11} {}", lines.next().unwrap_or_default()).expect("writing to a String cannot fail");
         for line in lines {
             writeln!(text, "  {:<11} {line}", "").expect("writing to a String cannot fail");
         }
     };
-    match item.filter(|item| item.id == sample.item) {
-        Some(item) => {
+    match asked {
+        Some((_, Prompt::Asked(prompt))) => row("prompt", &shortened(prompt, whole)),
+        Some((_, Prompt::Unchecked(prompt, reason))) => {
+            row("prompt", &shortened(prompt, whole));
+            row("", &format!("[as the suite writes it; not held against the row's hash, because {reason}]"));
+        }
+        Some((item, Prompt::Pieces(reason))) => {
             let segments = &item.segments;
             if let Some(system) = &segments.system {
                 row("system", system);
             }
-            if !segments.shots.is_empty() {
-                row("shots", &segments.shots.len().to_string());
+            for shot in &segments.shots {
+                row("example", &shortened(&shot.question, whole));
+                row("", &shortened(&shot.answer, whole));
             }
             row("question", &shortened(&segments.question, whole));
+            if let Some(reason) = reason {
+                row("", &format!("[without the chat template that was around it, because {reason}]"));
+            }
         }
         None => row("question", "(today's suite has no such item)"),
     }
@@ -171,7 +223,6 @@ fn card(sample: &Sample, item: Option<&Item>, opened: Option<&str>, whole: bool)
     if let Some(failure) = &sample.failure {
         row("failure", &failure.message);
     }
-    text.retain(|c| c != '\r');
     format!("{} - {outcome}{number}\n{}\n", sample.item, trimmed(&text))
 }
 
@@ -190,6 +241,52 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::arithmetic_bench::ArithmeticBench;
+
+    #[test]
+    fn cards_show_prompts_as_far_as_they_are_known_and_no_control_characters() {
+        let suite = ArithmeticBench::new(Default::default()).unwrap();
+        let item = suite.items().next().unwrap();
+        let completion = crate::run::Generated {
+            text: "\u{1b}]0;title\u{7}one\r\ntwo\0".into(),
+            ids: vec![1],
+            finish: FinishReason::Eos,
+            cached_tokens: 0,
+            timings: Default::default(),
+        };
+        let sample = Sample {
+            format: 1,
+            run: "run".into(),
+            suite: "arithmetic-bench".into(),
+            item: item.id.clone(),
+            sample: 0,
+            task: item.task.clone(),
+            cluster: item.cluster.clone(),
+            covariates: item.covariates.clone(),
+            gold: item.gold.clone(),
+            prompt_sha256: "ab".into(),
+            prompt_tokens: 1,
+            budget: 8,
+            max_tokens: 8,
+            completion: Some(completion),
+            verdict: None,
+            failure: None,
+        };
+        let shown = |prompt: Prompt| card(&sample, Some((&item, &prompt)), None, true);
+        let asked = shown(Prompt::Asked(format!("<user>\n{}<assistant>", item.segments.question)));
+        assert!(asked.contains("  prompt      <user>\n              ") && asked.contains("<assistant>\n"), "{asked}");
+        assert!(!asked.contains("  question "), "{asked}");
+        assert!(asked.contains("␛]0;title␇one\n              two␀\n"), "{asked}");
+        assert!(!asked.contains(|c: char| c.is_control() && c != '\n'), "{asked:?}");
+        let pieces = shown(Prompt::Pieces(Some("the model is not at here".into())));
+        assert!(pieces.contains("[without the chat template that was around it, because the model is not at here]"));
+        assert!(pieces.contains(&format!("  question    {}\n", item.segments.question)), "{pieces}");
+        let unchecked = shown(Prompt::Unchecked("raw".into(), "so".into()));
+        assert!(
+            unchecked.contains("  prompt      raw\n              [as the suite writes it; not held"),
+            "{unchecked}"
+        );
+    }
 
     #[test]
     fn long_texts_are_shortened_on_a_terminal_only() {

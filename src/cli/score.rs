@@ -179,6 +179,10 @@ fn screen(changes: &Changes) -> String {
         },
     );
     let mut line = |words: String| writeln!(text, "{words}").expect("writing to a String cannot fail");
+    if changes.scored == 0 {
+        line("There is nothing to score: the run has no completion.".to_owned());
+        return text;
+    }
     line(format!("right before   {:>6.1} % ({})", share(changes.correct_before), changes.correct_before));
     line(format!("right now      {:>6.1} % ({})", share(changes.correct_now), changes.correct_now));
     if changes.changed == 0 {

@@ -99,13 +99,18 @@ impl<'a> Prompter<'a> {
                 Mode::Chat => Rendered::messages(conversation(segments, self.system)),
             });
         }
-        let text = match self.mode {
-            Mode::Raw => raw_text(segments),
+        tokenise(self.source, self.text(segments)?)
+    }
+
+    /// The text of a prompt before tokenising; where an endpoint has the chat template, the conversation as JSON.
+    pub fn text(&self, segments: &Segments) -> Result<String, PromptError> {
+        match self.mode {
+            Mode::Raw => Ok(raw_text(segments)),
+            Mode::Chat if !self.source.tokenises() => Ok(Rendered::messages(conversation(segments, self.system)).text),
             Mode::Chat => {
-                self.source.apply_template(&conversation(segments, self.system)).map_err(PromptError::Template)?
+                self.source.apply_template(&conversation(segments, self.system)).map_err(PromptError::Template)
             }
-        };
-        tokenise(self.source, text)
+        }
     }
 }
 

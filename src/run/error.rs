@@ -42,6 +42,9 @@ pub enum RunError {
     /// The file was written by a later version.
     #[error("{} has format {found}; this earnest reads formats up to {known}", path.display())]
     LaterFormat { path: PathBuf, found: u32, known: u32 },
+    /// The file was written by an earlier version, and this process may not bring it forward.
+    #[error("{} has format {found}, and this earnest, which reads it as format {known}, may not write it", path.display())]
+    EarlierFormat { path: PathBuf, found: u32, known: u32 },
     /// The folder's manifest belongs to other settings: two hashes with the same first digits, or an edited file.
     #[error("{} was made with other settings than this run's", path.display())]
     OtherSettings { path: PathBuf },
@@ -125,6 +128,9 @@ impl RunError {
             RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
             RunError::NoRun { .. } => Some("`earnest runs list` names them; a part of a name is enough".to_owned()),
             RunError::AmbiguousRun { runs, .. } => Some(format!("give more of the name: {}", runs.join(", "))),
+            RunError::EarlierFormat { .. } => {
+                Some("copy the results to a folder that you may write, or let their owner open them once".to_owned())
+            }
             RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with --results".to_owned()),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
                 Some("repeat the command: it continues after the samples that are written".to_owned())

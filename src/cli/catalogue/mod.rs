@@ -44,6 +44,11 @@ trait Registered: Sync {
         &[]
     }
 
+    /// The name that items of a task carry; what is typed may be shorter.
+    fn task(&self, name: &str) -> Result<String, CliError> {
+        Ok(name.to_owned())
+    }
+
     /// Checks the options, as far as that is possible before a checkpoint is opened.
     fn choose(&self, args: &SuiteArgs, prompts: &Prompts) -> Result<Box<dyn Choice>, CliError>;
 
@@ -120,6 +125,11 @@ pub fn names() -> PossibleValuesParser {
 /// The prompts of a suite that has several.
 pub fn prompts(suite: &str) -> &'static [&'static str] {
     SUITES.into_iter().find(|known| known.name() == suite).map_or(&[], Registered::prompts)
+}
+
+/// The name that items of a suite's task carry.
+pub fn task(suite: &str, name: &str) -> Result<String, CliError> {
+    SUITES.into_iter().find(|known| known.name() == suite).map_or_else(|| Ok(name.to_owned()), |known| known.task(name))
 }
 
 /// All suites.

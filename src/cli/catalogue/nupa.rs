@@ -53,6 +53,10 @@ impl Registered for Registration {
         args.nupa.given()
     }
 
+    fn task(&self, name: &str) -> Result<String, CliError> {
+        name.parse().map(|task: TaskId| task.to_string()).map_err(refused)
+    }
+
     fn choose(&self, args: &SuiteArgs, _: &Prompts) -> Result<Box<dyn Choice>, CliError> {
         Ok(Box::new(Chosen(options(args)?)))
     }
@@ -86,7 +90,7 @@ impl Choice for Chosen {
     }
 
     fn task(&self, name: &str) -> Result<String, CliError> {
-        name.parse().map(|task: TaskId| task.to_string()).map_err(refused)
+        Registration.task(name)
     }
 }
 

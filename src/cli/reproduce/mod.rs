@@ -72,7 +72,21 @@ impl ComparedRuns {
         let folder = &self.results.folder;
         if self.runs.is_empty() {
             let all = if folder.exists() { StoredRun::all(folder)? } else { Vec::new() };
-            return Ok(all.into_iter().filter(|run| run.manifest.settings.suite == suite).collect());
+            let mut of_suite: Vec<StoredRun> =
+                all.into_iter().filter(|run| run.manifest.settings.suite == suite).collect();
+            // The completions of a run that was scored again count once, as they were scored last.
+            let scored: Vec<bool> = of_suite
+                .iter()
+                .map(|run| {
+                    let copy = format!("{}-scored", run.manifest.run);
+                    of_suite.iter().any(|other| {
+                        other.manifest.run.starts_with(&copy) && other.manifest.started == run.manifest.started
+                    })
+                })
+                .collect();
+            let mut scored = scored.into_iter();
+            of_suite.retain(|_| !scored.next().unwrap_or(false));
+            return Ok(of_suite);
         }
         let open = |name: &String| {
             let run = StoredRun::open(folder, name)?;

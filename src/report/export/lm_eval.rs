@@ -27,6 +27,19 @@ pub struct TaskSamples {
     pub lines: Vec<Value>,
 }
 
+/// What was asked, as far as rows do not say it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The question, without examples and chat template.
+    pub question: String,
+    /// The prompt.
+    pub prompt: String,
+    /// Strings that end a completion.
+    pub stop_strings: Vec<String>,
+    /// Worked examples in the prompt.
+    pub shots: usize,
+}
+
 /// Counts of one rule on one task.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
@@ -38,6 +51,7 @@ struct Tally {
 #[derive(Debug, Default)]
 struct Task {
     items: usize,
+    shots: usize,
     tallies: BTreeMap<String, Tally>,
     lines: Vec<Value>,
     hashes: String,
@@ -47,19 +61,19 @@ impl LmEval {
     /// Joins the samples of an item (their neighbours in the plan) into one document. Every rule is a filter of the metric
     /// `acc`; `none` is the suite's primary rule. Errors are standard errors of a mean over documents, as the harness
     /// computes them. Samples that failed have no answer, so they are in no metric, and `n-samples` tells how many
-    /// remain. `question` gives an item's question (without the chat template), where the suite can be had.
+    /// remain. `asked` says how a sample was asked, where the suite can be had.
     pub fn new(
         manifest: &Manifest,
         planned: &BTreeMap<String, usize>,
         rows: &dyn Rows,
-        question: &dyn Fn(&str) -> Option<String>,
+        asked: &mut dyn FnMut(&Sample) -> Option<Asked>,
     ) -> Result<Self, ReportError> {
         let mut tasks: BTreeMap<String, Task> = BTreeMap::new();
         let mut group: Vec<Sample> = Vec::new();
         let mut documents = 0;
         rows.walk(&mut |sample| {
             if group.first().is_some_and(|first| first.item != sample.item) {
-                add(&mut tasks, manifest, &group, documents, question);
+                add(&mut tasks, manifest, &group, documents, asked);
                 documents += 1;
                 group.clear();
             }
@@ -69,7 +83,7 @@ impl LmEval {
         if group.is_empty() {
             return Err(ReportError::NoRows);
         }
-        add(&mut tasks, manifest, &group, documents, question);
+        add(&mut tasks, manifest, &group, documents, asked);
         let date = date(manifest);
         let results = results(manifest, planned, &tasks);
         let samples = tasks.into_iter().map(|(name, task)| TaskSamples {
@@ -91,7 +105,7 @@ fn add(
     manifest: &Manifest,
     group: &[Sample],
     number: usize,
-    question: &dyn Fn(&str) -> Option<String>,
+    asked: &mut dyn FnMut(&Sample) -> Option<Asked>,
 ) {
     let Some(first) = group.first() else { return };
     let task = tasks.entry(first.task.clone()).or_default();
@@ -101,10 +115,16 @@ fn add(
         return;
     }
     task.items += 1;
-    let prompt = question(&first.item).unwrap_or_default();
+    let Asked { question, prompt, stop_strings, shots } = asked(first).unwrap_or(Asked {
+        question: String::new(),
+        prompt: String::new(),
+        stop_strings: Vec::new(),
+        shots: 0,
+    });
+    task.shots = task.shots.max(shots);
     let mut doc = Map::new();
     doc.insert("id".into(), json!(first.item));
-    doc.insert("question".into(), json!(prompt));
+    doc.insert("question".into(), json!(question));
     doc.insert("answer".into(), json!(first.gold));
     doc.insert("cluster".into(), json!(first.cluster));
     doc.insert("covariates".into(), json!(first.covariates));
@@ -117,7 +137,7 @@ fn add(
         json!({})
     } else {
         let greedy = manifest.settings.generation.sampling.is_greedy();
-        json!({ "until": [], "max_gen_toks": first.max_tokens, "do_sample": !greedy })
+        json!({ "until": stop_strings, "max_gen_toks": first.max_tokens, "do_sample": !greedy })
     };
     let responses: Vec<&str> = answered.iter().map(|(completion, _)| completion.text.as_str()).collect();
     let extracted: Vec<&str> =
@@ -193,7 +213,7 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
             "metadata_suite_options": settings.suite_options.to_string(),
         })),
         "versions": every(&|_, _| json!(settings.suite_version)),
-        "n-shot": every(&|_, _| json!(settings.suite_options.get("shots").and_then(Value::as_u64).unwrap_or(0))),
+        "n-shot": every(&|_, task| json!(task.shots)),
         "higher_is_better": every(&|_, _| json!({ "acc": true })),
         "n-samples": every(&|name, task| json!({
             "original": planned.get(name).copied().unwrap_or(task.items).max(task.items),

@@ -9,5 +9,5 @@ mod parquet;
 pub use columns::{Cell, Column, Columns, Kind};
 pub use csv::write_csv;
 pub use jsonl::write_jsonl;
-pub use lm_eval::{LmEval, TaskSamples};
+pub use lm_eval::{Asked, LmEval, TaskSamples};
 pub use parquet::write_parquet;

@@ -113,16 +113,22 @@ impl Store {
         self.select("ORDER BY started, id", [])
     }
 
-    /// The run of this name, or the only one whose name contains the text.
+    /// The run of this name, or the only one whose name begins with the text, or else ends with it, or else contains it.
     pub fn run(&self, name: &str) -> Result<RunRecord, RunError> {
         if let Some(exact) = self.exactly(name)? {
             return Ok(exact);
         }
         let names = self.names()?;
-        // A beginning is a better sign than a part from the middle, such as the hash at the end.
-        let starting: Vec<&String> = names.iter().filter(|run| run.starts_with(name)).collect();
-        let containing: Vec<&String> = names.iter().filter(|run| run.contains(name)).collect();
-        match if starting.is_empty() { &containing[..] } else { &starting[..] } {
+        // A beginning is a better sign than a part from the middle, and so is the hash at the end, which copies (`-scored`) and
+        // repeats (`.2`) have in the middle.
+        let signs: [&dyn Fn(&str) -> bool; 3] =
+            [&|run| run.starts_with(name), &|run| run.ends_with(name), &|run| run.contains(name)];
+        let found: Vec<&String> = signs
+            .into_iter()
+            .map(|sign| names.iter().filter(|run| sign(run)).collect::<Vec<_>>())
+            .find(|found| !found.is_empty())
+            .unwrap_or_default();
+        match &found[..] {
             [only] => self.exactly(only)?.ok_or_else(|| RunError::NoRun { name: name.to_owned(), runs: names.clone() }),
             [] => Err(RunError::NoRun { name: name.to_owned(), runs: names }),
             several => {

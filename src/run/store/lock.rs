@@ -1,5 +1,6 @@
 //! One process writes a run at a time.
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,10 +28,20 @@ impl RunLock {
 
     /// True if a process is writing the run.
     pub fn is_taken(results: &Path, run: &str) -> Result<bool, RunError> {
-        if !path(results, run).exists() {
-            return Ok(false);
+        let path = path(results, run);
+        // Only read, so that results can be looked at that are another user's; a lock that may not be read is not asked.
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
+                return Ok(false);
+            }
+            Err(source) => return Err(RunError::io("open", path, source)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(source)) => Err(RunError::io("lock", path, source)),
         }
-        Ok(Self::attempt(results, run)?.is_none())
     }
 
     fn attempt(results: &Path, run: &str) -> Result<Option<Self>, RunError> {

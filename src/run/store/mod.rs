@@ -16,6 +16,6 @@ pub use database::{RunRecord, Standing, Store};
 pub use legacy::legacy_folders;
 pub use lock::RunLock;
 pub use outcome::Outcome;
-pub use read::{Filter, Samples};
+pub use read::{Filter, Named, Samples};
 pub use schema::{FILE_NAME, SCHEMA_VERSION};
 pub use write::{BULK_ROWS, SampleWriter};

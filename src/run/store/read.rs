@@ -60,6 +60,51 @@ impl Filter {
     }
 }
 
+/// What a run's samples have in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    Task,
+    Item,
+    /// Why samples were judged wrong.
+    Reason,
+}
+
+impl Store {
+    /// True if a sample of the run has this.
+    pub fn has(&self, run: &RunRecord, named: Named, name: &str) -> Result<bool, RunError> {
+        let sql =
+            format!("SELECT EXISTS (SELECT 1 FROM samples WHERE key >= ? AND key < ? AND {} = ?)", named.column());
+        let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
+        let parameters: [&dyn ToSql; 3] = [&start, &end, &name];
+        let found =
+            self.connection().prepare_cached(&sql).and_then(|mut found| found.query_row(parameters, |row| row.get(0)));
+        found.map_err(|source| self.error("read", source))
+    }
+
+    /// Everything that the run's samples have, in alphabetical order.
+    pub fn all(&self, run: &RunRecord, named: Named) -> Result<Vec<String>, RunError> {
+        let column = named.column();
+        let sql = format!(
+            "SELECT DISTINCT {column} FROM samples WHERE key >= ? AND key < ? AND {column} IS NOT NULL ORDER BY {column}"
+        );
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.connection().prepare_cached(&sql)?;
+            statement.query_map([key(run.id, 0), key(run.id + 1, 0)], |row| row.get(0))?.collect()
+        };
+        read().map_err(|source| self.error("read", source))
+    }
+}
+
+impl Named {
+    fn column(self) -> &'static str {
+        match self {
+            Named::Task => "task",
+            Named::Item => "item",
+            Named::Reason => "verdict_failure",
+        }
+    }
+}
+
 /// Samples of a run in the order of its plan, read a page at a time.
 pub struct Samples<'a> {
     store: &'a Store,

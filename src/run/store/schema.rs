@@ -85,8 +85,59 @@ const MIGRATIONS: [&str; 3] = [
     ALTER TABLE texts ADD COLUMN seal INTEGER;",
 ];
 
-/// Opens the file below `results`, with `create` also where there is none, and brings its tables up to date.
+/// Opens the file below `results`, with `create` also where there is none, and brings its tables up to date. What this process may
+/// not write is opened to be read.
 pub(super) fn open(results: &Path, create: bool) -> Result<(PathBuf, Connection), RunError> {
+    match open_to_write(results, create) {
+        Err(RunError::Store { source, .. }) if !create && is_refused(&source) => open_to_read(results.join(FILE_NAME)),
+        opened => opened,
+    }
+}
+
+/// True if the system does not let this process write.
+fn is_refused(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied))
+}
+
+/// Opens a file whose tables are those of this version. Readers of a write-ahead log need its index beside the file; where there is
+/// none and no log either, nobody is writing, and the file alone is all there is.
+fn open_to_read(path: PathBuf) -> Result<(PathBuf, Connection), RunError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let mut log = path.clone().into_os_string();
+    log.push("-wal");
+    let logged = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let attempt = |immutable: bool| -> Result<(u32, Connection), RunError> {
+        let connection = Connection::open_with_flags(address(&path, immutable), flags)
+            .map_err(|source| RunError::store("open", &path, source))?;
+        connection.busy_timeout(PATIENCE).map_err(|source| RunError::store("open", &path, source))?;
+        let found = identify(&connection, &path)?;
+        Ok((found, connection))
+    };
+    let (found, connection) = match attempt(false) {
+        Err(RunError::Store { source, .. }) if !logged && is_refused(&source) => attempt(true)?,
+        opened => opened?,
+    };
+    if found > SCHEMA_VERSION {
+        return Err(RunError::LaterFormat { path, found, known: SCHEMA_VERSION });
+    }
+    if found < SCHEMA_VERSION {
+        return Err(RunError::EarlierFormat { path, found, known: SCHEMA_VERSION });
+    }
+    connection
+        .pragma_update(None, "cache_size", -CACHE_KIB)
+        .map_err(|source| RunError::store("open", &path, source))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok((path, connection))
+}
+
+/// The file as SQLite's URI.
+fn address(path: &Path, immutable: bool) -> String {
+    let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let place = if cfg!(windows) { format!("/{}", name.replace('\\', "/")) } else { name };
+    format!("file:{place}{}", if immutable { "?immutable=1" } else { "" })
+}
+
+fn open_to_write(results: &Path, create: bool) -> Result<(PathBuf, Connection), RunError> {
     let path = results.join(FILE_NAME);
     if create {
         std::fs::create_dir_all(results).map_err(|source| RunError::io("create", results, source))?;

@@ -80,7 +80,7 @@ impl Store {
         if manifest.settings.sha256() != manifest.settings_sha256 {
             faults.push("the settings in the manifest are not those of its hash: it was edited".to_owned());
         }
-        let listed = self.contradictions(run)?;
+        let listed = self.contradictions(run, suite)?;
         if !listed.is_empty() {
             faults.push(format!("{} in the list of runs differs from the manifest: it was edited", listed.join(", ")));
         }
@@ -155,7 +155,9 @@ impl Store {
     }
 
     /// The columns of `runs` that are not what the manifest beside them says, by name.
-    fn contradictions(&self, run: &RunRecord) -> rusqlite::Result<Vec<&'static str>> {
+    fn contradictions(&self, run: &RunRecord, suite: &dyn Suite) -> rusqlite::Result<Vec<&'static str>> {
+        // Unknown in runs that only an earlier version wrote.
+        let planned = run.planned.is_some_and(|planned| planned != run.manifest.plan().len(suite));
         const COLUMNS: [&str; 7] = ["name", "settings_sha256", "suite", "model", "status", "started", "ended"];
         let sql = format!("SELECT {}, manifest FROM runs WHERE id = ?", COLUMNS.join(", "));
         self.connection().prepare_cached(&sql)?.query_row([run.id], |row| {
@@ -170,7 +172,8 @@ impl Store {
                 Some(manifest.started.as_str()),
                 manifest.ended.as_deref(),
             ];
-            let mut differing = Vec::new();
+            let mut differing: Vec<&'static str> = Vec::new();
+            differing.extend(planned.then_some("planned"));
             for (place, (name, expected)) in COLUMNS.into_iter().zip(expected).enumerate() {
                 if row.get_ref(place)?.as_str_or_null()? != expected {
                     differing.push(name);

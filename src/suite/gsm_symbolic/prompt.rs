@@ -40,6 +40,9 @@ impl Prompt {
     pub const ALL: [Prompt; 5] =
         [Prompt::Gsm, Prompt::SimpleNl, Prompt::StructuredNl, Prompt::SimpleCode, Prompt::StructuredCode];
 
+    /// Worked examples in each of them.
+    pub const EXAMPLES: usize = 8;
+
     /// Its name on the command line and as an item's task.
     pub fn name(self) -> &'static str {
         match self {
