@@ -108,6 +108,18 @@ fn the_first_command_needs_nothing_else() {
     // The same command reports the same run, from anywhere the cache is.
     let again = run();
     assert!(String::from_utf8_lossy(&again.stderr).contains("was finished"), "{:?}", again.stderr);
+    // Quietly, the page is written without a word.
+    std::fs::remove_file(results.join(&pages[0])).unwrap();
+    let quiet = Command::new(env!("CARGO_BIN_EXE_earnest"))
+        .args(["run", "nupa", "--limit", "106", "--max-tokens", "24", "--quiet"])
+        .current_dir(place.path())
+        .env("EARNEST_CACHE", place.path().join("cache"))
+        .env_remove("EARNEST_MODEL")
+        .env_remove("EARNEST_RESULTS")
+        .output()
+        .unwrap();
+    assert!(quiet.status.success() && results.join(&pages[0]).exists());
+    assert_eq!(String::from_utf8_lossy(&quiet.stderr), "");
     let shown = Command::new(env!("CARGO_BIN_EXE_earnest"))
         .args(["runs", "show", pages[0].trim_end_matches(".html"), "--json"])
         .current_dir(place.path())

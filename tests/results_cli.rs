@@ -47,9 +47,26 @@ fn too_many_failures_stop_the_run_with_6_and_the_first_is_shown_at_once() {
     for sample in failures {
         assert!(sample["failure"]["message"].as_str().unwrap().contains("not finite") && sample["correct"].is_null());
     }
-    assert_eq!(events.last().unwrap()["event"], "ended");
+    let last = events.last().unwrap();
+    assert_eq!((&last["event"], &last["outcome"]), (&"ended".into(), &"too_many_failures".into()));
+    assert!(last["failed"].as_u64().unwrap() >= 6, "{last}");
     let started = events.iter().find(|event| event["event"] == "started").unwrap();
     assert_eq!((started["planned"].as_u64(), started["recorded"].as_u64()), (Some(576), Some(0)));
+    assert!(said.contains("go on behind those"), "{said}");
+
+    // The same command goes on behind them, and its events are added.
+    let output = run_in(folder.path(), &[&words[..], &bounded].concat());
+    assert_eq!(code(&output), 6, "{}", stderr(&output));
+    let later = timeless_rows(folder.path());
+    assert!(later.len() > rows.len() + 5, "{} after {}", later.len(), rows.len());
+    let text = std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let started: Vec<u64> = events
+        .iter()
+        .filter(|event| event["event"] == "started")
+        .map(|event| event["recorded"].as_u64().unwrap())
+        .collect();
+    assert_eq!(started, [0, rows.len() as u64]);
 
     // Without a bound the run ends, with 1.
     let unbounded = run_in(folder.path(), &[&words[..4], &["--threads", "1"], &SMALL].concat());
@@ -139,6 +156,7 @@ fn verify_names_damaged_rows() {
         ),
         ("UPDATE runs SET settings_sha256 = 'ab' || substr(settings_sha256, 3)", "settings_sha256 in the list of runs"),
         ("UPDATE runs SET model = 'another', suite = 'nupa'", "suite, model in the list of runs"),
+        ("UPDATE runs SET planned = 5", "planned in the list of runs"),
         // Rows of earlier versions have no seal.
         ("UPDATE texts SET seal = NULL", ""),
     ];
@@ -321,4 +339,277 @@ fn an_import_of_some_samples_is_called_partial() {
     assert!(!stdout(&run_in(at, &["runs", "list"])).contains("interrupted"));
     let report = run_in(at, &["report", "m", "-o", "report.html"]);
     assert!(stderr(&report).contains(" KiB"), "{}", stderr(&report));
+}
+
+#[test]
+fn one_id_with_another_question_is_not_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let cache = at.join("cache");
+    let asked = |suite: &str, options: &[&str]| {
+        let runs: Vec<String> = ["2", "3"]
+            .map(|seed| {
+                let words =
+                    ["run", suite, "--model", "earnest-abacus-1m", "--seed", seed, "--max-tokens", "2", "--json"];
+                let output = earnest(at).env("EARNEST_CACHE", &cache).args(words).args(options).output().unwrap();
+                assert_eq!(code(&output), 0, "{}", stderr(&output));
+                document(&output)["manifest"]["run"].as_str().unwrap().to_owned()
+            })
+            .into();
+        let compared = document(&run_in(at, &["compare", &runs[0], &runs[1], "--json"])).as_array().unwrap()[0].clone();
+        // What was asked, as exported: questions by their ids.
+        let questions = runs.iter().map(|run| {
+            let folder = format!("lm-{run}");
+            let output = earnest(at)
+                .env("EARNEST_CACHE", &cache)
+                .args(["export", run, "--format", "lm-eval", "-o", &folder])
+                .output()
+                .unwrap();
+            assert_eq!(code(&output), 0, "{}", stderr(&output));
+            let mut found = std::collections::BTreeMap::new();
+            let model = std::fs::read_dir(at.join(folder)).unwrap().next().unwrap().unwrap().path();
+            for file in std::fs::read_dir(model).unwrap().map(|file| file.unwrap().path()) {
+                if file.extension().is_some_and(|end| end == "jsonl") {
+                    for line in std::fs::read_to_string(file).unwrap().lines() {
+                        let line: Value = serde_json::from_str(line).unwrap();
+                        let doc = &line["doc"];
+                        let name = |field: &str| doc[field].as_str().unwrap().to_owned();
+                        found.insert(name("id"), (name("question"), name("answer")));
+                    }
+                }
+            }
+            found
+        });
+        let questions: Vec<_> = questions.collect();
+        let both = questions[0].iter().filter_map(|(id, one)| Some((one, questions[1].get(id)?)));
+        let (mut same, mut answer) = (0, 0);
+        for (one, other) in both {
+            same += u64::from(one == other);
+            answer += u64::from(one.1 == other.1);
+        }
+        (compared["items"].as_u64().unwrap(), compared["different_question"].as_u64().unwrap(), same, answer)
+    };
+    let (items, different, same, answer) = asked("nupa", &["--tasks", "count_Integer", "--limit", "120"]);
+    assert!(answer > same + 5, "many questions have the same answer: {answer}, {same}");
+    assert_eq!((items, different), (same, 120 - same));
+    let (items, different, same, answer) = asked("gsm-mini", &["--prompt", "gsm", "--limit", "40"]);
+    assert!(same >= 10 && answer >= same, "originals are the same under any seed: {same}, {answer}");
+    assert_eq!((items, different), (same, 40 - same));
+}
+
+#[test]
+fn samples_show_the_prompt_that_was_asked_and_refuse_slips() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let model = copy_of_tiny(at);
+    edit_json(&model.join("tokenizer_config.json"), |config| {
+        config["chat_template"] = "{{ bos_token }}<<{{ messages[-1].content }}>>".into();
+    });
+    let words = ["run", "nupa", "--model", "copy", "--threads", "1", "--max-tokens", "3", "--limit", "4", "--quiet"];
+    let few = ["--tasks", "add_Integer", "--lengths", "1-3", "--shots", "2"];
+    for mode in ["chat", "raw"] {
+        let output = run_in(at, &[&words[..], &few, &["--prompt", mode]].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+    }
+    let runs: Vec<String> = store(at).runs().unwrap().into_iter().map(|run| run.manifest.run).collect();
+    let [chat, raw] = &runs[..] else { panic!("two runs") };
+    let shown = |words: &[&str]| {
+        let output = run_in(at, &[&["samples"], words].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        stdout(&output)
+    };
+    let card = shown(&[chat, "--limit", "1"]);
+    assert!(card.contains("  prompt      <s><<") && card.contains(">>\n"), "{card}");
+    assert!(!card.contains("  question") && !card.contains("without the chat template"), "{card}");
+    let text = shown(&[raw, "--limit", "1"]);
+    assert!(text.contains("  prompt      ") && !text.contains("<<") && !text.contains("not held against"), "{text}");
+    assert!(text.lines().filter(|line| line.contains(" = ")).count() >= 3, "two examples and the question: {text}");
+
+    // A task by its short name; what no sample has is a slip.
+    assert!(shown(&[chat, "--task", "add_Integer"]).contains("add_Integer_Integer_Integer"));
+    for slip in [["--task", "ad_Integer"], ["--task", "sub_Integer"], ["--item", "nothing/1/2"], ["--reason", "wrnog"]]
+    {
+        let output = run_in(at, &["samples", chat, slip[0], slip[1]]);
+        assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{slip:?}");
+        let said = stderr(&output);
+        assert!(said.contains("no sample of") && said.contains("help: "), "{said}");
+    }
+    let said = stderr(&run_in(at, &["samples", chat, "--task", "sub_Integer"]));
+    assert!(said.contains("it has add_Integer_Integer_Integer"), "{said}");
+
+    // The export has the prompt, the examples in it and what ends a completion.
+    let exported = |run: &str, folder: &str| {
+        let output = run_in(at, &["export", run, "--format", "lm-eval", "-o", folder]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        let model = std::fs::read_dir(at.join(folder)).unwrap().next().unwrap().unwrap().path();
+        let read = |start: &str| {
+            let mut files = std::fs::read_dir(&model).unwrap().map(|file| file.unwrap().path());
+            let file = files.find(|file| file.file_name().unwrap().to_str().unwrap().starts_with(start)).unwrap();
+            std::fs::read_to_string(file).unwrap()
+        };
+        let results: Value = serde_json::from_str(&read("results_")).unwrap();
+        let first: Value = serde_json::from_str(read("samples_").lines().next().unwrap()).unwrap();
+        let shots = results["n-shot"].as_object().unwrap().values().next().unwrap().as_u64().unwrap();
+        (shots, first["arguments"]["gen_args_0"].clone(), stderr(&output))
+    };
+    let (shots, arguments, said) = exported(chat, "lm-chat");
+    assert_eq!((shots, &arguments["arg_1"]["until"]), (2, &serde_json::json!([])));
+    let prompt = arguments["arg_0"].as_str().unwrap();
+    assert!(prompt.starts_with("<s><<") && prompt.ends_with(">>") && !said.contains("warning"), "{prompt} {said}");
+    let (shots, arguments, _) = exported(raw, "lm-raw");
+    assert_eq!((shots, &arguments["arg_1"]["until"]), (2, &serde_json::json!(["\n"])));
+    assert!(arguments["arg_0"].as_str().unwrap().matches(" = ").count() >= 3, "{arguments}");
+
+    // Without the model: what the suite knows, and that the rest is missing.
+    std::fs::rename(&model, at.join("elsewhere")).unwrap();
+    let card = shown(&[chat, "--limit", "1"]);
+    assert!(card.contains("without the chat template that was around it, because the model is not at copy"), "{card}");
+    assert!(card.contains("  question") && card.matches("  example").count() == 2 && !card.contains("<<"), "{card}");
+    let text_again = shown(&[raw, "--limit", "1"]);
+    assert!(text_again.contains("not held against the row's hash, because the model is not at copy"), "{text_again}");
+    let (_, arguments, said) = exported(chat, "lm-again");
+    assert!(said.contains("warning: the prompts are without the chat template"), "{said}");
+    assert!(!arguments["arg_0"].as_str().unwrap().contains("<<"), "{arguments}");
+    // A model whose template is another one now.
+    std::fs::rename(at.join("elsewhere"), &model).unwrap();
+    edit_json(&model.join("tokenizer_config.json"), |config| {
+        config["chat_template"] = "{{ bos_token }}[[{{ messages[-1].content }}]]".into();
+    });
+    let card = shown(&[chat, "--limit", "1"]);
+    assert!(!card.contains("[[") && card.contains("make another prompt today"), "{card}");
+}
+
+#[cfg(unix)]
+#[test]
+fn results_that_may_not_be_written_are_read() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    assert_eq!(code(&tiny_run(at, &SMALL)), 0);
+    let run = only_run(at).manifest.run;
+    let program = at.join("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_earnest"), &program).unwrap();
+    let results = at.join("earnest-results");
+    let allow = |bits: u32| {
+        let mut places = vec![at.to_owned(), results.clone(), results.join("locks")];
+        places.extend(std::fs::read_dir(&results).unwrap().map(|file| file.unwrap().path()));
+        places.extend(std::fs::read_dir(results.join("locks")).unwrap().map(|file| file.unwrap().path()));
+        for place in places {
+            let own = if place.is_dir() { bits | 0o111 } else { bits };
+            std::fs::set_permissions(&place, std::fs::Permissions::from_mode(own)).unwrap();
+        }
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    // Permissions do not bind root, who becomes somebody else.
+    let root = unsafe { libc::geteuid() } == 0;
+    let read = |words: &[&str]| {
+        let mut command = std::process::Command::new(&program);
+        command.current_dir(at).args(words).env_remove("EARNEST_RESULTS");
+        if root {
+            command.uid(65_534).gid(65_534);
+        }
+        command.output().unwrap()
+    };
+    allow(0o444);
+    for words in [
+        &["runs", "list"][..],
+        &["runs", "show", &run],
+        &["runs", "verify"],
+        &["samples", &run, "--limit", "1"],
+        &["report", &run, "-o", "-"],
+        &["export", &run, "--format", "csv", "-o", "-"],
+        &["score", &run],
+    ] {
+        let output = read(words);
+        assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
+        assert!(stdout(&output).contains("arithmetic-bench"), "{words:?}: {}", stdout(&output));
+    }
+    let refused = read(&["runs", "delete", &run, "--yes"]);
+    assert_eq!(code(&refused), 4, "{}", stderr(&refused));
+    // Tables of an earlier version cannot be brought forward.
+    allow(0o644);
+    sql(&results, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version = 1");
+    allow(0o444);
+    let earlier = read(&["runs", "list"]);
+    assert!(code(&earlier) == 4 && stderr(&earlier).contains("has format 1"), "{}", stderr(&earlier));
+    allow(0o755);
+}
+
+#[test]
+fn a_hash_names_the_run_it_ends_and_nothing_to_do_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    assert_eq!(code(&tiny_run(at, &SMALL)), 0);
+    let run = only_run(at).manifest.run;
+    let hash = run.rsplit('-').next().unwrap();
+    assert_eq!(code(&run_in(at, &["score", &run, "--save"])), 0);
+    assert_eq!(code(&tiny_run(at, &[&SMALL[..], &["--new"]].concat())), 0);
+    let names: Vec<String> = store(at).runs().unwrap().into_iter().map(|run| run.manifest.run).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    let shown = document(&run_in(at, &["runs", "show", hash, "--json"]));
+    assert_eq!(shown["manifest"]["run"], run.as_str());
+    let copy = document(&run_in(at, &["runs", "show", "scored", "--json"]));
+    assert_eq!(copy["manifest"]["run"], format!("{run}-scored").as_str());
+    let ambiguous = run_in(at, &["runs", "show", &hash[..6]]);
+    assert!(code(&ambiguous) == 2 && stderr(&ambiguous).contains("can be any of 3"), "{}", stderr(&ambiguous));
+    // Held against a paper, the copy and its original are one run.
+    let beside = document(&run_in(at, &["reproduce", "arithmetic-bench", "--json"])).to_string();
+    assert!(beside.contains(&format!("{run}-scored")) && beside.contains(&format!("{run}.2")), "{beside}");
+    assert!(!beside.contains(&format!("{run}\"")) && !beside.contains(&format!("{run} ")), "{beside}");
+
+    for words in [&["resume"][..], &["merge"]] {
+        let output = run_in(at, words);
+        assert_eq!((code(&output), stdout(&output).as_str()), (0, ""), "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("no parts of runs") || stderr(&output).contains("nothing to resume"));
+    }
+    // A page beside the run is told of.
+    let page = at.join("earnest-results").join(format!("{run}.html"));
+    std::fs::write(&page, "").unwrap();
+    let deleted = run_in(at, &["runs", "delete", hash, "--yes"]);
+    assert!(code(&deleted) == 0 && stderr(&deleted).contains(".html is not deleted"), "{}", stderr(&deleted));
+    assert!(page.exists());
+}
+
+#[test]
+fn parts_that_are_all_here_are_not_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    run_part(at, "1/2", "earnest-results");
+    // Not yet: the whole run is begun beside its part, with a word about it.
+    let aside = run_in(at, &["merge"]);
+    assert_eq!(code(&aside), 4);
+    run_part(at, "2/2", "earnest-results");
+    let refused = tiny_run(at, &SMALL);
+    assert_eq!(code(&refused), 2, "{}", stderr(&refused));
+    let said = stderr(&refused);
+    assert!(said.contains("all 2 parts") && said.contains("`earnest merge`") && said.contains("--new"), "{said}");
+    assert_eq!(code(&run_in(at, &["merge"])), 0);
+    let joined = only_run(at).manifest.run;
+    assert_eq!(code(&tiny_run(at, &SMALL)), 0);
+    assert_eq!(only_run(at).manifest.run, joined, "the whole run is reported");
+    run_part(at, "1/2", "other");
+    let asked = tiny_run(at, &[&SMALL[..], &["--results", "other"]].concat());
+    assert!(code(&asked) == 0 && stderr(&asked).contains("parts of this run are here (1/2)"), "{}", stderr(&asked));
+}
+
+#[test]
+fn files_of_completions_may_begin_with_a_mark_and_models_need_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let line = "\u{feff}{\"item\": \"arithmetic-bench/1/add/001/000\", \"completion\": \"3\"}\n";
+    std::fs::write(at.join("one.jsonl"), line).unwrap();
+    let words =
+        ["import", "arithmetic-bench", "--tasks", "add", "--lengths", "1", "--per-length", "1", "--completions"];
+    let import = |name: &str| run_in(at, &[&words[..], &["one.jsonl", "--name", name]].concat());
+    for nameless in ["", " "] {
+        let output = import(nameless);
+        assert!(code(&output) == 2 && stderr(&output).contains("--name is empty"), "{}", stderr(&output));
+    }
+    let output = import("m");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    // A run without a completion has no share of right answers.
+    sql(&at.join("earnest-results"), "DELETE FROM texts; DELETE FROM samples");
+    let scored = stdout(&run_in(at, &["score", "m"]));
+    assert!(scored.contains("nothing to score") && !scored.contains('%'), "{scored}");
 }

@@ -16,8 +16,7 @@ pub struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// List the runs, the newest last, with accuracy and where they stand. Intervals allow for clusters of items only; `runs show`
-    /// gives the suite's own
+    /// List the runs, the newest last, with accuracy and where they stand
     List(ListArgs),
     /// Show a run: its table again, and everything needed to repeat it
     Show(ShowRunArgs),
@@ -28,6 +27,8 @@ pub enum RunsCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Intervals are over all samples of a run and allow for clusters of items. `earnest runs show` and reports give \
+the suite's own, which also know its tasks and lengths and can be narrower.")]
 pub struct ListArgs {
     #[command(flatten)]
     pub results: ResultsArgs,
