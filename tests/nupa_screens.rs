@@ -231,7 +231,7 @@ fn plans() {
     let row = &plan["rows"][0];
     let number = |name: &str| row[name].as_f64().unwrap();
     let expected = (number("prompt_tokens") + number("answer_tokens"))
-        / plan["rate"]["tokens_per_second"].as_f64().unwrap()
+        / plan["rate"]["new_tokens_per_second"].as_f64().unwrap()
         / 3600.0;
     assert!((row["hours"][0].as_f64().unwrap() - expected).abs() < 1e-9 * expected);
 }

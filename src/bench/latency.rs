@@ -263,7 +263,9 @@ fn latency(batch: usize, prompts: &[LatencyPrompt], gathered: &Gathered) -> Late
     let (total, is_interval) = median_interval(&seconds);
     let mut order: Vec<&LatencyPass> = gathered.passes.iter().collect();
     order.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    let middle = order[order.len() / 2];
+    // As for the median: of an even number of passes the two in the middle count.
+    let middle = [order[(order.len() - 1) / 2], order[order.len() / 2]];
+    let middling = |of: &dyn Fn(&LatencyPass) -> f64| middle.iter().map(|pass| of(pass)).sum::<f64>() / 2.0;
     let n = samples as f64;
     let all = |of: &dyn Fn(&Sample) -> f64| -> Vec<f64> { gathered.samples.iter().flatten().map(of).collect() };
     let outlying = |&(_, &seconds): &(usize, &f64)| (seconds / total.median - 1.0).abs() > 0.1;
@@ -273,11 +275,11 @@ fn latency(batch: usize, prompts: &[LatencyPrompt], gathered: &Gathered) -> Late
         passes: gathered.passes.clone(),
         seconds_per_sample: Spread { median: total.median / n, low: total.low / n, high: total.high / n },
         is_interval,
-        prefill_per_sample: middle.prefill_s / n,
-        decode_per_sample: middle.decode_s / n,
-        tokens_per_s: middle.generated_tokens as f64 / middle.seconds,
+        prefill_per_sample: middling(&|pass| pass.prefill_s) / n,
+        decode_per_sample: middling(&|pass| pass.decode_s) / n,
+        tokens_per_s: middling(&|pass| pass.generated_tokens as f64) / total.median,
         prompt_tokens: prompts.iter().map(|prompt| prompt.ids.len()).sum::<usize>() as f64 / n,
-        new_tokens: middle.generated_tokens as f64 / n,
+        new_tokens: middling(&|pass| pass.generated_tokens as f64) / n,
         first_token_s: percentiles(all(&|sample| sample.first_token_s)),
         latency_s: percentiles(all(&|sample| sample.latency_s)),
         kv_bytes: gathered.passes.iter().map(|pass| pass.kv_bytes).max().unwrap_or(0),

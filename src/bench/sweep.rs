@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::throughput::BenchError;
 use crate::checkpoint::{DecoderConfig, LayerParameter, Parameter};
 use crate::engine::native::{Native, Peaks};
-use crate::engine::{Engine, Event, Request, RequestId};
+use crate::engine::{Card, Engine, Event, Request, RequestId};
 
 /// Requests that are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -19,7 +19,7 @@ pub struct Load {
     pub prompt_tokens: usize,
     /// Share of a prompt's tokens, from its beginning, that all prompts have in common: 0 to 1.
     pub shared: f64,
-    /// Tokens generated for each, at least 2.
+    /// Tokens generated for each while all of them decode, at least 1.
     pub new_tokens: usize,
 }
 
@@ -31,7 +31,7 @@ pub struct LoadMeasurement {
     /// Prompt tokens computed, and the seconds of the steps that computed them.
     pub prefilled_tokens: u64,
     pub prefill_s: f64,
-    /// Tokens generated in steps without prompt tokens, and the seconds of these.
+    /// Tokens generated in steps that gave every request one and computed no prompt, and the seconds of these.
     pub decoded_tokens: u64,
     pub decode_s: f64,
     pub prefill_tokens_per_s: f64,
@@ -51,8 +51,8 @@ pub struct TokenCost {
     pub head: f64,
     /// Operations of attention for each position that is attended to.
     pub position: f64,
-    /// Bytes of keys and values of a position.
-    pub kv_bytes: f64,
+    /// Share of the weights that a step reads: all but an embedding that is only looked up.
+    pub read: f64,
 }
 
 impl TokenCost {
@@ -81,7 +81,47 @@ impl TokenCost {
             head,
             // Scores and weighted values.
             position: 4.0 * width * config.num_heads as f64,
-            kv_bytes: 2.0 * width * (config.num_kv_heads * size_of::<f32>()) as f64,
+            read: if config.tied_embeddings {
+                1.0
+            } else {
+                1.0 - (config.vocab_size * config.hidden_size) as f64 / config.parameter_count() as f64
+            },
+        }
+    }
+
+    /// The least seconds in which a device with these peaks can do a step.
+    fn least(&self, step: &StepWork, card: &Card, roofline: &Peaks) -> f64 {
+        let operations = step.tokens * self.layers + step.logits * self.head + step.tokens * step.seen * self.position;
+        let kv_bytes = card.kv_bytes as f64 / card.kv_tokens.max(1) as f64;
+        let bytes = card.weight_bytes as f64 * self.read + step.positions * kv_bytes;
+        (operations / roofline.products_per_s).max(bytes / roofline.bytes_per_s)
+    }
+}
+
+/// What a step computes and reads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct StepWork {
+    /// Tokens that go through the layers, and rows of logits.
+    tokens: f64,
+    logits: f64,
+    /// Positions that a token sees on average, and positions whose keys and values must be read once at least.
+    seen: f64,
+    positions: f64,
+}
+
+impl StepWork {
+    /// A step that computed `prefilled` prompt tokens and gave `decoded` sequences a token, `ended` of them the first after
+    /// their prompts: that one comes of the prompt's last row and costs the head alone.
+    fn of(load: Load, prefilled: usize, decoded: usize, ended: usize) -> StepWork {
+        let prompt = load.prompt_tokens as f64;
+        let shared = load.shared * prompt;
+        StepWork {
+            tokens: (prefilled + decoded - ended) as f64,
+            logits: decoded as f64,
+            // A token of a prompt sees half of it on average.
+            seen: if prefilled > 0 { prompt / 2.0 } else { prompt },
+            // Each sequence's own keys and values; what is shared may be read once for all.
+            positions: (prompt - shared) * decoded as f64 + shared,
         }
     }
 }
@@ -98,10 +138,14 @@ pub fn measure_load(
     roofline: &Peaks,
 ) -> Result<LoadMeasurement, BenchError> {
     engine.forget_prompts();
-    let weight_bytes = engine.card().weight_bytes as f64;
+    let card = engine.card();
     let before = engine.statistics();
+    // The first sequences decode while the last prompts are computed: so much longer they go on.
+    let own = load.prompt_tokens - (load.shared * load.prompt_tokens as f64) as usize;
+    let room = engine.token_budget().saturating_sub(load.batch).max(1);
+    let meanwhile = (load.batch * own.max(1) + load.prompt_tokens).div_ceil(room) + 1;
     for (place, ids) in prompts(load, vocab).into_iter().enumerate() {
-        let request = Request::greedy(RequestId(place as u64), ids, load.new_tokens);
+        let request = Request::greedy(RequestId(place as u64), ids, load.new_tokens + meanwhile);
         engine.submit(request).map_err(|why| BenchError::Rejected { prompt: place, why })?;
     }
     let mut m = LoadMeasurement {
@@ -117,6 +161,7 @@ pub fn measure_load(
         decode_of_roofline: 0.0,
     };
     let (mut least_prefill, mut least_decode) = (0.0, 0.0);
+    let mut decoding = 0;
     loop {
         let step = Instant::now();
         let events = engine.poll()?;
@@ -124,34 +169,32 @@ pub fn measure_load(
             break;
         }
         let seconds = step.elapsed().as_secs_f64();
+        let mut finished = 0;
         for event in events {
             match event {
                 Event::Progress { prefilled, decoded } => {
-                    let (p, d) = (prefilled as f64, decoded as f64);
-                    // A token of a prompt sees half of it on average. Every step reads the weights once, and each sequence's
-                    // own keys and values; what is shared may be read once for all.
-                    let shared = load.shared * load.prompt_tokens as f64;
-                    let seen = if prefilled > 0 { load.prompt_tokens as f64 / 2.0 } else { load.prompt_tokens as f64 };
-                    let products = (p + d) * cost.layers + d * cost.head;
-                    let arithmetic =
-                        products / roofline.products_per_s + (p + d) * seen * cost.position / roofline.f32_per_s;
-                    let own = (load.prompt_tokens as f64 - shared) * d + shared;
-                    let memory = (weight_bytes + own * cost.kv_bytes) / roofline.bytes_per_s;
-                    let least = f64::max(arithmetic, memory);
+                    let work = StepWork::of(load, prefilled, decoded, decoded.saturating_sub(decoding));
+                    let least = cost.least(&work, &card, roofline);
+                    decoding = decoded;
                     if prefilled > 0 {
                         m.prefill_s += seconds;
                         m.prefilled_tokens += prefilled as u64;
                         least_prefill += least;
-                    } else {
+                    } else if decoded == load.batch {
                         m.decode_s += seconds;
                         m.decoded_tokens += decoded as u64;
                         least_decode += least;
                     }
                 }
+                Event::Finished(_) => finished += 1,
                 Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
-                Event::Finished(_) | Event::Generated { .. } | Event::CapacityChanged { .. } => {}
+                Event::Generated { .. } | Event::CapacityChanged { .. } => {}
             }
         }
+        decoding -= finished;
+    }
+    if m.decoded_tokens == 0 {
+        return Err(BenchError::NeverTogether { batch: load.batch, in_flight: card.in_flight });
     }
     let cached = engine.statistics().cached_tokens - before.cached_tokens;
     m.prefill_tokens_per_s = m.prefilled_tokens as f64 / m.prefill_s;
@@ -182,6 +225,51 @@ fn prompts(load: Load, vocab: usize) -> Vec<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::Checkpoint;
+    use crate::engine::native::Options;
+
+    fn tiny() -> Checkpoint {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints/llama");
+        Checkpoint::open(&root).unwrap()
+    }
+
+    #[test]
+    fn decoding_is_measured_at_the_batch_that_is_named() {
+        let checkpoint = tiny();
+        let options = Options { threads: Some(1), kv_memory: Some(64 << 20), max_batch: 24, ..Options::default() };
+        let mut engine = Native::load(&checkpoint, options).unwrap();
+        let cost = TokenCost::of(&checkpoint.config);
+        let peaks = Peaks { products_per_s: 1e12, f32_per_s: 1e12, bytes_per_s: 1e11, buffer_bytes: 1 };
+        for (batch, prompt_tokens, shared) in [(24, 100, 0.0), (3, 40, 0.5), (1, 8, 0.0), (24, 60, 0.9)] {
+            let load = Load { batch, prompt_tokens, shared, new_tokens: 4 };
+            let m = measure_load(&mut engine, checkpoint.config.vocab_size, load, cost, &peaks).unwrap();
+            assert!(m.decoded_tokens >= 4 * batch as u64 && m.decoded_tokens.is_multiple_of(batch as u64), "{m:?}");
+            assert!(m.decode_s > 0.0 && m.prefilled_tokens >= (batch * prompt_tokens) as u64 / 10, "{m:?}");
+        }
+        // More at once than the engine runs is never together.
+        let load = Load { batch: 25, prompt_tokens: 8, shared: 0.0, new_tokens: 4 };
+        let error = measure_load(&mut engine, checkpoint.config.vocab_size, load, cost, &peaks).unwrap_err();
+        assert!(error.to_string().contains("25"), "{error}");
+    }
+
+    #[test]
+    fn a_step_s_work_is_that_of_its_tokens() {
+        let load = Load { batch: 4, prompt_tokens: 10, shared: 0.5, new_tokens: 2 };
+        // Four prompts of ten end in one step: their first tokens come of rows that are computed anyway.
+        let step = StepWork::of(load, 40, 4, 4);
+        assert_eq!((step.tokens, step.logits, step.seen), (40.0, 4.0, 5.0));
+        let step = StepWork::of(load, 0, 4, 0);
+        assert_eq!((step.tokens, step.logits, step.seen, step.positions), (4.0, 4.0, 10.0, 25.0));
+        // By hand for the tiny Llama: operations of its matrices, each weight a multiplication and an addition.
+        let config = tiny().config;
+        let cost = TokenCost::of(&config);
+        let (h, i, kv) = (config.hidden_size, config.intermediate_size, config.num_kv_heads * config.head_dim);
+        let q = config.num_heads * config.head_dim;
+        let layer = 2 * (h * q + 2 * h * kv + q * h + 3 * h * i);
+        assert_eq!(cost.layers, (config.layers.len() * layer) as f64);
+        assert_eq!(cost.head, (2 * config.vocab_size * h) as f64);
+        assert_eq!(cost.position, (4 * config.layers.len() * q) as f64);
+    }
 
     #[test]
     fn prompts_share_what_they_are_to_share() {

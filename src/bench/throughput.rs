@@ -73,6 +73,16 @@ pub enum BenchError {
     /// A request failed.
     #[error("prompt {0} of the workload failed: {1}")]
     Failed(u64, String),
+    /// Sequences that were to decode together never did.
+    #[error(
+        "{batch} sequences never decoded together: the engine runs {in_flight} at once, and its cache may hold fewer"
+    )]
+    NeverTogether {
+        /// How many were to.
+        batch: usize,
+        /// Most that the engine runs.
+        in_flight: usize,
+    },
     /// The engine has nothing in flight although requests have not ended.
     #[error("the engine lost {0} requests")]
     Lost(usize),

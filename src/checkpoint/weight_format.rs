@@ -53,7 +53,9 @@ impl ElementType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compute {
-    /// Products of matrices and attention in 8-bit integers: weights, activations, keys and values are rounded in groups.
+    /// Products of matrices and attention in 8-bit integers: weights, activations, keys and values are rounded in groups. The
+    /// name in settings has the version of the arithmetic (2: attention too), because other bits are another model.
+    #[serde(rename = "int8.2", alias = "int8")]
     Int8,
 }
 

@@ -34,12 +34,8 @@ impl Plan {
     /// Hours of each row whose tokens are counted, at a rate that was measured with one model: rows of larger models take longer.
     pub fn estimate(&mut self, rate: &Rate) {
         for row in &mut self.rows {
-            row.most_hours =
-                row.prompt_tokens.map(|tokens| (tokens + row.most_new_tokens) as f64 / rate.tokens_per_second / 3600.0);
+            row.most_hours = row.prompt_tokens.map(|tokens| rate.hours(tokens, row.most_new_tokens));
         }
-        self.notes.push(format!(
-            "Hours at most: whole budgets at {:.0} tokens a second, prompt and new ones together ({}); larger models take longer.",
-            rate.tokens_per_second, rate.source
-        ));
+        self.notes.push(format!("Hours at most: whole budgets at {}; larger models take longer.", rate.describe()));
     }
 }

@@ -223,7 +223,7 @@ mod tests {
     /// -1, 0 and 1 that share a part.
     #[test]
     fn few_clusters_have_the_power_that_is_said() {
-        use rand::{Rng, SeedableRng};
+        use rand::{RngExt, SeedableRng};
         let rates = Rates::default();
         for clusters in [6_usize, 10, 30] {
             let size = 40;

@@ -235,7 +235,8 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
             return Err(CliError::usage("--sweep measures the engine on a CPU")
                 .help("`earnest bench device` measures a GPU; --device cpu sweeps here"));
         }
-        model::load_cpu(&checkpoint, model::engine_options(&args.engine))
+        let largest = args.batch.iter().copied().max().unwrap_or(1) as usize;
+        model::load_cpu(&checkpoint, model::engine_options(&super::holding(&args.engine, largest)?))
     };
     let (peaks, swept, measurements, card, options, load_s, load_peak_memory);
     if args.sweep {

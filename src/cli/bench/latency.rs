@@ -196,8 +196,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
             .help("choose shorter --lengths or a larger --context; `earnest rf-lengths` says what fits"));
     }
     say(format!("loading {}", args.model.display()));
-    let mut engine_args = args.engine.clone();
-    engine_args.max_batch = Some(args.engine.max_batch.unwrap_or(model::DEFAULT_BATCH).max(largest));
+    let engine_args = super::holding(&args.engine, largest)?;
     let model::Loaded { engine: mut native, notes, .. } = model::load(&checkpoint, &engine_args)?;
     notes.iter().for_each(|note| printer.warning(note));
     let card = native.card();

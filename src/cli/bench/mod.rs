@@ -9,7 +9,9 @@ mod questions;
 use clap::{Args, Subcommand};
 
 use super::Exit;
+use super::args::EngineArgs;
 use super::error::CliError;
+use super::model::DEFAULT_BATCH;
 use super::printer::Printer;
 use crate::bench::BenchError;
 
@@ -41,10 +43,23 @@ pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     }
 }
 
+/// The engine's options for measurements of so many sequences at once.
+fn holding(args: &EngineArgs, largest: usize) -> Result<EngineArgs, CliError> {
+    match args.max_batch {
+        Some(most) if most < largest => {
+            Err(CliError::usage(format!("--max-batch {most} is less than --batch {largest}"))
+                .help("leave --max-batch out: it is raised to the largest --batch"))
+        }
+        given => Ok(EngineArgs { max_batch: Some(given.unwrap_or(DEFAULT_BATCH).max(largest)), ..args.clone() }),
+    }
+}
+
 fn failure(error: BenchError) -> CliError {
     match error {
         BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("ask for fewer new tokens, or use a model with a larger context"),
+        BenchError::NeverTogether { .. } => CliError::new(Exit::Usage, error.to_string())
+            .help("choose a smaller --batch, shorter --prompt-tokens, or more --kv-memory"),
         BenchError::Failed(..) | BenchError::Lost(_) | BenchError::Engine(_) => {
             CliError::new(Exit::Engine, error.to_string())
         }

@@ -97,7 +97,7 @@ fn failure(error: BenchError) -> CliError {
     match error {
         BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("ask for fewer new tokens, or choose items that fit the context"),
-        BenchError::Failed(..) | BenchError::Lost(_) | BenchError::Engine(_) => {
+        BenchError::Failed(..) | BenchError::Lost(_) | BenchError::NeverTogether { .. } | BenchError::Engine(_) => {
             CliError::new(Exit::Engine, error.to_string())
         }
     }

@@ -14,14 +14,15 @@ const LOAD: Load = Load { batch: 64, prompt_tokens: 64, shared: 0.5, new_tokens:
 /// Word problems behind eight worked ones.
 const FEW_SHOT: Load = Load { batch: 32, prompt_tokens: 1000, shared: 0.9, new_tokens: 32 };
 
-/// Loads a model and measures how many tokens a second it works on, prompt tokens and new ones together. That takes a few seconds
-/// for a small model and as many minutes for one of some billions of weights.
+/// Loads a model and measures how many prompt tokens and how many new ones a second it works on. That takes a few seconds for a
+/// small model and as many minutes for one of some billions of weights.
 pub(super) fn measured_rate(checkpoint: &Checkpoint, printer: Printer) -> Result<Rate, CliError> {
     let measured = measured(checkpoint, LOAD, printer)?;
-    let load = measured.load;
-    let tokens = (load.batch * (load.prompt_tokens + load.new_tokens)) as f64;
-    let tokens_per_second = tokens / (measured.prefill_s + measured.decode_s);
-    Ok(Rate { tokens_per_second, source: format!("measured on {}", described(load)) })
+    Ok(Rate {
+        prompt_tokens_per_second: measured.prompt_tokens_per_s,
+        new_tokens_per_second: measured.decode_tokens_per_s,
+        source: format!("measured on {}", described(measured.load)),
+    })
 }
 
 /// Loads a model and measures how fast it reads prompts of the study's shape and answers them.

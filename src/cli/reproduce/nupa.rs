@@ -202,7 +202,7 @@ fn rate(args: &NupaArgs) -> Result<Option<Rate>, CliError> {
         if !(tokens_per_second.is_finite() && tokens_per_second > 0.0) {
             return Err(CliError::usage(format!("--rate {tokens_per_second} is no number of tokens a second")));
         }
-        return Ok(Some(Rate { tokens_per_second, source: "as stated".to_owned() }));
+        return Ok(Some(Rate::together(tokens_per_second, "as stated".to_owned())));
     }
     let mut runs: Vec<StoredRun> = args.compared.open(SUITE)?;
     runs.sort_by(|one, other| one.manifest.started.cmp(&other.manifest.started));

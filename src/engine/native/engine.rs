@@ -77,6 +77,11 @@ impl Native {
         })
     }
 
+    /// Most tokens that are computed in a step.
+    pub fn token_budget(&self) -> usize {
+        self.limits.token_budget
+    }
+
     /// Measures what the device can do at best with this engine's threads and arithmetic, in a second or two.
     pub fn peaks(&self) -> Peaks {
         Peaks::measure(&self.team, self.weights.in_bytes(), self.weights.bytes())

@@ -18,22 +18,45 @@ pub struct Tokens<'a> {
     pub text: &'a dyn Fn(&str) -> usize,
 }
 
-/// How many tokens a second are worked on, prompt tokens and new ones together.
+/// How many tokens a second are worked on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rate {
-    pub tokens_per_second: f64,
-    /// Where the number is from.
+    /// Prompt tokens, those that come from the prefix cache included.
+    pub prompt_tokens_per_second: f64,
+    /// New tokens. The same number as that of prompt tokens where only both together are known.
+    pub new_tokens_per_second: f64,
+    /// Where the numbers are from.
     pub source: String,
 }
 
 impl Rate {
+    /// One rate for both kinds of tokens.
+    pub fn together(tokens_per_second: f64, source: String) -> Self {
+        Rate { prompt_tokens_per_second: tokens_per_second, new_tokens_per_second: tokens_per_second, source }
+    }
+
+    /// Hours for so many prompt and new tokens.
+    pub fn hours(&self, prompt: usize, new: usize) -> f64 {
+        (prompt as f64 / self.prompt_tokens_per_second + new as f64 / self.new_tokens_per_second) / 3600.0
+    }
+
+    /// In words.
+    pub fn describe(&self) -> String {
+        let Rate { prompt_tokens_per_second: prompt, new_tokens_per_second: new, source } = self;
+        if prompt == new {
+            format!("{new:.0} tokens a second, prompt and new ones together ({source})")
+        } else {
+            format!("{prompt:.0} prompt tokens and {new:.0} new tokens a second ({source})")
+        }
+    }
+
     /// The rate of a stored run; none where it did not measure one. Prompt tokens that came from the prefix cache are worked on too:
     /// a plan counts them as well, and a like run finds a like share of them in the cache.
     pub fn measured(manifest: &Manifest, totals: &Totals) -> Option<Self> {
         let tokens = (totals.prompt_tokens + totals.completion_tokens) as f64;
         let tokens_per_second = tokens / manifest.generation_s;
         (tokens > 0.0 && tokens_per_second.is_finite())
-            .then(|| Rate { tokens_per_second, source: format!("measured in run {}", manifest.run) })
+            .then(|| Rate::together(tokens_per_second, format!("measured in run {}", manifest.run)))
     }
 }
 
@@ -162,9 +185,10 @@ pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>, rate: Option<Rate>) -
         let most_new_tokens = sum(&characters, |task| task.budget_tokens);
         let prompt_tokens = counted.as_deref().map(|plan| sum(plan, |task| task.prompt_tokens));
         let answer_tokens = counted.as_deref().map(|plan| sum(plan, |task| task.answer_tokens));
-        let hours = rate.as_ref().zip(prompt_tokens.zip(answer_tokens)).map(|(rate, (prompt, answer))| {
-            [answer, most_new_tokens].map(|new| (prompt + new) as f64 / rate.tokens_per_second / 3600.0)
-        });
+        let hours = rate
+            .as_ref()
+            .zip(prompt_tokens.zip(answer_tokens))
+            .map(|(rate, (prompt, answer))| [answer, most_new_tokens].map(|new| rate.hours(prompt, new)));
         rows.push(NupaPlanRow {
             what: wanted.what.to_owned(),
             tables: wanted.tables.to_vec(),
@@ -202,10 +226,9 @@ pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>, rate: Option<Rate>) -
                 .to_owned(),
         ],
         Some(rate) => vec![format!(
-            "Hours: from right answers only to whole budgets, at {:.0} tokens a second, prompt and new ones together ({}). \
-             Prompt tokens are cheaper than new ones and may come from the cache, so a run of other proportions has another \
-             rate.",
-            rate.tokens_per_second, rate.source
+            "Hours: from right answers only to whole budgets, at {}. Prompt tokens may come from the cache, so a run of other \
+             proportions has another rate.",
+            rate.describe()
         )],
     });
     Ok(NupaPlan {
@@ -250,7 +273,7 @@ mod tests {
     #[test]
     fn hours_follow_tokens_and_rate() {
         let tokens = Tokens { prompt: &|_| 10, text: &|_| 2 };
-        let rate = Rate { tokens_per_second: 100.0, source: "stated".into() };
+        let rate = Rate::together(100.0, "stated".into());
         let plan = plan(Adapter::Chat, Some(&tokens), Some(rate)).unwrap();
         for row in &plan.rows {
             assert_eq!((row.prompt_tokens, row.answer_tokens), (Some(10 * row.prompts), Some(2 * row.prompts)));
