@@ -1,9 +1,9 @@
 //! The forward pass of a step on a device, from token ids to chosen tokens.
 
 use super::attention_plan::{AttentionPlan, Piece, Setting};
-use super::device::{Address, Argument, Device, DeviceError, Element, Kernel, Mark, Out};
+use super::device::{Address, Argument, Device, DeviceError, DeviceInfo, Element, Kernel, Mark, Out};
 use super::error::CudaError;
-use super::kernels::{Unit, attention_shared, tall_threads};
+use super::kernels::{Unit, WIDE_ROWS, attention_shared, tall_threads};
 use super::products::ProductRunner;
 use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights};
 use crate::checkpoint::{
@@ -14,6 +14,12 @@ use crate::engine::native::kv::BLOCK;
 
 /// Bytes of logits at a time.
 const LOGITS: u64 = 256 << 20;
+
+/// Bytes of whole rows of logits that come back at a time.
+const RETURNED: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 };
+
+/// Most blocks of the cache: 33 million positions are more than any run has.
+const MOST_BLOCKS: u64 = 1 << 20;
 
 /// Tokens' worth of partial results of attention.
 const STATES: usize = 16 * 1024;
@@ -77,6 +83,8 @@ pub(crate) struct Running {
     mark: Mark,
     slot: usize,
     wishes: Vec<Wish>,
+    /// Rows of logits for which there was no room in the exchange's memory, the first ones.
+    early: Vec<Vec<f32>>,
 }
 
 /// How much the device computes at once.
@@ -133,15 +141,19 @@ struct Buffers {
     chosen: Address,
     /// Chosen tokens of this step and the one before.
     sampled: [Address; 2],
+    /// What the host prepares for this step and the one before.
+    numbers: [Address; 2],
 }
 
-/// Memory that the host fills for a step and what comes back, for one of two steps at a time.
+/// Memory that the host fills for a step and what comes back, for one of two steps at a time. Its sizes are those of the largest step,
+/// so nothing is allocated later.
 struct Exchange {
     bytes: usize,
     host: *mut u8,
     device: Address,
     results: *mut u8,
-    logits_bytes: usize,
+    /// Rows of logits that come back at once.
+    logit_rows: usize,
     logits: *mut u8,
 }
 
@@ -168,6 +180,8 @@ pub(crate) struct Executor {
 pub(crate) struct Demands {
     /// Most tokens of a step.
     pub(crate) tokens: usize,
+    /// Most sequences that run at once.
+    pub(crate) sequences: usize,
     /// Bits of a row that do not depend on its batch.
     pub(crate) invariant: bool,
     /// Bytes for keys and values; none takes what is left.
@@ -193,31 +207,33 @@ impl Executor {
         }
         device.enter()?;
         let element = super::weights::element_of(checkpoint)?;
+        let info = device.info()?;
+        let (tall, wide) = attention_shared(c.head_dim);
+        if element != Element::F32 && tall.max(wide) > info.shared {
+            let (head, needed, shared) = (c.head_dim, tall.max(wide), info.shared);
+            return Err(CudaError::HeadTooWideHere { head, needed, shared });
+        }
         let kernels = Kernels::load(&mut *device, element, c.head_dim)?;
         let weights = Weights::load(&*device, checkpoint, element)?;
-        let multiprocessors = device.info()?.multiprocessors as usize;
+        let multiprocessors = info.multiprocessors as usize;
         let products = ProductRunner::new(&mut *device, element, &weights.kinds(), demands.invariant, multiprocessors)?;
         let mut notes = vec![];
-        let (buffers, tokens) = buffers(&*device, &c, element, demands.tokens, &mut notes)?;
-        let (keys, values, blocks) = cache(&*device, &c, element, weights.bytes, demands.kv_memory, &mut notes)?;
-        let ropes = rope_tables(&*device, &c, blocks * BLOCK)?;
+        // Everything else comes before the cache, which takes what is left; at most how large that can be is known.
+        let free = device.info()?.free;
+        let most_blocks =
+            (demands.kv_memory.unwrap_or(free).min(free) / block_bytes(&c, element)).min(MOST_BLOCKS) as usize;
+        let ropes = rope_tables(&*device, &c, most_blocks * BLOCK)?;
         let slopes = if c.layers.iter().any(|l| l.position == Position::Alibi) {
             upload_floats(&*device, &alibi_slopes(c.num_heads))?
         } else {
             0
         };
-        let none = || Exchange {
-            bytes: 0,
-            host: std::ptr::null_mut(),
-            device: 0,
-            results: std::ptr::null_mut(),
-            logits_bytes: 0,
-            logits: std::ptr::null_mut(),
-        };
-        let mut exchanges = [none(), none()];
-        for exchange in &mut exchanges {
-            exchange.results = device.host_memory(tokens * CHOSEN)?;
-        }
+        let needs = |tokens: usize| step_bytes(&c, tokens, demands.sequences.min(tokens), most_blocks);
+        let (buffers, tokens) = buffers(&*device, &c, element, demands.tokens, &needs, &mut notes)?;
+        let rows = demands.sequences.min(tokens);
+        let exchange = |at: Address| Exchange::new(&*device, at, needs(tokens), tokens, rows, c.vocab_size);
+        let exchanges = [exchange(buffers.numbers[0])?, exchange(buffers.numbers[1])?];
+        let (keys, values, blocks) = cache(&*device, &c, element, weights.bytes, demands.kv_memory, &mut notes)?;
         let setting = Setting {
             heads: c.num_heads,
             kv_heads: c.num_kv_heads,
@@ -262,6 +278,11 @@ impl Executor {
         self.products.describe(&*self.device)
     }
 
+    /// No product is the library's, so a row's bits do not depend on its batch.
+    pub(crate) fn is_invariant(&self) -> bool {
+        self.products.is_invariant(&*self.device)
+    }
+
     /// Bytes of a block's keys and values.
     pub(crate) fn block_bytes(&self) -> u64 {
         block_bytes(&self.config, self.weights.element)
@@ -297,10 +318,11 @@ impl Executor {
         unsafe {
             self.copy_blocks(&step.copies, at.copies)?;
             self.layers(step, &plan, &at, slot)?;
-            self.choose(step, &at, slot)?;
         }
+        // SAFETY: as above.
+        let early = unsafe { self.choose(step, &at, slot)? };
         let mark = self.device.mark(slot)?;
-        Ok(Running { mark, slot, wishes: step.wishes.clone() })
+        Ok(Running { mark, slot, wishes: step.wishes.clone(), early })
     }
 
     /// Waits for a step and takes its results, one for each output.
@@ -312,7 +334,15 @@ impl Executor {
         // SAFETY: the memory holds the results of as many outputs as a step can have, and the device came by.
         let results = unsafe { std::slice::from_raw_parts(exchange.results, running.wishes.len() * CHOSEN) };
         let word = |bytes: &[u8], i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
-        let mut whole = 0;
+        let (mut whole, mut early) = (0, running.early.into_iter());
+        let mut row = || {
+            early.next().unwrap_or_else(|| {
+                // SAFETY: `choose` left no more rows there than it has room for.
+                let row = unsafe { exchange.row(whole, vocab) };
+                whole += 1;
+                row
+            })
+        };
         Ok(running
             .wishes
             .iter()
@@ -321,29 +351,17 @@ impl Executor {
                 token: word(bytes, 0),
                 unsound: word(bytes, 4) != 0,
                 logprob: f32::from_bits(word(bytes, 8)),
-                logits: wish.whole.then(|| {
-                    // SAFETY: `receive_logits` made room for all of them.
-                    let row =
-                        unsafe { std::slice::from_raw_parts(exchange.logits.cast::<f32>().add(whole * vocab), vocab) };
-                    whole += 1;
-                    row.to_vec()
-                }),
+                logits: wish.whole.then(&mut row),
             })
             .collect())
     }
 
     /// Copies what the host prepared to the device; the answer is where it begins there.
-    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<Address, DeviceError> {
-        let exchange = &mut self.exchanges[slot];
-        if exchange.bytes < bytes.len() {
-            // Rare: it grows to the largest step. What was there is freed with the device.
-            let room = (2 * bytes.len()).next_multiple_of(1 << 16);
-            exchange.host = self.device.host_memory(room)?;
-            if exchange.device != 0 {
-                self.device.free(exchange.device)?;
-            }
-            exchange.device = self.device.allocate(room as u64, "a step's tokens")?;
-            exchange.bytes = room;
+    fn send(&self, slot: usize, bytes: &[u8]) -> Result<Address, DeviceError> {
+        let exchange = &self.exchanges[slot];
+        if bytes.len() > exchange.bytes {
+            let why = format!("a step's numbers take {} bytes of {}; please report this", bytes.len(), exchange.bytes);
+            return Err(DeviceError::Call { call: "planning a step", why });
         }
         // SAFETY: the host memory is as large, and the step that used it last has been waited for.
         unsafe {
@@ -623,18 +641,15 @@ impl Executor {
         }
     }
 
-    /// Logits of the outputs, some rows at a time, and what is chosen from them.
-    unsafe fn choose(&mut self, step: &Step, at: &Places, slot: usize) -> Result<(), DeviceError> {
+    /// Logits of the outputs, some rows at a time, and what is chosen from them. Of rows that are wanted whole, the last ones are on
+    /// their way to the exchange's memory; the answer is what came before and had no room there.
+    unsafe fn choose(&self, step: &Step, at: &Places, slot: usize) -> Result<Vec<Vec<f32>>, DeviceError> {
         let rows = step.outputs.len();
         let vocab = self.config.vocab_size;
         let whole: Vec<usize> = (0..rows).filter(|&i| step.wishes[i].whole).collect();
-        let room = (whole.len() * vocab * 4).next_power_of_two();
-        if !whole.is_empty() && self.exchanges[slot].logits_bytes < room {
-            self.exchanges[slot].logits = self.device.host_memory(room)?;
-            self.exchanges[slot].logits_bytes = room;
-        }
         let (c, b, d) = (&self.config, &self.buffers, &*self.device);
-        let mut sent = 0;
+        let exchange = &self.exchanges[slot];
+        let (mut early, mut sent) = (vec![], 0);
         for first in (0..rows).step_by(b.logit_rows) {
             let m = b.logit_rows.min(rows - first);
             let n = first as u64;
@@ -655,8 +670,13 @@ impl Executor {
                     (b.sampled[slot] + 4 * n).into(),
                 ];
                 d.launch(self.kernels.choose, [m, 1, 1], 512, 0, &arguments)?;
-                let exchange = &self.exchanges[slot];
                 for &row in whole.iter().filter(|row| (first..first + m).contains(row)) {
+                    if sent == exchange.logit_rows {
+                        // Full: this step waits for what it has asked for so far.
+                        d.wait(d.mark(slot)?)?;
+                        early.extend((0..sent).map(|i| exchange.row(i, vocab)));
+                        sent = 0;
+                    }
                     let from = b.logits + ((row - first) * vocab * 4) as u64;
                     d.receive(from, exchange.logits.add(sent * vocab * 4), vocab * 4)?;
                     sent += 1;
@@ -665,10 +685,54 @@ impl Executor {
         }
         if rows > 0 {
             // SAFETY: the results of the step that used the memory before were taken.
-            unsafe { d.receive(b.chosen, self.exchanges[slot].results, rows * CHOSEN)? };
+            unsafe { d.receive(b.chosen, exchange.results, rows * CHOSEN)? };
         }
-        Ok(())
+        Ok(early)
     }
+}
+
+impl Exchange {
+    /// For steps of `bytes` that the host prepares for the device's memory `at`, `tokens` tokens and `sequences` sequences.
+    fn new(
+        device: &dyn Device,
+        at: Address,
+        bytes: usize,
+        tokens: usize,
+        sequences: usize,
+        vocab: usize,
+    ) -> Result<Exchange, DeviceError> {
+        let logit_rows = (RETURNED / (4 * vocab)).max(1).min(sequences.max(1));
+        Ok(Exchange {
+            bytes,
+            host: device.host_memory(bytes)?,
+            device: at,
+            results: device.host_memory(tokens * CHOSEN)?,
+            logit_rows,
+            logits: device.host_memory(logit_rows * vocab * 4)?,
+        })
+    }
+
+    /// # Safety
+    /// The device has filled the row, and nothing is on its way to it.
+    unsafe fn row(&self, row: usize, vocab: usize) -> Vec<f32> {
+        // SAFETY: by the caller.
+        unsafe { std::slice::from_raw_parts(self.logits.cast::<f32>().add(row * vocab), vocab) }.to_vec()
+    }
+}
+
+/// At most how many bytes the host prepares for a step. Every list of [`Places`] is bounded: what there is one of for a token, the
+/// blocks of `sequences` sequences, and items of attention, of which each begins a token's rows, a part with a state of its own,
+/// or 16 rows of those before it.
+fn step_bytes(c: &DecoderConfig, tokens: usize, sequences: usize, blocks: usize) -> usize {
+    const INT: usize = 4;
+    let tables = sequences * blocks.min(c.max_positions.div_ceil(BLOCK));
+    let states = states(tokens);
+    let items = 8 * (tokens + states) * (c.num_heads / c.num_kv_heads).div_ceil(WIDE_ROWS);
+    let merges = 3 * tokens;
+    // ids, positions, longs, places and outputs; at most one block is copied for a sequence.
+    let ints = 5 * tokens + tables + items + merges + states + 3 * sequences;
+    // Twelve lists, each aligned.
+    INT * ints + WISH * tokens + 12 * 16
 }
 
 impl Buffers {
@@ -802,20 +866,24 @@ fn upload_floats(device: &dyn Device, floats: &[f32]) -> Result<Address, DeviceE
     Ok(at)
 }
 
-/// Working memory for steps of `wanted` tokens, or of fewer where that does not fit.
+/// Working memory for steps of `wanted` tokens, or of fewer where that does not fit or leaves no cache of as many positions. `needs`
+/// are the bytes that the host prepares for a step of so many tokens.
 fn buffers(
     device: &dyn Device,
     c: &DecoderConfig,
     element: Element,
     wanted: usize,
+    needs: &dyn Fn(usize) -> usize,
     notes: &mut Vec<String>,
 ) -> Result<(Buffers, usize), DeviceError> {
     const FEWEST: usize = 64;
     let mut tokens = wanted.max(1);
     loop {
         let mut taken = vec![];
-        match buffers_of(device, c, element, tokens, &mut taken) {
-            Ok(buffers) => {
+        let made = buffers_of(device, c, element, tokens, needs(tokens) as u64, &mut taken);
+        let enough = tokens <= FEWEST || room(&device.info()?, c, element) >= tokens.div_ceil(BLOCK) as u64;
+        match made {
+            Ok(buffers) if enough => {
                 if tokens < wanted {
                     notes.push(format!(
                         "the device's memory is short: a step computes at most {tokens} tokens instead of {wanted}"
@@ -823,12 +891,13 @@ fn buffers(
                 }
                 return Ok((buffers, tokens));
             }
-            Err(DeviceError::OutOfMemory { .. }) if tokens > FEWEST => {
+            Ok(_) | Err(DeviceError::OutOfMemory { .. }) if tokens > FEWEST => {
                 for at in taken {
                     device.free(at)?;
                 }
                 tokens = (tokens / 2).max(FEWEST);
             }
+            Ok(buffers) => return Ok((buffers, tokens)),
             Err(error) => return Err(error),
         }
     }
@@ -839,6 +908,7 @@ fn buffers_of(
     c: &DecoderConfig,
     element: Element,
     tokens: usize,
+    numbers: u64,
     taken: &mut Vec<Address>,
 ) -> Result<Buffers, DeviceError> {
     let (q, kv) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
@@ -862,6 +932,7 @@ fn buffers_of(
     let logits = take((logit_rows as u64 * row).max(4 * t * c.hidden_size as u64))?;
     let chosen = take(t * CHOSEN as u64)?;
     let sampled = [take(4 * t)?, take(4 * t)?];
+    let numbers = [take(numbers)?, take(numbers)?];
     Ok(Buffers {
         x,
         branch,
@@ -877,7 +948,14 @@ fn buffers_of(
         logit_rows,
         chosen,
         sampled,
+        numbers,
     })
+}
+
+/// Blocks of keys and values that fit into what is free. The rest, a 32nd of the memory and at most 1 GiB, is for kernels that are
+/// loaded when they are first used, their spilled registers, and whoever else uses the device.
+fn room(info: &DeviceInfo, c: &DecoderConfig, element: Element) -> u64 {
+    info.free.saturating_sub((info.total / 32).min(1 << 30)) / block_bytes(c, element)
 }
 
 /// The cache: as many blocks as were asked for, or as fit.
@@ -891,15 +969,11 @@ fn cache(
 ) -> Result<(Address, Address, usize), CudaError> {
     let block = block_bytes(c, element);
     let info = device.info()?;
-    let free = info.free;
-    // The rest is for the rotary tables, a step's numbers and whoever else uses the device.
-    let spare = (info.total / 32).min(1 << 30);
-    let fits = free.saturating_sub(spare) / block;
+    let (free, fits) = (info.free, room(&info, c, element));
     let mut blocks = match asked {
         Some(given) if given < block => return Err(CudaError::KvMemory { given, needed: block }),
         Some(given) => given / block,
-        // 33 million positions are more than any run has.
-        None => fits.min(1 << 20),
+        None => fits.min(MOST_BLOCKS),
     };
     if blocks > fits {
         notes.push(format!(
