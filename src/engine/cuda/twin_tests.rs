@@ -8,7 +8,7 @@ use super::engine::Cuda;
 use super::kernels::{Kind, Unit};
 use super::options::Options;
 use super::twin::{Twin, skipped};
-use crate::bench::{compare, random_prompts, record};
+use crate::bench::{Recorded, compare, random_prompts, record};
 use crate::checkpoint::{Checkpoint, ElementType, Quant, WeightFormat};
 use crate::engine::native::kernels::Isa;
 use crate::engine::native::sampler::{choose, logprob, uniform};
@@ -425,4 +425,24 @@ fn the_model_inside_the_program_agrees_with_the_cpu() {
         eprintln!("{dtype:?}: {found:?}");
         assert!(found.largest_difference < tolerance && found.largest_lost_margin < tolerance, "{dtype:?}: {found:?}");
     }
+}
+
+#[test]
+fn the_acceptance_of_the_reference_checkpoints_passes_in_16_bits() {
+    if skipped() {
+        return;
+    }
+    let mut largest = (0f64, 0f64);
+    for name in NAMES {
+        let mut checkpoint = golden(name);
+        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::Bf16), compute: None });
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints").join(name);
+        let mut recorded = Recorded::read(&folder.join("golden.json")).unwrap();
+        recorded.prompts.truncate(2);
+        let found = compare(&mut twin(&checkpoint, true, 0, &options()), name, &recorded).unwrap();
+        // scripts/gpu-acceptance.sh allows 0.2.
+        assert!(found.largest_difference < 0.15 && found.largest_lost_margin < 0.15, "{found:?}");
+        largest = (largest.0.max(found.largest_difference), largest.1.max(found.largest_lost_margin));
+    }
+    eprintln!("logits within {}, largest lead lost {}", largest.0, largest.1);
 }
