@@ -27,14 +27,15 @@ pub enum Reference {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Prompts are random token ids with a common beginning. The reference computes them first, greedily; then the engine that the
-other options describe does. Compared are the largest log-probabilities after each prompt and every generated token: one that
-differs where the reference's best token led by no more than the tolerance is a matter of rounding. Ends with code 5 beyond it.
+    after_help = "Prompts are random token ids with a common beginning. The reference computes them first, greedily;
+then the engine that the other options describe does. Compared are the largest log-probabilities
+after each prompt and every generated token: one that differs where the reference's best token led
+by no more than the tolerance is a matter of rounding. Ends with code 5 beyond it.
 
 Examples:
-  earnest bench agreement --model ./Llama-3-8B --device cuda --reference batch-invariant --tolerance 0.15
-  earnest bench agreement --model ./Llama-3-8B --device cuda --batch-invariant --reference no-prefix-cache --tolerance 0
-  earnest bench agreement --device cuda --dtype bf16 --reference cpu --shared 20 --own 20 --tolerance 0.3 --json"
+  earnest bench agreement --model ./Llama-3-8B --reference batch-invariant --tolerance 0.15
+  earnest bench agreement --batch-invariant --reference no-prefix-cache --tolerance 0
+  earnest bench agreement --device cuda --dtype bf16 --reference cpu --tolerance 0.3 --json"
 )]
 pub struct BenchAgreementArgs {
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file

@@ -12,9 +12,10 @@ use crate::engine::cuda::{KernelCheck, check_kernels};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Attention of every head size in several arrangements of the work, products of dense and quantised weights by our own
-kernels and by cublasLt, and draws are compared with their definitions in double precision; what has to have the same bits is
-compared bit for bit. Ends with code 5 if something is wrong.
+    after_help = "Attention of every head size in several arrangements of the work, products of dense and quantised
+weights by our own kernels and by cublasLt, and draws are compared with their definitions in
+double precision; what has to have the same bits is compared bit for bit. Ends with code 5 if
+something is wrong.
 
 Examples:
   earnest bench kernels
