@@ -109,7 +109,10 @@ pub fn index(args: &EngineArgs) -> usize {
 pub fn failure(error: &cuda::CudaError) -> CliError {
     let failed = CliError::new(Exit::Engine, format!("cannot compute on a GPU: {error}"));
     match error {
-        cuda::CudaError::Device(DeviceError::Library(_) | DeviceError::NoDevice(_)) => failed.help(LIBRARIES),
+        cuda::CudaError::Device(DeviceError::Library(_)) => failed.help(LIBRARIES),
+        cuda::CudaError::Device(DeviceError::NoDevice(_)) => {
+            failed.help("`earnest doctor` lists the GPUs that can be used; --device cpu computes without")
+        }
         cuda::CudaError::Device(DeviceError::OutOfMemory { .. }) | cuda::CudaError::NoRoom { .. } => {
             failed.help("take a smaller model or --quant q4k, end what else uses the GPU, or --device cpu")
         }
@@ -201,5 +204,7 @@ mod tests {
         let error = cuda::CudaError::Device(DeviceError::Library("NVIDIA's driver could not be opened: x".into()));
         let failed = failure(&error);
         assert!(failed.message.contains("driver could not be opened"), "{}", failed.message);
+        let text = failure(&cuda::CudaError::NoLibrary("libcublasLt.so.13: too old".into())).message;
+        assert!(text.contains("cublasLt") && text.contains("too old"), "{text}");
     }
 }
