@@ -148,6 +148,10 @@ run() { # name, limit, command...
   echo "$status" > "$out/$name.status"
   return "$status"
 }
+# Whether a command was stopped by the end of the script's time, not by its own limit.
+cut_off() {
+  case $(cat "$out/$1.status" 2> /dev/null) in 124 | 137) [ "$(left)" -le 1 ] ;; *) false ;; esac
+}
 # Why a command ended as it did.
 reason() {
   local status
@@ -175,6 +179,8 @@ item() { # name, title, least seconds, limit, condition, detail, command...
   time_for "$title" "$least" || return
   if run "$name" "$limit" "$@" && [ "$(of "$name" "$condition")" = True ]; then
     note "$title" pass "$(of "$name" "$detail")"
+  elif cut_off "$name"; then
+    note "$title" "not run" "it was not done when the $seconds s of this script were over"
   else
     note "$title" FAIL "$(of "$name" "$detail") $(reason "$name")"
   fi
@@ -230,7 +236,7 @@ if [ -n "$dry" ]; then
   note "kernels" "$([ "$(cat "$out/kernels.status")" = 2 ] && echo FAIL || echo 'not run')" "no GPU in a dry run; $(reason kernels)"
 else
   item kernels "kernels" 20 150 'd.passed' \
-    'f"{len(d.checks)} checks" + "".join(f"; WRONG: {c.name}: {c.error:.6f}, bits {c.same_bits}" for c in d.checks if not c.passed)' \
+    'f"{len(d.checks)} checks" + "".join(f"; WRONG: {c.name}: {c.error:.3g}, same bits {c.same_bits}" for c in d.checks if not c.passed)' \
     "$binary" bench kernels --device cuda --json
 fi
 for kind in "f32 0.001" "bf16 0.2" "f32 0.001 --batch-invariant" "bf16 0.2 --batch-invariant"; do
@@ -260,6 +266,8 @@ PY
     verdict=FAIL
     [ "$here" -gt 0 ] && [ "$here" = "$there" ] && [ $((10 * equal)) -ge $((here * tenths)) ] && verdict=pass
     note "real model in $type" "$verdict" "$equal of $here greedy texts of $real as on the CPU"
+  elif cut_off "real-cuda-$type"; then
+    note "real model in $type" "not run" "it was not done when the $seconds s of this script were over"
   else
     note "real model in $type" FAIL "$(reason "real-cuda-$type")"
   fi
