@@ -38,6 +38,7 @@ fn an_engine_is_compared_with_another_way_of_computing() {
     let exact = ask(&["--reference", "no-prefix-cache", "--tolerance", "0", "--json"]);
     let d: serde_json::Value = serde_json::from_slice(&exact.stdout).unwrap();
     assert!(exact.status.success() && d["result"]["tokens"] == 12 && d["result"]["exact"] == true, "{d}");
+    assert!(d["distinct_tokens"].as_u64().unwrap() > 3, "{d}");
     // Two arithmetics: not the same to the last bit.
     let rounded = ask(&["--reference", "cpu", "--quant", "q8_0", "--compute", "int8", "--tolerance", "10"]);
     assert!(rounded.status.success() && words(&rounded).contains("within 10"), "{}", words(&rounded));

@@ -1,4 +1,5 @@
 //! `earnest bench agreement`: an engine against the same model computed in another way.
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -96,6 +97,8 @@ struct Document {
     engine: Side,
     tolerance: f64,
     passed: bool,
+    /// Different tokens among those that the reference generated: with one alone, agreement says little.
+    distinct_tokens: usize,
     result: GoldenResult,
 }
 
@@ -135,6 +138,7 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
     };
     let (mut engine, side) = load(&args.engine)?;
     let result = compare(engine.as_mut(), &model::name(chosen.path()), &recorded).map_err(super::failure)?;
+    let tokens: BTreeSet<u32> = recorded.prompts.iter().flat_map(|p| p.greedy.iter().copied()).collect();
     let within = |x: f64| x <= args.tolerance;
     let document = Document {
         earnest: env!("CARGO_PKG_VERSION"),
@@ -144,6 +148,7 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
         engine: side,
         tolerance: args.tolerance,
         passed: within(result.largest_difference) && within(result.largest_lost_margin),
+        distinct_tokens: tokens.len(),
         result,
     };
     if args.json {
@@ -164,13 +169,15 @@ fn screen(d: &Document, tokens: usize) -> String {
     let verdict = if d.passed { "within" } else { "NOT within" };
     write!(
         text,
-        "reference  {}\nengine     {}\n{} prompts, log-probabilities within {:.6}, {} of {tokens} greedy tokens before the first difference{lost}\n\
+        "reference  {}\nengine     {}\n{} prompts, log-probabilities within {:.6}, {} of {tokens} greedy tokens ({} different ones) before \
+         the first difference{lost}\n\
          {verdict} {}\n",
         d.reference_engine.devices.join("; "),
         d.engine.devices.join("; "),
         r.prompts,
         r.largest_difference,
         r.tokens,
+        d.distinct_tokens,
         d.tolerance
     )
     .expect("writing to a String cannot fail");

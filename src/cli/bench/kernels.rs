@@ -58,7 +58,9 @@ fn screen(d: &Document) -> String {
     for c in &d.checks {
         let verdict = if c.passed { "ok   " } else { "WRONG" };
         let bits = if c.same_bits { "" } else { ", bits differ" };
-        writeln!(text, "{verdict}  {}: within {:.6} of {}{bits}", c.name, c.error, c.tolerance)
+        // What is not a number came as the largest one there is.
+        let error = if c.error < f64::MAX { format!("within {:.6}", c.error) } else { "not numbers".to_owned() };
+        writeln!(text, "{verdict}  {}: {error} of {}{bits}", c.name, c.tolerance)
             .expect("writing to a String cannot fail");
     }
     let wrong = d.checks.iter().filter(|c| !c.passed).count();
@@ -79,10 +81,11 @@ mod tests {
             same_bits: error < 1.0,
             passed: error <= 0.01,
         };
-        let text = screen(&Document { passed: false, checks: vec![check("a", 0.001), check("b", 2.0)] });
+        let text =
+            screen(&Document { passed: false, checks: vec![check("a", 0.001), check("b", 2.0), check("c", f64::MAX)] });
         assert_eq!(
             text,
-            "ok     a: within 0.001000 of 0.01\nWRONG  b: within 2.000000 of 0.01, bits differ\n2 checks, 1 wrong\n"
+            "ok     a: within 0.001000 of 0.01\nWRONG  b: within 2.000000 of 0.01, bits differ\nWRONG  c: not numbers of 0.01, bits differ\n3 checks, 2 wrong\n"
         );
     }
 }
