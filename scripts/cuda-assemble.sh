@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compiles every CUDA kernel for sm_80 and sm_90 (Ampere and Hopper) without a GPU, and lists registers, spills and shared memory.
+# Compiles every CUDA kernel for Ampere (sm_80, sm_86), Ada (sm_89), Hopper (sm_90) and Blackwell (sm_120) without a GPU, and lists
+# registers, spills and shared memory.
 # Skipped if the kernels are those that were assembled last: `assembled` beside them holds their digest.
 #   cuda-assemble.sh            assembles if something changed
 #   cuda-assemble.sh --record   assembles in any case and records the digest: commit it with the change
@@ -33,7 +34,7 @@ if [ -z "${EARNEST_CUDA_LIBRARIES:-}" ] && ! ldconfig -p 2> /dev/null | grep -q 
   export EARNEST_CUDA_LIBRARIES
 fi
 
-cargo run --release --locked --quiet -- doctor --assemble sm_80,sm_90
+cargo run --release --locked --quiet -- doctor --assemble sm_80,sm_86,sm_89,sm_90,sm_120
 if [ "${1:-}" = --record ]; then
   echo "$digest" > "$kernels/assembled"
 else

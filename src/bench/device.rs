@@ -31,16 +31,19 @@ pub struct Cost {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DecodeResult {
     pub batch: usize,
-    /// Seconds of a step (median).
+    /// Steps that were timed: those in which every request decodes and nothing else is done.
+    pub steps: usize,
+    /// Seconds of a step (median); with no step timed this and what follows are not numbers, in JSON null.
     pub step_s: f64,
     pub tokens_per_s: f64,
     /// The time that the larger of bytes and arithmetic takes at least, as a fraction of the step's.
     pub fraction: f64,
 }
 
-/// Prompts without anything in common.
+/// Prompts without anything in common, all submitted at once.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PrefillResult {
+    pub batch: usize,
     pub tokens: usize,
     pub seconds: f64,
     pub tokens_per_s: f64,
@@ -78,7 +81,7 @@ impl Cost {
 }
 
 /// Ids that no other prompt begins with.
-fn ids(prompt: usize, count: usize, vocab: usize) -> Vec<u32> {
+pub(crate) fn ids(prompt: usize, count: usize, vocab: usize) -> Vec<u32> {
     let mut state = prompt as u64 * 0x9E37_79B9_7F4A_7C15 + 1;
     (0..count)
         .map(|_| {
@@ -113,16 +116,26 @@ fn run(
     }
 }
 
-/// Decodes `steps` tokens of `batch` requests with prompts of `context` tokens and takes the median step.
+/// Tokens that each of `batch` requests with prompts of `context` tokens has to generate so that, after the last prompt is computed in
+/// steps of at most `budget` tokens, the first request still decodes for `steps` steps.
+pub fn decoding_tokens(batch: usize, context: usize, steps: usize, budget: usize) -> usize {
+    // While prompts are computed, those that are done decode, one token a step.
+    let prefill = (batch * context).div_ceil(budget.saturating_sub(batch).max(1));
+    steps.max(8) + 4 + prefill
+}
+
+/// Decodes `batch` requests with prompts of `context` tokens on an engine whose steps have at most `budget` tokens, and takes the
+/// median of at least `steps` steps in which all of them decode.
 pub fn measure_decoding(
     engine: &mut dyn Engine,
     config: &DecoderConfig,
     machine: &Machine,
     cost: &Cost,
-    (batch, context, steps): (usize, usize, usize),
+    (batch, context, steps, budget): (usize, usize, usize, usize),
 ) -> Result<DecodeResult, BenchError> {
     engine.forget_prompts();
-    let request = |i: usize| Request::greedy(RequestId(i as u64), ids(i, context, config.vocab_size), steps.max(8));
+    let new = decoding_tokens(batch, context, steps, budget);
+    let request = |i: usize| Request::greedy(RequestId(i as u64), ids(i, context, config.vocab_size), new);
     let mut seconds = vec![];
     run(engine, (0..batch).map(request).collect(), &mut |s, prefilled, decoded| {
         if prefilled == 0 && decoded == batch {
@@ -133,9 +146,11 @@ pub fn measure_decoding(
     let mut steady: Vec<f64> = seconds.iter().skip(3).copied().collect();
     steady.sort_by(f64::total_cmp);
     let step_s = steady.get(steady.len() / 2).copied().unwrap_or(f64::NAN);
-    let positions = batch as f64 * (context as f64 + steps as f64 / 2.0);
+    // The first request has decoded since the first prompts were done, the last one not at all.
+    let positions = batch as f64 * (context as f64 + new as f64 / 2.0);
     Ok(DecodeResult {
         batch,
+        steps: steady.len(),
         step_s,
         tokens_per_s: batch as f64 / step_s,
         fraction: cost.least(machine, batch as f64, positions) / step_s,
@@ -157,6 +172,7 @@ pub fn measure_prefill(
     let seconds = start.elapsed().as_secs_f64();
     let tokens = prompts * length;
     Ok(PrefillResult {
+        batch: prompts,
         tokens,
         seconds,
         tokens_per_s: tokens as f64 / seconds,
@@ -192,4 +208,30 @@ pub fn measure_shared(
         prefilled_tokens: after.prefilled_tokens - before.prefilled_tokens,
         preemptions: after.preemptions - before.preemptions,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::Checkpoint;
+    use crate::engine::native::{Native, Options};
+
+    #[test]
+    fn steps_that_only_decode_are_left_at_every_batch_size() {
+        assert_eq!(decoding_tokens(1, 512, 32, 8192), 37);
+        assert_eq!(decoding_tokens(512, 512, 32, 8192), 32 + 4 + 35);
+        assert_eq!(decoding_tokens(4, 100, 2, 4), 8 + 4 + 400);
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints/llama");
+        let checkpoint = Checkpoint::open(&folder).unwrap();
+        // Prompts take many more steps than are to be timed.
+        let options = Options { token_budget: 40, max_batch: 24, kv_memory: Some(64 << 20), ..Options::default() };
+        let mut engine = Native::load(&checkpoint, options).unwrap();
+        let (machine, cost) =
+            (Machine { bandwidth: 1e12, arithmetic: 1e14 }, Cost { weight_bytes: 1e6, weights: 5e5, kv_bytes: 100.0 });
+        for batch in [1, 24] {
+            let sizes = (batch, 64, 8, 40);
+            let r = measure_decoding(&mut engine, &checkpoint.config, &machine, &cost, sizes).unwrap();
+            assert!(r.steps >= 8 && r.step_s > 0.0 && r.fraction > 0.0, "{r:?}");
+        }
+    }
 }

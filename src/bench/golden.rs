@@ -3,8 +3,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::device::ids;
 use super::throughput::BenchError;
 use crate::engine::{Completion, Engine, Event, Logprobs, Request, RequestId};
+
+/// Tokens of a step whose log-probabilities are recorded.
+const LISTED: usize = 20;
 
 /// A recorded file: prompts with logits and greedy continuations.
 #[derive(Debug, Deserialize)]
@@ -44,19 +48,43 @@ impl Recorded {
     }
 }
 
-/// Runs every prompt, all in flight together.
-pub fn compare(engine: &mut dyn Engine, name: &str, recorded: &Recorded) -> Result<GoldenResult, BenchError> {
-    let count = recorded.prompts.len();
-    for (i, p) in recorded.prompts.iter().enumerate() {
-        let refused = |why| BenchError::Rejected { prompt: i, why };
-        // Once for the logits, once as they are usually decoded.
-        let logprobs = Logprobs { top: p.logits_last.len(), prompt: false };
-        let first = Request { logprobs, ..Request::greedy(RequestId(i as u64), p.ids.clone(), 1) };
-        engine.submit(first).map_err(refused)?;
-        let whole = Request::greedy(RequestId((count + i) as u64), p.ids.clone(), p.greedy.len());
-        engine.submit(whole).map_err(refused)?;
+/// `count` prompts of random ids: `shared` common ones, then about `own` further ones (from 70 % to 130 %, as questions differ).
+pub fn random_prompts(count: usize, shared: usize, own: usize, vocab: usize) -> Vec<Vec<u32>> {
+    let common = ids(0, shared, vocab);
+    let length = |i: usize| (own * (70 + i * 37 % 61) / 100).max(1);
+    (0..count).map(|i| [&common[..], &ids(2_000_000 + i, length(i), vocab)].concat()).collect()
+}
+
+/// What an engine computes for prompts, greedily, `new` tokens each: for comparison with another one.
+pub fn record(engine: &mut dyn Engine, prompts: &[Vec<u32>], new: usize) -> Result<Recorded, BenchError> {
+    for (i, ids) in prompts.iter().enumerate() {
+        let logprobs = Logprobs { top: LISTED, prompt: false };
+        let request = Request { logprobs, ..Request::greedy(RequestId(i as u64), ids.clone(), new) };
+        engine.submit(request).map_err(|why| BenchError::Rejected { prompt: i, why })?;
     }
-    let mut done: Vec<Option<Completion>> = vec![None; 2 * count];
+    let recorded = finished(engine, prompts.len())?.into_iter().zip(prompts).map(|(completion, ids)| {
+        let listed = completion.logprobs.unwrap_or_default();
+        let lead = |top: &[(u32, f32)]| match top {
+            [first, second, ..] => f64::from(first.1) - f64::from(second.1),
+            _ => f64::INFINITY,
+        };
+        RecordedPrompt {
+            ids: ids.clone(),
+            // Of log-probabilities only distances are compared, which are those of the logits.
+            logits_last: listed
+                .first()
+                .map(|l| l.top.iter().map(|&(id, x)| (id, f64::from(x))).collect())
+                .unwrap_or_default(),
+            greedy: completion.ids,
+            margins: listed.iter().map(|l| lead(&l.top)).collect(),
+        }
+    });
+    Ok(Recorded { prompts: recorded.collect() })
+}
+
+/// Waits for requests 0 to `count`.
+fn finished(engine: &mut dyn Engine, count: usize) -> Result<Vec<Completion>, BenchError> {
+    let mut done: Vec<Option<Completion>> = vec![None; count];
     loop {
         let events = engine.poll()?;
         if events.is_empty() {
@@ -73,6 +101,25 @@ pub fn compare(engine: &mut dyn Engine, name: &str, recorded: &Recorded) -> Resu
             }
         }
     }
+    match done.iter().filter(|c| c.is_none()).count() {
+        0 => Ok(done.into_iter().flatten().collect()),
+        lost => Err(BenchError::Lost(lost)),
+    }
+}
+
+/// Runs every prompt, all in flight together.
+pub fn compare(engine: &mut dyn Engine, name: &str, recorded: &Recorded) -> Result<GoldenResult, BenchError> {
+    let count = recorded.prompts.len();
+    for (i, p) in recorded.prompts.iter().enumerate() {
+        let refused = |why| BenchError::Rejected { prompt: i, why };
+        // Once for the logits, once as they are usually decoded.
+        let logprobs = Logprobs { top: p.logits_last.len(), prompt: false };
+        let first = Request { logprobs, ..Request::greedy(RequestId(i as u64), p.ids.clone(), 1) };
+        engine.submit(first).map_err(refused)?;
+        let whole = Request::greedy(RequestId((count + i) as u64), p.ids.clone(), p.greedy.len());
+        engine.submit(whole).map_err(refused)?;
+    }
+    let done = finished(engine, 2 * count)?;
     let mut result = GoldenResult {
         name: name.to_owned(),
         prompts: count,
@@ -81,11 +128,6 @@ pub fn compare(engine: &mut dyn Engine, name: &str, recorded: &Recorded) -> Resu
         largest_lost_margin: 0.0,
         exact: true,
     };
-    let lost = done.iter().filter(|c| c.is_none()).count();
-    if lost > 0 {
-        return Err(BenchError::Lost(lost));
-    }
-    let done: Vec<Completion> = done.into_iter().flatten().collect();
     for (i, p) in recorded.prompts.iter().enumerate() {
         let top = done[i].logprobs.as_ref().and_then(|l| l.first()).map(|l| l.top.as_slice()).unwrap_or_default();
         let Some(&(best, best_logit)) = p.logits_last.first() else { continue };
@@ -116,6 +158,21 @@ mod tests {
     use super::*;
     use crate::checkpoint::Checkpoint;
     use crate::engine::native::{Native, Options};
+
+    #[test]
+    fn an_engine_agrees_with_what_it_computed_itself() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints/llama");
+        let checkpoint = Checkpoint::open(&folder).unwrap();
+        let prompts = random_prompts(5, 70, 20, checkpoint.config.vocab_size);
+        assert!(prompts.iter().all(|p| p[..70] == prompts[0][..70] && (84..=96).contains(&p.len())));
+        let load = |prefix_cache| Native::load(&checkpoint, Options { prefix_cache, ..Options::default() }).unwrap();
+        let mut recorded = record(&mut load(false), &prompts, 6).unwrap();
+        let found = compare(&mut load(true), "llama", &recorded).unwrap();
+        assert_eq!((found.exact, found.largest_difference, found.tokens), (true, 0.0, 30), "{found:?}");
+        recorded.prompts[3].greedy[1] += 1;
+        let found = compare(&mut load(true), "llama", &recorded).unwrap();
+        assert!(!found.exact && found.largest_lost_margin == recorded.prompts[3].margins[1], "{found:?}");
+    }
 
     #[test]
     fn the_cpu_engine_is_the_recorded_one_and_a_changed_record_is_noticed() {

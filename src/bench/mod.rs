@@ -10,9 +10,10 @@ mod throughput;
 mod workload;
 
 pub use device::{
-    Cost, DecodeResult, Machine, PrefillResult, SharedResult, measure_decoding, measure_prefill, measure_shared,
+    Cost, DecodeResult, Machine, PrefillResult, SharedResult, decoding_tokens, measure_decoding, measure_prefill,
+    measure_shared,
 };
-pub use golden::{GoldenResult, Recorded, compare};
+pub use golden::{GoldenResult, Recorded, compare, random_prompts, record};
 pub use latency::{Latency, LatencyPass, LatencyPlan, LatencyPrompt, ModeResult, PassEvent, Spread, measure_latency};
 pub use memory::peak_memory;
 pub use quality::{Agreement, Answer, Prompt, agreement, answer_all};

@@ -18,13 +18,14 @@ pub enum DeviceArg {
 pub enum Device {
     Cpu,
     Cuda {
-        /// The bits of a request do not depend on its batch.
+        /// All products are our own kernels', so the bits of a request do not depend on its batch; else the dense ones are cublasLt's.
         invariant: bool,
     },
 }
 
+// One name for each arithmetic: rows of different ones never mix.
 const CPU: &str = "native";
-const CUDA: &str = "native-cuda";
+const CUDA: &str = "native-cuda-cublaslt";
 const CUDA_INVARIANT: &str = "native-cuda-batch-invariant";
 
 /// Reads `--device`.
@@ -57,21 +58,41 @@ impl Device {
             .find(|device| device.engine() == name)
     }
 
-    /// What the command line asks for, with what a user should know of it.
+    /// What the command line asks for, with what a user should know of it. Where dense products are to be cublasLt's and it can not be
+    /// used, our own kernels compute them: that is the arithmetic of `--batch-invariant`, and named so.
     pub fn of(args: &EngineArgs) -> Result<(Device, Option<String>), CliError> {
         if let Some(list) = &args.devices {
             return Err(CliError::usage(format!("--devices {list}: one model on several GPUs is not offered"))
                 .help("start one program for each GPU: --device cuda:0 --shard 1/2, --device cuda:1 --shard 2/2"));
         }
-        let on_gpu = Device::Cuda { invariant: args.batch_invariant };
+        let on_gpu = |index: usize| match args.batch_invariant {
+            true => Ok((Device::Cuda { invariant: true }, None)),
+            false => cuda::dense_products(index).map(with_products),
+        };
         match args.device.unwrap_or(DeviceArg::Auto) {
             DeviceArg::Cpu => Ok((Device::Cpu, None)),
-            DeviceArg::Cuda(_) => Ok((on_gpu, None)),
+            DeviceArg::Cuda(index) => on_gpu(index).map_err(|error| failure(&error.into())),
             DeviceArg::Auto => Ok(match ready(cuda::devices()) {
-                Ready::Yes => (on_gpu, None),
+                Ready::Yes => on_gpu(0).unwrap_or_else(|error| {
+                    (Device::Cpu, Some(format!("the GPU is not used: {error}; --device cpu leaves this message out")))
+                }),
                 Ready::No => (Device::Cpu, None),
                 Ready::Almost(why) => (Device::Cpu, Some(why)),
             }),
+        }
+    }
+}
+
+/// The device for what was found: cublasLt's version, or why it can not be used.
+fn with_products(found: Result<u64, String>) -> (Device, Option<String>) {
+    match found {
+        Ok(_) => (Device::Cuda { invariant: false }, None),
+        Err(why) => {
+            let note = format!(
+                "cublasLt can not be used ({why}): matrix products run on kernels of our own, which are slower, and the engine is called \
+                 {CUDA_INVARIANT}, whose arithmetic this is"
+            );
+            (Device::Cuda { invariant: true }, Some(note))
         }
     }
 }
@@ -88,10 +109,17 @@ pub fn index(args: &EngineArgs) -> usize {
 pub fn failure(error: &cuda::CudaError) -> CliError {
     let failed = CliError::new(Exit::Engine, format!("cannot compute on a GPU: {error}"));
     match error {
-        cuda::CudaError::Device(DeviceError::Library(_) | DeviceError::NoDevice(_)) => failed.help(LIBRARIES),
+        cuda::CudaError::Device(DeviceError::Library(_)) => failed.help(LIBRARIES),
+        cuda::CudaError::Device(DeviceError::NoDevice(_)) => {
+            failed.help("`earnest doctor` lists the GPUs that can be used; --device cpu computes without")
+        }
         cuda::CudaError::Device(DeviceError::OutOfMemory { .. }) | cuda::CudaError::NoRoom { .. } => {
             failed.help("take a smaller model or --quant q4k, end what else uses the GPU, or --device cpu")
         }
+        cuda::CudaError::NoLibrary(_) => failed.help(
+            "a run that began with cublasLt needs it to its end; EARNEST_CUDA_LIBRARIES names folders with it; a new run with \
+             --batch-invariant does without",
+        ),
         _ => failed,
     }
 }
@@ -163,9 +191,20 @@ mod tests {
     }
 
     #[test]
+    fn without_cublaslt_the_engine_has_the_name_of_its_arithmetic_and_says_why() {
+        assert_eq!(with_products(Ok(130_000)), (Device::Cuda { invariant: false }, None));
+        let (device, note) = with_products(Err("libcublasLt.so.13: cublasLtCreate failed: too old (1)".into()));
+        assert_eq!(device.engine(), "native-cuda-batch-invariant");
+        let note = note.unwrap();
+        assert!(note.contains("libcublasLt.so.13: cublasLtCreate failed") && note.contains(device.engine()), "{note}");
+    }
+
+    #[test]
     fn failures_say_what_to_do() {
         let error = cuda::CudaError::Device(DeviceError::Library("NVIDIA's driver could not be opened: x".into()));
         let failed = failure(&error);
         assert!(failed.message.contains("driver could not be opened"), "{}", failed.message);
+        let text = failure(&cuda::CudaError::NoLibrary("libcublasLt.so.13: too old".into())).message;
+        assert!(text.contains("cublasLt") && text.contains("too old"), "{text}");
     }
 }

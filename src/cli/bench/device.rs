@@ -6,7 +6,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::bench::{
-    Cost, DecodeResult, Machine, PrefillResult, SharedResult, measure_decoding, measure_prefill, measure_shared,
+    Cost, DecodeResult, Machine, PrefillResult, SharedResult, decoding_tokens, measure_decoding, measure_prefill,
+    measure_shared,
 };
 use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
@@ -22,8 +23,9 @@ values read once a step, two operations a weight and token. Token ids are random
 
 Examples:
   earnest bench device --model ./Llama-3-8B --device cuda --bandwidth 4.8 --arithmetic 989
-  earnest bench device --model ./Llama-3-8B --decode 1,64,256 --prefill 0
-  earnest bench device --model ./Llama-3-8B --decode \"\" --prefill 0 --shared 5100,900,100,120 --short 1000,40,20 --json"
+  earnest bench device --model ./Llama-3-8B --decode 1,64,256 --prefill \"\"
+  earnest bench device --model ./Llama-3-8B --decode \"\" --prefill 1,32,512 --prefill-length 256
+  earnest bench device --model ./Llama-3-8B --decode \"\" --prefill \"\" --shared 5100,900,100,120 --short 1000,40,20 --json"
 )]
 pub struct BenchDeviceArgs {
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
@@ -44,13 +46,17 @@ pub struct BenchDeviceArgs {
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub decode_context: usize,
 
-    /// Tokens decoded at each batch size
+    /// Steps that are timed at each batch size, at least; requests decode for longer while prompts are computed
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub decode_steps: usize,
 
-    /// Prompts of 1,024 tokens for prefill; 0 leaves it out
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    pub prefill: usize,
+    /// Numbers of prompts that are computed together, with nothing in common; an empty text leaves prefill out
+    #[arg(long, value_name = "N,N", default_value = "64")]
+    pub prefill: String,
+
+    /// Tokens of those prompts
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub prefill_length: usize,
 
     /// Prompts with a common beginning: their number, common tokens, further tokens (about), new tokens
     #[arg(long, value_name = "N,N,N,N", value_delimiter = ',', num_args = 1)]
@@ -86,7 +92,7 @@ struct Document {
     machine: Machine,
     cost: Cost,
     decode: Vec<DecodeResult>,
-    prefill: Option<PrefillResult>,
+    prefill: Vec<PrefillResult>,
     shared: Option<SharedResult>,
     short: Option<SharedResult>,
 }
@@ -98,13 +104,8 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
             printer.message(&text);
         }
     };
-    let batches = args
-        .decode
-        .split(',')
-        .filter(|text| !text.trim().is_empty())
-        .map(|text| text.trim().parse::<usize>().ok().filter(|n| *n > 0))
-        .collect::<Option<Vec<usize>>>()
-        .ok_or_else(|| CliError::usage(format!("--decode {}: batch sizes are whole numbers above 0", args.decode)))?;
+    let batches = sizes("--decode", &args.decode)?;
+    let prefills = sizes("--prefill", &args.prefill)?;
     let shared = numbers::<4>("--shared", &args.shared)?;
     let short = numbers::<3>("--short", &args.short)?;
     if !(args.bandwidth > 0.0 && args.arithmetic > 0.0) {
@@ -115,7 +116,7 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     say(format!("loading {}", args.model.display()));
     let start = std::time::Instant::now();
     let mut engine_args = args.engine.clone();
-    if let Some(largest) = batches.iter().max() {
+    if let Some(largest) = batches.iter().chain(&prefills).max() {
         engine_args.max_batch = Some(engine_args.max_batch.unwrap_or(512).max(*largest));
     }
     let model::Loaded { mut engine, options, notes } = model::load(&checkpoint, &engine_args)?;
@@ -127,8 +128,10 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     let machine = Machine { bandwidth: args.bandwidth * 1e12, arithmetic: args.arithmetic * 1e12 };
     let cost = Cost::of(config, card.weight_bytes, card.kv_bytes as f64 / card.kv_tokens.max(1) as f64);
     let mut decode = vec![];
+    let budget = options["token_budget"].as_u64().unwrap_or(1) as usize;
     for &batch in &batches {
-        let needed = batch * (args.decode_context + args.decode_steps).next_multiple_of(32);
+        let new = decoding_tokens(batch, args.decode_context, args.decode_steps, budget);
+        let needed = batch * (args.decode_context + new).next_multiple_of(32);
         if needed > card.kv_tokens {
             say(format!(
                 "batch {batch} is left out: {needed} tokens of keys and values, of which {} fit",
@@ -137,17 +140,18 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
             continue;
         }
         say(format!("decoding at batch {batch}"));
-        let sizes = (batch, args.decode_context, args.decode_steps);
+        let sizes = (batch, args.decode_context, args.decode_steps, budget);
         decode.push(measure_decoding(engine, config, &machine, &cost, sizes).map_err(super::failure)?);
     }
-    let length = 1024.min(config.max_positions.saturating_sub(1));
-    let mut prefill = None;
-    if args.prefill > 0 {
-        say(format!("computing {} prompts of {length} tokens", args.prefill));
-        // Once before, so that shapes that come for the first time do not count.
-        measure_prefill(engine, config, &machine, &cost, (args.prefill.min(8), length)).map_err(super::failure)?;
-        prefill =
-            Some(measure_prefill(engine, config, &machine, &cost, (args.prefill, length)).map_err(super::failure)?);
+    let length = args.prefill_length.clamp(1, config.max_positions.saturating_sub(1).max(1));
+    let mut prefill = vec![];
+    for &batch in &prefills {
+        say(format!("computing {batch} prompts of {length} tokens"));
+        let mut measure =
+            |batch| measure_prefill(engine, config, &machine, &cost, (batch, length)).map_err(super::failure);
+        // Once before, so that shapes that come for the first time do not count: those of a full step and of fewer tokens.
+        measure(batch.min((2 * budget).div_ceil(length)))?;
+        prefill.push(measure(batch)?);
     }
     let shared = shared
         .map(|[n, common, own, new]| {
@@ -182,6 +186,15 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     Ok(Exit::Success)
 }
 
+/// A list of batch sizes; an empty text is none.
+fn sizes(option: &str, text: &str) -> Result<Vec<usize>, CliError> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts
+        .map(|part| part.parse::<usize>().ok().filter(|n| *n > 0))
+        .collect::<Option<Vec<usize>>>()
+        .ok_or_else(|| CliError::usage(format!("{option} {text}: batch sizes are whole numbers above 0")))
+}
+
 /// Exactly N numbers above 0, or none at all.
 fn numbers<const N: usize>(option: &str, list: &[usize]) -> Result<Option<[usize; N]>, CliError> {
     if list.is_empty() {
@@ -210,8 +223,13 @@ fn screen(d: &Document) -> String {
                 100.0 * r.fraction
             )?;
         }
-        if let Some(r) = &d.prefill {
-            writeln!(out, "prefill    {:.0} tokens/s, {:.0} % of the roofline", r.tokens_per_s, 100.0 * r.fraction)?;
+        for r in &d.prefill {
+            let share = 100.0 * r.fraction;
+            writeln!(
+                out,
+                "prefill    batch {:4}: {:.0} tokens/s, {share:.0} % of the roofline",
+                r.batch, r.tokens_per_s
+            )?;
         }
         for r in d.shared.iter().chain(&d.short) {
             writeln!(

@@ -1,8 +1,10 @@
 //! `earnest bench`: measurements of the engine.
 
+mod agreement;
 mod device;
 mod engine;
 mod golden;
+mod kernels;
 mod latency;
 mod questions;
 
@@ -29,6 +31,10 @@ pub enum BenchCommand {
     Device(device::BenchDeviceArgs),
     /// The engine against what transformers recorded for small checkpoints
     Golden(golden::BenchGoldenArgs),
+    /// The engine against the same model computed in another way: on the CPU, batch-invariantly, without the prefix cache
+    Agreement(agreement::BenchAgreementArgs),
+    /// Single kernels of a GPU against what they are defined to compute
+    Kernels(kernels::BenchKernelsArgs),
     /// Seconds a sample of direct answers and of rule following (RF-CoT) at several batch sizes, beside the paper's
     Latency(latency::LatencyArgs),
 }
@@ -39,6 +45,8 @@ pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         BenchCommand::Engine(args) => engine::execute(args, quiet, printer),
         BenchCommand::Device(args) => device::execute(args, quiet, printer),
         BenchCommand::Golden(args) => golden::execute(args, printer),
+        BenchCommand::Agreement(args) => agreement::execute(args, quiet, printer),
+        BenchCommand::Kernels(args) => kernels::execute(args, printer),
         BenchCommand::Latency(args) => latency::execute(args, quiet, printer),
     }
 }

@@ -12,6 +12,9 @@ use super::library::Compiler;
 /// Bytes of the digest before a cached binary.
 const DIGEST: usize = 32;
 
+/// How the option begins that asks for code that the driver compiles.
+const PORTABLE: &[u8] = b"--gpu-architecture=compute_";
+
 /// Compiles units for one architecture.
 pub(crate) struct Workshop {
     architecture: String,
@@ -21,9 +24,16 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// For an architecture such as `sm_90` and a driver of this major version of CUDA.
-    pub(crate) fn new(architecture: String, driver: u32, folder: Option<PathBuf>) -> Workshop {
-        Workshop { architecture, folder, compiler: Compiler::open(driver) }
+    /// For a compute capability and a driver of this major version of CUDA.
+    pub(crate) fn new(capability: (u32, u32), driver: u32, folder: Option<PathBuf>) -> Workshop {
+        let compiler = Compiler::open(driver);
+        let known = compiler.as_ref().map(architectures).unwrap_or_default();
+        Workshop { architecture: architecture(capability, &known), folder, compiler }
+    }
+
+    /// What kernels are compiled for, e.g. `sm_90`.
+    pub(crate) fn architecture(&self) -> &str {
+        &self.architecture
     }
 
     /// The compiler's version.
@@ -48,6 +58,35 @@ impl Workshop {
             keep(path, &binary);
         }
         Ok(binary)
+    }
+}
+
+/// What the compiler compiles for, e.g. 90.
+fn architectures(compiler: &Compiler) -> Vec<u32> {
+    let mut count = 0;
+    // SAFETY: an integer to write, then as many as it says.
+    unsafe {
+        if (compiler.architectures)(&mut count) != 0 || count <= 0 {
+            return vec![];
+        }
+        let mut list = vec![0; count as usize];
+        match (compiler.architecture_list)(list.as_mut_ptr()) {
+            0 => list.into_iter().map(|a| a as u32).collect(),
+            _ => vec![],
+        }
+    }
+}
+
+/// The architecture for a device: its own or the nearest older one of its family, whose binaries it runs; of a family that the
+/// compiler is too old for, the newest it knows, as portable code (PTX) that the driver compiles.
+fn architecture((major, minor): (u32, u32), known: &[u32]) -> String {
+    let own = 10 * major + minor;
+    let newest = |of: &dyn Fn(u32) -> bool| known.iter().copied().filter(|&a| a <= own && of(a)).max();
+    match (newest(&|a| a / 10 == major), newest(&|_| true)) {
+        (Some(binary), _) => format!("sm_{binary}"),
+        (None, Some(portable)) => format!("compute_{portable}"),
+        // The compiler will say what it thinks of it.
+        (None, None) => format!("sm_{own}"),
     }
 }
 
@@ -113,10 +152,16 @@ pub(crate) fn compile(
         }
         let mut binary = Err(failed(if log.is_empty() { words(code) } else { format!("{}: {log}", words(code)) }));
         if code == 0 {
+            let portable = options.iter().any(|o| o.to_bytes().starts_with(PORTABLE));
+            let (size_of, get) = match portable {
+                // A text that ends with zero, as the driver wants it.
+                true => (compiler.portable_size, compiler.portable),
+                false => (compiler.binary_size, compiler.binary),
+            };
             let mut size = 0;
-            let got = (compiler.binary_size)(program, &mut size);
+            let got = size_of(program, &mut size);
             let mut bytes = vec![0u8; size];
-            binary = if got == 0 && size > 0 && (compiler.binary)(program, bytes.as_mut_ptr().cast()) == 0 {
+            binary = if got == 0 && size > 0 && get(program, bytes.as_mut_ptr().cast()) == 0 {
                 Ok((bytes, log))
             } else {
                 Err(failed(format!("no binary for {options:?}: {}", words(got))))
@@ -130,6 +175,18 @@ pub(crate) fn compile(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_gets_binaries_of_its_family_or_portable_code() {
+        let twelve = [50, 60, 70, 75, 80, 86, 87, 89, 90];
+        assert_eq!(architecture((9, 0), &twelve), "sm_90");
+        assert_eq!(architecture((8, 9), &twelve), "sm_89");
+        assert_eq!(architecture((8, 8), &twelve), "sm_87");
+        assert_eq!(architecture((10, 3), &[80, 90, 100, 120]), "sm_100");
+        assert_eq!(architecture((12, 0), &twelve), "compute_90");
+        assert_eq!(architecture((7, 5), &[80, 90]), "sm_75");
+        assert!(compiler_options("compute_90")[0].as_bytes().starts_with(PORTABLE));
+    }
 
     #[test]
     fn a_kept_binary_is_read_back_and_a_damaged_one_is_not() {

@@ -51,26 +51,45 @@ pub(crate) struct Products {
 }
 
 fn check(call: &'static str, code: c_int) -> Result<(), DeviceError> {
-    if code == 0 { Ok(()) } else { Err(DeviceError::Call { call, why: format!("status {code}") }) }
+    let words = match code {
+        0 => return Ok(()),
+        1 => "CUBLAS_STATUS_NOT_INITIALIZED: the driver may be too old for this library, or memory short",
+        3 => "CUBLAS_STATUS_ALLOC_FAILED",
+        7 => "CUBLAS_STATUS_INVALID_VALUE",
+        8 => "CUBLAS_STATUS_ARCH_MISMATCH",
+        13 => "CUBLAS_STATUS_EXECUTION_FAILED",
+        14 => "CUBLAS_STATUS_INTERNAL_ERROR",
+        15 => "CUBLAS_STATUS_NOT_SUPPORTED",
+        _ => "a status of cublas_api.h",
+    };
+    Err(DeviceError::Call { call, why: format!("{words} ({code})") })
 }
 
 impl Products {
     /// Bytes of working memory.
     pub(crate) const WORKSPACE: u64 = 64 << 20;
 
+    /// Fails where the library does not work with this device or driver.
     pub(crate) fn new(library: CublasLt, stream: Handle, workspace: Address) -> Result<Products, DeviceError> {
-        let (mut handle, mut preference) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let null = std::ptr::null_mut();
+        let mut made =
+            Products { library, handle: null, stream, workspace, preference: null, recipes: RefCell::default() };
+        let (library, handle, preference) = (&made.library, &mut made.handle, &mut made.preference);
         let bytes = Products::WORKSPACE;
         // SAFETY: handles to write; attributes of the sizes that the header names.
         unsafe {
-            check("cublasLtCreate", (library.create)(&mut handle))?;
-            check("cublasLtMatmulPreferenceCreate", (library.preference_create)(&mut preference))?;
+            check("cublasLtCreate", (library.create)(handle))?;
+            check("cublasLtMatmulPreferenceCreate", (library.preference_create)(preference))?;
             let set = library.preference_set;
             let (b, r) = (std::ptr::from_ref(&bytes).cast(), std::ptr::from_ref(&ORDERED).cast());
-            check("cublasLtMatmulPreferenceSetAttribute", set(preference, MAX_WORKSPACE, b, 8))?;
-            check("cublasLtMatmulPreferenceSetAttribute", set(preference, REDUCTIONS, r, 4))?;
+            check("cublasLtMatmulPreferenceSetAttribute", set(*preference, MAX_WORKSPACE, b, 8))?;
+            check("cublasLtMatmulPreferenceSetAttribute", set(*preference, REDUCTIONS, r, 4))?;
         }
-        Ok(Products { library, handle, stream, workspace, preference, recipes: RefCell::default() })
+        // Asks for an algorithm once, so that what can not be used is known before anything depends on it.
+        let (w, x, y) = (1 << 20, 2 << 20, 3 << 20);
+        let (m, n, k, element, out) = (64, 64, 64, Element::Bf16, Out::Elements);
+        made.recipe(&DenseProduct { w, x, y, m, n, k, row_y: n, element, out })?;
+        Ok(made)
     }
 
     /// The library's version.
@@ -170,7 +189,21 @@ impl Products {
 
 impl Drop for Products {
     fn drop(&mut self) {
-        // SAFETY: the handle is not used after; descriptors are memory of the host that ends with the process's engine.
-        unsafe { (self.library.destroy)(self.handle) };
+        let library = &self.library;
+        // SAFETY: handles that were made here and are not used after; the device is done with its work.
+        unsafe {
+            for r in self.recipes.get_mut().values() {
+                (library.operation_destroy)(r.operation);
+                for layout in [r.left, r.right, r.result] {
+                    (library.layout_destroy)(layout);
+                }
+            }
+            if !self.preference.is_null() {
+                (library.preference_destroy)(self.preference);
+            }
+            if !self.handle.is_null() {
+                (library.destroy)(self.handle);
+            }
+        }
     }
 }

@@ -216,6 +216,9 @@ pub(crate) trait Device {
     /// A library for dense products is there.
     fn has_dense_product(&self) -> bool;
 
+    /// Why there is none, if one was looked for.
+    fn why_no_dense_product(&self) -> Option<String>;
+
     /// A dense product by the library.
     ///
     /// # Safety

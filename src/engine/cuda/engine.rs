@@ -84,8 +84,15 @@ enum Ending {
 
 impl Cuda {
     /// Opens a GPU, compiles what kernels it needs, reads a checkpoint's weights to it.
+    ///
+    /// # Errors
+    /// [`CudaError`]; [`CudaError::NoLibrary`] if products are to be cublasLt's and it can not be used: another arithmetic is another
+    /// engine to a run, so nothing else stands in for it here.
     pub fn load(checkpoint: &Checkpoint, options: &Options) -> Result<Cuda, CudaError> {
-        let gpu = Gpu::open(options.device, options.kernel_cache.clone(), true)?;
+        let gpu = Gpu::open(options.device, options.kernel_cache.clone(), !options.batch_invariant)?;
+        if !options.batch_invariant && !gpu.has_dense_product() {
+            return Err(CudaError::NoLibrary(gpu.why_no_dense_product().unwrap_or_default()));
+        }
         Cuda::on(Box::new(gpu), checkpoint, options)
     }
 
@@ -95,6 +102,7 @@ impl Cuda {
         let demands = Demands {
             // Decoding sequences always run; a prompt needs at least one token of the budget to make progress.
             tokens: options.token_budget.max(max_batch + 1),
+            sequences: max_batch,
             invariant: options.batch_invariant,
             kv_memory: options.kv_memory,
         };
@@ -110,16 +118,13 @@ impl Cuda {
             notes.push(format!("at most {} requests run at once instead of {max_batch}", limits.max_batch));
         }
         let info = executor.device().info()?;
-        if executor.describe_products() == "own" && !options.batch_invariant {
-            notes.push("cublasLt was not found: matrix products run on kernels of our own, which are slower".into());
-        }
         Ok(Cuda {
             config: checkpoint.config.clone(),
             tokenizer: checkpoint.tokenizer.clone(),
             scheduler: Scheduler::new(limits),
             limits,
             info,
-            invariant: options.batch_invariant,
+            invariant: executor.is_invariant(),
             trace: options.trace,
             notes,
             flights: BTreeMap::new(),

@@ -23,6 +23,22 @@ pub enum CudaError {
     /// A head is wider than the attention kernels support.
     #[error("heads of {0} dimensions are not supported on a GPU (at most 256): run this checkpoint with --device cpu")]
     HeadTooWide(usize),
+    /// A head is wider than this device's shared memory allows.
+    #[error(
+        "heads of {head} dimensions need {needed} bytes of shared memory a block and this GPU has {shared}: run this checkpoint with --device cpu \
+         or on a GPU of a data centre (compute capability 8.0, 9.0 or 10.0)"
+    )]
+    HeadTooWideHere {
+        /// Dimensions of a head.
+        head: usize,
+        /// Bytes that its attention needs.
+        needed: u32,
+        /// Bytes that a block of this device can have.
+        shared: u32,
+    },
+    /// The run's settings say that products are cublasLt's, and it can not be used.
+    #[error("matrix products by cublasLt were settled on, and it can not be used: {0}")]
+    NoLibrary(String),
     /// More experts than the routing kernel supports.
     #[error("{0} experts are not supported on a GPU (at most 64): run this checkpoint with --device cpu")]
     TooManyExperts(usize),

@@ -4,23 +4,18 @@ use super::attention_plan::{AttentionPlan, Piece, Setting};
 use super::device::{Address, Argument, Device, DeviceError, Element, Kernel, Mark, Out};
 use super::error::CudaError;
 use super::kernels::{Unit, attention_shared, tall_threads};
+use super::memory::{
+    Buffers, Exchange, MOST_BLOCKS, RopeTables, block_bytes, buffers, cache, rope_tables, states, step_bytes,
+    upload_floats,
+};
+use super::packing::{Packer, Places, WISH};
 use super::products::ProductRunner;
 use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights};
-use crate::checkpoint::{
-    Activation, BlockLayout, Checkpoint, DecoderConfig, Norm, Position, RopeScaling, alibi_slopes,
-};
-use crate::engine::native::kernels::Angles;
+use crate::checkpoint::{Activation, BlockLayout, Checkpoint, DecoderConfig, Norm, Position, alibi_slopes};
 use crate::engine::native::kv::BLOCK;
 
-/// Bytes of logits at a time.
-const LOGITS: u64 = 256 << 20;
-
-/// Tokens' worth of partial results of attention.
-const STATES: usize = 16 * 1024;
-
-/// Bytes of a token's wish and of its choice (kernels/choice.cu).
-const WISH: usize = 32;
-const CHOSEN: usize = 16;
+/// Bytes of what is chosen for a row (kernels/choice.cu).
+pub(crate) const CHOSEN: usize = 16;
 
 /// What is wanted of a row of logits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,6 +72,8 @@ pub(crate) struct Running {
     mark: Mark,
     slot: usize,
     wishes: Vec<Wish>,
+    /// Rows of logits for which there was no room in the exchange's memory, the first ones.
+    early: Vec<Vec<f32>>,
 }
 
 /// How much the device computes at once.
@@ -86,63 +83,6 @@ pub(crate) struct Capacity {
     pub(crate) tokens: usize,
     /// Blocks of the cache.
     pub(crate) blocks: usize,
-}
-
-struct Kernels {
-    embed: Kernel,
-    norm: Kernel,
-    norm_add: Kernel,
-    add_bias: Kernel,
-    place: Kernel,
-    activate: Kernel,
-    route: Kernel,
-    add_expert: Kernel,
-    copy_blocks: Kernel,
-    cap_logits: Kernel,
-    choose: Kernel,
-    tall: Kernel,
-    wide: Kernel,
-    merge: Kernel,
-}
-
-/// Cosines and sines `[positions, half]` of one rotary embedding, for the two sets of long-rope models.
-#[derive(Clone, Copy, Default)]
-struct RopeTables {
-    half: usize,
-    short: [Address; 2],
-    long: [Address; 2],
-}
-
-/// Working memory of the device.
-struct Buffers {
-    /// `[tokens, hidden]`, f32: the residual stream, and a branch of the sandwich layout or an expert's answer.
-    x: Address,
-    branch: Address,
-    /// Elements: normed input, projections, rotated queries, attention's output, feed-forward.
-    h: Address,
-    qkv: Address,
-    q: Address,
-    attended: Address,
-    up: Address,
-    inner: Address,
-    /// Mixtures: router logits, then weights, `[tokens, experts]`, f32.
-    routing: [Address; 2],
-    state: Address,
-    logits: Address,
-    logit_rows: usize,
-    chosen: Address,
-    /// Chosen tokens of this step and the one before.
-    sampled: [Address; 2],
-}
-
-/// Memory that the host fills for a step and what comes back, for one of two steps at a time.
-struct Exchange {
-    bytes: usize,
-    host: *mut u8,
-    device: Address,
-    results: *mut u8,
-    logits_bytes: usize,
-    logits: *mut u8,
 }
 
 /// Runs a decoder on a device.
@@ -168,6 +108,8 @@ pub(crate) struct Executor {
 pub(crate) struct Demands {
     /// Most tokens of a step.
     pub(crate) tokens: usize,
+    /// Most sequences that run at once.
+    pub(crate) sequences: usize,
     /// Bits of a row that do not depend on its batch.
     pub(crate) invariant: bool,
     /// Bytes for keys and values; none takes what is left.
@@ -193,31 +135,33 @@ impl Executor {
         }
         device.enter()?;
         let element = super::weights::element_of(checkpoint)?;
+        let info = device.info()?;
+        let (tall, wide) = attention_shared(c.head_dim);
+        if element != Element::F32 && tall.max(wide) > info.shared {
+            let (head, needed, shared) = (c.head_dim, tall.max(wide), info.shared);
+            return Err(CudaError::HeadTooWideHere { head, needed, shared });
+        }
         let kernels = Kernels::load(&mut *device, element, c.head_dim)?;
         let weights = Weights::load(&*device, checkpoint, element)?;
-        let multiprocessors = device.info()?.multiprocessors as usize;
+        let multiprocessors = info.multiprocessors as usize;
         let products = ProductRunner::new(&mut *device, element, &weights.kinds(), demands.invariant, multiprocessors)?;
         let mut notes = vec![];
-        let (buffers, tokens) = buffers(&*device, &c, element, demands.tokens, &mut notes)?;
-        let (keys, values, blocks) = cache(&*device, &c, element, weights.bytes, demands.kv_memory, &mut notes)?;
-        let ropes = rope_tables(&*device, &c, blocks * BLOCK)?;
+        // Everything else comes before the cache, which takes what is left; at most how large that can be is known.
+        let free = device.info()?.free;
+        let most_blocks =
+            (demands.kv_memory.unwrap_or(free).min(free) / block_bytes(&c, element)).min(MOST_BLOCKS) as usize;
+        let ropes = rope_tables(&*device, &c, most_blocks * BLOCK)?;
         let slopes = if c.layers.iter().any(|l| l.position == Position::Alibi) {
             upload_floats(&*device, &alibi_slopes(c.num_heads))?
         } else {
             0
         };
-        let none = || Exchange {
-            bytes: 0,
-            host: std::ptr::null_mut(),
-            device: 0,
-            results: std::ptr::null_mut(),
-            logits_bytes: 0,
-            logits: std::ptr::null_mut(),
-        };
-        let mut exchanges = [none(), none()];
-        for exchange in &mut exchanges {
-            exchange.results = device.host_memory(tokens * CHOSEN)?;
-        }
+        let needs = |tokens: usize| step_bytes(&c, tokens, demands.sequences.min(tokens), most_blocks);
+        let (buffers, tokens) = buffers(&*device, &c, element, demands.tokens, &needs, &mut notes)?;
+        let rows = demands.sequences.min(tokens);
+        let exchange = |at: Address| Exchange::new(&*device, at, needs(tokens), tokens, rows, c.vocab_size);
+        let exchanges = [exchange(buffers.numbers[0])?, exchange(buffers.numbers[1])?];
+        let (keys, values, blocks) = cache(&*device, &c, element, weights.bytes, demands.kv_memory, &mut notes)?;
         let setting = Setting {
             heads: c.num_heads,
             kv_heads: c.num_kv_heads,
@@ -262,6 +206,11 @@ impl Executor {
         self.products.describe(&*self.device)
     }
 
+    /// No product is the library's, so a row's bits do not depend on its batch.
+    pub(crate) fn is_invariant(&self) -> bool {
+        self.products.is_invariant(&*self.device)
+    }
+
     /// Bytes of a block's keys and values.
     pub(crate) fn block_bytes(&self) -> u64 {
         block_bytes(&self.config, self.weights.element)
@@ -297,10 +246,11 @@ impl Executor {
         unsafe {
             self.copy_blocks(&step.copies, at.copies)?;
             self.layers(step, &plan, &at, slot)?;
-            self.choose(step, &at, slot)?;
         }
+        // SAFETY: as above.
+        let early = unsafe { self.choose(step, &at, slot)? };
         let mark = self.device.mark(slot)?;
-        Ok(Running { mark, slot, wishes: step.wishes.clone() })
+        Ok(Running { mark, slot, wishes: step.wishes.clone(), early })
     }
 
     /// Waits for a step and takes its results, one for each output.
@@ -312,7 +262,15 @@ impl Executor {
         // SAFETY: the memory holds the results of as many outputs as a step can have, and the device came by.
         let results = unsafe { std::slice::from_raw_parts(exchange.results, running.wishes.len() * CHOSEN) };
         let word = |bytes: &[u8], i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
-        let mut whole = 0;
+        let (mut whole, mut early) = (0, running.early.into_iter());
+        let mut row = || {
+            early.next().unwrap_or_else(|| {
+                // SAFETY: `choose` left no more rows there than it has room for.
+                let row = unsafe { exchange.row(whole, vocab) };
+                whole += 1;
+                row
+            })
+        };
         Ok(running
             .wishes
             .iter()
@@ -321,29 +279,17 @@ impl Executor {
                 token: word(bytes, 0),
                 unsound: word(bytes, 4) != 0,
                 logprob: f32::from_bits(word(bytes, 8)),
-                logits: wish.whole.then(|| {
-                    // SAFETY: `receive_logits` made room for all of them.
-                    let row =
-                        unsafe { std::slice::from_raw_parts(exchange.logits.cast::<f32>().add(whole * vocab), vocab) };
-                    whole += 1;
-                    row.to_vec()
-                }),
+                logits: wish.whole.then(&mut row),
             })
             .collect())
     }
 
     /// Copies what the host prepared to the device; the answer is where it begins there.
-    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<Address, DeviceError> {
-        let exchange = &mut self.exchanges[slot];
-        if exchange.bytes < bytes.len() {
-            // Rare: it grows to the largest step. What was there is freed with the device.
-            let room = (2 * bytes.len()).next_multiple_of(1 << 16);
-            exchange.host = self.device.host_memory(room)?;
-            if exchange.device != 0 {
-                self.device.free(exchange.device)?;
-            }
-            exchange.device = self.device.allocate(room as u64, "a step's tokens")?;
-            exchange.bytes = room;
+    fn send(&self, slot: usize, bytes: &[u8]) -> Result<Address, DeviceError> {
+        let exchange = &self.exchanges[slot];
+        if bytes.len() > exchange.bytes {
+            let why = format!("a step's numbers take {} bytes of {}; please report this", bytes.len(), exchange.bytes);
+            return Err(DeviceError::Call { call: "planning a step", why });
         }
         // SAFETY: the host memory is as large, and the step that used it last has been waited for.
         unsafe {
@@ -623,18 +569,15 @@ impl Executor {
         }
     }
 
-    /// Logits of the outputs, some rows at a time, and what is chosen from them.
-    unsafe fn choose(&mut self, step: &Step, at: &Places, slot: usize) -> Result<(), DeviceError> {
+    /// Logits of the outputs, some rows at a time, and what is chosen from them. Of rows that are wanted whole, the last ones are on
+    /// their way to the exchange's memory; the answer is what came before and had no room there.
+    unsafe fn choose(&self, step: &Step, at: &Places, slot: usize) -> Result<Vec<Vec<f32>>, DeviceError> {
         let rows = step.outputs.len();
         let vocab = self.config.vocab_size;
         let whole: Vec<usize> = (0..rows).filter(|&i| step.wishes[i].whole).collect();
-        let room = (whole.len() * vocab * 4).next_power_of_two();
-        if !whole.is_empty() && self.exchanges[slot].logits_bytes < room {
-            self.exchanges[slot].logits = self.device.host_memory(room)?;
-            self.exchanges[slot].logits_bytes = room;
-        }
         let (c, b, d) = (&self.config, &self.buffers, &*self.device);
-        let mut sent = 0;
+        let exchange = &self.exchanges[slot];
+        let (mut early, mut sent) = (vec![], 0);
         for first in (0..rows).step_by(b.logit_rows) {
             let m = b.logit_rows.min(rows - first);
             let n = first as u64;
@@ -655,8 +598,13 @@ impl Executor {
                     (b.sampled[slot] + 4 * n).into(),
                 ];
                 d.launch(self.kernels.choose, [m, 1, 1], 512, 0, &arguments)?;
-                let exchange = &self.exchanges[slot];
                 for &row in whole.iter().filter(|row| (first..first + m).contains(row)) {
+                    if sent == exchange.logit_rows {
+                        // Full: this step waits for what it has asked for so far.
+                        d.wait(d.mark(slot)?)?;
+                        early.extend((0..sent).map(|i| exchange.row(i, vocab)));
+                        sent = 0;
+                    }
                     let from = b.logits + ((row - first) * vocab * 4) as u64;
                     d.receive(from, exchange.logits.add(sent * vocab * 4), vocab * 4)?;
                     sent += 1;
@@ -665,19 +613,27 @@ impl Executor {
         }
         if rows > 0 {
             // SAFETY: the results of the step that used the memory before were taken.
-            unsafe { d.receive(b.chosen, self.exchanges[slot].results, rows * CHOSEN)? };
+            unsafe { d.receive(b.chosen, exchange.results, rows * CHOSEN)? };
         }
-        Ok(())
+        Ok(early)
     }
 }
 
-impl Buffers {
-    /// Where an expert's answer goes: not where the answers are summed.
-    fn branch_of_experts(&self, out: Out, to: Address) -> Address {
-        debug_assert!(out == Out::Add || to == self.branch);
-        // In the sandwich layout the sum is in `branch`; no mixture has that layout, but its answer would go behind it.
-        if to == self.branch { self.logits } else { self.branch }
-    }
+struct Kernels {
+    embed: Kernel,
+    norm: Kernel,
+    norm_add: Kernel,
+    add_bias: Kernel,
+    place: Kernel,
+    activate: Kernel,
+    route: Kernel,
+    add_expert: Kernel,
+    copy_blocks: Kernel,
+    cap_logits: Kernel,
+    choose: Kernel,
+    tall: Kernel,
+    wide: Kernel,
+    merge: Kernel,
 }
 
 impl Kernels {
@@ -716,236 +672,4 @@ impl Kernels {
             merge,
         })
     }
-}
-
-/// Where a step's numbers are: offsets, then addresses.
-#[derive(Clone, Copy)]
-struct Places {
-    ids: u64,
-    positions: u64,
-    longs: u64,
-    places: u64,
-    tables: u64,
-    tall: u64,
-    wide: u64,
-    merges: u64,
-    slots: u64,
-    outputs: u64,
-    wishes: u64,
-    copies: u64,
-}
-
-impl Places {
-    fn from(self, base: Address) -> Places {
-        Places {
-            ids: base + self.ids,
-            positions: base + self.positions,
-            longs: base + self.longs,
-            places: base + self.places,
-            tables: base + self.tables,
-            tall: base + self.tall,
-            wide: base + self.wide,
-            merges: base + self.merges,
-            slots: base + self.slots,
-            outputs: base + self.outputs,
-            wishes: base + self.wishes,
-            copies: base + self.copies,
-        }
-    }
-}
-
-/// Lays lists out after each other, each aligned for the kernels.
-#[derive(Default)]
-struct Packer {
-    bytes: Vec<u8>,
-}
-
-impl Packer {
-    fn align(&mut self) -> u64 {
-        self.bytes.resize(self.bytes.len().next_multiple_of(16), 0);
-        self.bytes.len() as u64
-    }
-
-    fn ints(&mut self, list: &[i32]) -> u64 {
-        let at = self.align();
-        self.bytes.extend(list.iter().flat_map(|n| n.to_ne_bytes()));
-        at
-    }
-
-    fn wishes(&mut self, list: &[Wish]) -> u64 {
-        let at = self.align();
-        for wish in list {
-            self.bytes.extend(wish.uniform.to_ne_bytes());
-            self.bytes.extend(wish.temperature.to_ne_bytes());
-            self.bytes.extend(wish.target.map_or(-1, |t| t as i32).to_ne_bytes());
-            self.bytes.extend((wish.top_k.min(i32::MAX as usize) as i32).to_ne_bytes());
-            self.bytes.extend(wish.top_p.to_ne_bytes());
-            self.bytes.extend(wish.min_p.to_ne_bytes());
-            self.bytes.extend([0; 4]);
-        }
-        at
-    }
-}
-
-/// Tokens' worth of states for steps of so many tokens.
-fn states(tokens: usize) -> usize {
-    STATES.min(16 * tokens)
-}
-
-fn block_bytes(c: &DecoderConfig, element: Element) -> u64 {
-    (2 * c.layers.len() * c.num_kv_heads * BLOCK * c.head_dim) as u64 * element.bytes()
-}
-
-fn upload_floats(device: &dyn Device, floats: &[f32]) -> Result<Address, DeviceError> {
-    let at = device.allocate(4 * floats.len() as u64, "tables")?;
-    device.upload(at, &floats.iter().flat_map(|f| f.to_ne_bytes()).collect::<Vec<u8>>())?;
-    Ok(at)
-}
-
-/// Working memory for steps of `wanted` tokens, or of fewer where that does not fit.
-fn buffers(
-    device: &dyn Device,
-    c: &DecoderConfig,
-    element: Element,
-    wanted: usize,
-    notes: &mut Vec<String>,
-) -> Result<(Buffers, usize), DeviceError> {
-    const FEWEST: usize = 64;
-    let mut tokens = wanted.max(1);
-    loop {
-        let mut taken = vec![];
-        match buffers_of(device, c, element, tokens, &mut taken) {
-            Ok(buffers) => {
-                if tokens < wanted {
-                    notes.push(format!(
-                        "the device's memory is short: a step computes at most {tokens} tokens instead of {wanted}"
-                    ));
-                }
-                return Ok((buffers, tokens));
-            }
-            Err(DeviceError::OutOfMemory { .. }) if tokens > FEWEST => {
-                for at in taken {
-                    device.free(at)?;
-                }
-                tokens = (tokens / 2).max(FEWEST);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn buffers_of(
-    device: &dyn Device,
-    c: &DecoderConfig,
-    element: Element,
-    tokens: usize,
-    taken: &mut Vec<Address>,
-) -> Result<Buffers, DeviceError> {
-    let (q, kv) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
-    let up = if c.gated { 2 * c.intermediate_size } else { c.intermediate_size };
-    let row = 4 * c.vocab_size as u64;
-    let logit_rows = ((LOGITS / row).max(1) as usize).min(tokens);
-    let experts = c.experts.map_or(0, |e| e.count);
-    let mut take = |bytes: u64| {
-        let at = device.allocate(bytes, "working memory")?;
-        taken.push(at);
-        Ok::<Address, DeviceError>(at)
-    };
-    let t = tokens as u64;
-    let mut elements = |width: usize| take(t * width as u64 * element.bytes());
-    let (h, qkv, rotated) = (elements(c.hidden_size)?, elements(q + 2 * kv)?, elements(q)?);
-    let (attended, up, inner) = (elements(q)?, elements(up)?, elements(c.intermediate_size)?);
-    let mut floats = |width: usize| take(4 * t * width as u64);
-    let (x, branch) = (floats(c.hidden_size)?, floats(c.hidden_size)?);
-    let routing = [floats(experts)?, floats(experts)?];
-    let state = take(4 * (states(tokens) * c.num_heads * (c.head_dim + 2)) as u64)?;
-    let logits = take((logit_rows as u64 * row).max(4 * t * c.hidden_size as u64))?;
-    let chosen = take(t * CHOSEN as u64)?;
-    let sampled = [take(4 * t)?, take(4 * t)?];
-    Ok(Buffers {
-        x,
-        branch,
-        h,
-        qkv,
-        q: rotated,
-        attended,
-        up,
-        inner,
-        routing,
-        state,
-        logits,
-        logit_rows,
-        chosen,
-        sampled,
-    })
-}
-
-/// The cache: as many blocks as were asked for, or as fit.
-fn cache(
-    device: &dyn Device,
-    c: &DecoderConfig,
-    element: Element,
-    weights: u64,
-    asked: Option<u64>,
-    notes: &mut Vec<String>,
-) -> Result<(Address, Address, usize), CudaError> {
-    let block = block_bytes(c, element);
-    let info = device.info()?;
-    let free = info.free;
-    // The rest is for the rotary tables, a step's numbers and whoever else uses the device.
-    let spare = (info.total / 32).min(1 << 30);
-    let fits = free.saturating_sub(spare) / block;
-    let mut blocks = match asked {
-        Some(given) if given < block => return Err(CudaError::KvMemory { given, needed: block }),
-        Some(given) => given / block,
-        // 33 million positions are more than any run has.
-        None => fits.min(1 << 20),
-    };
-    if blocks > fits {
-        notes.push(format!(
-            "the device's memory is short: {fits} blocks of keys and values ({} MiB) instead of {blocks}",
-            (fits * block) >> 20
-        ));
-        blocks = fits;
-    }
-    // A block's number times 32 is an int in the kernels.
-    blocks = blocks.min(i32::MAX as u64 / 64);
-    while blocks > 0 {
-        let half = blocks * block / 2;
-        let keys = device.allocate(half, "keys");
-        let values = keys.as_ref().map_err(DeviceError::clone).and_then(|_| device.allocate(half, "values"));
-        match (keys, values) {
-            (Ok(keys), Ok(values)) => return Ok((keys, values, blocks as usize)),
-            (keys, Err(DeviceError::OutOfMemory { .. })) => {
-                if let Ok(keys) = keys {
-                    device.free(keys)?;
-                }
-                let fewer = blocks * 7 / 8;
-                notes.push(format!(
-                    "the device's memory is short: {fewer} blocks of keys and values instead of {blocks}"
-                ));
-                blocks = fewer;
-            }
-            (_, Err(error)) => return Err(error.into()),
-            (Err(error), Ok(_)) => return Err(error.into()),
-        }
-    }
-    Err(CudaError::NoRoom { weights, free, needed: block })
-}
-
-fn rope_tables(device: &dyn Device, c: &DecoderConfig, cached: usize) -> Result<Vec<RopeTables>, DeviceError> {
-    let positions = c.max_positions.min(cached) as u32;
-    let mut all = vec![];
-    for rope in &c.ropes {
-        let set = |long: bool| {
-            let mut angles = Angles::default();
-            angles.compute(rope, (0..positions).map(|p| (p, long)));
-            let (cosines, sines) = angles.all();
-            Ok::<_, DeviceError>([upload_floats(device, cosines)?, upload_floats(device, sines)?])
-        };
-        let short = set(false)?;
-        let long = if matches!(rope.scaling, RopeScaling::LongRope { .. }) { set(true)? } else { short };
-        all.push(RopeTables { half: rope.dims / 2, short, long });
-    }
-    Ok(all)
 }

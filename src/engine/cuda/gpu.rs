@@ -1,7 +1,7 @@
 //! A GPU behind [`Device`]: NVIDIA's driver, kernels of our own, cublasLt for dense products.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -17,6 +17,8 @@ const LOWEST: u32 = 8;
 
 // Of cuda.h.
 const OUT_OF_MEMORY: c_int = 2;
+const DEVICE_UNAVAILABLE: c_int = 46;
+const COMPUTE_MODE: c_int = 20;
 const MULTIPROCESSORS: c_int = 16;
 const MAJOR: c_int = 75;
 const MINOR: c_int = 76;
@@ -30,13 +32,17 @@ pub(crate) struct Gpu {
     driver: Rc<Driver>,
     index: usize,
     number: c_int,
+    /// The device's primary context, which the libraries use too.
     context: Handle,
     stream: Handle,
     events: [Handle; 2],
     workshop: Workshop,
     modules: Vec<(Handle, String)>,
+    allocated: RefCell<HashSet<Address>>,
     host: RefCell<Vec<*mut c_void>>,
     products: Option<Products>,
+    /// Why there are none, of those libraries that were tried.
+    refused: Vec<String>,
     loaded: HashMap<String, usize>,
 }
 
@@ -44,8 +50,6 @@ pub(crate) struct Gpu {
 pub fn devices() -> Result<Vec<DeviceInfo>, DeviceError> {
     let driver = start_driver()?;
     let count = count(&driver)?;
-    // SAFETY: no arguments.
-    let cublaslt = CublasLt::open().ok().map(|library| unsafe { (library.version)() } as u64);
     let mut all = vec![];
     for index in 0..count {
         let number = number(&driver, index)?;
@@ -55,8 +59,10 @@ pub fn devices() -> Result<Vec<DeviceInfo>, DeviceError> {
         let mut info = describe(&driver, index, number)?;
         // Free memory is known only to who opens the device, which takes memory and time.
         (info.free, info.total) = (total as u64, total as u64);
-        info.compiler = Workshop::new(String::new(), info.driver.0, None).version();
-        info.cublaslt = cublaslt;
+        info.compiler = Workshop::new(info.capability, info.driver.0, None).version();
+        let library = CublasLt::each(info.driver.0).find_map(|(_, library)| library.ok());
+        // SAFETY: no arguments.
+        info.cublaslt = library.map(|library| unsafe { (library.version)() } as u64);
         all.push(info);
     }
     Ok(all)
@@ -133,14 +139,51 @@ fn describe(driver: &Driver, index: usize, number: c_int) -> Result<DeviceInfo, 
     })
 }
 
+fn no_such_device(index: usize, count: usize) -> String {
+    match count {
+        0 => format!("there is no cuda:{index}: the driver finds no GPU"),
+        1 => format!("there is no cuda:{index}: the driver finds 1 GPU, cuda:0"),
+        _ => format!("there is no cuda:{index}: the driver finds {count} GPUs, cuda:0 to cuda:{}", count - 1),
+    }
+}
+
+/// Why a device that is there can not be used.
+fn unusable(driver: &Driver, info: &DeviceInfo, number: c_int, code: c_int) -> String {
+    let mut mode = 0;
+    // SAFETY: an integer to write.
+    let known = unsafe { (driver.device_attribute)(&mut mode, COMPUTE_MODE, number) } == 0;
+    let (name, words) = (&info.name, words(driver, code));
+    match (code, mode) {
+        (DEVICE_UNAVAILABLE, 2) if known => {
+            format!("cuda:{} ({name}) is in compute mode Prohibited (nvidia-smi -c): {words}", info.index)
+        }
+        (DEVICE_UNAVAILABLE, 3) if known => format!(
+            "cuda:{} ({name}) is in compute mode Exclusive_Process and another process uses it (nvidia-smi names it): {words}",
+            info.index
+        ),
+        (OUT_OF_MEMORY, _) => {
+            format!("cuda:{} ({name}) has no memory left for another process: {words}", info.index)
+        }
+        _ => format!("cuda:{} ({name}) can not be used: {words}", info.index),
+    }
+}
+
+/// How a device would compute dense products: cublasLt's version, or why it can not be used. Opens the device.
+pub fn dense_products(index: usize) -> Result<Result<u64, String>, DeviceError> {
+    let gpu = Gpu::open(index, None, true)?;
+    Ok(match &gpu.products {
+        Some(products) => Ok(products.version()),
+        None => Err(gpu.why_no_dense_product().unwrap_or_default()),
+    })
+}
+
 impl Gpu {
     /// Opens a device. `folder` keeps compiled kernels; `library` allows cublasLt.
     pub(crate) fn open(index: usize, folder: Option<PathBuf>, library: bool) -> Result<Gpu, DeviceError> {
         let driver = Rc::new(start_driver()?);
         let count = count(&driver)?;
         if index >= count {
-            let there = if count == 0 { "there is none".into() } else { format!("there are 0 to {}", count - 1) };
-            return Err(DeviceError::NoDevice(format!("there is no GPU {index}: {there}")));
+            return Err(DeviceError::NoDevice(no_such_device(index, count)));
         }
         let number = number(&driver, index)?;
         let info = describe(&driver, index, number)?;
@@ -153,8 +196,11 @@ impl Gpu {
         }
         let mut context = std::ptr::null_mut();
         // SAFETY: a handle to write.
-        check(&driver, "cuDevicePrimaryCtxRetain", unsafe { (driver.context_retain)(&mut context, number) })?;
-        let workshop = Workshop::new(format!("sm_{major}{minor}"), info.driver.0, folder);
+        match unsafe { (driver.context_retain)(&mut context, number) } {
+            0 => {}
+            code => return Err(DeviceError::NoDevice(unusable(&driver, &info, number, code))),
+        }
+        let workshop = Workshop::new(info.capability, info.driver.0, folder);
         let mut gpu = Gpu {
             driver,
             index,
@@ -164,8 +210,10 @@ impl Gpu {
             events: [std::ptr::null_mut(); 2],
             workshop,
             modules: vec![],
-            host: RefCell::new(vec![]),
+            allocated: RefCell::default(),
+            host: RefCell::default(),
             products: None,
+            refused: vec![],
             loaded: HashMap::new(),
         };
         gpu.enter()?;
@@ -177,11 +225,31 @@ impl Gpu {
                 check(&d, "cuEventCreate", (d.event_create)(event, EVENT_WITHOUT_TIMING))?;
             }
         }
-        if library && let Ok(library) = CublasLt::open() {
-            let workspace = gpu.allocate(Products::WORKSPACE, "working memory of matrix products")?;
-            gpu.products = Some(Products::new(library, gpu.stream, workspace)?);
+        if library {
+            gpu.find_library(info.driver.0)?;
         }
         Ok(gpu)
+    }
+
+    /// The first cublasLt that works here; of those that do not, what they said is kept.
+    fn find_library(&mut self, driver: u32) -> Result<(), DeviceError> {
+        let workspace = self.allocate(Products::WORKSPACE, "working memory of matrix products")?;
+        for (name, library) in CublasLt::each(driver) {
+            match library.and_then(|library| Products::new(library, self.stream, workspace)) {
+                Ok(products) => {
+                    self.products = Some(products);
+                    return Ok(());
+                }
+                // One that is not there is no news if another one was found but failed.
+                Err(error @ DeviceError::Library(_)) if self.refused.is_empty() => self.refused.push(error.to_string()),
+                Err(DeviceError::Library(_)) => {}
+                Err(error) => {
+                    self.refused.retain(|why| !why.contains("could not be opened"));
+                    self.refused.push(format!("{name}: {error}"));
+                }
+            }
+        }
+        self.free(workspace)
     }
 
     fn check(&self, call: &'static str, code: c_int) -> Result<(), DeviceError> {
@@ -211,7 +279,11 @@ impl Device for Gpu {
         // SAFETY: an address to write.
         match unsafe { (self.driver.memory_allocate)(&mut at, bytes.max(1) as usize) } {
             OUT_OF_MEMORY => Err(DeviceError::OutOfMemory { bytes, what }),
-            code => self.check("cuMemAlloc", code).map(|()| at),
+            code => {
+                self.check("cuMemAlloc", code)?;
+                self.allocated.borrow_mut().insert(at);
+                Ok(at)
+            }
         }
     }
 
@@ -219,8 +291,10 @@ impl Device for Gpu {
         // SAFETY: the address came from `allocate`; the stream has no more work that uses it.
         unsafe {
             self.check("cuStreamSynchronize", (self.driver.stream_synchronize)(self.stream))?;
-            self.check("cuMemFree", (self.driver.memory_free)(at))
+            self.check("cuMemFree", (self.driver.memory_free)(at))?;
         }
+        self.allocated.borrow_mut().remove(&at);
+        Ok(())
     }
 
     fn host_memory(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
@@ -277,7 +351,13 @@ impl Device for Gpu {
         // SAFETY: a whole binary of the compiler's.
         let code = unsafe { (self.driver.module_load)(&mut module, binary.as_ptr().cast()) };
         if code != 0 {
-            return Err(DeviceError::Kernels { unit: unit.name.clone(), log: words(&self.driver, code) });
+            let (major, minor) = self.workshop.version().unwrap_or_default();
+            let architecture = self.workshop.architecture();
+            let log = format!(
+                "{}; they were compiled for {architecture} by NVRTC {major}.{minor}, and a driver loads nothing of a newer CUDA than its own",
+                words(&self.driver, code)
+            );
+            return Err(DeviceError::Kernels { unit: unit.name.clone(), log });
         }
         self.modules.push((module, unit.name.clone()));
         self.loaded.insert(unit.name.clone(), self.modules.len() - 1);
@@ -319,6 +399,7 @@ impl Device for Gpu {
             return Ok(());
         }
         // The driver reads as many bytes as the parameter has, from the low end.
+        assert!(arguments.len() <= 24, "a kernel has at most 24 parameters");
         let mut pointers: [*mut c_void; 24] = [std::ptr::null_mut(); 24];
         for (pointer, argument) in pointers.iter_mut().zip(arguments) {
             *pointer = std::ptr::from_ref(&argument.0).cast_mut().cast();
@@ -346,6 +427,10 @@ impl Device for Gpu {
         self.products.is_some()
     }
 
+    fn why_no_dense_product(&self) -> Option<String> {
+        (!self.refused.is_empty()).then(|| self.refused.join("; "))
+    }
+
     unsafe fn dense_product(&self, product: &DenseProduct) -> Result<(), DeviceError> {
         match &self.products {
             // SAFETY: by the caller.
@@ -357,24 +442,44 @@ impl Device for Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // Memory, modules and streams of the primary context go with its last user; a failure here concerns nobody.
-        let d = &self.driver;
-        // SAFETY: handles of this device, none used after.
+        // All that was made here is given back, in the order in which it is used: another model may need the memory at once. The
+        // primary context is not: it is the process's, cublasLt keeps its kernels in it beyond the life of our handle, and one that
+        // was destroyed below a library leaves it unusable. The end of the process releases it. A failure here concerns nobody.
+        let d = Rc::clone(&self.driver);
+        // SAFETY: handles of this device, none used after; nothing frees or unloads before the stream has done its work.
         unsafe {
             (d.context_set)(self.context);
-            (d.stream_synchronize)(self.stream);
+            if !self.stream.is_null() {
+                (d.stream_synchronize)(self.stream);
+            }
             self.products = None;
+            for at in self.allocated.borrow().iter() {
+                (d.memory_free)(*at);
+            }
             for at in self.host.borrow().iter() {
                 (d.host_free)(*at);
             }
             for (module, _) in &self.modules {
                 (d.module_unload)(*module);
             }
-            for event in self.events {
-                (d.event_destroy)(event);
+            for event in self.events.iter().filter(|event| !event.is_null()) {
+                (d.event_destroy)(*event);
             }
-            (d.stream_destroy)(self.stream);
-            (d.context_release)(self.number);
+            if !self.stream.is_null() {
+                (d.stream_destroy)(self.stream);
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_no_gpu_has_is_answered_with_those_there_are() {
+        assert_eq!(no_such_device(9, 2), "there is no cuda:9: the driver finds 2 GPUs, cuda:0 to cuda:1");
+        assert_eq!(no_such_device(1, 1), "there is no cuda:1: the driver finds 1 GPU, cuda:0");
+        assert!(no_such_device(0, 0).ends_with("no GPU"));
     }
 }

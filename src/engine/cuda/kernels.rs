@@ -197,11 +197,15 @@ mod tests {
                 "{name}"
             );
         }
-        // What an A100 and an H100 offer a block.
-        for head in [16, 64, 80, 96, 128, 160, 192, 256] {
+        // What an A100 and an H100 offer a block, and what other devices do.
+        for (head, most) in [(16, 99), (64, 99), (80, 99), (96, 99), (128, 99), (160, 163), (192, 163), (256, 163)] {
             let (tall, wide) = attention_shared(head);
-            assert!(tall <= 163 * 1024 && wide <= 163 * 1024, "{head}: {tall} {wide}");
+            assert_eq!(tall.max(wide) <= 99 * 1024, most == 99, "{head}: {tall} {wide}");
+            assert!(tall.max(wide) <= most * 1024, "{head}: {tall} {wide}");
         }
         assert!(PRODUCTS.iter().all(|p| p.3 <= 163 * 1024));
+        assert_eq!(PRODUCTS.iter().filter(|p| p.3 <= 99 * 1024).count(), 4);
+        // One that every device has.
+        assert!(PRODUCTS[0].3 <= 48 * 1024);
     }
 }

@@ -1,7 +1,8 @@
 //! CUDA's libraries, opened when they are needed. The functions and numbers are those of cuda.h, nvrtc.h and cublasLt.h, whose
-//! interfaces NVIDIA keeps stable; there are thirty, and the program needs nothing of CUDA to be built or started.
+//! interfaces NVIDIA keeps stable; there are some sixty, and the program needs nothing of CUDA to be built or started.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use libloading::Library;
@@ -15,7 +16,14 @@ pub(crate) const FOLDERS: &str = "EARNEST_CUDA_LIBRARIES";
 fn open(what: &str, names: &[&str]) -> Result<Library, DeviceError> {
     let folders: Vec<PathBuf> =
         std::env::var_os(FOLDERS).map(|v| std::env::split_paths(&v).collect()).unwrap_or_default();
-    let usual = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"].map(PathBuf::from);
+    // Toolkits, and where containers get the driver.
+    let usual = [
+        "/usr/local/cuda/lib64",
+        "/usr/local/cuda/targets/x86_64-linux/lib",
+        "/usr/local/nvidia/lib64",
+        "/usr/lib/wsl/lib",
+    ]
+    .map(PathBuf::from);
     let named = folders.iter().flat_map(|f| names.iter().map(|n| f.join(n)));
     let plain = names.iter().map(PathBuf::from);
     let known = usual.iter().flat_map(|f| names.iter().map(|n| f.join(n)));
@@ -55,8 +63,9 @@ macro_rules! functions {
         $(#[$meta])*
         pub(crate) struct $table {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> $answer,)*
-            // After the functions: they are of no use without it.
-            _library: Library,
+            // Never closed: these libraries start threads and leave handlers for the end of the process, and another user of them in
+            // this process (cublasLt is one of the driver's) may not be done.
+            _library: ManuallyDrop<Library>,
         }
 
         impl $table {
@@ -69,7 +78,7 @@ macro_rules! functions {
                             "a library of CUDA is too old: it lacks {} ({error})", $symbol
                         )))?;
                 )*
-                Ok($table { $($name,)* _library: library })
+                Ok($table { $($name,)* _library: ManuallyDrop::new(library) })
             }
         }
     };
@@ -90,7 +99,6 @@ functions! {
         device_attribute = "cuDeviceGetAttribute": fn(*mut c_int, c_int, c_int) -> c_int;
         device_memory = "cuDeviceTotalMem_v2": fn(*mut usize, c_int) -> c_int;
         context_retain = "cuDevicePrimaryCtxRetain": fn(*mut Handle, c_int) -> c_int;
-        context_release = "cuDevicePrimaryCtxRelease_v2": fn(c_int) -> c_int;
         context_set = "cuCtxSetCurrent": fn(Handle) -> c_int;
         memory_info = "cuMemGetInfo_v2": fn(*mut usize, *mut usize) -> c_int;
         memory_allocate = "cuMemAlloc_v2": fn(*mut u64, usize) -> c_int;
@@ -128,8 +136,12 @@ functions! {
         compile = "nvrtcCompileProgram": fn(Handle, c_int, *const *const c_char) -> c_int;
         log_size = "nvrtcGetProgramLogSize": fn(Handle, *mut usize) -> c_int;
         log = "nvrtcGetProgramLog": fn(Handle, *mut c_char) -> c_int;
+        architectures = "nvrtcGetNumSupportedArchs": fn(*mut c_int) -> c_int;
+        architecture_list = "nvrtcGetSupportedArchs": fn(*mut c_int) -> c_int;
         binary_size = "nvrtcGetCUBINSize": fn(Handle, *mut usize) -> c_int;
         binary = "nvrtcGetCUBIN": fn(Handle, *mut c_char) -> c_int;
+        portable_size = "nvrtcGetPTXSize": fn(Handle, *mut usize) -> c_int;
+        portable = "nvrtcGetPTX": fn(Handle, *mut c_char) -> c_int;
         destroy = "nvrtcDestroyProgram": fn(*mut Handle) -> c_int;
     }
 }
@@ -160,9 +172,12 @@ functions! {
         destroy = "cublasLtDestroy": fn(Handle) -> c_int;
         operation_create = "cublasLtMatmulDescCreate": fn(*mut Handle, c_int, c_int) -> c_int;
         operation_set = "cublasLtMatmulDescSetAttribute": fn(Handle, c_int, *const c_void, usize) -> c_int;
+        operation_destroy = "cublasLtMatmulDescDestroy": fn(Handle) -> c_int;
         layout_create = "cublasLtMatrixLayoutCreate": fn(*mut Handle, c_int, u64, u64, i64) -> c_int;
+        layout_destroy = "cublasLtMatrixLayoutDestroy": fn(Handle) -> c_int;
         preference_create = "cublasLtMatmulPreferenceCreate": fn(*mut Handle) -> c_int;
         preference_set = "cublasLtMatmulPreferenceSetAttribute": fn(Handle, c_int, *const c_void, usize) -> c_int;
+        preference_destroy = "cublasLtMatmulPreferenceDestroy": fn(Handle) -> c_int;
         heuristic = "cublasLtMatmulAlgoGetHeuristic": fn(
             Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut Heuristic, *mut c_int,
         ) -> c_int;
@@ -180,23 +195,64 @@ impl Driver {
     }
 }
 
+/// Names of a library by the major version of CUDA that they belong to; none for a name without.
+type Versions = [(Option<u32>, &'static str)];
+
+const COMPILERS: &Versions = &[
+    (Some(13), "libnvrtc.so.13"),
+    (Some(12), "libnvrtc.so.12"),
+    (None, "libnvrtc.so"),
+    (Some(13), "nvrtc64_130_0.dll"),
+    (Some(12), "nvrtc64_120_0.dll"),
+];
+
+const CUBLASLT: &Versions = &[
+    (Some(13), "libcublasLt.so.13"),
+    (Some(12), "libcublasLt.so.12"),
+    (None, "libcublasLt.so"),
+    (Some(13), "cublasLt64_13.dll"),
+    (Some(12), "cublasLt64_12.dll"),
+];
+
+/// The names in the order in which a driver of this major version of CUDA may take them: a driver runs what is as old as itself or
+/// older. What is newer comes last, for drivers with NVIDIA's package for forward compatibility.
+fn by_driver(driver: u32, versions: &Versions) -> Vec<&'static str> {
+    let mut names: Vec<(bool, &'static str)> =
+        versions.iter().map(|&(major, name)| (major.is_some_and(|major| major > driver), name)).collect();
+    names.sort_by_key(|name| name.0);
+    names.into_iter().map(|name| name.1).collect()
+}
+
 impl Compiler {
-    /// The newest compiler of this machine, or with a driver of CUDA 12 the one of that: a driver loads nothing newer than itself.
+    /// The newest compiler of this machine whose kernels a driver of this major version of CUDA loads.
     pub(crate) fn open(driver: u32) -> Result<Compiler, DeviceError> {
-        let mut names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll"];
-        if driver == 12 {
-            names.swap(0, 1);
-            names.swap(3, 4);
-        }
-        open("the compiler of kernels (NVRTC)", &names).and_then(Compiler::of)
+        open("the compiler of kernels (NVRTC)", &by_driver(driver, COMPILERS)).and_then(Compiler::of)
     }
 }
 
 impl CublasLt {
-    /// The newest cublasLt of this machine.
-    pub(crate) fn open() -> Result<CublasLt, DeviceError> {
-        let names =
-            ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "cublasLt64_13.dll", "cublasLt64_12.dll"];
-        open("cublasLt", &names).and_then(CublasLt::of)
+    /// The cublasLts of this machine, each with its name, those that fit the driver first. They are large, so each is opened when
+    /// it is asked for.
+    pub(crate) fn each(driver: u32) -> impl Iterator<Item = (&'static str, Result<CublasLt, DeviceError>)> {
+        by_driver(driver, CUBLASLT).into_iter().map(|name| (name, open(name, &[name]).and_then(CublasLt::of)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_is_offered_what_it_can_run_first() {
+        let names = |driver| by_driver(driver, CUBLASLT).into_iter().filter(|n| n.contains(".so")).collect::<Vec<_>>();
+        assert_eq!(names(13), ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"]);
+        assert_eq!(names(14), names(13));
+        assert_eq!(names(12), ["libcublasLt.so.12", "libcublasLt.so", "libcublasLt.so.13"]);
+    }
+
+    #[test]
+    fn structures_have_the_sizes_of_the_header() {
+        assert_eq!((size_of::<Algorithm>(), size_of::<Heuristic>()), (64, 96));
+        assert_eq!(std::mem::offset_of!(Heuristic, state), 72);
     }
 }

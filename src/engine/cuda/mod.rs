@@ -2,11 +2,12 @@
 //!
 //! `library` opens the driver, the compiler and cublasLt when the program runs, so it is built and started without any of them.
 //! `kernels` are CUDA C++ sources, compiled for the device by `compile`; `gpu` is the device; `executor` the forward pass of a step
-//! on a device; `engine` joins it with the scheduler and the sampling semantics of `native`. In tests, `twin` runs the same kernels
-//! on the CPU.
+//! on a device; `engine` joins it with the scheduler and the sampling semantics of `native`; `checks` are single kernels against their
+//! definitions. In tests, `twin` runs the same kernels on the CPU.
 
 mod assemble;
 mod attention_plan;
+mod checks;
 mod compile;
 mod cublaslt;
 mod device;
@@ -16,7 +17,9 @@ mod executor;
 mod gpu;
 mod kernels;
 mod library;
+mod memory;
 mod options;
+mod packing;
 mod products;
 #[cfg(test)]
 mod twin;
@@ -25,8 +28,9 @@ mod twin_tests;
 mod weights;
 
 pub use assemble::{Assembled, assemble};
+pub use checks::{KernelCheck, check_kernels};
 pub use device::{DeviceError, DeviceInfo};
 pub use engine::Cuda;
 pub use error::CudaError;
-pub use gpu::devices;
+pub use gpu::{dense_products, devices};
 pub use options::Options;

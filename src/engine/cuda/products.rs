@@ -18,8 +18,8 @@ const EXPANDED: u64 = 256 << 20;
 
 /// The kernels for one kind of weights.
 struct Kernels {
-    /// By rows of a tile, as in [`PRODUCTS`]; empty in f32.
-    tiles: Vec<Kernel>,
+    /// Those of [`PRODUCTS`] whose shared memory the device has, by their place there; empty in f32.
+    tiles: Vec<(usize, Kernel)>,
     add_segments: Option<Kernel>,
     plain: Option<Kernel>,
     dequantise: Option<Kernel>,
@@ -46,6 +46,7 @@ impl ProductRunner {
     ) -> Result<ProductRunner, DeviceError> {
         let mut kernels = HashMap::new();
         let library = device.has_dense_product();
+        let shared = device.info()?.shared;
         for &kind in kinds {
             if kind == Kind::Dense && library && !invariant {
                 continue;
@@ -59,7 +60,10 @@ impl ProductRunner {
                     Kernels { tiles: vec![], add_segments: None, plain, dequantise: None }
                 } else {
                     Kernels {
-                        tiles: PRODUCTS.iter().map(|p| of(p.4, p.3)).collect::<Result<_, _>>()?,
+                        tiles: (0..PRODUCTS.len())
+                            .filter(|&i| PRODUCTS[i].3 <= shared)
+                            .map(|i| Ok((i, of(PRODUCTS[i].4, PRODUCTS[i].3)?)))
+                            .collect::<Result<_, DeviceError>>()?,
                         add_segments: Some(of("add_segments", 0)?),
                         plain: None,
                         dequantise: if kind == Kind::Dense { None } else { Some(of("dequantise", 0)?) },
@@ -78,12 +82,19 @@ impl ProductRunner {
         Ok(ProductRunner { element, invariant, kernels, multiprocessors, partial, expanded })
     }
 
+    /// The library computes nothing.
+    pub(crate) fn is_invariant(&self, device: &dyn Device) -> bool {
+        self.invariant || !device.has_dense_product()
+    }
+
+    /// Gives its working memory back.
+    pub(crate) fn free(self, device: &dyn Device) -> Result<(), DeviceError> {
+        [self.partial, self.expanded].into_iter().filter(|at| *at != 0).try_for_each(|at| device.free(at))
+    }
+
     /// Which kernels compute dense products, for people.
     pub(crate) fn describe(&self, device: &dyn Device) -> &'static str {
-        match device.has_dense_product() && !self.invariant {
-            true => "cublasLt",
-            false => "own",
-        }
+        if self.is_invariant(device) { "own" } else { "cublasLt" }
     }
 
     /// `y[m, n] (+)= x[m, k] w[n, k]^T`; rows of `y` are `w.n` apart.
@@ -122,7 +133,7 @@ impl ProductRunner {
         row_y: usize,
         out: Out,
     ) -> Result<(), DeviceError> {
-        let library = device.has_dense_product() && !self.invariant;
+        let library = !self.is_invariant(device);
         let product = DenseProduct { w: part.at, x, y, m, n: part.rows, k, row_y, element: self.element, out };
         if part.kind == Kind::Dense && library {
             // SAFETY: by the caller.
@@ -158,7 +169,11 @@ impl ProductRunner {
     }
 
     unsafe fn own(&self, device: &dyn Device, kernels: &Kernels, p: &DenseProduct) -> Result<(), DeviceError> {
-        let which = PRODUCTS.iter().position(|t| t.0 >= p.m).unwrap_or(PRODUCTS.len() - 1);
+        // The smallest tile with a place for every row, else the largest there is: the bits are the same in all.
+        let fits = kernels.tiles.iter().find(|t| PRODUCTS[t.0].0 >= p.m).or(kernels.tiles.last());
+        let Some(&(which, kernel)) = fits else {
+            return Err(DeviceError::Library("the device has too little shared memory for any product".into()));
+        };
         let (rows, columns, threads, shared, _) = PRODUCTS[which];
         let tiles = [p.m.div_ceil(rows), p.n.div_ceil(columns)];
         let segments = p.k.div_ceil(SEGMENT);
@@ -170,7 +185,7 @@ impl ProductRunner {
         let [m, n, k, row_y] = [p.m, p.n, p.k, p.row_y].map(|n| Argument::from(n as i32));
         let arguments = [p.w.into(), p.x.into(), p.y.into(), self.partial.into(), m, n, k, row_y, number(p.out).into()];
         // SAFETY: by the caller; the partial sums fit.
-        unsafe { device.launch(kernels.tiles[which], grid, threads, shared, &arguments)? };
+        unsafe { device.launch(kernel, grid, threads, shared, &arguments)? };
         match kernels.add_segments.filter(|_| cut) {
             None => Ok(()),
             Some(add) => {

@@ -24,10 +24,14 @@ type Run = unsafe extern "C" fn(*const c_void, *const u32, u32, u32, *mut *mut c
 pub(crate) struct Twin {
     /// A library for dense products is there.
     pub(crate) library: bool,
+    /// That library is slightly wrong.
+    pub(crate) skewed: bool,
     /// Order of a block's threads: 0, 1 or 2.
     pub(crate) order: i32,
     /// Bytes that it has.
     pub(crate) total: u64,
+    /// Shared memory that a block may have.
+    pub(crate) shared: u32,
     used: Cell<u64>,
     units: Vec<Library>,
     loaded: HashMap<String, usize>,
@@ -62,8 +66,10 @@ impl Twin {
     pub(crate) fn new() -> Twin {
         Twin {
             library: true,
+            skewed: false,
             order: 0,
             total: 1 << 30,
+            shared: 163 * 1024,
             used: Cell::new(0),
             units: vec![],
             loaded: HashMap::new(),
@@ -71,21 +77,6 @@ impl Twin {
             memory: RefCell::default(),
             host: RefCell::default(),
         }
-    }
-
-    /// Uploads a list, for tests of single kernels.
-    pub(crate) fn put<T: Copy>(&self, list: &[T]) -> Address {
-        // SAFETY: plain numbers.
-        let bytes = unsafe { std::slice::from_raw_parts(list.as_ptr().cast::<u8>(), size_of_val(list)) };
-        let at = self.allocate(bytes.len() as u64, "test").unwrap();
-        self.upload(at, bytes).unwrap();
-        at
-    }
-
-    /// Reads a list back.
-    pub(crate) fn get<T: Copy>(&self, at: Address, count: usize) -> Vec<T> {
-        // SAFETY: the tests know what they put there.
-        unsafe { std::slice::from_raw_parts(at as *const T, count) }.to_vec()
     }
 }
 
@@ -133,7 +124,7 @@ impl Device for Twin {
             multiprocessors: 4,
             free: self.total - self.used.get(),
             total: self.total,
-            shared: 163 * 1024,
+            shared: self.shared,
             driver: (13, 0),
             compiler: None,
             cublaslt: None,
@@ -230,7 +221,7 @@ impl Device for Twin {
     }
 
     fn kernel(&mut self, unit: usize, name: &str, shared: u32) -> Result<Kernel, DeviceError> {
-        assert!(shared <= 163 * 1024, "{name} wants more shared memory than an A100 has");
+        assert!(shared <= self.shared, "{name} wants more shared memory than the device has");
         // SAFETY: the twin's functions take a list of arguments.
         let symbol = unsafe { self.units[unit].get::<unsafe extern "C" fn(*mut *mut c_void)>(format!("twin_{name}")) };
         let symbol = symbol.map_err(|e| DeviceError::Library(e.to_string()))?;
@@ -267,6 +258,10 @@ impl Device for Twin {
         self.library
     }
 
+    fn why_no_dense_product(&self) -> Option<String> {
+        (!self.library).then(|| "the test has none".into())
+    }
+
     unsafe fn dense_product(&self, p: &DenseProduct) -> Result<(), DeviceError> {
         let read = |at: Address, i: usize| -> f32 {
             // SAFETY: by the caller.
@@ -283,6 +278,7 @@ impl Device for Twin {
             let x: Vec<f32> = (0..p.k).map(|i| read(p.x, row * p.k + i)).collect();
             for column in 0..p.n {
                 let sum = w[column * p.k..(column + 1) * p.k].iter().zip(&x).fold(0f32, |s, (a, b)| b.mul_add(*a, s));
+                let sum = if self.skewed { sum + 0.01 } else { sum };
                 let at = row * p.row_y + column;
                 // SAFETY: by the caller.
                 unsafe {

@@ -1,0 +1,116 @@
+//! The host's code for a GPU against stand-ins of NVIDIA's libraries (cuda_twin/libraries.c): kernels compute nothing there, but calls a
+//! driver would refuse end the process, and what was not given back is counted.
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const LLAMA: &str = "tests/golden/engine/checkpoints/llama";
+
+/// A folder with the libraries, or none where there is no C compiler.
+fn libraries() -> Option<TempDir> {
+    let named = std::env::var("CC").ok();
+    let works = |name: &String| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
+    let Some(compiler) = named.into_iter().chain(["cc", "gcc", "clang"].map(String::from)).find(works) else {
+        eprintln!("skipped: the stand-ins of CUDA's libraries need a C compiler");
+        return None;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for (number, name) in [(1, "libcuda.so.1"), (2, "libnvrtc.so.13"), (3, "libcublasLt.so.13")] {
+        let made = Command::new(&compiler)
+            .args(["-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-w", &format!("-DLIBRARY={number}"), "-o"])
+            .arg(folder.path().join(name))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda_twin/libraries.c"))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+    Some(folder)
+}
+
+fn earnest(libraries: &TempDir, variables: &[(&str, &str)], args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
+    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("EARNEST_DEVICE");
+    command.env("EARNEST_CUDA_LIBRARIES", libraries.path()).env("EARNEST_CACHE", libraries.path().join("cache"));
+    command.env("MOCK_REPORT", libraries.path().join("report"));
+    for (name, value) in variables {
+        command.env(name, value);
+    }
+    command.output().unwrap()
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// Memory and handles that the last process had left when it ended.
+fn left(libraries: &TempDir) -> String {
+    std::fs::read_to_string(libraries.path().join("report")).unwrap()
+}
+
+#[test]
+fn a_device_that_can_not_be_used_is_refused_in_words() {
+    let Some(at) = libraries() else { return };
+    let golden = ["bench", "golden", LLAMA, "--device"];
+    for (variables, device, parts) in [
+        (("MOCK_DEVICES", "2"), "cuda:9", ["there is no cuda:9", "2 GPUs, cuda:0 to cuda:1"]),
+        (("MOCK_MODE", "3"), "cuda", ["Exclusive_Process", "another process"]),
+        (("MOCK_DEVICES", "0"), "cuda", ["finds no usable GPU", "earnest doctor"]),
+    ] {
+        let refused = earnest(&at, &[variables], &[&golden[..], &[device]].concat());
+        let text = words(&refused);
+        assert_eq!(refused.status.code(), Some(5), "{text}");
+        assert!(parts.iter().all(|part| text.contains(part)) && text.contains("--device cpu"), "{text}");
+    }
+    // What `auto` finds in use it leaves alone, and says so.
+    let auto = earnest(&at, &[("MOCK_MODE", "3")], &["bench", "golden", LLAMA, "--device", "auto"]);
+    assert!(auto.status.success() && words(&auto).contains("the GPU is not used"), "{}", words(&auto));
+}
+
+#[test]
+fn every_call_is_one_that_a_driver_takes_and_everything_is_given_back() {
+    let Some(at) = libraries() else { return };
+    let all = "tests/golden/engine/checkpoints";
+    for options in [&["--dtype", "bf16"][..], &["--dtype", "f32"], &["--quant", "q8_0"], &["--batch-invariant"]] {
+        let ended = earnest(&at, &[], &[&["bench", "golden", all, "--device", "cuda"], options].concat());
+        let text = words(&ended);
+        // The kernels compute nothing, which has to be noticed.
+        assert_eq!(ended.status.code(), Some(5), "{text}");
+        assert!(text.contains("NOT all within") && text.contains("Mock 0"), "{text}");
+        let own = options.contains(&"--batch-invariant");
+        assert!(text.contains(if own { "products by own kernels" } else { "products by cublasLt 130100" }), "{text}");
+        assert!(left(&at).starts_with("memory 0 handles 0 "), "{options:?}: {}", left(&at));
+    }
+    let checked = earnest(&at, &[], &["bench", "kernels"]);
+    assert_eq!(checked.status.code(), Some(5), "{}", words(&checked));
+    assert!(words(&checked).contains("48 checks, 48 wrong"), "{}", words(&checked));
+    assert!(left(&at).starts_with("memory 0 handles 0 "), "{}", left(&at));
+    // A consumer card: heads of 256 are left out of the checks, and nothing asks for more shared memory than there is.
+    let smaller = earnest(&at, &[("MOCK_SHARED", "101376")], &["bench", "kernels"]);
+    assert!(words(&smaller).contains("47 checks, 47 wrong"), "{}", words(&smaller));
+}
+
+#[test]
+fn a_run_is_named_after_the_products_it_was_computed_with() {
+    let Some(at) = libraries() else { return };
+    let run = |cublaslt: &str, more: &[&str]| {
+        let results = at.path().join(format!("results-{cublaslt}-{}", more.len()));
+        let fixed = ["run", "arithmetic-bench", "--device", "cuda", "--limit", "3", "--max-tokens", "4", "--json"];
+        let at_results = ["--results", results.to_str().unwrap()];
+        let ended = earnest(&at, &[("MOCK_CUBLASLT", cublaslt)], &[&fixed[..], &at_results, more].concat());
+        let document: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("a document");
+        let manifest = &document["manifest"];
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let engine = text(&manifest["settings"]["engine"]);
+        (engine, text(&manifest["engine"]["options"]["products"]), text(&manifest["run"]), words(&ended))
+    };
+    let (engine, products, library_run, _) = run("0", &[]);
+    assert_eq!((engine.as_str(), products.as_str()), ("native-cuda-cublaslt", "cublasLt"));
+    let (engine, products, own_run, text) = run("1", &[]);
+    assert_eq!((engine.as_str(), products.as_str()), ("native-cuda-batch-invariant", "own"));
+    assert!(text.contains("libcublasLt.so.13: cublasLtCreate failed: CUBLAS_STATUS_NOT_INITIALIZED"), "{text}");
+    assert_ne!(library_run, own_run);
+    // What stands in for cublasLt is what strictness asks for: the same arithmetic, the same run.
+    assert_eq!(run("0", &["--batch-invariant"]).2, own_run);
+}
