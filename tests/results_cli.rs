@@ -54,13 +54,17 @@ fn too_many_failures_stop_the_run_with_6_and_the_first_is_shown_at_once() {
     assert_eq!((started["planned"].as_u64(), started["recorded"].as_u64()), (Some(576), Some(0)));
     assert!(said.contains("go on behind those"), "{said}");
 
-    // The same command goes on behind them, and its events are added.
+    // The same command goes on behind them, and its events are added, also behind half a line that a kill left.
+    let path = folder.path().join("events.jsonl");
+    std::fs::write(&path, text.trim_end_matches('\n').to_owned() + "\n{\"format\": 1, \"ev").unwrap();
     let output = run_in(folder.path(), &[&words[..], &bounded].concat());
     assert_eq!(code(&output), 6, "{}", stderr(&output));
     let later = timeless_rows(folder.path());
     assert!(later.len() > rows.len() + 5, "{} after {}", later.len(), rows.len());
-    let text = std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
-    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let text = std::fs::read_to_string(path).unwrap();
+    let (whole, half): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.ends_with('}'));
+    assert_eq!(half, ["{\"format\": 1, \"ev"]);
+    let events: Vec<Value> = whole.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let started: Vec<u64> = events
         .iter()
         .filter(|event| event["event"] == "started")
@@ -419,7 +423,7 @@ fn samples_show_the_prompt_that_was_asked_and_refuse_slips() {
         stdout(&output)
     };
     let card = shown(&[chat, "--limit", "1"]);
-    assert!(card.contains("  prompt      <s><<") && card.contains(">>\n"), "{card}");
+    assert!(card.contains("  prompt      <bos><<") && card.contains(">>\n"), "{card}");
     assert!(!card.contains("  question") && !card.contains("without the chat template"), "{card}");
     let text = shown(&[raw, "--limit", "1"]);
     assert!(text.contains("  prompt      ") && !text.contains("<<") && !text.contains("not held against"), "{text}");
@@ -455,7 +459,7 @@ fn samples_show_the_prompt_that_was_asked_and_refuse_slips() {
     let (shots, arguments, said) = exported(chat, "lm-chat");
     assert_eq!((shots, &arguments["arg_1"]["until"]), (2, &serde_json::json!([])));
     let prompt = arguments["arg_0"].as_str().unwrap();
-    assert!(prompt.starts_with("<s><<") && prompt.ends_with(">>") && !said.contains("warning"), "{prompt} {said}");
+    assert!(prompt.starts_with("<bos><<") && prompt.ends_with(">>") && !said.contains("warning"), "{prompt} {said}");
     let (shots, arguments, _) = exported(raw, "lm-raw");
     assert_eq!((shots, &arguments["arg_1"]["until"]), (2, &serde_json::json!(["\n"])));
     assert!(arguments["arg_0"].as_str().unwrap().matches(" = ").count() >= 3, "{arguments}");

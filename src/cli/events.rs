@@ -1,6 +1,6 @@
 //! Who hears the events of a session: the terminal, and a file of JSON lines for `--events`.
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -85,7 +85,12 @@ impl EventFile {
             .append(true)
             .open(path)
             .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))?;
-        let file = BufWriter::new(file);
+        let mut file = BufWriter::new(file);
+        // A process that was killed may have left half a line, which must not swallow the next one.
+        if ends_within_a_line(path) {
+            file.write_all(b"\n")
+                .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))?;
+        }
         Ok(EventFile { path: path.to_owned(), file, last_progress: None, last_hash: false, failure: None })
     }
 
@@ -107,6 +112,22 @@ impl EventFile {
             Err(error) => Err((self.path.clone(), error)),
         }
     }
+}
+
+/// True for a file whose last byte is no line end; pipes and devices have none.
+fn ends_within_a_line(path: &Path) -> bool {
+    let last = || -> io::Result<u8> {
+        if !std::fs::metadata(path)?.is_file() {
+            return Ok(b'\n');
+        }
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        Ok(last[0])
+    };
+    // An empty file has no last byte.
+    last().is_ok_and(|last| last != b'\n')
 }
 
 impl Reporter for EventFile {

@@ -27,8 +27,10 @@ pub enum RunsCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Intervals are over all samples of a run and allow for clusters of items. `earnest runs show` and reports give \
-the suite's own, which also know its tasks and lengths and can be narrower.")]
+#[command(
+    after_help = "Intervals are over all samples of a run and allow for clusters of items. `earnest runs show` and reports give \
+the suite's own, which also know its tasks and lengths and can be narrower."
+)]
 pub struct ListArgs {
     #[command(flatten)]
     pub results: ResultsArgs,

@@ -484,20 +484,17 @@ fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
         let effect = design.detectable_effect(items as f64, Rates::default()).ok();
         effect.filter(|&effect| effect < design.discordance).map(|effect| format!("{:.1} points", 100.0 * effect))
     };
+    let of_clusters = if clusters < items { format!(" in {clusters} clusters") } else { String::new() };
     let Some(apart) = effect(0.0) else {
         return format!(
-            "{items} items are too few to tell two models apart that disagree on 20 % of them, whatever their accuracies"
+            "{items} items{of_clusters} are too few to tell two models apart that disagree on 20 % of them, whatever their \
+             accuracies"
         );
     };
-    let (of_clusters, alike) = match (clusters < items, effect(1.0)) {
-        (false, _) => (String::new(), String::new()),
-        (true, Some(alike)) => {
-            (format!(" in {clusters} clusters"), format!(", or {alike} should items of a cluster differ together"))
-        }
-        (true, None) => (
-            format!(" in {clusters} clusters"),
-            ", and not at all should items of a cluster differ together".to_owned(),
-        ),
+    let alike = match effect(1.0) {
+        _ if clusters == items => String::new(),
+        Some(alike) => format!(", or {alike} should items of a cluster differ together"),
+        None => ", and not at all should items of a cluster differ together".to_owned(),
     };
     format!(
         "{items} items{of_clusters}: two models that disagree on 20 % of them are told apart (80 % power, 5 % level) if their \
@@ -528,6 +525,6 @@ mod tests {
         assert!(few.starts_with("400 items in 5 clusters: ") && few.contains(", and not at all should"), "{few}");
         let many = said(options("1-100", 4), None);
         assert!(many.starts_with("400 items in 100 clusters: ") && many.contains("points, or "), "{many}");
-        assert!(said(options("1-2", 2), None).starts_with("4 items are too few"));
+        assert!(said(options("1-2", 2), None).starts_with("4 items in 2 clusters are too few"));
     }
 }

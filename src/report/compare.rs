@@ -263,7 +263,8 @@ fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
             *numbers.entry(&pair.score.cluster).or_insert(next)
         })
         .collect();
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    // An empty sum is -0.0.
+    let mean = |values: &[f64]| (values.iter().sum::<f64>() + 0.0) / values.len().max(1) as f64;
     let robust: Option<ClusteredMean> = paired_difference(&first, &second, &clusters).ok();
     let once = pairs.iter().all(|pair| pair.score.samples == 1 && pair.other.samples == 1);
     let counts = PairedCounts::of(pairs.iter().map(|pair| (pair.score.correct > 0, pair.other.correct > 0)));
