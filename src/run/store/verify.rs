@@ -156,8 +156,9 @@ impl Store {
 
     /// The columns of `runs` that are not what the manifest beside them says, by name.
     fn contradictions(&self, run: &RunRecord, suite: &dyn Suite) -> rusqlite::Result<Vec<&'static str>> {
-        // Unknown in runs that only an earlier version wrote.
-        let planned = run.planned.is_some_and(|planned| planned != run.manifest.plan().len(suite));
+        // Unknown in runs that only an earlier version wrote; another version of the suite may ask another number.
+        let same_rules = suite.version() == run.manifest.settings.suite_version;
+        let planned = same_rules && run.planned.is_some_and(|planned| planned != run.manifest.plan().len(suite));
         const COLUMNS: [&str; 7] = ["name", "settings_sha256", "suite", "model", "status", "started", "ended"];
         let sql = format!("SELECT {}, manifest FROM runs WHERE id = ?", COLUMNS.join(", "));
         self.connection().prepare_cached(&sql)?.query_row([run.id], |row| {
