@@ -227,7 +227,7 @@ fn before(overall: &Difference) -> Option<String> {
     };
     let clusters = if clustered { format!(" in {} clusters", overall.clusters) } else { String::new() };
     Some(format!(
-        "By numbers that could be known before, {} items{clusters} of which the two judge {:.0} % differently: {found}.",
+        "What could be expected before, of {} items{clusters} with other outcomes on {:.0} % of them: {found}.",
         overall.items,
         100.0 * overall.disagreement
     ))

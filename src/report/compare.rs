@@ -137,7 +137,7 @@ pub struct Difference {
     pub detectable: Option<f64>,
     /// The same with the p values of the family adjusted.
     pub detectable_in_family: Option<f64>,
-    /// Share of items that the two judge differently; with several samples an item, the mean difference of shares.
+    /// Share of items with another outcome; with several samples an item, the mean difference of shares.
     pub disagreement: f64,
     /// What is detectable by items, clusters and disagreement alone, as if known before, should the items of a cluster be no more
     /// alike than others.
