@@ -94,6 +94,94 @@ fn an_interrupted_training_ends_as_an_unbroken_one() {
     assert!(refused.to_string().contains("other settings"), "{refused}");
 }
 
+#[test]
+fn a_damaged_state_names_a_way_on() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    train(&settings(), folder, Some(5));
+    let open = || Trainer::open(settings(), folder, &Device::Cpu);
+    let tensors = folder.join("state-5.safetensors");
+    let whole = std::fs::read(&tensors).unwrap();
+    std::fs::write(&tensors, &whole[..whole.len() / 2]).unwrap();
+    let cut = open().err().unwrap().to_string();
+    assert!(cut.contains("state-5.safetensors") && cut.contains("Delete state.json"), "{cut}");
+    std::fs::remove_file(&tensors).unwrap();
+    let missing = open().err().unwrap().to_string();
+    assert!(missing.contains("missing") && missing.contains("Delete state.json"), "{missing}");
+    std::fs::write(&tensors, &whole).unwrap();
+    assert_eq!(open().unwrap().steps_done(), 5);
+    let header = folder.join("state.json");
+    std::fs::write(&header, "{\"step\"").unwrap();
+    let broken = open().err().unwrap().to_string();
+    assert!(broken.contains("state.json") && broken.contains("damaged"), "{broken}");
+    std::fs::remove_file(&header).unwrap();
+    assert_eq!(open().unwrap().steps_done(), 0);
+    // A state that nothing names any more goes with the next one.
+    let (_, _, ended) = train(&settings(), folder, Some(3));
+    assert_eq!(ended, Ended::Stopped);
+    assert!(folder.join("state-3.safetensors").exists() && !tensors.exists());
+}
+
+#[test]
+fn hints_are_tokens_of_the_checkpoint() {
+    let place = tempfile::tempdir().unwrap();
+    for (digits, text, tokens) in [
+        (1, "<i27>6<i26>5<i25>4<i24>3", vec!["<i27>", "6", "<i26>", "5", "<i25>", "4", "<i24>", "3"]),
+        (3, "<i25>6<i24>543", vec!["<i25>", "6", "<i24>", "543"]),
+    ] {
+        let settings = TrainSettings {
+            tokenizer: TokenizerSettings { digits, groups: DigitGroups::RightAligned, words: 256 },
+            tasks: vec!["add_Integer".into()],
+            lengths: vec![3, 4],
+            beyond: vec![],
+            format: FormatSettings { index_hints: Some(30), ..FormatSettings::default() },
+            steps: 6,
+            validate_every: 3,
+            ..settings()
+        };
+        let (whole, broken) =
+            (place.path().join(format!("whole{digits}")), place.path().join(format!("broken{digits}")));
+        train(&settings, &whole, None);
+        for stop in [Some(4), None] {
+            train(&settings, &broken, stop);
+        }
+        for file in ["model.safetensors", "tokenizer.json"] {
+            assert_eq!(std::fs::read(whole.join(file)).unwrap(), std::fs::read(broken.join(file)).unwrap(), "{file}");
+        }
+        let tokenizer = Checkpoint::open(&whole).unwrap().tokenizer;
+        let one = |text: &str| -> u32 {
+            let ids = tokenizer.encode(text, false).unwrap();
+            assert_eq!(ids.len(), 1, "{text}: {ids:?}");
+            ids[0]
+        };
+        let expected: Vec<u32> = tokens.into_iter().map(one).collect();
+        let ids = tokenizer.encode(text, false).unwrap();
+        assert_eq!(ids, expected);
+        assert_eq!(tokenizer.decode(&ids, true), text);
+    }
+}
+
+#[test]
+fn where_several_spellings_are_right_the_newest_model_is_kept() {
+    let place = tempfile::tempdir().unwrap();
+    let random = TrainSettings {
+        tokenizer: TokenizerSettings { digits: 2, groups: DigitGroups::Random, words: 256 },
+        steps: 8,
+        validate_every: 4,
+        ..settings()
+    };
+    assert!(random.several_spellings() && random.keeps_newest());
+    assert!(!settings().keeps_newest());
+    let one_digit = TokenizerSettings { digits: 1, groups: DigitGroups::Random, words: 256 };
+    assert!(!TrainSettings { tokenizer: one_digit, ..random.clone() }.several_spellings());
+    let folder = place.path().join("model");
+    let mut trainer = Trainer::open(random, &folder, &Device::Cpu).unwrap();
+    trainer.run(&AtomicBool::new(false), &mut |_| {}).unwrap();
+    let kept = std::fs::read(folder.join("model.safetensors")).unwrap();
+    trainer.write(StoredType::F32).unwrap();
+    assert_eq!(kept, std::fs::read(folder.join("model.safetensors")).unwrap(), "the last step's weights are kept");
+}
+
 /// Answers of the engine to the validation's first questions, greedy.
 fn engine_answers(folder: &Path, prompts: &[String]) -> Vec<String> {
     let checkpoint = Checkpoint::open(folder).unwrap();
@@ -136,6 +224,7 @@ fn the_engine_answers_as_the_trainer_validates() {
                 lengths: lengths.clone(),
                 pairs: PairRules { shorter: ShorterOperand::Any, ..PairRules::default() },
                 format: NumberFormat::default(),
+                tokens: None,
                 seed: settings.seed,
             };
             let stream = QuestionStream::new(stream, Split::Valid).unwrap();
@@ -165,5 +254,8 @@ fn what_does_not_fit_is_named() {
     assert!(fails(TrainSettings { lengths: vec![101], beyond: vec![], ..settings() }).contains("lengths"));
     assert!(fails(TrainSettings { parts: 33, ..settings() }).contains("part"));
     assert!(fails(TrainSettings { beyond: vec![2], ..settings() }).contains("length 2"));
+    assert!(fails(TrainSettings { lengths: vec![0, 1], ..settings() }).contains("at least 1"));
+    let hints = FormatSettings { index_hints: Some(0), ..FormatSettings::default() };
+    assert!(fails(TrainSettings { format: hints, ..settings() }).contains("index_hints"));
     assert!(fails(TrainSettings { context: 4, ..settings() }).contains("context 4"));
 }

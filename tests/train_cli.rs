@@ -78,6 +78,8 @@ fn wrong_command_lines_exit_with_2_and_leave_nothing_behind() {
         (&["--tasks", "arithmetic-bench:copy", "--reversal", "int"], "Arithmetic-Bench"),
         (&["--lengths", "1-4", "--beyond", "4"], "length 4"),
         (&["--clip", "0"], "clip"),
+        (&["--index-hints", "--groups", "places"], "leave hints out"),
+        (&["--index-hints", "--groups", "random", "--digits", "2"], "random groups"),
         (&["--context", "30", "--lengths", "1-2", "--beyond", "12"], "context"),
         (&["--beta2", "1"], "beta2"),
         (&["--weight-decay", "nan"], "weight_decay"),
@@ -90,6 +92,48 @@ fn wrong_command_lines_exit_with_2_and_leave_nothing_behind() {
         assert!(stderr(&output).contains(named), "{words:?}: {}", stderr(&output));
         assert!(!place.path().join("model/model.safetensors").exists());
     }
+}
+
+#[test]
+fn a_folder_is_trained_in_by_one_process() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("model")).unwrap();
+    let lock = std::fs::File::create(place.path().join("model/lock")).unwrap();
+    lock.lock().unwrap();
+    let words = [&["--out", "model"], &SMALL[..]].concat();
+    let refused = train(place.path(), &words);
+    assert_eq!(refused.status.code(), Some(4), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("another training"), "{}", stderr(&refused));
+    assert!(!place.path().join("model/training.json").exists());
+    drop(lock);
+    let output = train(place.path(), &words);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // The next commands ask what was learnt.
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("Next: earnest run nupa --model model --tasks length_Integer --lengths 1-4\n"), "{text}");
+    assert!(text.contains("earnest run arithmetic-bench --model model --tasks copy --lengths 1-4\n"), "{text}");
+}
+
+#[test]
+fn what_validation_and_rates_are_is_said() {
+    let place = tempfile::tempdir().unwrap();
+    let short = ["--size", "1,32,64,2,1", "--lengths", "2-3", "--batch", "8", "--steps", "1", "--validation", "2"];
+    let hinted = [&["--out", "hinted", "--index-hints", "--warm-up", "50"], &short[..]].concat();
+    let hinted = train(place.path(), &hinted);
+    assert_eq!(hinted.status.code(), Some(0), "{}", stderr(&hinted));
+    assert!(stderr(&hinted).contains("never reaches 2.00e-3"), "{}", stderr(&hinted));
+    let text = String::from_utf8_lossy(&hinted.stdout).into_owned();
+    assert!(text.contains("best validation") && text.contains("plainly") && !text.contains("Next:"), "{text}");
+    let random = ["--out", "random", "--digits", "2", "--groups", "random", "--warm-up", "1"];
+    let random = train(place.path(), &[&random[..], &short[..]].concat());
+    assert_eq!(random.status.code(), Some(0), "{}", stderr(&random));
+    assert!(
+        stderr(&random).contains("lower bound") && !stderr(&random).contains("never reaches"),
+        "{}",
+        stderr(&random)
+    );
+    let text = String::from_utf8_lossy(&random.stdout).into_owned();
+    assert!(text.contains("lower bound") && text.contains("newest model"), "{text}");
 }
 
 #[cfg(unix)]

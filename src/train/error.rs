@@ -48,6 +48,12 @@ pub enum TrainError {
         #[source]
         source: std::io::Error,
     },
+    /// Another process trains in the folder.
+    #[error("{} is in the hands of another training; wait until it ends, or stop it", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A file of an interrupted training does not fit, or is damaged.
     #[error("{} can not be resumed from: {problem}", path.display())]
     Resume {

@@ -1,5 +1,7 @@
 //! A trained model as an ordinary Hugging Face folder.
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::Write;
 use std::path::Path;
 
 use candle_core::{DType, Tensor};
@@ -45,14 +47,44 @@ pub fn write_model<'a>(
     put(&folder.join("model.safetensors"), &safetensors_bytes(tensors, stored)?)
 }
 
-/// Writes a file beside its place, then renames it: a reader sees the old one or the new one.
+/// Writes a file beside its place, then renames it: a reader sees the old one or the new one, and after a power cut the disk has
+/// one of them whole.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     let failed = |source| TrainError::File { path: path.to_owned(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let beside = path.with_file_name(name);
-    std::fs::write(&beside, bytes).map_err(failed)?;
-    std::fs::rename(&beside, path).map_err(failed)
+    let mut file = File::create(&beside).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    drop(file);
+    std::fs::rename(&beside, path).map_err(failed)?;
+    sync_folder(path).map_err(failed)
+}
+
+/// Waits until the disk knows the names in a file's folder.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    // Other systems do not open folders as files.
+    if cfg!(unix) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Takes a folder for one process, until the file is dropped; experiments lock the folders of their trainings with the same file.
+///
+/// # Errors
+/// [`TrainError::Busy`] if another process has it; [`TrainError::File`].
+pub fn lock_folder(folder: &Path) -> Result<File, TrainError> {
+    std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
+    let path = folder.join("lock");
+    let file = File::create(&path).map_err(|source| TrainError::File { path: path.clone(), source })?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(TrainError::Busy { path: folder.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(TrainError::File { path, source }),
+    }
 }
 
 /// Tensors in the safetensors format, in the alphabet's order.

@@ -34,7 +34,7 @@ pub use batch::{Batch, Example};
 pub use decoder::Decoder;
 pub use error::TrainError;
 pub(crate) use folder::put;
-pub use folder::{StoredType, write_model};
+pub use folder::{StoredType, lock_folder, write_model};
 pub use lora::{
     AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Merged, PromptForm, Retrofit, merge,
 };

@@ -2,6 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::folder::StoredType;
+use super::tokenizer::{DigitGroups, check_hints};
 use super::{
     AdamWSettings, PositionEncoding, Schedule, Size, StreamSettings, TokenizerSettings, TrainError, TrainingTask,
 };
@@ -158,6 +159,7 @@ impl TrainSettings {
             lengths: lengths.to_vec(),
             pairs: PairRules { shorter, ..PairRules::default() },
             format: self.format.number_format()?,
+            tokens: Some(self.tokenizer.clone()),
             seed: self.seed,
         })
     }
@@ -195,14 +197,40 @@ impl TrainSettings {
             let problem = format!("length {length} is learnt, so it is not beyond what is learnt");
             return Err(TrainError::Setting { setting: "beyond", problem });
         }
-        self.training_tasks()?;
+        if self.lengths.iter().chain(&self.beyond).any(|length| *length == 0) {
+            return wrong("lengths", "lengths are at least 1");
+        }
+        let mut tasks = self.training_tasks()?;
         if let Some(next) = &self.then {
             if next.tasks.is_empty() || next.after == 0 || next.after >= self.steps || next.after % 8 != 0 {
                 return wrong("then", "it needs tasks, and comes after a multiple of 8 steps, before the last one");
             }
-            self.next_tasks()?;
+            tasks.extend(self.next_tasks()?);
+        }
+        if !tasks.iter().any(|task| self.lengths.iter().any(|length| *length <= task.longest())) {
+            let longest = tasks.iter().map(|task| task.longest()).max().unwrap_or(0);
+            let problem = format!("the tasks have no question of these lengths; the longest have {longest} digits");
+            return Err(TrainError::Setting { setting: "lengths", problem });
         }
         self.format.number_format()?;
-        Ok(())
+        check_hints(&self.tokenizer, self.format.index_hints)
+    }
+
+    /// True if training spells a number in several ways, all of them right: validations, which hold tokens against one of them,
+    /// then count too few as exact.
+    pub fn several_spellings(&self) -> bool {
+        self.tokenizer.groups == DigitGroups::Random && self.tokenizer.digits > 1
+    }
+
+    /// True if the folder ends with the newest weights and not with those of the best validation: where several spellings are
+    /// right, validation is no measure to choose by, and after other tasks than the first the last weights count.
+    pub fn keeps_newest(&self) -> bool {
+        self.then.is_some() || self.several_spellings()
+    }
+
+    /// Where the warm-up takes all steps or more: the highest learning rate of all, below the one that was asked for.
+    pub fn unreached_rate(&self) -> Option<f64> {
+        let after = self.then.as_ref().map_or(self.steps, |next| next.after.max(self.steps - next.after));
+        (self.warm_up > after).then(|| self.learning_rate * after as f64 / self.warm_up as f64)
     }
 }

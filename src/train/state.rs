@@ -40,14 +40,32 @@ pub(super) fn save(
         .map(|(name, variable)| (name, variable.as_tensor()))
         .chain(moments.iter().map(|(name, tensor)| (name.as_str(), *tensor)));
     put(&tensors_path(folder, header.step), &safetensors_bytes(all, StoredType::F32)?)?;
-    let earlier = read(folder)?.map(|earlier| earlier.step);
     let text = serde_json::to_string_pretty(header).expect("numbers and text are JSON");
     put(&header_path(folder), text.as_bytes())?;
-    if let Some(step) = earlier.filter(|step| *step != header.step) {
-        // It is superseded; a file that can not be removed harms nobody.
-        std::fs::remove_file(tensors_path(folder, step)).ok();
-    }
+    // Both are on the disk now.
+    remove_tensors(folder, Some(header.step));
     Ok(())
+}
+
+/// Removes files of weights and moments, but for those of a step. They are superseded; one that can not be removed harms nobody.
+fn remove_tensors(folder: &Path, kept: Option<u64>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let step =
+            name.to_str().and_then(|name| name.strip_prefix("state-")?.strip_suffix(".safetensors")?.parse().ok());
+        if step.is_some_and(|step: u64| Some(step) != kept) {
+            std::fs::remove_file(entry.path()).ok();
+        }
+    }
+}
+
+/// An error for a state that can not be read, with the way on.
+fn damaged(path: PathBuf, problem: &str) -> TrainError {
+    let problem = format!(
+        "{problem}; the state is damaged. Delete state.json in its folder and all steps are made again, or begin in another folder"
+    );
+    TrainError::Resume { path, problem }
 }
 
 /// The state that a folder holds, if any.
@@ -58,7 +76,7 @@ pub(super) fn read(folder: &Path) -> Result<Option<Header>, TrainError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(TrainError::File { path, source }),
     };
-    serde_json::from_str(&text).map(Some).map_err(|error| TrainError::Resume { path, problem: error.to_string() })
+    serde_json::from_str(&text).map(Some).map_err(|error| damaged(path, &error.to_string()))
 }
 
 /// Puts the saved weights into the parameters and gives the optimiser back.
@@ -70,8 +88,12 @@ pub(super) fn restore(
     device: &Device,
 ) -> Result<AdamW, TrainError> {
     let path = tensors_path(folder, header.step);
-    let problem = |problem: String| TrainError::Resume { path: path.clone(), problem };
-    let bytes = std::fs::read(&path).map_err(|source| TrainError::File { path: path.clone(), source })?;
+    let problem = |problem: String| damaged(path.clone(), &problem);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(problem("it is missing".to_owned())),
+        Err(source) => return Err(TrainError::File { path, source }),
+    };
     let tensors = candle_core::safetensors::load_buffer(&bytes, device).map_err(|error| problem(error.to_string()))?;
     for (name, variable) in parameters.iter() {
         let saved = tensors.get(name).ok_or_else(|| problem(format!("{name} is missing")))?;
@@ -86,10 +108,10 @@ pub(super) fn restore(
 
 /// Removes the state of a training that is done.
 pub(super) fn remove(folder: &Path) -> Result<(), TrainError> {
-    if let Some(header) = read(folder)? {
+    if read(folder)?.is_some() {
         let path = header_path(folder);
         std::fs::remove_file(&path).map_err(|source| TrainError::File { path, source })?;
-        std::fs::remove_file(tensors_path(folder, header.step)).ok();
+        remove_tensors(folder, None);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! An endless stream of questions with their answers, by number: what a training sees depends on nothing else.
 use super::task::TaskCell;
-use super::tokenizer::{BEGIN, END};
-use super::{Example, NumberTokenizer, TrainError, TrainingQuestion, TrainingTask};
+use super::tokenizer::{BEGIN, END, hints_before_tokens};
+use super::{Example, NumberTokenizer, TokenizerSettings, TrainError, TrainingQuestion, TrainingTask};
 use crate::suite::nupa::{DigitSource, NumberFormat, PairRules, Second, Split, Wording, question};
 
 /// Which questions are streamed.
@@ -15,6 +15,8 @@ pub struct StreamSettings {
     pub pairs: PairRules,
     /// How numbers are written.
     pub format: NumberFormat,
+    /// The tokenizer before whose tokens index hints stand; without one they stand before every digit.
+    pub tokens: Option<TokenizerSettings>,
     /// Seed of the questions.
     pub seed: u64,
 }
@@ -113,6 +115,11 @@ impl QuestionStream {
         let (a, b) = format
             .operands(asked.task.representation, &asked.a, number_b, &mut random)
             .map_err(|error| TrainError::Setting { setting: "format", problem: error.to_string() })?;
+        let grouped = |text: String| match &self.settings.tokens {
+            Some(tokens) if format.index_hints.is_some() => hints_before_tokens(tokens, &text),
+            _ => text,
+        };
+        let (a, b) = (grouped(a), b.map(grouped));
         // A position, digit or count is not one of the numbers that the format is about.
         let b = b.or_else(|| asked.b.clone());
         Ok(TextPair {
@@ -165,6 +172,7 @@ mod tests {
             lengths: vec![1, 2, 3, 4],
             pairs: PairRules::default(),
             format: NumberFormat::default(),
+            tokens: None,
             seed: 1,
         };
         QuestionStream::new(settings, split).unwrap()

@@ -69,6 +69,23 @@ fn default_words() -> usize {
     1024
 }
 
+/// Parts of a number that hints tell apart: integer parts, decimals, exponents.
+const HINT_LETTERS: [char; 3] = ['i', 'd', 'e'];
+/// Largest alphabet of index hints, each of which is three tokens.
+pub(super) const MOST_HINTS: usize = 1000;
+
+/// The length of the index hint that a text begins with, as [`crate::suite::nupa::NumberFormat`] writes it: `<i27>`.
+pub(super) fn hint_length(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('<')?.strip_prefix(HINT_LETTERS)?;
+    let digits = inside.find(|c: char| !c.is_ascii_digit())?;
+    (digits > 0 && inside[digits..].starts_with('>')).then_some(digits + 3)
+}
+
+/// The place of the first index hint in a text, and its length.
+fn find_hint(text: &str) -> Option<(usize, usize)> {
+    text.match_indices('<').find_map(|(place, _)| Some((place, hint_length(&text[place..])?)))
+}
+
 /// A tokenizer for training, and the file that everybody else reads.
 pub struct NumberTokenizer {
     settings: TokenizerSettings,
@@ -76,6 +93,8 @@ pub struct NumberTokenizer {
     json: Value,
     inner: tokenizers::Tokenizer,
     digits: HashMap<String, u32>,
+    /// Ids of index hints.
+    hints: HashMap<String, u32>,
     /// Ids of digits by place and value, if places have tokens.
     places: Vec<[u32; 10]>,
     /// Ids of texts between numbers that were met before; there are few of them.
@@ -91,6 +110,20 @@ impl NumberTokenizer {
         settings: &TokenizerSettings,
         texts: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, TrainError> {
+        Self::learn_hinted(settings, None, texts)
+    }
+
+    /// Likewise, with a token of its own for every index hint of an alphabet (three for each place: integer parts, decimals and
+    /// exponents have their own). Hints are no words, and the digits in them are no digits.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`] for groups other than of 1 to 3 digits, and for groups that hints can not stand before.
+    pub fn learn_hinted<'a>(
+        settings: &TokenizerSettings,
+        hints: Option<usize>,
+        texts: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, TrainError> {
+        check_hints(settings, hints)?;
         if !(1..=3).contains(&settings.digits) {
             return Err(wrong(format!("a token holds 1, 2 or 3 digits, not {}", settings.digits)));
         }
@@ -111,7 +144,12 @@ impl NumberTokenizer {
         vocabulary.extend(bytes.into_iter().filter(|byte| !byte.bytes().all(|b| b.is_ascii_digit())));
         let known: std::collections::HashSet<String> = vocabulary.iter().cloned().collect();
         vocabulary.extend(word_tokens.into_iter().filter(|token| !known.contains(token)));
-        let json = file(settings, &vocabulary, &merges);
+        // Behind all others, so that a tokenizer without hints is what it always was.
+        let begin = vocabulary.len();
+        for letter in HINT_LETTERS {
+            vocabulary.extend((0..hints.unwrap_or(0)).map(|place| format!("<{letter}{place}>")));
+        }
+        let json = file(settings, &vocabulary, begin, &merges);
         Self::from_json(settings.clone(), json)
     }
 
@@ -124,6 +162,8 @@ impl NumberTokenizer {
             serde_json::from_value(json.clone()).map_err(|error| wrong(format!("tokenizer.json: {error}")))?;
         let digits = inner.get_vocab(false).into_iter().filter(|(token, _)| token.bytes().all(|b| b.is_ascii_digit()));
         let digits = digits.collect();
+        let vocabulary = inner.get_vocab(true).into_iter();
+        let hints = vocabulary.filter(|(token, _)| hint_length(token) == Some(token.len())).collect();
         let mut places = Vec::new();
         if settings.groups == DigitGroups::Places {
             for place in 0..PLACES {
@@ -135,7 +175,7 @@ impl NumberTokenizer {
                 places.push(ids);
             }
         }
-        Ok(NumberTokenizer { settings, json, digits, inner, places, words: Mutex::default() })
+        Ok(NumberTokenizer { settings, json, digits, hints, inner, places, words: Mutex::default() })
     }
 
     /// The content of `tokenizer.json`.
@@ -184,11 +224,29 @@ impl NumberTokenizer {
         }
         let mut ids = Vec::new();
         let mut rest = text;
+        while let Some((place, length)) = find_hint(rest).filter(|_| !self.hints.is_empty()) {
+            let (before, hint) = rest.split_at(place);
+            let (hint, after) = hint.split_at(length);
+            // One beyond the alphabet is no token, and spelled as it is in use.
+            let Some(&id) = self.hints.get(hint) else { return self.encode(text) };
+            self.encode_unhinted(before, random, &mut ids)?;
+            ids.push(id);
+            rest = after;
+        }
+        self.encode_unhinted(rest, random, &mut ids)?;
+        Ok(ids)
+    }
+
+    /// Appends the ids of a text without hints.
+    fn encode_unhinted(&self, text: &str, random: &mut DigitSource, ids: &mut Vec<u32>) -> Result<(), TrainError> {
+        let widest = self.settings.digits;
+        let single = widest == 1;
+        let mut rest = text;
         while !rest.is_empty() {
             let other = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
             let (words, after) = rest.split_at(other);
             if !words.is_empty() {
-                self.encode_words(words, &mut ids)?;
+                self.encode_words(words, ids)?;
             }
             let run = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
             let (mut digits, next) = after.split_at(run);
@@ -204,7 +262,7 @@ impl NumberTokenizer {
             }
             rest = next;
         }
-        Ok(ids)
+        Ok(())
     }
 
     /// Appends the ids of a text without digits.
@@ -222,6 +280,84 @@ fn wrong(problem: String) -> TrainError {
     TrainError::Setting { setting: "tokenizer", problem }
 }
 
+/// Refuses alphabets of hints and groups of digits that do not go together.
+///
+/// # Errors
+/// [`TrainError::Setting`].
+pub(super) fn check_hints(settings: &TokenizerSettings, hints: Option<usize>) -> Result<(), TrainError> {
+    let refused = |problem: String| Err(TrainError::Setting { setting: "index_hints", problem });
+    match (hints, settings.groups) {
+        (None, _) => Ok(()),
+        (Some(hints), _) if !(1..=MOST_HINTS).contains(&hints) => {
+            refused(format!("an alphabet has 1 to {MOST_HINTS} hints, not {hints}"))
+        }
+        (Some(_), DigitGroups::Places) => {
+            refused("the tokens of `places` know their place already; leave hints out, or choose other groups".into())
+        }
+        (Some(_), DigitGroups::Random) if settings.digits > 1 => refused(
+            "a hint stands before every token, and random groups have no fixed tokens; choose other groups".into(),
+        ),
+        (Some(_), _) => Ok(()),
+    }
+}
+
+/// A text without its index hints.
+fn unhinted(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((place, length)) = find_hint(rest) {
+        out.push_str(&rest[..place]);
+        rest = &rest[place + length..];
+    }
+    out + rest
+}
+
+/// Leaves of hints before every digit those before every token that the digits are cut into (Number Cookbook, section 4.2: hints
+/// stand before tokens), counted in tokens from the same start.
+pub(super) fn hints_before_tokens(settings: &TokenizerSettings, text: &str) -> String {
+    if settings.digits == 1 {
+        return text.to_owned();
+    }
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while !rest.is_empty() {
+        let Some(begin) = hint_length(rest) else {
+            let next = find_hint(rest).map_or(rest.len(), |(place, _)| place);
+            out.push_str(&rest[..next]);
+            rest = &rest[next..];
+            continue;
+        };
+        let letter = rest[1..].chars().next().unwrap_or('i');
+        let (mut indices, mut digits): (Vec<usize>, String) = Default::default();
+        let mut next = Some(begin);
+        while let Some(length) = next {
+            indices.push(rest[2..length - 1].parse().unwrap_or(0));
+            rest = &rest[length..];
+            let run = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            digits.push_str(&rest[..run]);
+            rest = &rest[run..];
+            next = hint_length(rest).filter(|_| rest[1..].starts_with(letter));
+        }
+        let start = indices.iter().copied().min().unwrap_or(0);
+        let rising = indices.first() < indices.last();
+        let from_left = settings.groups == DigitGroups::LeftToRight || letter == 'd';
+        let first = match digits.len() % settings.digits {
+            rest if rest > 0 && !from_left => rest,
+            _ => settings.digits.min(digits.len()),
+        };
+        let mut groups = vec![&digits[..first]];
+        let mut left = &digits[first..];
+        while !left.is_empty() {
+            let (group, after) = left.split_at(settings.digits.min(left.len()));
+            groups.push(group);
+            left = after;
+        }
+        for (place, group) in groups.iter().enumerate() {
+            let index = start + if rising { place } else { groups.len() - 1 - place };
+            out.push_str(&format!("<{letter}{index}>{group}"));
+        }
+    }
+    out
+}
+
 /// The tokens of a byte-level BPE in the order of their ids, and its merges in the order in which they apply.
 type Words = (Vec<String>, Vec<(String, String)>);
 
@@ -229,9 +365,9 @@ type Words = (Vec<String>, Vec<(String, String)>);
 fn words<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Result<Words, TrainError> {
     let pieces: Vec<String> = texts
         .into_iter()
-        .flat_map(|text| text.split(|c: char| c.is_ascii_digit()))
+        .map(unhinted)
+        .flat_map(|text| text.split(|c: char| c.is_ascii_digit()).map(str::to_owned).collect::<Vec<_>>())
         .filter(|piece| !piece.is_empty())
-        .map(str::to_owned)
         .collect();
     let mut alphabet: Vec<char> = ByteLevel::alphabet().into_iter().collect();
     alphabet.sort_unstable();
@@ -312,13 +448,17 @@ fn decoder(settings: &TokenizerSettings) -> Value {
     json!({"type": "Sequence", "decoders": (0..PLACES).map(unmark).chain([bytes]).collect::<Vec<_>>()})
 }
 
-fn file(settings: &TokenizerSettings, vocabulary: &[String], merges: &[(String, String)]) -> Value {
+/// `tokenizer.json`; the tokens from `hints` on are index hints.
+fn file(settings: &TokenizerSettings, vocabulary: &[String], hints: usize, merges: &[(String, String)]) -> Value {
     let ids: serde_json::Map<String, Value> =
         vocabulary.iter().enumerate().map(|(id, token)| (token.clone(), json!(id))).collect();
-    let added = SPECIAL.iter().enumerate().map(|(id, content)| {
+    // Added tokens are taken out of a text before it is cut, so the digits of a hint are never seen.
+    let specials = SPECIAL.iter().enumerate().map(|(id, content)| (id, *content, true));
+    let hinted = vocabulary.iter().enumerate().skip(hints).map(|(id, content)| (id, content.as_str(), false));
+    let added = specials.chain(hinted).map(|(id, content, special)| {
         json!({
             "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
-            "normalized": false, "special": true,
+            "normalized": false, "special": special,
         })
     });
     let byte_level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false});
@@ -441,6 +581,65 @@ mod tests {
             seen.insert(ids);
         }
         assert!(seen.len() > 40);
+    }
+
+    #[test]
+    fn a_hint_is_one_token_and_stands_before_tokens() {
+        let texts = ["Add two numbers: <i3>1<i2>2 + <i2>4 =", "Add two numbers: <i9>1.<d9>5 + <i9>2.<d9>2<d10>5 ="];
+        let long = "Add two numbers: <i27>6<i26>5<i25>4<i24>3.<d24>1<d25>2<d26>3<d27>4 + <i24>2 =";
+        for (digits, text) in [
+            (1, long),
+            (3, "Add two numbers: <i25>6<i24>543.<d24>123<d25>4 + <i24>2 ="),
+            (2, "Add two numbers: <i25>65<i24>43.<d24>12<d25>34 + <i24>2 ="),
+        ] {
+            let settings = TokenizerSettings { digits, groups: DigitGroups::RightAligned, words: 64 };
+            let tokenizer = NumberTokenizer::learn_hinted(&settings, Some(30), texts).unwrap();
+            assert_eq!(hints_before_tokens(&settings, long), text);
+            let pieces = groups(&tokenizer, text);
+            let expected: Vec<&str> = match digits {
+                1 => "<i27> 6 <i26> 5 <i25> 4 <i24> 3 . <d24> 1 <d25> 2 <d26> 3 <d27> 4",
+                2 => "<i25> 65 <i24> 43 . <d24> 12 <d25> 34",
+                _ => "<i25> 6 <i24> 543 . <d24> 123 <d25> 4",
+            }
+            .split(' ')
+            .collect();
+            let from = pieces.iter().position(|piece| piece.starts_with("<i")).unwrap();
+            assert_eq!(pieces[from..][..expected.len()], expected);
+            assert_eq!(pieces[pieces.len() - 3..][..2], ["<i24>", "2"], "{pieces:?}");
+            let ids = tokenizer.encode(text).unwrap();
+            let mut random = DigitSource::named("test");
+            assert_eq!(tokenizer.encode_for_training(text, &mut random).unwrap(), ids);
+            assert_eq!(tokenizer.inner.decode(&ids, true).unwrap(), text, "hints are no special tokens");
+            // Words are what they are without hints, and no token is another than before.
+            let plain = NumberTokenizer::learn(&settings, texts.map(unhinted).each_ref().map(String::as_str)).unwrap();
+            assert_eq!(tokenizer.len(), plain.len() + 90);
+            let unhinted_ids = plain.encode("Add two numbers: 12 + 4 =").unwrap();
+            assert_eq!(tokenizer.encode("Add two numbers: 12 + 4 =").unwrap(), unhinted_ids);
+            let again = NumberTokenizer::from_json(settings.clone(), tokenizer.json().clone()).unwrap();
+            assert_eq!(again.encode_for_training(text, &mut random).unwrap(), ids);
+        }
+    }
+
+    #[test]
+    fn hints_are_counted_in_tokens_of_their_part() {
+        let of = |groups, text: &str| hints_before_tokens(&TokenizerSettings { digits: 3, groups, words: 8 }, text);
+        let reversed = "<i5>1<i6>2<i7>3<i8>4/<i5>9";
+        assert_eq!(of(DigitGroups::RightAligned, reversed), "<i5>1<i6>234/<i5>9");
+        assert_eq!(of(DigitGroups::LeftToRight, "<i8>1<i7>2<i6>3<i5>4"), "<i6>123<i5>4");
+        assert_eq!(of(DigitGroups::RightAligned, "12 < 345, <x> <i>"), "12 < 345, <x> <i>");
+    }
+
+    #[test]
+    fn hints_that_make_no_sense_are_refused() {
+        for (digits, groups, hints) in [
+            (1, DigitGroups::Places, 30),
+            (2, DigitGroups::Random, 30),
+            (1, DigitGroups::RightAligned, 0),
+            (1, DigitGroups::RightAligned, MOST_HINTS + 1),
+        ] {
+            let settings = TokenizerSettings { digits, groups, words: 8 };
+            assert!(NumberTokenizer::learn_hinted(&settings, Some(hints), TEXTS).is_err(), "{settings:?} {hints}");
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ const VALIDATION_BATCH: usize = 256;
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// All steps are done; the folder holds the best model.
+    /// All steps are done; the folder holds the best model, or the newest ([`TrainSettings::keeps_newest`]).
     Finished,
     /// Asked to stop; the state is saved.
     Stopped,
@@ -86,7 +86,10 @@ impl Trainer {
                 (0..TOKENIZER_TEXTS).map(move |number| Ok(stream.text(&stream.question(number), number)?.prompt))
             })
             .collect::<Result<_, TrainError>>()?;
-        let tokenizer = NumberTokenizer::learn(&settings.tokenizer, texts.iter().map(String::as_str))?;
+        let tokenizer = {
+            let (hints, texts) = (settings.format.index_hints, texts.iter().map(String::as_str));
+            NumberTokenizer::learn_hinted(&settings.tokenizer, hints, texts)?
+        };
         let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
         let mut parameters = Parameters::default();
         let decoder = Decoder::fresh(&config, settings.seed, &mut parameters, device)?;
@@ -170,8 +173,7 @@ impl Trainer {
                 let found = self.validate()?;
                 let exact = found.exact();
                 log.write(&TrainEvent::Validated(found), report)?;
-                // After other tasks than the first there is no best: the last weights count.
-                if self.settings.then.is_some() || self.header.best.is_none_or(|(best, _)| exact >= best) {
+                if self.settings.keeps_newest() || self.header.best.is_none_or(|(best, _)| exact >= best) {
                     self.header.best = Some((exact, step));
                     self.write(self.settings.stored)?;
                 }

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::merge::{merged_line, write_merged};
+use super::next::{Learnt, next};
 use super::number_model::{StoredArg, Weighted};
 use super::progress::{Progress, overall, table};
 use crate::checkpoint::WeightFormat;
@@ -18,7 +19,7 @@ use crate::cli::printer::Printer;
 use crate::cli::session::stop_on_signal;
 use crate::train::{
     AdamWSettings, AdapterFolder, AdapterSettings, Base, BaseRecord, Ended, FormatSettings, LoraData, LoraSettings,
-    LoraTrainer, PromptForm, Retrofit, TARGETS, TrainEvent, Validation,
+    LoraTrainer, PromptForm, Retrofit, Schedule, TARGETS, TrainError, TrainEvent, Validation, lock_folder,
 };
 
 #[derive(Debug, Args)]
@@ -391,6 +392,8 @@ struct Outcome<'a> {
     steps: u64,
     seconds: f64,
     before: Option<&'a Validation>,
+    /// Some validation had more exact answers than the checkpoint as it was loaded.
+    better_than_before: Option<bool>,
     validation: Option<&'a Validation>,
 }
 
@@ -399,7 +402,12 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
     if let Some(folder) = args.merge.as_deref() {
         super::merge::check_folder(folder)?;
     }
-    let settings = args.settings()?;
+    let mut settings = args.settings()?;
+    let _lock = lock_folder(&args.out)?;
+    if args.resume {
+        // Another process may have finished it before the lock was free.
+        settings = args.settings()?;
+    }
     super::one_thread_a_part(settings.parts);
     if !quiet {
         printer.message("loading the weights");
@@ -416,24 +424,26 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
             settings.steps, settings.batch
         ));
     }
+    let Schedule { peak, warm_up, steps, .. } = settings.schedule();
+    let reached = (warm_up > steps).then(|| peak * steps as f64 / warm_up as f64);
+    super::warn_of_warm_up(printer, warm_up, peak, reached);
     let stop = stop_on_signal()?;
     let begun = Instant::now();
     let mut progress = Progress::new(printer, quiet, settings.steps);
-    let mut before: Option<Validation> = None;
-    let ended = trainer.run(&stop, &mut |event| {
-        if let TrainEvent::Validated(validation) = event
-            && validation.step == 0
-        {
-            before = Some(validation.clone());
-        }
-        progress.event(event);
-    })?;
+    let ended = trainer.run(&stop, &mut |event| progress.event(event))?;
     let steps = trainer.steps_done();
     if ended == Ended::Stopped {
         let message = format!("interrupted after step {steps} of {}; the state is saved", settings.steps);
         let help = format!("`earnest train lora --out {} --resume` goes on", args.out.display());
         return Err(CliError::new(Exit::Interrupted, message).help(help));
     }
+    // From the log, which also has the validations of earlier sessions.
+    let validations: Vec<Validation> = crate::experiment::events(&args.out)?
+        .into_iter()
+        .filter_map(|event| if let TrainEvent::Validated(found) = event { Some(found) } else { None })
+        .collect();
+    let before = validations.iter().find(|found| found.step == 0);
+    let better = before.map(|before| validations.iter().any(|found| found.exact() > before.exact()));
     let mut merged_text = String::new();
     if let Some(folder) = &args.merge {
         let adapters = AdapterFolder::open(&args.out)?;
@@ -448,12 +458,13 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
             settings: &settings,
             steps,
             seconds: begun.elapsed().as_secs_f64(),
-            before: before.as_ref(),
+            before,
+            better_than_before: better,
             validation: progress.last(),
         })?;
         return Ok(Exit::Success);
     }
-    printer.result(&text(args, &settings, before.as_ref(), progress.last(), &merged_text))?;
+    printer.result(&text(args, &settings, before, progress.last(), better, &merged_text)?)?;
     Ok(Exit::Success)
 }
 
@@ -462,15 +473,20 @@ fn text(
     settings: &LoraSettings,
     before: Option<&Validation>,
     last: Option<&Validation>,
+    better: Option<bool>,
     merged: &str,
-) -> String {
+) -> Result<String, CliError> {
     let mut text = last.map(table).unwrap_or_default();
     for (when, validation) in [("before", before), ("after", last)] {
         if let Some(line) = validation.and_then(overall) {
             text.push_str(&format!("{when}: {line}\n"));
         }
     }
-    text.push_str(&format!("\n{} holds the adapters with the best validation.\n{merged}", args.out.display()));
+    text.push_str(&format!("\n{} holds the adapters with the best validation.\n", args.out.display()));
+    if better == Some(false) && before.is_some_and(|before| !before.cells.is_empty()) {
+        text.push_str("No validation had more exact answers than the checkpoint as it was loaded: by this measure they are no gain.\n");
+    }
+    text.push_str(merged);
     let model = settings.base.model.as_str();
     match &args.merge {
         None => text.push_str(&format!(
@@ -486,8 +502,19 @@ fn text(
                 LoraData::Questions { rule_following: true, .. } => " --style rule-following",
                 _ => "",
             };
-            text.push_str(&format!("Next: earnest run nupa --model {} --prompt {prompt}{style}\n", folder.display()));
+            let options = format!(" --prompt {prompt}{style}");
+            match &settings.data {
+                LoraData::Questions { tasks, lengths, beyond, format, .. } => {
+                    let tasks = tasks.iter().map(|task| task.parse()).collect::<Result<_, TrainError>>()?;
+                    let lengths = lengths.iter().chain(beyond).copied().collect();
+                    let learnt = Learnt { tasks, lengths, format };
+                    text.push_str(&next(&folder.display().to_string(), &learnt, &options));
+                }
+                LoraData::Pairs { .. } => {
+                    text.push_str(&format!("Next: earnest run nupa --model {}{options}\n", folder.display()));
+                }
+            }
         }
     }
-    text
+    Ok(text)
 }

@@ -3,6 +3,7 @@
 mod experiment;
 mod lora;
 mod merge;
+mod next;
 mod number_model;
 mod progress;
 
@@ -52,12 +53,22 @@ fn one_thread_a_part(parts: usize) {
     }
 }
 
+/// Warns of a learning rate that is never reached.
+fn warn_of_warm_up(printer: Printer, warm_up: u64, asked: f64, reached: Option<f64>) {
+    if let Some(reached) = reached {
+        printer.warning(&format!(
+            "the warm-up takes {warm_up} steps, more than there are: the learning rate ends at {reached:.2e} and never reaches {asked:.2e}. \
+             A smaller --warm-up reaches it"
+        ));
+    }
+}
+
 impl From<TrainError> for CliError {
     fn from(error: TrainError) -> Self {
         let exit = match &error {
             TrainError::Setting { .. } => Exit::Usage,
             TrainError::Architecture { .. } | TrainError::Checkpoint(_) => Exit::Model,
-            TrainError::File { .. } | TrainError::Resume { .. } => Exit::Results,
+            TrainError::File { .. } | TrainError::Resume { .. } | TrainError::Busy { .. } => Exit::Results,
             _ => Exit::Engine,
         };
         CliError::new(exit, error.to_string())

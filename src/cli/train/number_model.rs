@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::next::{Learnt, next};
 use super::progress::{Progress, table};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
@@ -14,7 +15,7 @@ use crate::cli::printer::Printer;
 use crate::cli::session::stop_on_signal;
 use crate::train::{
     AdamWSettings, DigitGroups, Ended, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings,
-    TrainEvent, TrainSettings, Trainer, Validation,
+    TrainEvent, TrainSettings, Trainer, Validation, lock_folder,
 };
 
 #[derive(Debug, Args)]
@@ -103,7 +104,8 @@ pub struct NumberModelArgs {
     #[arg(long, help_heading = "Questions")]
     pub zero_padding: bool,
 
-    /// Put a hint of its place before every digit of the operands, from an alphabet of N hints
+    /// Put a hint of its place before every token of the operands' digits, from an alphabet of N hints; each hint is a token of its
+    /// own
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30", help_heading = "Questions")]
     pub index_hints: Option<usize>,
 
@@ -139,7 +141,8 @@ pub struct NumberModelArgs {
     #[arg(long, value_name = "BETA", default_value_t = 0.999, help_heading = "Training")]
     pub beta2: f64,
 
-    /// Steps between validations; at each the state is saved, and the model if it is the best so far
+    /// Steps between validations; at each the state is saved, and the model if it is the best so far (with groups at random
+    /// always: validation knows one of several spellings)
     #[arg(long, value_name = "N", default_value_t = 250, help_heading = "Training")]
     pub validate_every: u64,
 
@@ -360,6 +363,9 @@ struct Outcome<'a> {
 
 /// Trains.
 pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    args.settings()?.check()?;
+    let _lock = lock_folder(&args.out)?;
+    // Another process may have finished it before the lock was free.
     let settings = args.settings()?;
     let mut trainer = Trainer::open(settings.clone(), &args.out, &Device::Cpu)?;
     if !quiet {
@@ -372,7 +378,14 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
             "{parameters} parameters, {} steps of {} questions{from}",
             settings.steps, settings.batch
         ));
+        if settings.several_spellings() {
+            printer.message(
+                "validation holds answers against one of the spellings that are taught, the right-aligned one: its exact match is \
+                 a lower bound, and the newest model is kept",
+            );
+        }
     }
+    super::warn_of_warm_up(printer, settings.warm_up, settings.learning_rate, settings.unreached_rate());
     let stop = stop_on_signal()?;
     let begun = Instant::now();
     let mut progress = Progress::new(printer, quiet, settings.steps);
@@ -396,8 +409,16 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
         return Ok(Exit::Success);
     }
     let mut text = validation.map(table).unwrap_or_default();
-    text.push_str(&format!("\n{} holds the model with the best validation.\n", args.out.display()));
-    text.push_str(&format!("Next: earnest run nupa --model {}\n", args.out.display()));
+    if settings.several_spellings() {
+        text.push_str("A lower bound: only the right-aligned one of the spellings that were taught counts as exact.\n");
+    }
+    let which = if settings.keeps_newest() { "the newest model" } else { "the model with the best validation" };
+    text.push_str(&format!("\n{} holds {which}.\n", args.out.display()));
+    let mut tasks = settings.training_tasks()?;
+    tasks.extend(settings.next_tasks()?);
+    let lengths = settings.lengths.iter().chain(&settings.beyond).copied().collect();
+    let learnt = Learnt { tasks, lengths, format: &settings.format };
+    text.push_str(&next(&args.out.display().to_string(), &learnt, ""));
     printer.result(&text)?;
     Ok(Exit::Success)
 }

@@ -149,6 +149,8 @@ impl LoraSettings {
             lengths: lengths.to_vec(),
             pairs: PairRules { shorter, ..PairRules::default() },
             format: format.number_format()?,
+            // The checkpoint has no tokens for hints, and tokens of its own.
+            tokens: None,
             seed: self.seed,
         })
     }
