@@ -24,7 +24,7 @@ pub struct Evaluation {
     pub format: u32,
     /// Questions asked of each task and length, where there are as many.
     pub questions: usize,
-    /// Different tokens in prompts and right answers.
+    /// Different tokens in prompts and right answers; the one that ends an answer is not among them.
     pub used_tokens: usize,
     /// By task and length.
     pub scores: Vec<LengthScore>,

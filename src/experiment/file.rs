@@ -157,8 +157,8 @@ enum Digits {
 impl Digits {
     fn values(&self) -> Result<Vec<usize>, String> {
         let text = match self {
-            Digits::Number(number) => return Ok(vec![*number]),
-            Digits::List(list) => return Ok(list.clone()),
+            Digits::Number(number) => return of_one_up(vec![*number]),
+            Digits::List(list) => return of_one_up(list.clone()),
             Digits::Text(text) => text,
         };
         let wrong = || format!("{text:?} are no lengths; write e.g. 1-4,6");
@@ -172,6 +172,14 @@ impl Digits {
             }
         }
         Ok(all)
+    }
+}
+
+/// Lengths without 0.
+fn of_one_up(lengths: Vec<usize>) -> Result<Vec<usize>, String> {
+    match lengths.contains(&0) {
+        true => Err("0 is no length; write lengths from 1 up, e.g. 1-4,6".to_owned()),
+        false => Ok(lengths),
     }
 }
 
@@ -411,6 +419,10 @@ format = ["plain", "reversed+padded"]
             ("reversed+padded", "backwards", "no format"),
             (r#""add_Integer""#, r#""addd_Integer""#, "addd"),
             (r#"lengths = "1-3""#, r#"lengths = "3-1""#, "no lengths"),
+            (r#"lengths = "1-3""#, "lengths = 0", "0 is no length"),
+            (r#"lengths = "1-3""#, "lengths = [1, 0]", "0 is no length"),
+            (r#"lengths = "1-3""#, "lengths = 500", "no question of these lengths"),
+            (r#""3-random""#, r#""3-random"]\nformat = ["hinted""#, "random groups"),
             ("beyond = [4, 5]", "beyond = [3]", "length 3"),
             (r#"name = "encodings""#, r#"name = "tokenizers""#, "another grid"),
             (r#"name = "encodings""#, "name = \"encodings\"\nsteps = 20", "label"),

@@ -79,7 +79,9 @@ pub fn cell_state(results: &Path, cell: &GridCell) -> Result<CellState, Experime
         step: u64,
     }
     if let Some(text) = read(&folder.join("state.json"))? {
-        let header: Header = serde_json::from_str(&text).map_err(|error| failed("state.json", error.to_string()))?;
+        let header: Header = serde_json::from_str(&text).map_err(|error| {
+            failed("state.json", format!("{error}; the state is damaged: delete it, and the training is made again"))
+        })?;
         return Ok(CellState::Begun(header.step));
     }
     // Killed before its first state, a training leaves a log that does not reach the end.

@@ -5,6 +5,9 @@ use crate::experiment::{CellChoice, ExperimentResults, Measured};
 /// Both variants at most this good: there is nothing to see.
 const FLOOR: f64 = 0.01;
 
+/// Exact match at the learnt lengths below which a task is not learnt.
+const LEARNT: f64 = 0.5;
+
 #[derive(Clone, Copy)]
 enum Axis {
     Tokenizer,
@@ -124,11 +127,18 @@ fn contrast(
     let of_better = results.over(choice, task, learnt, measured)?;
     let of_other = results.over(other, task, learnt, measured)?;
     let difference = of_better.minus(&of_other);
+    let knows = |choice| results.over(choice, task, true, Measured::ExactMatch).is_none_or(|own| own.mean >= LEARNT);
     let verdict = match difference {
         _ if of_better.mean <= FLOOR && of_other.mean <= FLOOR => Verdict::Floor,
         None => Verdict::OneSeed,
-        Some(difference) if difference.low > 0.0 => Verdict::Shown,
-        Some(difference) if difference.high < 0.0 => Verdict::Opposite,
+        Some(difference) if difference.low > 0.0 => match knows(choice) {
+            true => Verdict::Shown,
+            false => Verdict::ShownNotLearnt,
+        },
+        Some(difference) if difference.high < 0.0 => match knows(other) {
+            true => Verdict::Opposite,
+            false => Verdict::OppositeNotLearnt,
+        },
         Some(_) => Verdict::NotShown,
     };
     let among = [
