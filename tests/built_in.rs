@@ -1,4 +1,4 @@
-//! What the model inside the program claims: short whole numbers are right, longer ones are not, and the first command works.
+//! What the model inside the program claims: short whole numbers are right, all short lengths together, longer ones are not, and the first command works.
 use std::path::Path;
 use std::process::Command;
 
@@ -51,6 +51,7 @@ fn share(judged: &[(Item, bool)], task: &str, lengths: std::ops::RangeInclusive<
     asked.iter().filter(|right| **right).count() as f64 / asked.len() as f64
 }
 
+// Over 1 to 4 digits together: single lengths may be below 95 %, as the greater of two digits is (see the model card).
 #[test]
 fn short_numbers_are_right_and_long_ones_are_not() {
     let tasks = ["add_Integer", "sub_Integer", "max_Integer", "min_Integer", "length_Integer"];
