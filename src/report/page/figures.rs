@@ -85,8 +85,10 @@ fn differences(runs: &[ReportRun], legend: bool) -> Option<Placed> {
     let (base, rest) = runs.split_first()?;
     let mut groups: Vec<BarGroup> = Vec::new();
     for (series, run) in rest.iter().enumerate().map(|(place, run)| (place + 1, run)) {
-        for Paired { task, value, .. } in paired(base, run) {
-            let significant = Some(value.low > 0.0 || value.high < 0.0);
+        for pair in paired(base, run) {
+            // Where no error can be estimated nothing is said of significance; the remarks name such tasks.
+            let significant = pair.has_error().then_some(pair.value.low > 0.0 || pair.value.high < 0.0);
+            let Paired { task, value, .. } = pair;
             let bar = Bar { series, value, significant };
             match groups.iter_mut().find(|group| group.label == task) {
                 Some(group) => group.bars.push(bar),

@@ -1,7 +1,7 @@
 //! Bars with intervals, hatched where a difference is not significant (n.s.).
 use super::Scale;
 use super::figure::{Figure, file_name, legend, series_class};
-use super::svg::{Anchor, Svg, number, shorten, text_width};
+use super::svg::{Anchor, Svg, compact, number, shorten, text_width};
 use crate::suite::Interval;
 
 /// Bars side by side for the series of each group. They lie, so that names of any length can be read.
@@ -41,15 +41,21 @@ const THICK: f64 = 13.0;
 const GAP: f64 = 9.0;
 const BOTTOM: f64 = 40.0;
 const TOP: f64 = 6.0;
+/// Letters of a name that the margin holds, and the height of a line for longer ones.
+const LABEL: usize = 18;
+const LINE: f64 = 14.0;
 
 /// Draws them.
 pub fn bars(plot: &Bars) -> Figure {
     let mut svg = Svg::default();
-    let widest = plot.groups.iter().map(|group| text_width(&shorten(&group.label, 18))).fold(20.0, f64::max);
-    let left = widest + 10.0;
+    // Long names stand on lines of their own, whole, instead of being cut in the margin.
+    let above = plot.groups.iter().any(|group| compact(&group.label).chars().count() > LABEL);
+    let widest = plot.groups.iter().map(|group| text_width(&compact(&group.label))).fold(20.0, f64::max);
+    let left = if above { 10.0 } else { widest + 10.0 };
+    let line = if above { LINE } else { 0.0 };
     let right =
         if plot.groups.iter().flat_map(|group| &group.bars).any(|bar| bar.significant.is_some()) { 30.0 } else { 12.0 };
-    let rows: f64 = plot.groups.iter().map(|group| group.bars.len() as f64 * THICK + GAP).sum();
+    let rows: f64 = plot.groups.iter().map(|group| line + group.bars.len() as f64 * THICK + GAP).sum();
     let height = TOP + rows + BOTTOM;
     let x = Scale::linear(plot.domain.unwrap_or_else(|| domain(plot)), (left, WIDTH - right));
     hatching(&mut svg, plot);
@@ -62,7 +68,12 @@ pub fn bars(plot: &Bars) -> Figure {
     for group in &plot.groups {
         let middle = y + group.bars.len() as f64 * THICK / 2.0;
         svg.open(&format!(r#"data-task="{}""#, super::escape(&group.label)));
-        svg.text("tick", (left - 6.0, middle + 4.0), Anchor::End, &shorten(&group.label, 18));
+        if above {
+            svg.text("tick", (left, y + LINE - 4.0), Anchor::Start, &shorten(&group.label, 52));
+            y += LINE;
+        } else {
+            svg.text("tick", (left - 6.0, middle + 4.0), Anchor::End, &compact(&group.label));
+        }
         for bar in &group.bars {
             draw(&mut svg, plot, group, bar, x, y);
             y += THICK;
@@ -73,7 +84,9 @@ pub fn bars(plot: &Bars) -> Figure {
     svg.line("axis", (x.at(0.0), TOP), (x.at(0.0), height - BOTTOM));
     let labels: Vec<&str> = plot.series.iter().map(String::as_str).collect();
     let key = if plot.legend { legend(&mut svg, &labels, 10.0, height, WIDTH - 20.0) } else { 0.0 };
-    let description = format!("bars of {} for {} groups with 95 % intervals", plot.x_label, plot.groups.len());
+    let mut every = plot.groups.iter().flat_map(|group| &group.bars);
+    let with = if every.any(|bar| bar.value.low < bar.value.high) { " with 95 % intervals" } else { "" };
+    let description = format!("bars of {} for {} groups{with}", plot.x_label, plot.groups.len());
     Figure::new(&plot.name, &plot.title, description, (WIDTH, height + key), svg)
 }
 
@@ -102,13 +115,15 @@ fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, y: f6
     } else {
         svg.rect("bar", (from, y + 1.0), size, &tip);
     }
-    svg.close();
     let middle = y + THICK / 2.0;
-    svg.line("whisker", (x.at(low), middle), (x.at(high), middle));
-    // A bound that is unknown has no end: the line runs to the edge.
+    // A bound that is unknown has no end: the line runs to the edge. Without any there is no error to show.
+    if low.is_finite() || high.is_finite() {
+        svg.line("whisker", (x.at(low), middle), (x.at(high), middle));
+    }
     for end in [low, high].into_iter().filter(|end| end.is_finite()) {
         svg.line("whisker", (x.at(end), middle - 2.5), (x.at(end), middle + 2.5));
     }
+    svg.close();
 }
 
 fn pattern(plot: &Bars, series: usize) -> String {
@@ -176,6 +191,20 @@ mod tests {
         let open = Interval { estimate: 0.2, low: f64::NEG_INFINITY, high: f64::INFINITY };
         let figure = bars(&plot(vec![Bar { series: 0, value: open, significant: None }]));
         assert!(figure.body.contains("20.0 [unknown, unknown]") && !figure.body.contains("inf"), "{}", figure.body);
+        // No error, no line; and what belongs to a series goes with it when it is hidden.
+        assert_eq!(figure.body.matches("whisker").count(), 0);
+        let figure = bars(&plot(vec![bar(0, 0.5, 0.1, None)]));
+        let series = figure.body.split("data-series").nth(1).unwrap();
+        assert!(series.find("whisker").unwrap() < series.find("</g>").unwrap(), "{series}");
         assert!(bars(&plot(vec![])).height > 0.0);
+    }
+
+    #[test]
+    fn long_names_are_whole() {
+        let mut long = plot(vec![bar(0, 0.5, 0.1, None)]);
+        let short = bars(&long).height;
+        long.groups[0].label = "structured-code Meta-Llama-3.1-8B-Instruct".into();
+        let figure = bars(&long);
+        assert!(figure.body.contains(">structured-code Meta-Llama-3.1-8B-Instruct<") && figure.height > short);
     }
 }

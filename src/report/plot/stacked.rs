@@ -1,7 +1,7 @@
 //! Shares of classes, stacked to 100 %: how answers fail.
 use super::Scale;
 use super::figure::{Figure, STYLES, series_class};
-use super::svg::{Anchor, Svg, shorten, text_width};
+use super::svg::{Anchor, Svg, compact, shorten, text_width};
 
 /// A row of shares a name.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,22 +18,32 @@ const WIDTH: f64 = 340.0;
 const THICK: f64 = 16.0;
 const PITCH: f64 = 21.0;
 const TOP: f64 = 6.0;
+/// Letters of a name that the margin holds, and the height of a line for longer ones.
+const LABEL: usize = 18;
+const LINE: f64 = 14.0;
 
 /// Draws them. Rows without samples stay empty.
 pub fn stacked(plot: &Stacked) -> Figure {
     let mut svg = Svg::default();
-    let widest = plot.rows.iter().map(|(name, _)| text_width(&shorten(name, 18))).fold(20.0, f64::max);
-    let left = widest + 10.0;
-    let bottom = TOP + plot.rows.len() as f64 * PITCH;
+    // Long names stand on lines of their own, whole, instead of being cut in the margin.
+    let above = plot.rows.iter().any(|(name, _)| compact(name).chars().count() > LABEL);
+    let widest = plot.rows.iter().map(|(name, _)| text_width(&compact(name))).fold(20.0, f64::max);
+    let left = if above { 10.0 } else { widest + 10.0 };
+    let line = if above { LINE } else { 0.0 };
+    let bottom = TOP + plot.rows.len() as f64 * (PITCH + line);
     let x = Scale::linear((0.0, 1.0), (left, WIDTH - 12.0));
     for tick in x.ticks(5) {
         svg.text("tick", (x.at(tick), bottom + 14.0), Anchor::Middle, &format!("{:.0}", 100.0 * tick));
     }
     svg.text("label", ((left + WIDTH) / 2.0, bottom + 30.0), Anchor::Middle, "share of samples, %");
     for (place, (name, counts)) in plot.rows.iter().enumerate() {
-        let y = TOP + place as f64 * PITCH;
+        let y = TOP + place as f64 * (PITCH + line) + line;
         svg.open(&format!(r#"data-task="{}""#, super::escape(name)));
-        svg.text("tick", (left - 6.0, y + 12.0), Anchor::End, &shorten(name, 18));
+        if above {
+            svg.text("tick", (left, y - 4.0), Anchor::Start, &shorten(name, 52));
+        } else {
+            svg.text("tick", (left - 6.0, y + 12.0), Anchor::End, &compact(name));
+        }
         let total: usize = counts.iter().sum();
         let mut before = 0;
         for (class, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {

@@ -20,6 +20,11 @@ pub fn drawings(study: &Study) -> Vec<Figure> {
     drawings.extend(grouped(study));
     drawings.extend(distribution(study));
     drawings.extend(failures(study));
+    // In the paper's order; drawings of one figure stay beside each other.
+    drawings.sort_by_key(|drawing| {
+        let digits = drawing.name.trim_start_matches("gsm-symbolic-figure-");
+        digits.split('-').next().and_then(|number| number.parse::<u8>().ok()).unwrap_or(u8::MAX)
+    });
     drawings
 }
 
@@ -181,11 +186,14 @@ fn distribution(study: &Study) -> Vec<Figure> {
 /// Figures 9 to 11.
 fn failures(study: &Study) -> Vec<Figure> {
     let figure = |number: u8, code: bool, errors_only: bool, title: &str| {
-        let classes: Vec<FailureClass> =
-            FailureClass::ALL.into_iter().filter(|class| !(errors_only && *class == FailureClass::Wrong)).collect();
+        // A class has one number and colour in all figures, also where it is left out.
+        let classes = FailureClass::ALL;
         let shown = study.analyses.iter().filter(|ours| ours.prompt.is_code() == code);
         let row = |ours: &Analysis| {
-            let count = |class: &FailureClass| ours.failures.get(class).copied().unwrap_or(0);
+            let count = |class: &FailureClass| match class {
+                FailureClass::Wrong if errors_only => 0,
+                class => ours.failures.get(class).copied().unwrap_or(0),
+            };
             let wrong: usize = ours.failures.values().sum();
             let right = if errors_only { 0 } else { ours.accuracies.variant_questions - wrong };
             let counts: Vec<usize> = std::iter::once(right).chain(classes.iter().map(count)).collect();
