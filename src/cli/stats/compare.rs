@@ -112,13 +112,20 @@ impl CompareArgs {
             anyhow::bail!("{} have no outcomes to compare in `{}`", self.source.name(), self.response);
         };
         anyhow::ensure!(!first.is_empty(), "{one} and {two} have no item in common");
+        let mut notes = survey.notes;
+        if self.source.differ_in_questions()? {
+            notes.push(
+                "the runs' options differ, so one id with one answer may be two questions; `earnest compare` pairs by what was asked"
+                    .to_owned(),
+            );
+        }
         Ok(Pairs {
             names: [one.clone(), two.clone()],
             first,
             second,
             clusters,
             dropped: survey.dropped + unpaired + baseline.len(),
-            notes: survey.notes,
+            notes,
         })
     }
 }

@@ -66,6 +66,19 @@ impl SourceArgs {
         SourceArgs { file: Some(file.to_owned()), runs: Vec::new(), only: Vec::new(), results }
     }
 
+    /// Whether the stored runs were asked questions of different options or seeds.
+    pub(super) fn differ_in_questions(&self) -> Result<bool, ColumnError> {
+        let open = |name: &String| {
+            StoredRun::open(&self.results.folder, name).map_err(|error| ColumnError::Run(Box::new(error)))
+        };
+        let runs = self.runs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let asked = |run: &StoredRun| {
+            let settings = &run.manifest.settings;
+            (settings.suite.clone(), settings.suite_options.clone())
+        };
+        Ok(runs.windows(2).any(|pair| asked(&pair[0]) != asked(&pair[1])))
+    }
+
     /// What the rows are from, for messages.
     pub(super) fn name(&self) -> String {
         match &self.file {

@@ -2,6 +2,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::report::Document;
+use crate::report::question::Question;
 use crate::run::{Manifest, Sample};
 use crate::stats::clustered_mean;
 use crate::suite::{Interval, Suite};
@@ -146,9 +147,13 @@ pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
     let same = base.document.manifest.settings.suite == run.document.manifest.settings.suite;
     let mut differences: BTreeMap<&str, Vec<(&str, f64)>> = BTreeMap::new();
     for (item, (sample, correct, n)) in &ours {
-        // An id names a question only within a suite and its options; the expected answer tells.
+        // An id names a question only within a suite and its options; the expected answer and the question's own words tell.
+        let alike = |other: &Sample| match (asked(base, other), asked(run, sample)) {
+            (Some(one), Some(two)) => one.is(&two),
+            _ => true,
+        };
         let Some((other, other_correct, other_n)) =
-            theirs.get(item).filter(|(other, ..)| same && other.gold == sample.gold)
+            theirs.get(item).filter(|(other, ..)| same && other.gold == sample.gold && alike(other))
         else {
             continue;
         };
@@ -163,6 +168,12 @@ pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
     let all: Vec<(&str, f64)> = differences.into_values().flatten().collect();
     found.extend(mean_difference("all", &all));
     found
+}
+
+/// What a sample asked.
+fn asked(run: &ReportRun, sample: &Sample) -> Option<Question> {
+    let text = || run.questions.get(&sample.item).map(|text| Question::Text(text.trim().to_owned()));
+    Question::of_operands(&sample.covariates).or_else(text)
 }
 
 /// As `compare` has it: Student's t with the clusters' degrees of freedom.
