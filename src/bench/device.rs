@@ -23,6 +23,8 @@ pub struct Cost {
     pub weight_bytes: f64,
     /// Weights that every token is multiplied with.
     pub weights: f64,
+    /// Those of the output head, which only rows of wanted logits go through.
+    pub head: f64,
     /// Bytes of the keys and values of one position.
     pub kv_bytes: f64,
 }
@@ -70,13 +72,14 @@ impl Cost {
         let table = (config.vocab_size * config.hidden_size) as f64;
         // An embedding that is not the head is only looked up.
         let used = if config.tied_embeddings { all } else { all - table };
-        Cost { weight_bytes: bytes as f64 * used / all, weights: used, kv_bytes }
+        Cost { weight_bytes: bytes as f64 * used / all, weights: used, head: table, kv_bytes }
     }
 
-    /// Seconds that a step needs at least: `tokens` computed, `positions` read by attention.
-    fn least(&self, machine: &Machine, tokens: f64, positions: f64) -> f64 {
+    /// Seconds that a step needs at least: `tokens` computed, of which `rows` go through the head, `positions` read by attention.
+    fn least(&self, machine: &Machine, tokens: f64, rows: f64, positions: f64) -> f64 {
         let bytes = self.weight_bytes + positions * self.kv_bytes;
-        (bytes / machine.bandwidth).max(2.0 * self.weights * tokens / machine.arithmetic)
+        let products = (self.weights - self.head) * tokens + self.head * rows;
+        (bytes / machine.bandwidth).max(2.0 * products / machine.arithmetic)
     }
 }
 
@@ -153,7 +156,7 @@ pub fn measure_decoding(
         steps: steady.len(),
         step_s,
         tokens_per_s: batch as f64 / step_s,
-        fraction: cost.least(machine, batch as f64, positions) / step_s,
+        fraction: cost.least(machine, batch as f64, batch as f64, positions) / step_s,
     })
 }
 
@@ -176,7 +179,7 @@ pub fn measure_prefill(
         tokens,
         seconds,
         tokens_per_s: tokens as f64 / seconds,
-        fraction: cost.least(machine, tokens as f64, 0.0) / seconds,
+        fraction: cost.least(machine, tokens as f64, prompts as f64, 0.0) / seconds,
     })
 }
 
@@ -226,8 +229,10 @@ mod tests {
         // Prompts take many more steps than are to be timed.
         let options = Options { token_budget: 40, max_batch: 24, kv_memory: Some(64 << 20), ..Options::default() };
         let mut engine = Native::load(&checkpoint, options).unwrap();
-        let (machine, cost) =
-            (Machine { bandwidth: 1e12, arithmetic: 1e14 }, Cost { weight_bytes: 1e6, weights: 5e5, kv_bytes: 100.0 });
+        let (machine, cost) = (
+            Machine { bandwidth: 1e12, arithmetic: 1e14 },
+            Cost { weight_bytes: 1e6, weights: 5e5, head: 0.0, kv_bytes: 100.0 },
+        );
         for batch in [1, 24] {
             let sizes = (batch, 64, 8, 40);
             let r = measure_decoding(&mut engine, &checkpoint.config, &machine, &cost, sizes).unwrap();

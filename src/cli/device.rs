@@ -144,7 +144,10 @@ fn ready(found: Result<Vec<DeviceInfo>, DeviceError>) -> Ready {
             Ready::Almost(format!("{} is not used: it is older than Ampere (compute capability 8.0)", first.name))
         }
         Ok([_, ..]) => Ready::Yes,
-        Ok([]) | Err(_) => Ready::No,
+        Ok([]) | Err(DeviceError::NoDevice(_)) => Ready::No,
+        // No driver is no GPU; a driver that is there and does not work is worth a word.
+        Err(DeviceError::Library(why)) if why.contains("could not be opened") => Ready::No,
+        Err(why) => Ready::Almost(format!("the GPU is not used: {why}; `earnest doctor` says what is there")),
     }
 }
 

@@ -11,6 +11,7 @@ use super::kernels::{Kind, Unit, attention_shared, tall_threads};
 use super::options::Options;
 use super::products::ProductRunner;
 use super::weights::{Matrix, Part, repack};
+use crate::checkpoint::alibi_slopes;
 use crate::engine::native::kernels::Isa;
 use crate::engine::native::sampler::{choose, uniform};
 use crate::engine::{Sampling, SamplingKey};
@@ -48,6 +49,8 @@ impl Outcome {
 /// Heads and options of an attention.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
+    pub(crate) element: Element,
+    pub(crate) alibi: bool,
     pub(crate) dim: usize,
     pub(crate) group: usize,
     pub(crate) kv_heads: usize,
@@ -61,15 +64,34 @@ impl Shape {
     }
 }
 
-/// The shapes that are checked: heads from 64 to 256, groups that fill a tile and that do not.
-pub(crate) const SHAPES: [Shape; 7] = [
-    Shape { dim: 64, group: 3, kv_heads: 1, softcap: None, window: None },
-    Shape { dim: 80, group: 1, kv_heads: 2, softcap: None, window: None },
-    Shape { dim: 96, group: 4, kv_heads: 1, softcap: None, window: Some(70) },
-    Shape { dim: 128, group: 4, kv_heads: 2, softcap: None, window: None },
-    Shape { dim: 128, group: 7, kv_heads: 1, softcap: None, window: Some(150) },
-    Shape { dim: 256, group: 2, kv_heads: 1, softcap: Some(5.0), window: Some(200) },
-    Shape { dim: 64, group: 20, kv_heads: 1, softcap: Some(2.0), window: None },
+/// The shapes that are checked: heads from 64 to 256, groups that fill a tile and that do not, both types of 16 bits, ALiBi.
+pub(crate) const SHAPES: [Shape; 10] = [
+    Shape { element: Element::Bf16, alibi: false, dim: 64, group: 3, kv_heads: 1, softcap: None, window: None },
+    Shape { element: Element::Bf16, alibi: false, dim: 80, group: 1, kv_heads: 2, softcap: None, window: None },
+    Shape { element: Element::Bf16, alibi: false, dim: 96, group: 4, kv_heads: 1, softcap: None, window: Some(70) },
+    Shape { element: Element::Bf16, alibi: false, dim: 128, group: 4, kv_heads: 2, softcap: None, window: None },
+    Shape { element: Element::Bf16, alibi: false, dim: 128, group: 7, kv_heads: 1, softcap: None, window: Some(150) },
+    Shape {
+        element: Element::Bf16,
+        alibi: false,
+        dim: 256,
+        group: 2,
+        kv_heads: 1,
+        softcap: Some(5.0),
+        window: Some(200),
+    },
+    Shape { element: Element::Bf16, alibi: false, dim: 64, group: 20, kv_heads: 1, softcap: Some(2.0), window: None },
+    Shape { element: Element::F16, alibi: false, dim: 64, group: 3, kv_heads: 1, softcap: None, window: None },
+    Shape { element: Element::F16, alibi: true, dim: 160, group: 2, kv_heads: 1, softcap: None, window: None },
+    Shape {
+        element: Element::Bf16,
+        alibi: true,
+        dim: 192,
+        group: 2,
+        kv_heads: 1,
+        softcap: Some(5.0),
+        window: Some(150),
+    },
 ];
 
 /// Every way in which a matrix is held.
@@ -89,9 +111,11 @@ pub fn check_kernels(index: usize) -> Result<Vec<KernelCheck>, CudaError> {
     let mut all = vec![];
     for shape in &SHAPES {
         let (tall, wide) = attention_shared(shape.dim);
-        let Shape { dim, group, kv_heads, softcap, window } = *shape;
+        let Shape { element, alibi, dim, group, kv_heads, softcap, window } = *shape;
         let name = format!(
-            "attention, heads of {dim}, {group} a key, {kv_heads} keys{}{}",
+            "attention in {}, heads of {dim}, {group} a key, {kv_heads} keys{}{}{}",
+            if element == Element::F16 { "f16" } else { "bf16" },
+            if alibi { ", ALiBi" } else { "" },
             softcap.map_or(String::new(), |c| format!(", capped at {c}")),
             window.map_or(String::new(), |w| format!(", window {w}")),
         );
@@ -175,6 +199,7 @@ fn attention_by_definition(
     values: &[Vec<f32>],
     shape: &Shape,
     position: usize,
+    slope: f32,
 ) -> Vec<f64> {
     let first = shape.window.map_or(0, |w| (position + 1).saturating_sub(w));
     let scores: Vec<f64> = (first..=position)
@@ -182,6 +207,7 @@ fn attention_by_definition(
             let dot: f64 = q.iter().zip(&keys[p]).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
             let x = dot * f64::from(shape.scale());
             shape.softcap.map_or(x, |c| f64::from(c) * (x / f64::from(c)).tanh())
+                - f64::from(slope) * (position - p) as f64
         })
         .collect();
     let top = scores.iter().copied().fold(f64::MIN, f64::max);
@@ -201,7 +227,7 @@ pub(crate) fn attention<D: Device>(
 ) -> Result<Outcome, DeviceError> {
     let Shape { dim, group, kv_heads, .. } = *shape;
     let heads = group * kv_heads;
-    let unit = device.load(&Unit::attention(Element::Bf16, dim))?;
+    let unit = device.load(&Unit::attention(shape.element, dim))?;
     let (tall_shared, wide_shared) = attention_shared(dim);
     let tall = device.kernel(unit, "attend_tall", tall_shared)?;
     let wide = device.kernel(unit, "attend_wide", wide_shared)?;
@@ -246,7 +272,9 @@ pub(crate) fn attention<D: Device>(
         Piece { token: 1, position: lengths[1] - 1, count: 1, table: starts[1] },
         Piece { token: 2, position: lengths[2] - piece, count: piece, table: starts[2] },
     ];
-    let elements = |v: &[f32]| bits(Element::Bf16, v);
+    let elements = |v: &[f32]| bits(shape.element, v);
+    let slopes = if shape.alibi { alibi_slopes(heads) } else { vec![0.0; heads] };
+    let slopes_at = if shape.alibi { put(device, &slopes)? } else { 0 };
     let q = put(device, &elements(&queries))?;
     let (k, v) = (put(device, &elements(&k_cache))?, put(device, &elements(&v_cache))?);
     let (table_at, position_at) = (put(device, &tables)?, put(device, &positions)?);
@@ -274,7 +302,7 @@ pub(crate) fn attention<D: Device>(
                 items.into(),
                 table_at.into(),
                 position_at.into(),
-                0u64.into(),
+                slopes_at.into(),
                 out.into(),
                 state.into(),
                 (dim as i32).into(),
@@ -308,12 +336,16 @@ pub(crate) fn attention<D: Device>(
         }
         for t in 0..tokens {
             let (s, position) = place(t);
-            for h in 0..heads {
+            for (h, &slope) in slopes.iter().enumerate() {
                 let (at, head) = ((t * heads + h) * dim, h / group);
                 let q = &queries[at..at + dim];
-                let expected = attention_by_definition(q, &keys[s][head], &values[s][head], shape, position);
+                let expected = attention_by_definition(q, &keys[s][head], &values[s][head], shape, position, slope);
                 for (d, e) in expected.iter().enumerate() {
-                    let distance = (f64::from(half::bf16::from_bits(got[at + d]).to_f32()) - e).abs();
+                    let value = match shape.element {
+                        Element::F16 => half::f16::from_bits(got[at + d]).to_f32(),
+                        _ => half::bf16::from_bits(got[at + d]).to_f32(),
+                    };
+                    let distance = (f64::from(value) - e).abs();
                     outcome.error = worse(outcome.error, distance);
                 }
             }

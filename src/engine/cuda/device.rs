@@ -147,7 +147,7 @@ pub struct DeviceInfo {
     pub shared: u32,
     /// Newest CUDA version that the driver speaks, e.g. (13, 0).
     pub driver: (u32, u32),
-    /// The compiler's version; none if kernels came from the cache.
+    /// The compiler's version; none if NVRTC is not there, which is needed even where all kernels are cached.
     pub compiler: Option<(u32, u32)>,
     /// cublasLt's version; none if it is not there.
     pub cublaslt: Option<u64>,

@@ -161,7 +161,8 @@ impl Executor {
         let rows = demands.sequences.min(tokens);
         let exchange = |at: Address| Exchange::new(&*device, at, needs(tokens), tokens, rows, c.vocab_size);
         let exchanges = [exchange(buffers.numbers[0])?, exchange(buffers.numbers[1])?];
-        let (keys, values, blocks) = cache(&*device, &c, element, weights.bytes, demands.kv_memory, &mut notes)?;
+        let (keys, values, blocks) =
+            cache(&*device, &c, element, weights.bytes, (demands.kv_memory, most_blocks), &mut notes)?;
         let setting = Setting {
             heads: c.num_heads,
             kv_heads: c.num_kv_heads,

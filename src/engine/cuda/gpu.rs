@@ -73,7 +73,9 @@ fn start_driver() -> Result<Driver, DeviceError> {
     // SAFETY: flags must be 0.
     match unsafe { (driver.init)(0) } {
         0 => Ok(driver),
-        code => Err(DeviceError::NoDevice(format!("NVIDIA's driver finds no usable GPU: {}", words(&driver, code)))),
+        // CUDA_ERROR_NO_DEVICE
+        100 => Err(DeviceError::NoDevice(format!("NVIDIA's driver finds no usable GPU: {}", words(&driver, 100)))),
+        code => Err(DeviceError::Call { call: "cuInit", why: words(&driver, code) }),
     }
 }
 

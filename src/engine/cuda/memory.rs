@@ -224,13 +224,13 @@ fn room(info: &DeviceInfo, c: &DecoderConfig, element: Element) -> u64 {
     info.free.saturating_sub((info.total / 32).min(1 << 30)) / block_bytes(c, element)
 }
 
-/// The cache: as many blocks as were asked for, or as fit.
+/// The cache: as many blocks as were asked for, or as fit, and at most `most`.
 pub(crate) fn cache(
     device: &dyn Device,
     c: &DecoderConfig,
     element: Element,
     weights: u64,
-    asked: Option<u64>,
+    (asked, most): (Option<u64>, usize),
     notes: &mut Vec<String>,
 ) -> Result<(Address, Address, usize), CudaError> {
     let block = block_bytes(c, element);
@@ -241,6 +241,8 @@ pub(crate) fn cache(
         Some(given) => given / block,
         None => fits.min(MOST_BLOCKS),
     };
+    // What others gave back meanwhile is not used: tables and rotary angles were sized for what was free then.
+    blocks = blocks.min(most as u64);
     if blocks > fits {
         notes.push(format!(
             "the device's memory is short: {fits} blocks of keys and values ({} MiB) instead of {blocks}",

@@ -73,6 +73,23 @@ fn every_architecture_has_the_logits_of_the_cpu_engine() {
     }
 }
 
+/// The program's own model is held in f16.
+#[test]
+fn halves_have_the_logits_of_the_cpu_engine_too() {
+    if skipped() {
+        return;
+    }
+    for name in ["llama", "gemma2", "qwen3"] {
+        let mut checkpoint = golden(name);
+        let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 = 8, and 744 + 543 =", true).unwrap();
+        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::F16), compute: None });
+        let expected = Native::load(&checkpoint, NativeOptions::default()).unwrap().logits_after(&prompt, 5).unwrap();
+        let got = twin(&checkpoint, true, 0, &options()).logits_after(&prompt, 5).unwrap();
+        let d = distance(&got, &expected);
+        assert!(d < 0.03, "{name}: {d}");
+    }
+}
+
 /// What transformers computed for a reference checkpoint: prompts, their greedy continuations and how far the best logit led.
 fn recorded(name: &str) -> Vec<(Vec<u32>, Vec<u32>, Vec<f64>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints").join(name);
