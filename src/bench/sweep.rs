@@ -23,6 +23,30 @@ pub struct Load {
     pub new_tokens: usize,
 }
 
+impl Load {
+    /// Tokens of the longest sequence where steps have at most `budget` tokens: the first sequences decode while the last prompts
+    /// are computed, and so much longer they go on.
+    pub fn longest(&self, budget: usize) -> usize {
+        self.prompt_tokens + self.new_tokens + self.meanwhile(budget)
+    }
+
+    /// Steps, and one more, in which prompts are computed.
+    fn meanwhile(&self, budget: usize) -> usize {
+        let own = self.prompt_tokens - (self.shared * self.prompt_tokens as f64) as usize;
+        let room = budget.saturating_sub(self.batch).max(1);
+        (self.batch * own.max(1) + self.prompt_tokens).div_ceil(room) + 1
+    }
+
+    /// The same with prompts short enough for a context.
+    pub fn within(self, context: usize, budget: usize) -> Load {
+        let mut load = self;
+        while load.prompt_tokens > 1 && load.longest(budget) > context {
+            load.prompt_tokens -= 1;
+        }
+        load
+    }
+}
+
 /// What a load took.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadMeasurement {
@@ -140,12 +164,9 @@ pub fn measure_load(
     engine.forget_prompts();
     let card = engine.card();
     let before = engine.statistics();
-    // The first sequences decode while the last prompts are computed: so much longer they go on.
-    let own = load.prompt_tokens - (load.shared * load.prompt_tokens as f64) as usize;
-    let room = engine.token_budget().saturating_sub(load.batch).max(1);
-    let meanwhile = (load.batch * own.max(1) + load.prompt_tokens).div_ceil(room) + 1;
+    let new_tokens = load.new_tokens + load.meanwhile(engine.token_budget());
     for (place, ids) in prompts(load, vocab).into_iter().enumerate() {
-        let request = Request::greedy(RequestId(place as u64), ids, load.new_tokens + meanwhile);
+        let request = Request::greedy(RequestId(place as u64), ids, new_tokens);
         engine.submit(request).map_err(|why| BenchError::Rejected { prompt: place, why })?;
     }
     let mut m = LoadMeasurement {

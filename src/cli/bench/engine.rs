@@ -154,7 +154,7 @@ fn sweep(
     let cost = TokenCost::of(config);
     let mut measured = Vec::new();
     for load in loads(args) {
-        let longest = load.prompt_tokens + load.new_tokens;
+        let longest = load.longest(native.token_budget());
         if longest > config.max_positions {
             say(format!("{longest} tokens exceed the context of {}: left out", config.max_positions));
             continue;

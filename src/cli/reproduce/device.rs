@@ -54,10 +54,9 @@ fn described(load: Load) -> String {
 fn measured(checkpoint: &Checkpoint, load: Load, printer: Printer) -> Result<LoadMeasurement, CliError> {
     let failed = |what: String| CliError::new(Exit::Engine, format!("the rate cannot be measured: {what}"));
     let config = &checkpoint.config;
-    let longest = config.max_positions.saturating_sub(load.new_tokens);
-    let load = Load { prompt_tokens: load.prompt_tokens.min(longest), ..load };
     printer.message("loading the model to measure its rate on this machine");
     let (mut native, _) = model::load_cpu(checkpoint, Options::default())?;
+    let load = load.within(config.max_positions, native.token_budget());
     let peaks = native.peaks();
     measure_load(&mut native, config.vocab_size, load, TokenCost::of(config), &peaks)
         .map_err(|error| failed(error.to_string()))
