@@ -186,7 +186,12 @@ mod tests {
     fn a_gpu_is_taken_if_everything_is_there_and_what_is_missing_is_said() {
         assert!(matches!(ready(Ok(vec![gpu((9, 0), Some((13, 0)))])), Ready::Yes));
         assert!(matches!(ready(Ok(vec![])), Ready::No));
-        assert!(matches!(ready(Err(DeviceError::Library("none".into()))), Ready::No));
+        let absent = DeviceError::Library("NVIDIA's driver could not be opened: no such file".into());
+        assert!(matches!(ready(Err(absent)), Ready::No));
+        assert!(matches!(ready(Err(DeviceError::NoDevice("no device".into()))), Ready::No));
+        let broken = DeviceError::Call { call: "cuInit", why: "the driver does not fit (803)".into() };
+        let Ready::Almost(why) = ready(Err(broken)) else { panic!("a broken driver") };
+        assert!(why.contains("803") && why.contains("doctor"), "{why}");
         let Ready::Almost(why) = ready(Ok(vec![gpu((9, 0), None)])) else { panic!("no compiler") };
         assert!(why.contains("NVRTC") && why.contains("EARNEST_CUDA_LIBRARIES"), "{why}");
         let Ready::Almost(why) = ready(Ok(vec![gpu((7, 5), Some((12, 0)))])) else { panic!("too old") };

@@ -422,7 +422,7 @@ format = ["plain", "reversed+padded"]
             (r#"lengths = "1-3""#, "lengths = 0", "0 is no length"),
             (r#"lengths = "1-3""#, "lengths = [1, 0]", "0 is no length"),
             (r#"lengths = "1-3""#, "lengths = 500", "no question of these lengths"),
-            (r#""3-random""#, r#""3-random"]\nformat = ["hinted""#, "random groups"),
+            (r#""3-random""#, "\"3-random\"]\nformat = [\"hinted\"", "random groups"),
             ("beyond = [4, 5]", "beyond = [3]", "length 3"),
             (r#"name = "encodings""#, r#"name = "tokenizers""#, "another grid"),
             (r#"name = "encodings""#, "name = \"encodings\"\nsteps = 20", "label"),

@@ -29,7 +29,7 @@ pub fn next(model: &str, learnt: &Learnt<'_>, options: &str) -> String {
         .filter_map(|(name, suite)| {
             let lengths: Vec<usize> =
                 learnt.lengths.iter().copied().filter(|length| *length <= suite.longest).collect();
-            (!lengths.is_empty()).then(|| {
+            (!suite.tasks.is_empty() && !lengths.is_empty()).then(|| {
                 let (tasks, lengths) = (suite.tasks.join(","), ranges(lengths));
                 format!("earnest run {name} --model {model} --tasks {tasks} --lengths {lengths}{options}\n")
             })
