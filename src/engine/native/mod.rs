@@ -4,6 +4,7 @@
 //! values, `sampler` and `stop` turn logits into text, and `engine` ties them together behind the trait. `decoding` lends choice and
 //! stops to engines that only compute logits.
 
+mod crew;
 mod decoder;
 pub(crate) mod decoding;
 mod engine;

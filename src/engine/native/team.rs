@@ -1,7 +1,5 @@
 //! The threads that compute a step together.
-
-use rayon::prelude::*;
-
+use super::crew::Crew;
 use super::kernels::Isa;
 
 /// A fixed set of threads that work on the pieces of one job at a time.
@@ -9,7 +7,8 @@ use super::kernels::Isa;
 /// Which thread computes a piece never changes a result: pieces write disjoint outputs and each output is computed in
 /// one piece in a fixed order.
 pub struct Team {
-    pool: Option<rayon::ThreadPool>,
+    /// None for one thread.
+    crew: Option<Crew>,
     threads: usize,
     isa: Isa,
 }
@@ -27,16 +26,14 @@ impl Team {
         Team::start(threads, isa).expect("threads can be started")
     }
 
-    /// Starts a team. An error if the system refuses a thread.
-    pub fn start(threads: usize, isa: Isa) -> Result<Team, rayon::ThreadPoolBuildError> {
+    /// Starts a team: the thread that calls it later, and helpers.
+    ///
+    /// # Errors
+    /// What the system says when it refuses a thread.
+    pub fn start(threads: usize, isa: Isa) -> std::io::Result<Team> {
         let threads = threads.max(1);
-        let pool = if threads == 1 {
-            None
-        } else {
-            let name = |i| format!("earnest-{i}");
-            Some(rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build()?)
-        };
-        Ok(Team { pool, threads, isa })
+        let crew = (threads > 1).then(|| Crew::start(threads - 1)).transpose()?;
+        Ok(Team { crew, threads, isa })
     }
 
     /// Number of threads.
@@ -49,18 +46,18 @@ impl Team {
         self.isa
     }
 
-    /// Runs `job` inside the team, so that the [`run`](Team::run) calls in it need no hand-over.
-    pub(crate) fn enter<T: Send>(&self, job: impl FnOnce() -> T + Send) -> T {
-        match &self.pool {
-            Some(pool) => pool.install(job),
+    /// Runs `job` with all threads awake, so that the [`run`](Team::run) calls in it need not wake them.
+    pub(crate) fn enter<T>(&self, job: impl FnOnce() -> T) -> T {
+        match &self.crew {
+            Some(crew) => crew.enter(job),
             None => job(),
         }
     }
 
     /// Runs `piece(0)` to `piece(count - 1)`, on all threads, and waits for the last.
     pub(crate) fn run(&self, count: usize, piece: &(dyn Fn(usize) + Sync)) {
-        match &self.pool {
-            Some(pool) if count > 1 => pool.install(|| (0..count).into_par_iter().with_max_len(1).for_each(piece)),
+        match &self.crew {
+            Some(crew) if count > 1 => crew.run(count, piece),
             _ => (0..count).for_each(piece),
         }
     }
