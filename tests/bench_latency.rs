@@ -1,4 +1,5 @@
 //! `earnest bench latency` on a tiny checkpoint: what it counts, and what it refuses.
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,13 +11,17 @@ fn tiny() -> PathBuf {
     golden.join("engine/checkpoints/llama31-ropescaling")
 }
 
-fn latency(words: &[&str]) -> (i32, String, String) {
+fn command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
     command.stdin(Stdio::null()).args(["bench", "latency", "--model"]).arg(tiny()).args(words);
     for name in ["EARNEST_MODEL", "NO_COLOR", "COLUMNS"] {
         command.env_remove(name);
     }
-    let output = command.output().unwrap();
+    command
+}
+
+fn latency(words: &[&str]) -> (i32, String, String) {
+    let output = command(words).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
@@ -114,4 +119,67 @@ fn tasks_without_a_rule_are_refused_for_rule_following_only() {
     let (code, stdout, stderr) = latency(&direct);
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("direct") && !stdout.contains("rf-cot"), "{stdout}");
+}
+
+#[test]
+fn what_was_measured_before_ctrl_c_is_printed() {
+    let words = ["--tasks", "add_Integer", "--lengths", "1", "--batch", "2", "--samples", "2", "--repeat", "1000"];
+    for json in [false, true] {
+        let mut child = command(&words)
+            .args(json.then_some("--json"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        // The third pass of all has begun: one of each mode is whole.
+        while !line.starts_with("pass 2 of 1000") {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "it ended before its second repetition");
+        }
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut said, &mut rest).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(130), "{rest}");
+        assert!(rest.contains("of 2000 passes were measured"), "{rest}");
+        if json {
+            let d: Value = serde_json::from_str(&stdout).unwrap();
+            let passes = d["passes"].as_u64().unwrap();
+            assert!((2..2000).contains(&passes) && d["planned_passes"] == 2000, "{passes}");
+            let rows = d["modes"].as_array().unwrap().iter();
+            let of = |mode: &Value| mode["latencies"][0]["passes"].as_array().unwrap().len() as u64;
+            assert_eq!(rows.map(of).sum::<u64>(), passes);
+        } else {
+            assert!(stdout.contains("rf-cot") && stdout.contains("of 2000 passes: what follows"), "{stdout}");
+        }
+    }
+}
+
+#[test]
+fn direct_answers_in_the_same_memory_are_named_beside_the_paper_s() {
+    let words = ["--tasks", "add_Integer", "--lengths", "1", "--batch", "1,4", "--samples", "4", "--repeat", "1"];
+    let d = document(&[&words[..], &["--json"]].concat());
+    let (direct, rule) = (&d["modes"][0]["latencies"], &d["modes"][1]["latencies"]);
+    let median = |row: &Value| row["seconds_per_sample"]["median"].as_f64().unwrap();
+    for row in rule.as_array().unwrap() {
+        let same = &row["same_memory"];
+        let base = direct.as_array().unwrap().iter().find(|base| base["batch"] == same["batch"]).unwrap();
+        assert!(base["kv_bytes"].as_u64() <= row["kv_bytes"].as_u64());
+        assert!((same["times"].as_f64().unwrap() - median(row) / median(base)).abs() < 1e-9);
+    }
+    assert!(direct[0]["same_memory"].is_null());
+    let (_, stdout, _) = latency(&words);
+    // 5.625 / 0.371 and 5.625 / 0.336 of Table 2.
+    assert!(stdout.contains("15.2 times direct at 128, 16.7 times direct at 256 (the same memory)"), "{stdout}");
+}
+
+#[test]
+fn a_cache_that_is_too_small_is_refused_before_anything_is_measured() {
+    let words = ["--tasks", "add_Integer", "--lengths", "2", "--batch", "1", "--samples", "1", "--repeat", "1"];
+    let needed = |stderr: &str| stderr.contains("--kv-memory");
+    let (code, _, stderr) = latency(&[&words[..], &["--kv-memory", "64KiB"]].concat());
+    assert!(code == 2 && needed(&stderr) && !stderr.contains("pass 1"), "{code} {stderr}");
 }

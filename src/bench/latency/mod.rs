@@ -1,0 +1,343 @@
+//! What a sample costs in every mode at every batch size, on the same questions.
+mod numbers;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::throughput::BenchError;
+use crate::engine::{Completion, Engine, Event, Input, Request, RequestId};
+
+/// A question as one mode puts it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyPrompt {
+    pub ids: Vec<u32>,
+    pub stop_strings: Vec<String>,
+    pub stop_ids: Vec<u32>,
+    pub max_tokens: usize,
+}
+
+/// Seconds and tokens of one completion within a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sample {
+    /// From submission to the first token.
+    first_token_s: f64,
+    /// From submission to the last token.
+    latency_s: f64,
+    tokens: usize,
+}
+
+/// All prompts of a mode, once, with at most `batch` of them in the engine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LatencyPass {
+    /// From the first submission to the last token, in seconds.
+    pub seconds: f64,
+    /// Seconds of the steps that computed prompt tokens (and perhaps others), and of those that only decoded.
+    pub prefill_s: f64,
+    pub decode_s: f64,
+    /// Tokens computed for prompts, read from the prefix cache, generated.
+    pub prefilled_tokens: u64,
+    pub cached_tokens: u64,
+    pub generated_tokens: u64,
+    /// Most samples that the engine ran in one step.
+    pub largest_batch: usize,
+    /// Most bytes of keys and values in use.
+    pub kv_bytes: u64,
+}
+
+/// A median with an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    pub median: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// One mode at one batch size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Latency {
+    /// Samples that may be in the engine at once.
+    pub batch: usize,
+    /// Samples of a pass.
+    pub samples: usize,
+    /// The passes in the order in which they ran; the prefix cache is empty at the start of each.
+    pub passes: Vec<LatencyPass>,
+    /// Seconds a sample: a pass's seconds over its samples, as Table 2 of the Number Cookbook counts. From six passes on, the
+    /// interval is the one between order statistics that covers the median with at least 95 %; from fewer, the range.
+    pub seconds_per_sample: Spread,
+    /// True if that interval has a confidence of at least 95 %, false if it is a range.
+    pub is_interval: bool,
+    /// Median pass: seconds a sample of steps with prompt tokens and of decoding only.
+    pub prefill_per_sample: f64,
+    pub decode_per_sample: f64,
+    /// Median pass: generated tokens a second.
+    pub tokens_per_s: f64,
+    /// Mean number of tokens of a prompt and of a completion.
+    pub prompt_tokens: f64,
+    pub new_tokens: f64,
+    /// Seconds from submission to the first token, over all samples of all passes: median, 5th and 95th percentile.
+    pub first_token_s: Spread,
+    /// Seconds from submission to the last token, likewise.
+    pub latency_s: Spread,
+    /// Most bytes of keys and values in use in any pass.
+    pub kv_bytes: u64,
+    /// Most memory that the process had held when the last pass ended, in bytes.
+    pub peak_memory: Option<u64>,
+    /// Passes (from 1) whose seconds lie more than 10 % from the median.
+    pub outlying_passes: Vec<usize>,
+    /// Questions whose seconds a token after the first, in their median pass, lie above the third quartile by more than three
+    /// interquartile ranges; the number of the question. Needs three passes, which each begin at another question.
+    pub slow_questions: Vec<usize>,
+}
+
+/// Everything that is known of one mode.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModeResult {
+    /// One a batch size, in the order asked.
+    pub latencies: Vec<Latency>,
+    /// The completions of the first pass at the first batch size, one a question.
+    pub completions: Vec<Completion>,
+    /// Questions whose tokens were not the same in every pass at every batch size; none in an engine whose results do not
+    /// depend on the batch.
+    pub unsteady: Vec<usize>,
+}
+
+/// What is repeated, and how often.
+#[derive(Debug, Clone)]
+pub struct LatencyPlan<'a> {
+    /// For every mode, the same questions as it puts them.
+    pub modes: Vec<&'a [LatencyPrompt]>,
+    /// Batch sizes.
+    pub batches: &'a [usize],
+    /// Passes of every mode at every batch size.
+    pub repetitions: usize,
+    /// Samples run before each pass of the first repetition, not counted.
+    pub warm_up: usize,
+    /// Bytes of keys and values that one block of the engine's cache holds.
+    pub block_bytes: f64,
+}
+
+/// A pass is about to begin or has ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PassEvent {
+    pub repetition: usize,
+    pub mode: usize,
+    pub batch: usize,
+    /// Its seconds, when it has ended.
+    pub seconds: Option<f64>,
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct LatencyResults {
+    /// One entry a mode; batch sizes without a whole pass are left out.
+    pub modes: Vec<ModeResult>,
+    /// Whole passes.
+    pub passes: usize,
+    /// Why there are no more, if they were to be.
+    pub ended: Result<Ended, BenchError>,
+}
+
+/// How measuring ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Every pass was measured.
+    Finished,
+    /// The caller wished to stop.
+    Stopped,
+}
+
+/// Measures until all is measured, `stop` is set or the engine fails; what was measured by then is the result. Every repetition
+/// goes through all modes and batch sizes before the next begins, so that a machine whose speed drifts slows all of them alike.
+///
+/// # Errors
+/// [`BenchError::Rejected`] where a prompt can never be run, before anything is measured.
+pub fn measure_latency(
+    engine: &mut dyn Engine,
+    plan: &LatencyPlan<'_>,
+    stop: &AtomicBool,
+    hear: &mut dyn FnMut(PassEvent),
+) -> Result<LatencyResults, BenchError> {
+    for prompts in &plan.modes {
+        refused(engine, prompts)?;
+    }
+    let mut measured = Measured::new(plan.modes.len());
+    let ended = measured.all(engine, plan, stop, hear);
+    let Measured { gathered, first, unsteady } = measured;
+    let passes = gathered.values().map(|one| one.passes.len()).sum();
+    let mut results = Vec::with_capacity(plan.modes.len());
+    for (mode, ((prompts, completions), mut unsteady)) in plan.modes.iter().zip(first).zip(unsteady).enumerate() {
+        unsteady.sort_unstable();
+        unsteady.dedup();
+        let of =
+            |(place, &batch): (usize, &usize)| Some(numbers::latency(batch, prompts, gathered.get(&(mode, place))?));
+        let latencies = plan.batches.iter().enumerate().filter_map(of).collect();
+        results.push(ModeResult { latencies, completions, unsteady });
+    }
+    Ok(LatencyResults { modes: results, passes, ended })
+}
+
+/// What is known so far.
+struct Measured {
+    /// By mode and place of the batch size.
+    gathered: HashMap<(usize, usize), Gathered>,
+    /// Of each mode, the completions of its first pass.
+    first: Vec<Vec<Completion>>,
+    unsteady: Vec<Vec<usize>>,
+}
+
+impl Measured {
+    fn new(modes: usize) -> Self {
+        Measured { gathered: HashMap::new(), first: vec![Vec::new(); modes], unsteady: vec![Vec::new(); modes] }
+    }
+
+    fn all(
+        &mut self,
+        engine: &mut dyn Engine,
+        plan: &LatencyPlan<'_>,
+        stop: &AtomicBool,
+        hear: &mut dyn FnMut(PassEvent),
+    ) -> Result<Ended, BenchError> {
+        for repetition in 0..plan.repetitions.max(1) {
+            for (mode, prompts) in plan.modes.iter().enumerate() {
+                for (place, &batch) in plan.batches.iter().enumerate() {
+                    hear(PassEvent { repetition, mode, batch, seconds: None });
+                    if repetition == 0 && plan.warm_up > 0 {
+                        let few = &prompts[..plan.warm_up.min(prompts.len())];
+                        if pass(engine, few, batch, 0, plan.block_bytes, stop)?.is_none() {
+                            return Ok(Ended::Stopped);
+                        }
+                    }
+                    // Each repetition begins at another question: what only the first ones of a pass wait for is not theirs.
+                    let begin = repetition * prompts.len() / plan.repetitions.max(1);
+                    let pass = pass(engine, prompts, batch, begin, plan.block_bytes, stop)?;
+                    let Some((measured, completions)) = pass else {
+                        return Ok(Ended::Stopped);
+                    };
+                    hear(PassEvent { repetition, mode, batch, seconds: Some(measured.seconds) });
+                    self.add((mode, place), measured, completions);
+                }
+            }
+        }
+        Ok(Ended::Finished)
+    }
+
+    fn add(&mut self, (mode, place): (usize, usize), measured: LatencyPass, completions: Vec<Completion>) {
+        let one = self.gathered.entry((mode, place)).or_default();
+        one.samples.push(completions.iter().map(sample).collect());
+        one.passes.push(measured);
+        one.peak_memory = super::peak_memory();
+        if self.first[mode].is_empty() {
+            self.first[mode] = completions;
+            return;
+        }
+        let changed = |(before, now): (&Completion, &Completion)| before.ids != now.ids;
+        let pairs = self.first[mode].iter().zip(&completions).enumerate();
+        self.unsteady[mode].extend(pairs.filter(|(_, pair)| changed(*pair)).map(|(question, _)| question));
+    }
+}
+
+/// The passes of one mode at one batch size.
+#[derive(Default)]
+struct Gathered {
+    passes: Vec<LatencyPass>,
+    samples: Vec<Vec<Sample>>,
+    peak_memory: Option<u64>,
+}
+
+fn sample(completion: &Completion) -> Sample {
+    let t = completion.timings;
+    let first_token_s = t.queued_s + t.prefill_s;
+    Sample { first_token_s, latency_s: first_token_s + t.decode_s, tokens: completion.ids.len() }
+}
+
+fn request(place: usize, prompt: &LatencyPrompt) -> Request {
+    Request {
+        input: Input::Ids(prompt.ids.clone()),
+        stop_strings: prompt.stop_strings.clone(),
+        stop_ids: prompt.stop_ids.clone(),
+        ..Request::greedy(RequestId(place as u64), Vec::new(), prompt.max_tokens)
+    }
+}
+
+/// An error if the prompt with the longest sequence is refused: a minute of passes should not end at one.
+fn refused(engine: &mut dyn Engine, prompts: &[LatencyPrompt]) -> Result<(), BenchError> {
+    let longest = prompts.iter().enumerate().max_by_key(|(_, prompt)| prompt.ids.len() + prompt.max_tokens);
+    let Some((place, prompt)) = longest else { return Ok(()) };
+    engine.submit(request(place, prompt)).map_err(|why| BenchError::Rejected { prompt: place, why })?;
+    engine.cancel(RequestId(place as u64));
+    while !engine.poll()?.is_empty() {}
+    Ok(())
+}
+
+/// One pass, from question `begin` on and around; none if `stop` was set within it. Its requests are then still in flight.
+fn pass(
+    engine: &mut dyn Engine,
+    prompts: &[LatencyPrompt],
+    batch: usize,
+    begin: usize,
+    block_bytes: f64,
+    stop: &AtomicBool,
+) -> Result<Option<(LatencyPass, Vec<Completion>)>, BenchError> {
+    engine.forget_prompts();
+    let before = engine.statistics();
+    let start = Instant::now();
+    let mut completions: Vec<Option<Completion>> = vec![None; prompts.len()];
+    let mut waiting = prompts.iter().enumerate().cycle().skip(begin).take(prompts.len());
+    let (mut in_flight, mut left) = (0, prompts.len());
+    let (mut prefill_s, mut decode_s, mut largest_batch, mut blocks) = (0.0, 0.0, 0, 0);
+    while left > 0 {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        while in_flight < batch {
+            let Some((place, prompt)) = waiting.next() else { break };
+            let request = request(place, prompt);
+            engine.submit(request).map_err(|why| BenchError::Rejected { prompt: place, why })?;
+            in_flight += 1;
+        }
+        let step = Instant::now();
+        let events = engine.poll()?;
+        if events.is_empty() {
+            return Err(BenchError::Lost(left));
+        }
+        let statistics = engine.statistics();
+        blocks = blocks.max(statistics.blocks_used);
+        let mut ended = 0;
+        for event in events {
+            match event {
+                Event::Progress { prefilled, .. } => {
+                    let spent = if prefilled > 0 { &mut prefill_s } else { &mut decode_s };
+                    *spent += step.elapsed().as_secs_f64();
+                }
+                Event::Finished(completion) => {
+                    if let Some(slot) = completions.get_mut(completion.id.0 as usize) {
+                        *slot = Some(*completion);
+                    }
+                    ended += 1;
+                }
+                Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
+                Event::Generated { .. } | Event::CapacityChanged { .. } => {}
+            }
+        }
+        // What ended in this step had run in it.
+        largest_batch = largest_batch.max(statistics.running + ended);
+        in_flight -= ended;
+        left -= ended;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let after = engine.statistics();
+    let measured = LatencyPass {
+        seconds,
+        prefill_s,
+        decode_s,
+        prefilled_tokens: after.prefilled_tokens - before.prefilled_tokens,
+        cached_tokens: after.cached_tokens - before.cached_tokens,
+        generated_tokens: after.decoded_tokens - before.decoded_tokens,
+        largest_batch,
+        kv_bytes: (blocks as f64 * block_bytes) as u64,
+    };
+    Ok(Some((measured, completions.into_iter().flatten().collect())))
+}

@@ -1,0 +1,228 @@
+//! `earnest bench latency`: Table 2 of the Number Cookbook on any model.
+mod document;
+mod screen;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use self::document::{Document, documents};
+use self::screen::screen;
+use super::questions::{LatencyMode, Selection, TokenRule};
+use crate::bench::{Ended, LatencyPlan, LatencyResults, PassEvent, measure_latency};
+use crate::cli::args::EngineArgs;
+use crate::cli::catalogue::nupa::{adapter, lengths, refused, tasks};
+use crate::cli::error::CliError;
+use crate::cli::models::{HubArgs, WeightArgs};
+use crate::cli::printer::Printer;
+use crate::cli::session::stop_on_signal;
+use crate::cli::values::{Lengths, Prompts};
+use crate::cli::{Exit, model};
+use crate::prompt::Prompter;
+use crate::run::Host;
+use crate::suite::nupa::{NupaOptions, NupaSuite, PromptStyle, TASKS, ruled_tasks};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Both modes are asked the same questions of the NUPA Test, in the suite's order, greedily; a question whose prompt \
+and right completion exceed the window in a mode is dropped from all. At batch size B, at most B samples are in the engine; the \
+prefix cache is empty at the start of each pass. Passes alternate between modes and batch sizes, and each repetition begins at another question. With fewer than 6 repetitions \
+the brackets hold the range, with more a 95 % interval of the median.
+
+Examples:
+  earnest bench latency --model model.gguf --batch 1,16 --samples 32
+  earnest bench latency --model model.gguf --tasks add_Integer,mod_Integer --lengths 1-5 --tokens right
+  earnest bench latency --model model.gguf --modes direct --batch 1,16,128,256 --repeat 7 --json"
+)]
+pub struct LatencyArgs {
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = crate::cli::built_in::NAME)]
+    pub model: PathBuf,
+
+    #[command(flatten)]
+    pub weights: WeightArgs,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    /// Only these tasks, separated by commas; `earnest suites` lists them [default: all that have a rule]
+    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    pub tasks: Option<Vec<String>>,
+
+    /// Only these lengths: a number, a range or a list, e.g. 5, 1..3 or 1,2,5-7 [default: all]
+    #[arg(long, value_name = "LENGTHS")]
+    pub lengths: Option<Lengths>,
+
+    /// What to ask for
+    #[arg(long, value_name = "MODES", value_enum, value_delimiter = ',', default_values = ["direct", "rf-cot"])]
+    pub modes: Vec<LatencyMode>,
+
+    /// Samples in the engine at once, separated by commas
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_values = ["1", "16", "128", "256"],
+        value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub batch: Vec<u32>,
+
+    /// Questions of a pass [default: the largest batch]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub samples: Option<u32>,
+
+    /// Passes of each mode at each batch size; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    /// Samples asked before the first pass of each mode at each batch size, not counted
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub warm_up: u32,
+
+    /// Tokens that prompt and completion may have together; the paper's window is 2000 [default: 2000, or the model's
+    /// context if that is less]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub context: Option<u32>,
+
+    /// How many tokens are generated
+    #[arg(long, value_name = "RULE", value_enum, default_value = "written")]
+    pub tokens: TokenRule,
+
+    /// Seed of the questions
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Chat template or bare text: auto, chat or raw [default: auto]
+    #[arg(long, value_name = "MODE")]
+    pub prompt: Option<Prompts>,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// Print one JSON document, with every pass
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Measures and shows.
+pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let say = |text: String| {
+        if !quiet {
+            printer.message(&text);
+        }
+    };
+    let (modes, batches) = (distinct(&args.modes), distinct(&args.batch));
+    let batches: Vec<usize> = batches.into_iter().map(|batch| batch as usize).collect();
+    let largest = batches.iter().copied().max().unwrap_or(1);
+    let samples = args.samples.map_or(largest, |samples| samples as usize);
+    let options = options(args)?;
+    let chosen = model::choose(&args.model, &args.hub, args.weights.into())?;
+    let checkpoint = model::open(&chosen)?;
+    let says = model::says(&chosen, &checkpoint);
+    let context = checkpoint.config.max_positions;
+    let window = args.context.map_or(2000.min(context), |context| context as usize);
+    if window > context {
+        let problem = format!("--context {window} exceeds the model's context of {context} tokens");
+        return Err(CliError::usage(problem).help(format!("ask for at most --context {context}")));
+    }
+    let prompts = args.prompt.clone().unwrap_or_default();
+    if let Some(name) = prompts.names.first() {
+        return Err(CliError::usage(format!("--prompt {name}: choose auto, chat or raw")));
+    }
+    let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_default())?;
+    let suites = modes.iter().map(|&mode| {
+        let style = match mode {
+            LatencyMode::Direct => PromptStyle::Direct,
+            LatencyMode::RfCot => PromptStyle::RuleFollowing,
+        };
+        let options = NupaOptions { style, adapter: adapter(prompter.mode()), ..options.clone() };
+        Ok((mode, NupaSuite::new(options).map_err(refused)?))
+    });
+    let suites = suites.collect::<Result<Vec<_>, CliError>>()?;
+    let selection = Selection {
+        checkpoint: &checkpoint,
+        prompter: &prompter,
+        window,
+        samples,
+        tokens: args.tokens,
+        thinks: says.thinks,
+        stop_ids: says.stop_ids,
+    };
+    let (asked, dropped) = selection.choose(suites)?;
+    let questions = asked.first().map_or(0, |asked| asked.prompts.len());
+    if questions == 0 {
+        let problem = format!("none of {} questions fits a window of {window} tokens", dropped.looked_at);
+        return Err(CliError::usage(problem)
+            .help("choose shorter --lengths or a larger --context; `earnest rf-lengths` says what fits"));
+    }
+    say(format!("loading {}", args.model.display()));
+    let engine_args = super::holding(&args.engine, largest)?;
+    let model::Loaded { engine: mut native, notes, .. } = model::load(&checkpoint, &engine_args)?;
+    notes.iter().for_each(|note| printer.warning(note));
+    let card = native.card();
+    let blocks = native.statistics().blocks_total.max(1);
+    let prompts: Vec<_> = asked.iter().map(|asked| asked.prompts.as_slice()).collect();
+    let plan = LatencyPlan {
+        modes: prompts,
+        batches: &batches,
+        repetitions: args.repeat as usize,
+        warm_up: args.warm_up as usize,
+        block_bytes: card.kv_bytes as f64 / blocks as f64,
+    };
+    let stop = stop_on_signal()?;
+    let measured = measure_latency(native.as_mut(), &plan, &stop, &mut |event: PassEvent| {
+        let mode = asked.get(event.mode).map_or("", |asked| asked.mode.names().0);
+        let what = format!("pass {} of {}, {mode}, batch {}", event.repetition + 1, args.repeat, event.batch);
+        say(match event.seconds {
+            None => format!("{what}: {questions} samples"),
+            Some(seconds) => format!("{what}: {seconds:.2} s"),
+        });
+    })
+    .map_err(super::failure)?;
+    let planned_passes = args.repeat as usize * asked.len() * batches.len();
+    let LatencyResults { modes: results, passes, ended } = measured;
+    let document = Document {
+        earnest: env!("CARGO_PKG_VERSION"),
+        host: Host::probe(),
+        model: model::record(&chosen, &checkpoint).name,
+        engine: card,
+        prompt: prompter.mode().to_string(),
+        window,
+        tokens: args.tokens,
+        seed: args.seed,
+        repetitions: args.repeat,
+        passes,
+        planned_passes,
+        questions,
+        dropped,
+        modes: documents(&asked, results, args.tokens),
+    };
+    // What was measured before the end is a result, whatever ended it.
+    match passes {
+        0 => {}
+        _ if args.json => printer.json(&document)?,
+        _ => printer.result(&screen(&document))?,
+    }
+    match ended {
+        Ok(Ended::Finished) => Ok(Exit::Success),
+        Ok(Ended::Stopped) => {
+            let message = format!("interrupted: {passes} of {planned_passes} passes were measured");
+            Err(CliError::new(Exit::Interrupted, message).help("the same command measures all of them again"))
+        }
+        Err(error) => Err(super::failure(error)),
+    }
+}
+
+fn distinct<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
+    let mut kept = Vec::new();
+    for &value in values {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    kept
+}
+
+fn options(args: &LatencyArgs) -> Result<NupaOptions, CliError> {
+    let ruled = ruled_tasks();
+    let tasks = match &args.tasks {
+        Some(names) => tasks(names)?,
+        None => TASKS.into_iter().filter(|task| ruled.contains(task)).collect(),
+    };
+    Ok(NupaOptions { tasks, lengths: lengths(args.lengths.as_ref()), seed: args.seed, ..NupaOptions::default() })
+}
