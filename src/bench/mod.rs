@@ -14,9 +14,12 @@ pub use device::{
     measure_shared,
 };
 pub use golden::{GoldenResult, Recorded, compare, random_prompts, record};
-pub use latency::{Latency, LatencyPass, LatencyPlan, LatencyPrompt, ModeResult, PassEvent, Spread, measure_latency};
+pub use latency::{
+    Ended, Latency, LatencyPass, LatencyPlan, LatencyPrompt, LatencyResults, ModeResult, PassEvent, Spread,
+    measure_latency,
+};
 pub use memory::peak_memory;
 pub use quality::{Agreement, Answer, Prompt, agreement, answer_all};
-pub use sweep::{Load, LoadMeasurement, TokenCost, measure_load};
+pub use sweep::{Load, LoadMeasurement, Roofline, Space, TokenCost, measure_load};
 pub use throughput::{BenchError, Measurement, Repetition, measure};
 pub use workload::{Workload, WorkloadKind, distinct_prefix_tokens};

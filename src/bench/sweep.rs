@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::throughput::BenchError;
 use crate::checkpoint::{DecoderConfig, LayerParameter, Parameter};
-use crate::engine::native::{Native, Peaks};
+use crate::engine::native::Peaks;
 use crate::engine::{Card, Engine, Event, Request, RequestId};
 
 /// Requests that are alike.
@@ -62,9 +62,25 @@ pub struct LoadMeasurement {
     pub decode_tokens_per_s: f64,
     /// Prompt tokens of all requests, cached ones included, a second of prefilling.
     pub prompt_tokens_per_s: f64,
-    /// The least time that the device's peaks allow for the same work, as a share of the time taken.
-    pub prefill_of_roofline: f64,
-    pub decode_of_roofline: f64,
+    /// The least time that the device's peaks allow for the same work, as a share of the time taken; none without a roofline.
+    pub prefill_of_roofline: Option<f64>,
+    pub decode_of_roofline: Option<f64>,
+}
+
+/// What a measurement must know of the engine and its model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Space {
+    /// Token ids of the model; those of the prompts are below it.
+    pub vocab: usize,
+    /// Most tokens that the engine computes in a step.
+    pub token_budget: usize,
+}
+
+/// What the work is held against.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Roofline<'a> {
+    pub cost: TokenCost,
+    pub peaks: &'a Peaks,
 }
 
 /// What computing a token costs.
@@ -150,22 +166,21 @@ impl StepWork {
     }
 }
 
-/// Runs a load once, with an empty prefix cache. `vocab` bounds the ids of its prompts, which are drawn from a fixed seed.
+/// Runs a load once, with an empty prefix cache and prompts drawn from a fixed seed.
 ///
 /// # Errors
 /// [`BenchError`] where the load does not fit the context or the cache, or the engine fails.
 pub fn measure_load(
-    engine: &mut Native,
-    vocab: usize,
+    engine: &mut dyn Engine,
+    space: Space,
     load: Load,
-    cost: TokenCost,
-    roofline: &Peaks,
+    roofline: Option<Roofline<'_>>,
 ) -> Result<LoadMeasurement, BenchError> {
     engine.forget_prompts();
     let card = engine.card();
     let before = engine.statistics();
-    let new_tokens = load.new_tokens + load.meanwhile(engine.token_budget());
-    for (place, ids) in prompts(load, vocab).into_iter().enumerate() {
+    let new_tokens = load.new_tokens + load.meanwhile(space.token_budget);
+    for (place, ids) in prompts(load, space.vocab).into_iter().enumerate() {
         let request = Request::greedy(RequestId(place as u64), ids, new_tokens);
         engine.submit(request).map_err(|why| BenchError::Rejected { prompt: place, why })?;
     }
@@ -178,8 +193,8 @@ pub fn measure_load(
         prefill_tokens_per_s: 0.0,
         decode_tokens_per_s: 0.0,
         prompt_tokens_per_s: 0.0,
-        prefill_of_roofline: 0.0,
-        decode_of_roofline: 0.0,
+        prefill_of_roofline: None,
+        decode_of_roofline: None,
     };
     let (mut least_prefill, mut least_decode) = (0.0, 0.0);
     let mut decoding = 0;
@@ -195,7 +210,7 @@ pub fn measure_load(
             match event {
                 Event::Progress { prefilled, decoded } => {
                     let work = StepWork::of(load, prefilled, decoded, decoded.saturating_sub(decoding));
-                    let least = cost.least(&work, &card, roofline);
+                    let least = roofline.map_or(0.0, |roofline| roofline.cost.least(&work, &card, roofline.peaks));
                     decoding = decoded;
                     if prefilled > 0 {
                         m.prefill_s += seconds;
@@ -221,8 +236,8 @@ pub fn measure_load(
     m.prefill_tokens_per_s = m.prefilled_tokens as f64 / m.prefill_s;
     m.prompt_tokens_per_s = (m.prefilled_tokens + cached) as f64 / m.prefill_s;
     m.decode_tokens_per_s = m.decoded_tokens as f64 / m.decode_s;
-    m.prefill_of_roofline = least_prefill / m.prefill_s;
-    m.decode_of_roofline = least_decode / m.decode_s;
+    m.prefill_of_roofline = roofline.map(|_| least_prefill / m.prefill_s);
+    m.decode_of_roofline = roofline.map(|_| least_decode / m.decode_s);
     Ok(m)
 }
 
@@ -247,7 +262,7 @@ fn prompts(load: Load, vocab: usize) -> Vec<Vec<u32>> {
 mod tests {
     use super::*;
     use crate::checkpoint::Checkpoint;
-    use crate::engine::native::Options;
+    use crate::engine::native::{Native, Options};
 
     fn tiny() -> Checkpoint {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints/llama");
@@ -259,17 +274,18 @@ mod tests {
         let checkpoint = tiny();
         let options = Options { threads: Some(1), kv_memory: Some(64 << 20), max_batch: 24, ..Options::default() };
         let mut engine = Native::load(&checkpoint, options).unwrap();
+        let space = Space { vocab: checkpoint.config.vocab_size, token_budget: engine.token_budget() };
         let cost = TokenCost::of(&checkpoint.config);
-        let peaks = Peaks { products_per_s: 1e12, f32_per_s: 1e12, bytes_per_s: 1e11, buffer_bytes: 1 };
+        let peaks = &Peaks { products_per_s: 1e12, f32_per_s: 1e12, bytes_per_s: 1e11, buffer_bytes: 1 };
         for (batch, prompt_tokens, shared) in [(24, 100, 0.0), (3, 40, 0.5), (1, 8, 0.0), (24, 60, 0.9)] {
             let load = Load { batch, prompt_tokens, shared, new_tokens: 4 };
-            let m = measure_load(&mut engine, checkpoint.config.vocab_size, load, cost, &peaks).unwrap();
+            let m = measure_load(&mut engine, space, load, Some(Roofline { cost, peaks })).unwrap();
             assert!(m.decoded_tokens >= 4 * batch as u64 && m.decoded_tokens.is_multiple_of(batch as u64), "{m:?}");
             assert!(m.decode_s > 0.0 && m.prefilled_tokens >= (batch * prompt_tokens) as u64 / 10, "{m:?}");
         }
         // More at once than the engine runs is never together.
         let load = Load { batch: 25, prompt_tokens: 8, shared: 0.0, new_tokens: 4 };
-        let error = measure_load(&mut engine, checkpoint.config.vocab_size, load, cost, &peaks).unwrap_err();
+        let error = measure_load(&mut engine, space, load, None).unwrap_err();
         assert!(error.to_string().contains("25"), "{error}");
     }
 

@@ -264,7 +264,7 @@ pub struct GenerationArgs {
 }
 
 /// Limits of the engine, of which none changes an answer, and where it computes.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Engine")]
 pub struct EngineArgs {
     /// Most sequences computed together [default: chosen by the engine]

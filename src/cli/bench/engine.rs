@@ -6,7 +6,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::bench::{
-    Load, LoadMeasurement, Measurement, TokenCost, Workload, WorkloadKind, measure, measure_load, peak_memory,
+    Load, LoadMeasurement, Measurement, Roofline, Space, TokenCost, Workload, WorkloadKind, measure, measure_load,
+    peak_memory,
 };
 use crate::checkpoint::DecoderConfig;
 use crate::cli::args::EngineArgs;
@@ -151,24 +152,38 @@ fn sweep(
     peaks: &Peaks,
     say: &dyn Fn(String),
 ) -> Result<Vec<LoadMeasurement>, CliError> {
-    let cost = TokenCost::of(config);
+    let roofline = Roofline { cost: TokenCost::of(config), peaks };
+    let space = Space { vocab: config.vocab_size, token_budget: native.token_budget() };
     let mut measured = Vec::new();
+    let mut shortest = usize::MAX;
     for load in loads(args) {
-        let longest = load.longest(native.token_budget());
+        let longest = load.longest(space.token_budget);
+        shortest = shortest.min(longest);
         if longest > config.max_positions {
             say(format!("{longest} tokens exceed the context of {}: left out", config.max_positions));
             continue;
         }
         let mut best: Option<LoadMeasurement> = None;
         for _ in 0..args.repeat {
-            let one = measure_load(native, config.vocab_size, load, cost, peaks).map_err(super::failure)?;
+            let one = measure_load(native, space, load, Some(roofline)).map_err(super::failure)?;
             if best.as_ref().is_none_or(|best| one.prefill_s + one.decode_s < best.prefill_s + best.decode_s) {
                 best = Some(one);
             }
         }
         measured.extend(best);
     }
+    if measured.is_empty() {
+        let problem =
+            format!("nothing to measure: at least {shortest} tokens exceed the context of {}", config.max_positions);
+        return Err(
+            CliError::usage(problem).help("choose shorter --prompt-tokens, fewer --new-tokens or a smaller --batch")
+        );
+    }
     Ok(measured)
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(String::new, |share| format!("{:.0} %", 100.0 * share))
 }
 
 fn sweep_screen(out: &mut String, peaks: &Peaks, sweep: &[LoadMeasurement]) -> std::fmt::Result {
@@ -198,10 +213,10 @@ fn sweep_screen(out: &mut String, peaks: &Peaks, sweep: &[LoadMeasurement]) -> s
             m.load.prompt_tokens.to_string(),
             format!("{:.0} %", 100.0 * m.load.shared),
             format!("{:.0}", m.prefill_tokens_per_s),
-            format!("{:.0} %", 100.0 * m.prefill_of_roofline),
+            percent(m.prefill_of_roofline),
             format!("{:.0}", m.prompt_tokens_per_s),
             format!("{:.0}", m.decode_tokens_per_s),
-            format!("{:.0} %", 100.0 * m.decode_of_roofline),
+            percent(m.decode_of_roofline),
         ]);
     }
     out.push_str(&table.render());

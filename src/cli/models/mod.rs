@@ -12,7 +12,7 @@ mod show;
 mod target;
 mod verify;
 
-pub use args::{HubArgs, ModelsArgs, WeightArgs};
+pub use args::{ComputeArg, HubArgs, ModelsArgs, WeightArgs};
 pub use target::{Target, registry};
 
 use super::Exit;

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ComparedRuns, device};
+use super::ComparedRuns;
+use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
@@ -31,9 +32,11 @@ pub struct ArithmeticBenchArgs {
     #[arg(long, conflicts_with_all = ["runs", "svg"])]
     pub plan: bool,
 
-    /// Hours of the plan at the rate that the model has on this machine, which loads and measures it
-    #[arg(long, requires = "model")]
-    pub measure: bool,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+
+    #[command(flatten)]
+    pub on: MeasureOnArgs,
 
     /// Count the plan's prompt tokens with this model
     #[arg(long, value_name = "MODEL", requires = "plan")]
@@ -103,7 +106,7 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
     let plan = match &args.model {
         None => plan(None),
         Some(path) => {
-            let checkpoint = model::open(&model::choose(path, &args.hub, Default::default())?)?;
+            let checkpoint = model::open(&model::choose(path, &args.hub, args.measure.weights())?)?;
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(
@@ -114,8 +117,8 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
             // A template that fails fails at the first item; the plan then has no count.
             let mut plan = plan(Some(&|item| prompter.render(&item.segments).ok().map(|rendered| rendered.ids.len())));
             plan.notes.push(format!("Prompt tokens are those of {}; other models have others.", path.display()));
-            if args.measure {
-                plan.estimate(&device::measured_rate(&checkpoint, printer)?);
+            if args.measure.measure {
+                plan.estimate(&device::measured_rate(&checkpoint, &args.on.engine(), printer)?);
             }
             plan
         }

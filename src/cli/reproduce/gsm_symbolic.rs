@@ -71,9 +71,8 @@ pub struct GsmSymbolicArgs {
     #[arg(long, value_name = "PATH", requires = "plan")]
     pub model: Option<PathBuf>,
 
-    /// The plan's hours at the rate that this checkpoint has on this machine's CPU, which loads and measures it
-    #[arg(long, requires = "model")]
-    pub measure: bool,
+    #[command(flatten)]
+    pub measure: super::device::MeasureArgs,
 
     #[command(flatten)]
     pub items: SuiteArgs,
@@ -303,9 +302,9 @@ fn draw(study: &Study, folder: &Path, printer: Printer) -> Result<(), CliError> 
 
 fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {
     let assumptions = match &args.model {
-        Some(path) if args.measure => {
-            let checkpoint = model::open(&model::choose(path, &args.hub, WeightFormat::default())?)?;
-            device::measured_assumptions(&checkpoint, printer)?
+        Some(path) if args.measure.measure => {
+            let checkpoint = model::open(&model::choose(path, &args.hub, args.measure.weights())?)?;
+            device::measured_assumptions(&checkpoint, &args.engine, printer)?
         }
         _ => Assumptions::default(),
     };

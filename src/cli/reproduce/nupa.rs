@@ -3,7 +3,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{ComparedRuns, device};
+use super::ComparedRuns;
+use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::checkpoint::Checkpoint;
 use crate::cli::catalogue;
 use crate::cli::error::CliError;
@@ -29,6 +30,7 @@ const SUITE: &str = "nupa";
   earnest reproduce nupa
   earnest reproduce nupa RUN --beside Llama-3.1-8B --svg figures
   earnest reproduce nupa --plan --model model.gguf --measure   (hours on this machine)
+  earnest reproduce nupa --plan --model model.gguf --measure --compute int8
   earnest reproduce nupa --plan --model model.gguf --rate 900
   earnest reproduce nupa --section 3 --svg figures        (trained models: our own run beside Tables 12 to 18)
   earnest reproduce nupa --section 3 --experiment DIR     (those of `earnest train experiment ... --out DIR`)
@@ -69,12 +71,14 @@ pub struct NupaArgs {
     pub prompt: Option<Prompts>,
 
     /// Tokens a second, prompt and new ones together, for the plan's hours [default: as measured in the newest stored run]
-    #[arg(long, value_name = "N", requires = "model", conflicts_with = "runs")]
+    #[arg(long, value_name = "N", requires = "model", conflicts_with_all = ["runs", "measure"])]
     pub rate: Option<f64>,
 
-    /// Hours at the rate that the model has on this machine, which loads and measures it
-    #[arg(long, requires = "model", conflicts_with_all = ["rate", "runs"])]
-    pub measure: bool,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+
+    #[command(flatten)]
+    pub on: MeasureOnArgs,
 }
 
 /// The paper's tables beside the runs', or what must be run.
@@ -150,8 +154,9 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     let plan = match &args.model {
         None => plan(Adapter::Completion, None, rate(args)?),
         Some(path) => {
-            let checkpoint = model::open(&model::choose(path, &args.hub, Default::default())?)?;
-            let rate = if args.measure { Some(device::measured_rate(&checkpoint, printer)?) } else { rate(args)? };
+            let checkpoint = model::open(&model::choose(path, &args.hub, args.measure.weights())?)?;
+            let measured = || device::measured_rate(&checkpoint, &args.on.engine(), printer);
+            let rate = if args.measure.measure { Some(measured()?) } else { rate(args)? };
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(
