@@ -468,6 +468,47 @@ impl Suite for Defective {
     }
 }
 
+/// Sums whose seventh question cannot be made.
+struct Unmakeable(Sums);
+
+impl Suite for Unmakeable {
+    fn name(&self) -> &'static str {
+        "unmakeable"
+    }
+    fn version(&self) -> &'static str {
+        "1"
+    }
+    fn options(&self) -> serde_json::Value {
+        serde_json::json!({})
+    }
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new(self.0.items().enumerate().map(|(place, item)| {
+            assert!(place != 6, "a defect of the generator");
+            item
+        }))
+    }
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Verdict {
+        self.0.score(item, answered)
+    }
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        self.0.summarise(samples)
+    }
+}
+
+#[test]
+fn what_was_answered_before_a_defect_is_written() {
+    let results = tempfile::tempdir().unwrap();
+    let suite = Unmakeable(Sums { items: 12, long: None });
+    let ended = std::panic::catch_unwind(|| {
+        session(results.path(), &suite, PLAN, &mut Scripted::new(), &AtomicBool::new(false), &mut ())
+    });
+    assert!(ended.is_err(), "a panic while questions are made ends the session");
+    assert_eq!(samples(results.path()).len(), 6);
+}
+
 #[test]
 fn a_defect_of_a_suite_is_not_swallowed() {
     let results = tempfile::tempdir().unwrap();

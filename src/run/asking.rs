@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::thread::Scope;
 use std::time::Duration;
 
+use super::judging::named;
 use super::store::Standing;
 use super::{Plan, PlannedSample, RunError};
 use crate::prompt::{PromptError, Prompter, Rendered};
@@ -49,17 +50,20 @@ impl Drop for Prompts {
 
 impl Prompts {
     /// Starts the thread.
+    ///
+    /// # Errors
+    /// [`RunError::Engine`] if the system gives no thread.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         plan: Plan,
         suite: &'scope dyn Suite,
         prompter: &'scope Prompter<'scope>,
         standing: &'scope Standing,
-    ) -> Self {
+    ) -> Result<Self, RunError> {
         let (send, made) = sync_channel(READY);
         let dropped = Arc::new(AtomicBool::new(false));
         let unheard = Arc::clone(&dropped);
-        scope.spawn(move || {
+        named("prompts", scope, move || {
             let mut seen = HashSet::new();
             for planned in plan.walk(suite) {
                 if unheard.load(Ordering::Relaxed) {
@@ -78,8 +82,8 @@ impl Prompts {
                     return;
                 }
             }
-        });
-        Prompts { made, dropped }
+        })?;
+        Ok(Prompts { made, dropped })
     }
 
     /// The next prompt; if `wait`, however long it takes to make, unless `stop` is set meanwhile.

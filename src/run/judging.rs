@@ -2,10 +2,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, Scope};
+use std::thread::{self, Builder, Scope};
 
 use super::judge::threads;
-use super::{Sample, judge};
+use super::{RunError, Sample, judge};
+use crate::engine::EngineError;
 use crate::suite::{Item, Suite};
 
 /// Completions that may wait for their verdicts before the engine has to; a run that is stopped still judges these.
@@ -33,13 +34,16 @@ pub struct Judges {
 
 impl Judges {
     /// Starts the threads.
-    pub fn start<'scope>(scope: &'scope Scope<'scope, '_>, suite: &'scope dyn Suite) -> Self {
+    ///
+    /// # Errors
+    /// [`RunError::Engine`] if the system gives no thread.
+    pub fn start<'scope>(scope: &'scope Scope<'scope, '_>, suite: &'scope dyn Suite) -> Result<Self, RunError> {
         let (work, todo) = channel::<Unjudged>();
         let todo = Arc::new(Mutex::new(todo));
         let (done, judged) = channel();
         for _ in 0..threads() {
             let (todo, done) = (Arc::clone(&todo), done.clone());
-            scope.spawn(move || {
+            named("judge", scope, move || {
                 // The lock is held while waiting, and freed before work begins.
                 let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 while let Ok(unjudged) = next() {
@@ -49,9 +53,9 @@ impl Judges {
                         return;
                     }
                 }
-            });
+            })?;
         }
-        Judges { work, judged, waiting: 0 }
+        Ok(Judges { work, judged, waiting: 0 })
     }
 
     /// Hands a completion over.
@@ -77,6 +81,16 @@ impl Judges {
         self.waiting -= 1;
         Some(judged.unwrap_or_else(|panic| resume_unwind(panic)))
     }
+}
+
+/// Starts a thread whose name profilers show.
+pub fn named<'scope>(
+    name: &str,
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() + Send + 'scope,
+) -> Result<(), RunError> {
+    let started = Builder::new().name(name.to_owned()).spawn_scoped(scope, work);
+    started.map(drop).map_err(|error| EngineError::Fatal(format!("a thread cannot be started: {error}")).into())
 }
 
 fn with_verdict(suite: &dyn Suite, unjudged: Unjudged) -> Judged {

@@ -1,5 +1,6 @@
 //! Feeds the engine from the plan, has judged what comes back and writes it down.
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::asking::{Asked, Next, Prompts};
@@ -68,20 +69,24 @@ impl Runner<'_> {
         let planned = self.plan.len(self.suite);
         reporter.event(&RunEvent::Started { run: self.run, planned, standing, card: &engine.card() });
         let mut failures = Failures { count: 0, most: self.fail_on_error.map(|f| f * planned as f64) };
-        let outcome = std::thread::scope(|scope| {
-            let mut judges = Judges::start(scope, self.suite);
-            let prompts = Prompts::start(scope, self.plan, self.suite, self.prompter, standing);
-            let outcome = self.session(engine, &prompts, &mut judges, writer, &mut failures, reporter);
-            drop(prompts);
-            // Also after an error, what was answered is a result. The first error is the one to report.
-            let mut recorded = Ok(());
-            while let Some(judged) = judges.next() {
-                let written = self.record(judged, &mut failures, writer, reporter);
-                recorded = recorded.and(written);
-            }
-            outcome.and_then(|ended| recorded.map(|()| ended))
-        });
+        // A panic is a defect of the suite or of ours: the session ends with it, but not before what was answered is written.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            std::thread::scope(|scope| {
+                let mut judges = Judges::start(scope, self.suite)?;
+                let prompts = Prompts::start(scope, self.plan, self.suite, self.prompter, standing)?;
+                let outcome = self.session(engine, &prompts, &mut judges, writer, &mut failures, reporter);
+                drop(prompts);
+                // Also after an error, what was answered is a result. The first error is the one to report.
+                let mut recorded = Ok(());
+                while let Some(judged) = judges.next() {
+                    let written = self.record(judged, &mut failures, writer, reporter);
+                    recorded = recorded.and(written);
+                }
+                outcome.and_then(|ended| recorded.map(|()| ended))
+            })
+        }));
         let written = writer.write();
+        let outcome = outcome.unwrap_or_else(|panic| resume_unwind(panic));
         let outcome = outcome.and_then(|ended| written.map(|()| ended));
         reporter.event(&RunEvent::Ended(outcome.as_ref().ok().copied()));
         outcome
