@@ -45,7 +45,9 @@ fn earnest(bencher: Bencher, shape: (usize, usize, usize), bf16: bool) {
     let team = Team::start(threads(), Isa::detect()).expect("threads can be started");
     let (w, x) = (packed(n, k, bf16), values(m * k));
     let (mut y, mut scratch) = (vec![0f32; m * n], MatmulScratch::default());
-    bencher.counter(flops(shape)).bench_local(|| matmul(&team, &mut scratch, &x, &w, None, Target::Overwrite, &mut y));
+    bencher.counter(flops(shape)).bench_local(|| {
+        team.enter(|| matmul(&team, &mut scratch, &x, &w, None, Target::Overwrite, &mut y));
+    });
 }
 
 #[divan::bench(args = SHAPES)]

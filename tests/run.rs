@@ -517,4 +517,7 @@ fn a_defect_of_a_suite_is_not_swallowed() {
         session(results.path(), &suite, PLAN, &mut Scripted::new(), &AtomicBool::new(false), &mut ())
     });
     assert!(ended.is_err(), "a panic in score ends the session");
+    // What was answered by then is there.
+    let there: Vec<_> = samples(results.path()).iter().map(|sample| sample.verdict.as_ref().unwrap().correct).collect();
+    assert!((1..12).contains(&there.len()), "{there:?}");
 }

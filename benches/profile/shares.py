@@ -5,8 +5,8 @@
     python3 benches/profile/shares.py run.perf [--symbols 15] [--json]
 
 -D leaves loading out (milliseconds). A sample counts for the function it was taken in, so a share is that of the function's own
-instructions; what is inlined counts for its caller. Threads: `earnest-N` compute steps, `prompts` makes questions and their tokens, `judge`
-scores, `earnest` is the main thread (scheduling, results).
+instructions; what is inlined counts for its caller. Threads: the main thread, named like the program, schedules, writes results and computes
+its part of every step; `earnest-N` compute the others; `prompts` makes questions and their tokens, `judge` scores.
 """
 import argparse, collections, json, re, subprocess
 
@@ -24,7 +24,7 @@ KINDS = [
     ("scoring", r"score|judge|answer::"),
     ("results", r"sqlite|btree|Btree|pager|[vV]dbe|run::store|serde|sha2|crc"),
     ("scheduling", r"scheduler|flight|prefix_wait|native::stop|native::engine|native::decoding"),
-    ("handing work to threads, waiting", r"rayon|crossbeam|sched|futex|task_switch|spin_unlock|softirq|syscall|thread_start|switch_mm|rcu|wake"),
+    ("handing work to threads, waiting", r"native::crew|rayon|crossbeam|sched|futex|task_switch|spin_unlock|softirq|syscall|thread_start|switch_mm|rcu|wake"),
     ("memory", r"malloc|free|calloc|realloc|mem(cpy|move|set|cmp)|page|alloc|cgroup|zap_|folio|fault"),
 ]
 

@@ -70,24 +70,28 @@ impl Runner<'_> {
         reporter.event(&RunEvent::Started { run: self.run, planned, standing, card: &engine.card() });
         let mut failures = Failures { count: 0, most: self.fail_on_error.map(|f| f * planned as f64) };
         // A panic is a defect of the suite or of ours: the session ends with it, but not before what was answered is written.
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            std::thread::scope(|scope| {
-                let mut judges = Judges::start(scope, self.suite)?;
-                let prompts = Prompts::start(scope, self.plan, self.suite, self.prompter, standing)?;
-                let outcome = self.session(engine, &prompts, &mut judges, writer, &mut failures, reporter);
-                drop(prompts);
-                // Also after an error, what was answered is a result. The first error is the one to report.
-                let mut recorded = Ok(());
-                while let Some(judged) = judges.next() {
-                    let written = self.record(judged, &mut failures, writer, reporter);
-                    recorded = recorded.and(written);
+        let outcome = std::thread::scope(|scope| {
+            let mut judges = Judges::start(scope, self.suite)?;
+            let prompts = Prompts::start(scope, self.plan, self.suite, self.prompter, standing)?;
+            let session = || self.session(engine, &prompts, &mut judges, writer, &mut failures, reporter);
+            let session = catch_unwind(AssertUnwindSafe(session));
+            drop(prompts);
+            // Also after an error, what was answered is a result. The first error is the one to report.
+            let (mut recorded, mut defect) = (Ok(()), None);
+            loop {
+                let next = || judges.next().map(|judged| self.record(judged, &mut failures, writer, reporter));
+                match catch_unwind(AssertUnwindSafe(next)) {
+                    Ok(None) => break,
+                    Ok(Some(written)) => recorded = recorded.and(written),
+                    Err(panic) => _ = defect.get_or_insert(panic),
                 }
-                outcome.and_then(|ended| recorded.map(|()| ended))
-            })
-        }));
-        let written = writer.write();
-        let outcome = outcome.unwrap_or_else(|panic| resume_unwind(panic));
-        let outcome = outcome.and_then(|ended| written.map(|()| ended));
+            }
+            let written = writer.write();
+            match (session, defect) {
+                (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
+                (Ok(outcome), None) => outcome.and_then(|ended| recorded.and(written).map(|()| ended)),
+            }
+        });
         reporter.event(&RunEvent::Ended(outcome.as_ref().ok().copied()));
         outcome
     }

@@ -88,7 +88,7 @@ pub struct Latency {
     /// Passes (from 1) whose seconds lie more than 10 % from the median.
     pub outlying_passes: Vec<usize>,
     /// Questions whose seconds a token after the first, in their median pass, lie above the third quartile by more than three
-    /// interquartile ranges; the number of the question. Needs three passes, which each begin at another question.
+    /// interquartile ranges, and by a quarter of it; the number of the question. Needs three passes that begin at different questions.
     pub slow_questions: Vec<usize>,
 }
 
@@ -210,8 +210,7 @@ impl Measured {
                             return Ok(Ended::Stopped);
                         }
                     }
-                    // Each repetition begins at another question: what only the first ones of a pass wait for is not theirs.
-                    let begin = repetition * prompts.len() / plan.repetitions.max(1);
+                    let begin = beginning(repetition, prompts.len());
                     let pass = pass(engine, prompts, batch, begin, plan.block_bytes, stop)?;
                     let Some((measured, completions)) = pass else {
                         return Ok(Ended::Stopped);
@@ -251,6 +250,13 @@ fn sample(completion: &Completion) -> Sample {
     let t = completion.timings;
     let first_token_s = t.queued_s + t.prefill_s;
     Sample { first_token_s, latency_s: first_token_s + t.decode_s, tokens: completion.ids.len() }
+}
+
+/// The question that a repetition begins at. What only the first ones of a pass wait for is then not always the same ones'; the golden
+/// ratio spreads any number of beginnings evenly, so that nothing depends on how many are measured.
+fn beginning(repetition: usize, questions: usize) -> usize {
+    let golden = (5f64.sqrt() - 1.0) / 2.0;
+    ((repetition as f64 * golden).fract() * questions as f64) as usize
 }
 
 fn request(place: usize, prompt: &LatencyPrompt) -> Request {

@@ -65,7 +65,7 @@ fn holding(args: &EngineArgs, largest: usize) -> Result<EngineArgs, CliError> {
 fn failure(error: BenchError) -> CliError {
     match error {
         BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
-            .help("ask for fewer new tokens, or use a model with a larger context"),
+            .help("ask for fewer or shorter sequences (fewer new tokens, shorter --lengths), or use a model with a larger context"),
         BenchError::NeverTogether { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("choose a smaller --batch, shorter --prompt-tokens, or more --kv-memory"),
         BenchError::Failed(..) | BenchError::Lost(_) | BenchError::Engine(_) => {

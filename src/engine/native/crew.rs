@@ -6,18 +6,15 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// Rounds of waiting before the core is offered to others.
 const SPINS: u32 = 256;
 
-/// Rounds after which a helper that has no leader sleeps.
+/// Rounds after which a helper that has no leader sleeps; the leader wakes all, so one that was awake then waits so long twice.
 const ROUNDS_TO_SLEEP: u32 = 2 * SPINS;
-
-/// Most pieces of a part: what 16 bits of its state hold.
-const MOST_PIECES: usize = u16::MAX as usize;
 
 /// What each piece of a job does, given its place.
 type Job = *const (dyn Fn(usize) + Sync);
@@ -32,38 +29,31 @@ pub(super) struct Crew {
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// The pieces of a job that nobody has claimed in one part of it, and the job's number. A claim is one exchange, which fails if another
-/// thread was first or the job is another one by then.
-#[derive(Clone, Copy)]
-struct Part {
-    /// Modulo 2^32: a thread would have to halt between two instructions for so many jobs, of some microseconds at least.
-    job: u32,
-    begin: u16,
-    end: u16,
+/// The pieces of a part of a job that nobody has claimed: those from the first to before the second. A claim is one exchange. It needs no
+/// number of the job: if the exchange succeeds, the piece is one of the present job's, whenever its state was read.
+fn state(begin: u32, end: u32) -> u64 {
+    u64::from(begin) << 32 | u64::from(end)
 }
 
-impl Part {
-    fn of(state: u64) -> Part {
-        Part { job: (state >> 32) as u32, begin: (state >> 16) as u16, end: state as u16 }
-    }
-
-    fn state(self) -> u64 {
-        u64::from(self.job) << 32 | u64::from(self.begin) << 16 | u64::from(self.end)
-    }
+/// What only the leader touches while no job is at hand.
+struct Desk {
+    /// The job at hand; read only by threads that have claimed one of its pieces.
+    job: UnsafeCell<Job>,
+    /// A job is at hand.
+    working: AtomicBool,
 }
 
 struct Shared {
     /// As many parts as threads, of neighbouring pieces: neighbours read and write neighbouring memory, which stays in the cache of one
     /// core. Each thread takes its own part from the front and then the others' from the back.
     parts: Box<[Apart<AtomicU64>]>,
+    /// Changes when a job is posted, so that helpers wait for one word and not for all parts.
+    posted: Apart<AtomicU32>,
     /// Pieces of the job that have ended.
     ended: Apart<AtomicUsize>,
-    /// The job at hand; read only by threads that have claimed one of its pieces.
-    job: UnsafeCell<Job>,
+    desk: Apart<Desk>,
     /// The thread that leads, by [`me`]; 0 if none.
     leader: AtomicUsize,
-    /// A job is at hand.
-    working: AtomicBool,
     /// The crew is given up.
     closing: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -99,10 +89,10 @@ impl Crew {
         fn nothing(_: usize) {}
         let shared = Arc::new(Shared {
             parts: (0..=helpers).map(|_| Apart(AtomicU64::new(0))).collect(),
+            posted: Apart(AtomicU32::new(0)),
             ended: Apart(AtomicUsize::new(0)),
-            job: UnsafeCell::new(&nothing),
+            desk: Apart(Desk { job: UnsafeCell::new(&nothing), working: AtomicBool::new(false) }),
             leader: AtomicUsize::new(0),
-            working: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             panic: Mutex::new(None),
         });
@@ -132,7 +122,7 @@ impl Crew {
     pub(super) fn run(&self, count: usize, piece: &(dyn Fn(usize) + Sync)) {
         match self.shared.leader.load(Ordering::Acquire) {
             // Relaxed: only the leader, which is this thread, writes it.
-            leader if leader == me() && !self.shared.working.load(Ordering::Relaxed) => self.post(count, piece),
+            leader if leader == me() && !self.shared.desk.0.working.load(Ordering::Relaxed) => self.post(count, piece),
             0 => self.enter(|| {
                 if self.shared.leader.load(Ordering::Acquire) == me() {
                     self.post(count, piece);
@@ -149,28 +139,26 @@ impl Crew {
         let shared = &*self.shared;
         // More than can be counted is done in parts.
         let parts = shared.parts.len();
-        let most = MOST_PIECES;
-        if count > most {
-            self.post(most, piece);
-            return self.post(count - most, &|place| piece(most + place));
-        }
-        shared.working.store(true, Ordering::Relaxed);
+        assert!(count <= u32::MAX as usize, "{count} pieces of one job");
+        shared.desk.0.working.store(true, Ordering::Relaxed);
         // SAFETY: the lifetime is cut off; nobody calls the piece after this function, which waits for all claimed ones, has ended.
         let piece = unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(piece) };
         // SAFETY: all pieces of the last job were claimed and have ended, so nobody reads it.
-        unsafe { *shared.job.get() = piece };
+        unsafe { *shared.desk.0.job.get() = piece };
         shared.ended.0.store(0, Ordering::Relaxed);
-        let job = Part::of(shared.parts[0].0.load(Ordering::Relaxed)).job.wrapping_add(1);
+        // Rounded up, so that of few pieces the first is the leader's, who is awake.
+        let bound = |number: usize| (number as u128 * count as u128).div_ceil(parts as u128) as u32;
         for (number, part) in shared.parts.iter().enumerate() {
-            let (begin, end) = ((number * count / parts) as u16, ((number + 1) * count / parts) as u16);
-            part.0.store(Part { job, begin, end }.state(), Ordering::Release);
+            part.0.store(state(bound(number), bound(number + 1)), Ordering::Release);
         }
+        // A helper that misses this is not waited for: the leader claims what nobody has.
+        shared.posted.0.fetch_add(1, Ordering::Release);
         shared.help(0);
         let mut rounds = 0;
         while shared.ended.0.load(Ordering::Acquire) < count {
             wait(&mut rounds);
         }
-        shared.working.store(false, Ordering::Relaxed);
+        shared.desk.0.working.store(false, Ordering::Relaxed);
         let panic = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(panic) = panic {
             resume_unwind(panic);
@@ -192,10 +180,12 @@ impl Drop for Crew {
 impl Shared {
     /// What a helper does until the crew is given up.
     fn serve(&self, number: usize) {
-        let mut rounds = 0;
+        let (mut rounds, mut known) = (0, 0);
         while !self.closing.load(Ordering::Acquire) {
-            if self.help(number) {
-                rounds = 0;
+            let posted = self.posted.0.load(Ordering::Acquire);
+            if posted != known {
+                (rounds, known) = (0, posted);
+                self.help(number);
             } else if rounds > ROUNDS_TO_SLEEP && self.leader.load(Ordering::Acquire) == 0 {
                 // Whoever leads next wakes the thread; if that happened just now, this returns at once.
                 thread::park();
@@ -206,44 +196,40 @@ impl Shared {
         }
     }
 
-    /// Claims and runs pieces until none is left. False if there was none.
-    fn help(&self, number: usize) -> bool {
-        let mut helped = false;
+    /// Claims and runs pieces until none is left.
+    fn help(&self, number: usize) {
         let parts = self.parts.len();
         for (turn, part) in self.parts.iter().cycle().skip(number).take(parts).enumerate() {
             while let Some(place) = claim(&part.0, turn == 0) {
                 // SAFETY: a piece of this job is claimed and has not ended, so the leader waits: the job stays as it is and what it points
                 // to is alive. It was written before the state that the claim read.
-                let piece = unsafe { &**self.job.get() };
+                let piece = unsafe { &**self.desk.0.job.get() };
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| piece(place))) {
-                    self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+                    let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+                    match &*first {
+                        None => *first = Some(panic),
+                        // Dropping it might panic, and nothing may unwind from here.
+                        Some(_) => std::mem::forget(panic),
+                    }
                 }
                 self.ended.0.fetch_add(1, Ordering::Release);
-                helped = true;
             }
         }
-        helped
     }
 }
 
 /// A piece of a part that is this thread's alone from now on.
 fn claim(part: &AtomicU64, own: bool) -> Option<usize> {
-    let mut state = part.load(Ordering::Acquire);
+    let mut known = part.load(Ordering::Acquire);
     loop {
-        let mut left = Part::of(state);
-        if left.begin == left.end {
+        let (begin, end) = ((known >> 32) as u32, known as u32);
+        if begin == end {
             return None;
         }
-        let place = if own {
-            left.begin += 1;
-            left.begin - 1
-        } else {
-            left.end -= 1;
-            left.end
-        };
-        match part.compare_exchange_weak(state, left.state(), Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return Some(usize::from(place)),
-            Err(now) => state = now,
+        let (left, place) = if own { (state(begin + 1, end), begin) } else { (state(begin, end - 1), end - 1) };
+        match part.compare_exchange_weak(known, left, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Some(place as usize),
+            Err(now) => known = now,
         }
     }
 }
@@ -286,7 +272,6 @@ mod tests {
     #[test]
     fn many_small_jobs_follow_each_other_also_after_pauses() {
         let crew = Crew::start(3).unwrap();
-        // More than the parts hold at once.
         assert_eq!(sum(&crew, 150_000), 150_000 * 150_001 / 2);
         crew.enter(|| {
             for count in 0..20_000 {

@@ -39,7 +39,7 @@ pub struct Native {
 impl Native {
     /// Reads a checkpoint's weights and prepares to run it.
     pub fn load(checkpoint: &Checkpoint, options: Options) -> Result<Native, LoadError> {
-        let team = Team::start(options.threads(), Isa::detect())?;
+        let team = Team::start(options.threads(), Isa::detect()).map_err(LoadError::Threads)?;
         let config = checkpoint.config.clone();
         let layout = BlockLayout {
             cache: if checkpoint.weight_format().is_int8() { CacheType::Bytes } else { CacheType::F32 },

@@ -47,7 +47,7 @@ impl Team {
     }
 
     /// Runs `job` with all threads awake, so that the [`run`](Team::run) calls in it need not wake them.
-    pub(crate) fn enter<T>(&self, job: impl FnOnce() -> T) -> T {
+    pub fn enter<T>(&self, job: impl FnOnce() -> T) -> T {
         match &self.crew {
             Some(crew) => crew.enter(job),
             None => job(),

@@ -1,7 +1,7 @@
 //! The table, and what must be said beside it.
 use std::fmt::Write;
 
-use super::document::{Document, published};
+use super::document::{Document, ModeDocument, published};
 use crate::cli::bench::questions::{LatencyMode, TokenRule};
 use crate::cli::values::human_bytes;
 use crate::report::{Align, Table};
@@ -60,7 +60,7 @@ pub(super) fn screen(d: &Document) -> String {
         writeln!(out, "engine     {devices}, weights {} ({weights})", d.engine.weights_dtype)?;
         let rows = || d.modes.iter().flat_map(|mode| &mode.latencies);
         if let Some(peak) = rows().filter_map(|row| row.latency.peak_memory).max() {
-            writeln!(out, "memory     {} at most, loading included", human_bytes(peak))?;
+            writeln!(out, "memory     {} of the process at most, loading included", human_bytes(peak))?;
         }
         let tokens = match d.tokens {
             TokenRule::Written => "as many tokens as the model writes",
@@ -85,16 +85,22 @@ pub(super) fn screen(d: &Document) -> String {
         writeln!(out)?;
         out.push_str(&table.render());
         writeln!(out)?;
-        let intervals = if rows().all(|row| row.latency.is_interval) {
-            format!("95 % interval of the median of {} passes", d.repetitions)
-        } else if d.repetitions == 1 {
-            "one pass, no interval".to_owned()
-        } else {
-            format!("range of {} passes (6 give an interval)", d.repetitions)
+        let counts = || rows().map(|row| row.latency.passes.len());
+        let passes = match (counts().min(), counts().max()) {
+            (Some(1), Some(1)) => "one pass, no interval".to_owned(),
+            (Some(few), Some(many)) => {
+                let passes = if few == many { many.to_string() } else { format!("{few} to {many}") };
+                match (rows().all(|row| row.latency.is_interval), rows().any(|row| row.latency.is_interval)) {
+                    (true, _) => format!("95 % interval of the median of {passes} passes"),
+                    (false, true) => format!("{passes} passes: 95 % interval of the median from 6 on, else range"),
+                    (false, false) => format!("range of {passes} passes (6 give an interval)"),
+                }
+            }
+            _ => String::new(),
         };
         writeln!(
             out,
-            "s/sample: a pass's seconds over its samples; [ ]: {intervals}; prefill and decode: s/sample of steps"
+            "s/sample: a pass's seconds over its samples; [ ]: {passes}; prefill and decode: s/sample of steps"
         )?;
         writeln!(out, "with and without prompt tokens; first token: median seconds from submission; paper: Table 2,")?;
         writeln!(out, "Llama-3.1-8B on a GPU.")?;
@@ -132,7 +138,9 @@ pub(super) fn screen(d: &Document) -> String {
                 }
             }
         }
-        if d.modes.iter().all(|mode| mode.unsteady.is_empty()) {
+        let compared =
+            |mode: &ModeDocument| mode.latencies.iter().map(|row| row.latency.passes.len()).sum::<usize>() > 1;
+        if d.modes.iter().all(|mode| mode.unsteady.is_empty() && compared(mode)) {
             writeln!(out, "Every completion had the same tokens in every pass at every batch size.")?;
         }
         Ok(())

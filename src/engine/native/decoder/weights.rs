@@ -36,7 +36,7 @@ pub enum LoadError {
     },
     /// The machine refused a thread.
     #[error("worker threads could not be started: {0}")]
-    Threads(#[from] std::io::Error),
+    Threads(std::io::Error),
     /// The KV memory does not hold one block.
     #[error("--kv-memory of {given} bytes is less than one block of {BLOCK} tokens ({needed} bytes)", BLOCK = crate::engine::native::kv::BLOCK)]
     KvMemory {
