@@ -34,8 +34,8 @@ pub struct MeasureArgs {
     #[arg(long, requires = "model", conflicts_with = "runs")]
     pub measure: bool,
 
-    /// With --measure: the arithmetic, as `earnest run --compute` takes it [default: f32]
-    #[arg(long, value_name = "TYPE", value_enum, requires = "measure")]
+    /// With --measure: the arithmetic, f32 or int8, as `earnest run --compute` takes it [default: f32]
+    #[arg(long, value_name = "TYPE", value_enum, requires = "measure", hide_possible_values = true)]
     pub compute: Option<ComputeArg>,
 }
 

@@ -26,8 +26,8 @@ use crate::suite::nupa::{NupaOptions, NupaSuite, PromptStyle, TASKS, ruled_tasks
 #[command(
     after_help = "Both modes are asked the same questions of the NUPA Test, in the suite's order, greedily; a question whose prompt \
 and right completion exceed the window in a mode is dropped from all. At batch size B, at most B samples are in the engine; the \
-prefix cache is empty at the start of each pass. Passes alternate between modes and batch sizes, and each repetition begins at another question. With fewer than 6 repetitions \
-the brackets hold the range, with more a 95 % interval of the median.
+prefix cache is empty at the start of each pass. Passes alternate between modes and batch sizes, and each \
+repetition begins at another question. The brackets hold the range of the repetitions, from 6 on a 95 % interval of the median.
 
 Examples:
   earnest bench latency --model model.gguf --batch 1,16 --samples 32
