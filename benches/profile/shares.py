@@ -20,7 +20,7 @@ KINDS = [
     ("norms", r"norm::"),
     ("sampling", r"sampler"),
     ("questions", r"suite::.*(generat|items|draw|question)|number::"),
-    ("tokeniser and prompts", r"tokenizers|tokenizer|fancy_regex|onig|unicode_norm|minijinja|prompt::"),
+    ("tokeniser and prompts", r"tokenizers|tokenizer|regex|aho_corasick|onig|unicode_norm|minijinja|prompt::"),
     ("scoring", r"score|judge|answer::"),
     ("results", r"sqlite|btree|Btree|pager|[vV]dbe|run::store|serde|sha2|crc"),
     ("scheduling", r"scheduler|flight|prefix_wait|native::stop|native::engine|native::decoding"),

@@ -43,7 +43,7 @@ pub struct LatencyPass {
     pub generated_tokens: u64,
     /// Most samples that the engine ran in one step.
     pub largest_batch: usize,
-    /// Most bytes of keys and values in use.
+    /// Most bytes of keys and values of samples in the engine; what is only kept for later prompts is not among them.
     pub kv_bytes: u64,
 }
 
@@ -310,7 +310,8 @@ fn pass(
             return Err(BenchError::Lost(left));
         }
         let statistics = engine.statistics();
-        blocks = blocks.max(statistics.blocks_used);
+        // What only the prefix cache holds is given up where it is wanted: it is no memory that the batch needs.
+        blocks = blocks.max(statistics.blocks_used.saturating_sub(statistics.blocks_cached));
         let mut ended = 0;
         for event in events {
             match event {

@@ -59,7 +59,7 @@ pub struct BenchEngineArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub new_tokens: Option<u32>,
 
-    /// Repetitions of each workload; the median counts
+    /// Repetitions of each workload, of which the median counts; with --sweep of each load, of which the fastest counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
 

@@ -85,9 +85,32 @@ impl Dropped {
 /// Questions in a row that do not fit, after which no more are looked at: more than a question of every task and length.
 const PATIENCE: usize = 5_000;
 
-/// A task's questions are taken to exceed the window without counting their tokens from this many digits beyond the shortest one
-/// that did: traces vary, but not that much.
-const BEYOND: u64 = 3;
+/// Questions of one length of a task that all exceed the window, after which its longer ones are taken to do so without counting their
+/// tokens: traces of one length vary, but those of longer numbers are longer.
+const HOPELESS: usize = 20;
+
+/// What is known of one task.
+#[derive(Default)]
+struct Sought {
+    /// By length: questions that fit, and that do not.
+    seen: BTreeMap<u64, (usize, usize)>,
+    /// The shortest length at which nothing fits.
+    hopeless: Option<u64>,
+}
+
+impl Sought {
+    fn counts(&self, length: u64) -> bool {
+        self.hopeless.is_none_or(|hopeless| length < hopeless)
+    }
+
+    fn add(&mut self, length: u64, fits: bool) {
+        let (fitting, others) = self.seen.entry(length).or_default();
+        *if fits { &mut *fitting } else { &mut *others } += 1;
+        if *fitting == 0 && *others >= HOPELESS {
+            self.hopeless = Some(self.hopeless.map_or(length, |hopeless| hopeless.min(length)));
+        }
+    }
+}
 
 /// What the selection needs.
 pub struct Selection<'a> {
@@ -108,7 +131,7 @@ impl Selection<'_> {
         let mut dropped = Dropped::default();
         let mut chosen: Vec<(Vec<Item>, Vec<LatencyPrompt>)> = suites.iter().map(|_| Default::default()).collect();
         let mut in_vain = 0;
-        let mut too_long: BTreeMap<String, u64> = BTreeMap::new();
+        let mut sought: BTreeMap<String, Sought> = BTreeMap::new();
         let mut walks: Vec<_> = suites.iter().map(|(_, suite)| suite.items()).collect();
         while chosen.first().is_some_and(|(items, _)| items.len() < self.samples) {
             let row: Option<Vec<Item>> = walks.iter_mut().map(Iterator::next).collect();
@@ -119,15 +142,15 @@ impl Selection<'_> {
             dropped.looked_at += 1;
             in_vain += 1;
             let length = row[0].covariates.get("length").and_then(serde_json::Value::as_u64).unwrap_or(0);
-            let shortest = too_long.entry(row[0].task.clone()).or_insert(u64::MAX);
+            let task = sought.entry(row[0].task.clone()).or_default();
             let mut prompts = Vec::with_capacity(row.len());
-            if length < shortest.saturating_add(BEYOND) {
+            if task.counts(length) {
                 for ((mode, _), item) in suites.iter().zip(&row) {
                     prompts.extend(self.prompt(*mode, item)?);
                 }
+                task.add(length, prompts.len() == row.len());
             }
             if prompts.len() < row.len() {
-                *shortest = length.min(*shortest);
                 *dropped.by_task.entry(row[0].task.clone()).or_default() += 1;
                 continue;
             }
@@ -167,5 +190,25 @@ impl Selection<'_> {
                 LatencyPrompt { ids, stop_strings: Vec::new(), stop_ids: Vec::new(), max_tokens: right.len() + 1 }
             }
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_questions_are_given_up_only_where_a_whole_length_exceeds_the_window() {
+        let mut sought = Sought::default();
+        // A few of length 30 fit, so longer ones are counted however many do not.
+        for place in 0..100 {
+            sought.add(30, place % 10 == 0);
+            sought.add(40, place == 99);
+        }
+        assert!(sought.hopeless == Some(40), "nothing of length 40 fitted in {HOPELESS} looks");
+        assert!(sought.counts(39) && !sought.counts(40) && !sought.counts(80));
+        let mut sought = Sought::default();
+        (0..HOPELESS - 1).for_each(|_| sought.add(50, false));
+        assert!(sought.counts(50) && sought.counts(99));
     }
 }

@@ -152,11 +152,13 @@ pub(super) fn write_drawings(
 
 fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     let plan = match &args.model {
-        None => plan(Adapter::Completion, None, rate(args)?),
+        None => plan(Adapter::Completion, None, rate(args, None)?),
         Some(path) => {
-            let checkpoint = model::open(&model::choose(path, &args.hub, args.measure.weights())?)?;
+            let chosen = model::choose(path, &args.hub, args.measure.weights())?;
+            let checkpoint = model::open(&chosen)?;
             let measured = || device::measured_rate(&checkpoint, &args.on.engine(), printer);
-            let rate = if args.measure.measure { Some(measured()?) } else { rate(args)? };
+            let name = model::record(&chosen, &checkpoint).name;
+            let rate = if args.measure.measure { Some(measured()?) } else { rate(args, Some(&name))? };
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(
@@ -201,8 +203,8 @@ fn count(checkpoint: &Checkpoint, mode: ModeRequest, rate: Option<Rate>) -> Resu
     }
 }
 
-/// The rate as stated, or as the newest of the runs measured it.
-fn rate(args: &NupaArgs) -> Result<Option<Rate>, CliError> {
+/// The rate as stated, or as the newest of the runs measured it: of those that are named, or of all runs of this model.
+fn rate(args: &NupaArgs, model: Option<&str>) -> Result<Option<Rate>, CliError> {
     if let Some(tokens_per_second) = args.rate {
         if !(tokens_per_second.is_finite() && tokens_per_second > 0.0) {
             return Err(CliError::usage(format!("--rate {tokens_per_second} is no number of tokens a second")));
@@ -210,6 +212,9 @@ fn rate(args: &NupaArgs) -> Result<Option<Rate>, CliError> {
         return Ok(Some(Rate::together(tokens_per_second, "as stated".to_owned())));
     }
     let mut runs: Vec<StoredRun> = args.compared.open(SUITE)?;
+    if let (true, Some(model)) = (args.compared.runs.is_empty(), model) {
+        runs.retain(|run| run.manifest.model.name == model);
+    }
     runs.sort_by(|one, other| one.manifest.started.cmp(&other.manifest.started));
     for run in runs.iter().rev().filter(|run| run.manifest.generation_s > 0.0) {
         let mut totals = Totals::default();
