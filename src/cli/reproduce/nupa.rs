@@ -70,7 +70,7 @@ pub struct NupaArgs {
     #[arg(long, value_name = "MODE", requires = "model")]
     pub prompt: Option<Prompts>,
 
-    /// Tokens a second, prompt and new ones together, for the plan's hours [default: as measured in the newest stored run]
+    /// Tokens a second, prompt and new ones together, for the plan's hours [default: as measured in this model's newest stored run]
     #[arg(long, value_name = "N", requires = "model", conflicts_with_all = ["runs", "measure"])]
     pub rate: Option<f64>,
 

@@ -46,7 +46,7 @@ impl Team {
         self.isa
     }
 
-    /// Runs `job` with all threads awake, so that the [`run`](Team::run) calls in it need not wake them.
+    /// Runs `job` with all threads awake, so that what it hands to them need not wake them.
     pub fn enter<T>(&self, job: impl FnOnce() -> T) -> T {
         match &self.crew {
             Some(crew) => crew.enter(job),
