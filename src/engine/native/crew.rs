@@ -137,7 +137,6 @@ impl Crew {
     /// The same, of the leader while no job is at hand.
     fn post(&self, count: usize, piece: &(dyn Fn(usize) + Sync)) {
         let shared = &*self.shared;
-        // More than can be counted is done in parts.
         let parts = shared.parts.len();
         assert!(count <= u32::MAX as usize, "{count} pieces of one job");
         shared.desk.0.working.store(true, Ordering::Relaxed);
