@@ -18,6 +18,7 @@ mod gguf_tokenizer;
 mod gguf_pretokenizer;
 mod sentencepiece_merges;
 mod tokenizer;
+pub(crate) mod digit_places;
 mod token_pieces;
 mod text_stream;
 mod chat_dialect;

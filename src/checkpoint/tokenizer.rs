@@ -1,5 +1,6 @@
 //! Text to token ids and back, exactly as the checkpoint's own tokenizer.
 use super::CheckpointError;
+use super::digit_places;
 use super::json_fields;
 use super::text_stream::TextStream;
 use super::token_pieces::TokenPieces;
@@ -19,6 +20,8 @@ pub struct Tokenizer {
 struct Inner {
     source: PathBuf,
     backend: tokenizers::Tokenizer,
+    /// The same without its normaliser where that only marks the places of digits, which [`digit_places::mark`] does faster.
+    placed: Option<tokenizers::Tokenizer>,
     pieces: Arc<TokenPieces>,
     /// Ids that `add_special` puts before and after a text.
     prefix: Vec<u32>,
@@ -141,7 +144,9 @@ impl Tokenizer {
         let pieces = TokenPieces::new(json.as_ref(), size, text, |t| added.is_special_token(t)).map_err(fail)?;
         let vocab_size = vocab.len();
         drop(vocab);
-        let inner = Inner { source, pieces: Arc::new(pieces), backend, prefix, suffix, bos, eos, vocab_size, usable };
+        let placed = without_places(&backend);
+        let pieces = Arc::new(pieces);
+        let inner = Inner { source, pieces, placed, backend, prefix, suffix, bos, eos, vocab_size, usable };
         Ok(Tokenizer { inner: Arc::new(inner) })
     }
 
@@ -150,7 +155,11 @@ impl Tokenizer {
     pub fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>, CheckpointError> {
         let t = &*self.inner;
         let fail = |what: String| CheckpointError::Tokenizer { path: t.source.clone(), what };
-        let encoding = t.backend.encode_fast(text, false).map_err(|e| fail(e.to_string()))?;
+        let encoded = match &t.placed {
+            Some(placed) => placed.encode_fast(digit_places::mark(text), false),
+            None => t.backend.encode_fast(text, false),
+        };
+        let encoding = encoded.map_err(|e| fail(e.to_string()))?;
         let ids = encoding.get_ids();
         let (prefix, suffix) = if add_special { (&*t.prefix, &*t.suffix) } else { (&[][..], &[][..]) };
         let all = [prefix, ids, suffix].concat();
@@ -210,6 +219,7 @@ impl Tokenizer {
         backend.with_pre_tokenizer(Some(Sequence::new(steps)));
         let inner = Inner {
             source: t.source.clone(),
+            placed: without_places(&backend),
             backend,
             pieces: Arc::clone(&t.pieces),
             prefix: t.prefix.clone(),
@@ -266,6 +276,23 @@ impl Tokenizer {
     }
 }
 
+/// The tokenizer without a normaliser that only marks the places of digits; none if it has another, or if its added tokens would be
+/// found elsewhere in a marked text.
+fn without_places(backend: &tokenizers::Tokenizer) -> Option<tokenizers::Tokenizer> {
+    let normalizer = serde_json::to_value(backend.get_normalizer()?).ok()?;
+    let added = backend.get_added_vocabulary().get_added_tokens_decoder();
+    let apart = added.values().all(|token| {
+        let marked = token.content.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_control());
+        !(marked || token.normalized || token.single_word)
+    });
+    if !apart || normalizer != digit_places::normalizer() {
+        return None;
+    }
+    let mut plain = backend.clone();
+    plain.with_normalizer(None::<tokenizers::NormalizerWrapper>).ok()?;
+    Some(plain)
+}
+
 /// The ids that the post-processor puts around a text.
 fn affixes(backend: &tokenizers::Tokenizer) -> Result<(Vec<u32>, Vec<u32>), String> {
     let encode = |special: bool| backend.encode_fast("a", special).map_err(|e| e.to_string());
@@ -285,4 +312,37 @@ fn affixes(backend: &tokenizers::Tokenizer) -> Result<(Vec<u32>, Vec<u32>), Stri
 pub(super) fn special_text(value: Option<&Value>) -> Option<String> {
     let value = value?;
     value.as_str().or_else(|| value.get("content")?.as_str()).map(str::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_marked_without_regular_expressions_and_with_the_same_ids() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("embedded/earnest-abacus-1m");
+        let tokenizer = Tokenizer::from_folder(&folder, None, None, usize::MAX).unwrap();
+        assert!(tokenizer.inner.placed.is_some(), "the embedded model's tokenizer marks the places of digits");
+        let file = tokenizers::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
+        for text in [
+            "Add two numbers: 12345 + 987654321098765 =",
+            "Subtract two numbers: 0.5 - 10.25e7 = <|end|>12<|begin|>\u{e}34",
+            "",
+        ] {
+            let expected = file.encode(text, false).unwrap();
+            assert_eq!(tokenizer.encode(text, false).unwrap(), expected.get_ids(), "{text:?}");
+        }
+        // What is written out again still says it in the library's words.
+        let written = tokenizer.json().unwrap();
+        assert_eq!(written["normalizer"], digit_places::normalizer());
+    }
+
+    #[test]
+    fn an_added_token_with_digits_keeps_the_regular_expressions() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("embedded/earnest-abacus-1m");
+        let mut file = tokenizers::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
+        assert!(without_places(&file).is_some());
+        file.add_special_tokens([tokenizers::AddedToken::from("<i27>", true)]).unwrap();
+        assert!(without_places(&file).is_none());
+    }
 }

@@ -11,6 +11,7 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::tokenizer::{Model, Trainer};
 
 use super::TrainError;
+use crate::checkpoint::digit_places::{self, MARKS, PLACES};
 use crate::suite::nupa::DigitSource;
 
 /// Longest run of digits after a point that is cut from the left; longer ones do not occur in any suite.
@@ -39,11 +40,7 @@ pub enum DigitGroups {
     Places,
 }
 
-/// Places that have tokens of their own.
-const PLACES: usize = 12;
-/// The mark of place p is the byte `MARKS + p`, a control character that no text has; the byte-level alphabet shows it as
-/// this character and the following ones.
-const MARKS: u8 = 0x0E;
+/// The byte-level alphabet shows [`MARKS`] as this character and the following ones.
 const SHOWN_MARKS: u32 = 0x010E;
 
 /// A mark as the vocabulary shows it.
@@ -420,24 +417,6 @@ fn pattern(settings: &TokenizerSettings) -> String {
     }
 }
 
-/// Writes the mark of its place before each digit, the highest place first: the digits behind it then still stand together. One
-/// rule a place and digit, because the library loses count of positions where a match is empty.
-fn normalizer(settings: &TokenizerSettings) -> Value {
-    if settings.groups != DigitGroups::Places {
-        return Value::Null;
-    }
-    let marks = format!(r"\x{MARKS:02x}-\x{:02x}", usize::from(MARKS) + PLACES - 1);
-    let mark = |(place, digit): (usize, usize)| {
-        json!({
-            "type": "Replace",
-            "pattern": {"Regex": format!(r"{digit}(?=[0-9]{{{place}}}(?![0-9{marks}]))")},
-            "content": format!("{}{digit}", char::from(MARKS + place as u8)),
-        })
-    };
-    let all = (0..PLACES).rev().flat_map(|place| (0..10).map(move |digit| (place, digit)));
-    json!({"type": "Sequence", "normalizers": all.map(mark).collect::<Vec<_>>()})
-}
-
 /// Takes the marks away again.
 fn decoder(settings: &TokenizerSettings) -> Value {
     let bytes = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false});
@@ -467,7 +446,10 @@ fn file(settings: &TokenizerSettings, vocabulary: &[String], hints: usize, merge
         "truncation": null,
         "padding": null,
         "added_tokens": added.collect::<Vec<_>>(),
-        "normalizer": normalizer(settings),
+        "normalizer": match settings.groups {
+            DigitGroups::Places => digit_places::normalizer(),
+            DigitGroups::LeftToRight | DigitGroups::RightAligned | DigitGroups::Random => Value::Null,
+        },
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [
