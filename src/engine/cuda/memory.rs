@@ -280,13 +280,13 @@ pub(crate) fn rope_tables(
     c: &DecoderConfig,
     cached: usize,
 ) -> Result<Vec<RopeTables>, DeviceError> {
-    let positions = c.max_positions.min(cached) as u32;
+    let positions = c.max_positions.min(cached);
     let mut all = vec![];
     for rope in &c.ropes {
         let set = |long: bool| {
             let mut angles = Angles::default();
-            angles.compute(rope, (0..positions).map(|p| (p, long)));
-            let (cosines, sines) = angles.all();
+            angles.reach(rope, positions.saturating_sub(1), long);
+            let (cosines, sines) = angles.first(positions, long);
             Ok::<_, DeviceError>([upload_floats(device, cosines)?, upload_floats(device, sines)?])
         };
         let short = set(false)?;

@@ -268,7 +268,7 @@ fn outcome(isa: Isa, row: &Row, flight: &Flight, tokens: &[u32], logits: &[f32],
     let mut o = Outcome::default();
     let r = &flight.request;
     if r.logprobs.prompt && row.position + 1 < flight.prompt.len() {
-        o.prompt_logprob = logprob(logits, flight.prompt[row.position + 1]);
+        o.prompt_logprob = logprob(isa, logits, flight.prompt[row.position + 1]);
         o.not_finite |= o.prompt_logprob.is_none();
     }
     if row.sampled {
@@ -384,7 +384,10 @@ impl Engine for Native {
         Card {
             engine: "native".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            devices: vec![format!("CPU, {} threads, {kernels} kernels", self.team.threads())],
+            devices: vec![match self.team.threads() {
+                1 => format!("CPU, 1 thread, {kernels} kernels"),
+                threads => format!("CPU, {threads} threads, {kernels} kernels"),
+            }],
             weights_dtype: self.weights.dtype(),
             context: self.config.max_positions,
             weight_bytes: self.weights.bytes(),

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::kernels::{Isa, exponentials};
+use super::kernels::{self, Isa, exponentials};
 use crate::engine::{Sampling, SamplingKey, TokenLogprobs};
 
 /// What was chosen.
@@ -26,7 +26,7 @@ pub(crate) fn choose(
     step: u64,
     top: usize,
 ) -> Option<Choice> {
-    let best = argmax(logits)?;
+    let best = argmax(isa, logits)?;
     let token = if sampling.repetition_penalty == 1.0 {
         pick(isa, logits, best, sampling, key, step)
     } else {
@@ -38,7 +38,7 @@ pub(crate) fn choose(
             let l = &mut penalised[id as usize];
             *l = if *l < 0.0 { *l * sampling.repetition_penalty } else { *l / sampling.repetition_penalty };
         }
-        let best = argmax(&penalised)?;
+        let best = argmax(isa, &penalised)?;
         pick(isa, &penalised, best, sampling, key, step)
     };
     let logprobs = (top > 0).then(|| {
@@ -50,24 +50,14 @@ pub(crate) fn choose(
 }
 
 /// Log-probability of `token`, or None if a logit is not a number.
-pub(crate) fn logprob(logits: &[f32], token: u32) -> Option<f32> {
-    let best = argmax(logits)?;
+pub(crate) fn logprob(isa: Isa, logits: &[f32], token: u32) -> Option<f32> {
+    let best = argmax(isa, logits)?;
     Some((f64::from(logits[token as usize]) - log_sum_exp(logits, logits[best as usize])) as f32)
 }
 
 /// The largest logit's id, the smallest one on ties; None if a logit is not a number or infinite upwards.
-fn argmax(logits: &[f32]) -> Option<u32> {
-    let mut top = f32::NEG_INFINITY;
-    let mut sound = true;
-    for &l in logits {
-        // Not `l < INFINITY`, so that NaN counts as unsound.
-        sound &= l < f32::INFINITY;
-        top = if l > top { l } else { top };
-    }
-    if !sound {
-        return None;
-    }
-    logits.iter().position(|&l| l == top).map(|i| i as u32)
+fn argmax(isa: Isa, logits: &[f32]) -> Option<u32> {
+    kernels::largest(isa, logits).map(|place| place as u32)
 }
 
 fn log_sum_exp(logits: &[f32], top: f32) -> f64 {
@@ -238,7 +228,7 @@ mod tests {
         let logits: Vec<f32> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 20) as f32 / 900.0).collect();
         for top_p in [0.1, 0.5, 0.9, 0.999, 0.999_999] {
             let s = Sampling { top_p, ..sampled(1.0) };
-            let best = argmax(&logits).unwrap();
+            let best = argmax(Isa::detect(), &logits).unwrap();
             let got = filter(Isa::detect(), &logits, best, &s);
             let mut expected = filter(Isa::detect(), &logits, best, &sampled(1.0));
             let goal = f64::from(top_p) * mass(&expected);
@@ -269,6 +259,6 @@ mod tests {
         let c = choose(Isa::detect(), &logits, &[], &sampled(0.1), KEY, 0, 2).unwrap().logprobs.unwrap();
         assert!((c.top[0].1 - 0.7f32.ln()).abs() < 1e-6 && (c.top[1].1 - 0.2f32.ln()).abs() < 1e-6);
         assert_eq!((c.top[0].0, c.top[1].0), (0, 2));
-        assert!((logprob(&logits, 1).unwrap() - 0.1f32.ln()).abs() < 1e-6);
+        assert!((logprob(Isa::detect(), &logits, 1).unwrap() - 0.1f32.ln()).abs() < 1e-6);
     }
 }

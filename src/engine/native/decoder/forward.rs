@@ -69,7 +69,9 @@ impl Forward {
         });
         self.angles.resize_with(c.ropes.len(), Angles::default);
         for (angles, rope) in self.angles.iter_mut().zip(&c.ropes) {
-            angles.compute(rope, step.places.iter().map(|t| (t.position, step.long[t.sequence as usize])));
+            for token in &step.places {
+                angles.reach(rope, token.position as usize, step.long[token.sequence as usize]);
+            }
         }
         let tables: Vec<Vec<BlockPointer>> =
             step.tables.iter().map(|t| t.iter().map(|&b| BlockPointer(kv.pointer(b))).collect()).collect();
@@ -251,7 +253,7 @@ fn place(
     team.run(m.div_ceil(TOKENS_PER_PIECE), &|piece| {
         for t in piece * TOKENS_PER_PIECE..((piece + 1) * TOKENS_PER_PIECE).min(m) {
             let token = step.places[t];
-            let angles = angles.map(|angles| angles.of(t));
+            let angles = angles.map(|angles| angles.of(token.position as usize, step.long[token.sequence as usize]));
             // SAFETY: rows are disjoint.
             let (qk, values) = unsafe { all.slice(t * row, row) }.split_at_mut(q_width + kv_width);
             for (head, x) in qk.chunks_exact_mut(d).enumerate() {

@@ -6,6 +6,7 @@
 mod attention;
 mod bytes;
 mod elementwise;
+mod largest;
 mod lanes;
 mod math;
 mod matmul;
@@ -22,6 +23,7 @@ pub(crate) use attention::{Attention, BlockPointer, MAX_GROUP, MAX_HEAD_DIM, Que
 pub(crate) use bytes::ByteIsa;
 pub(crate) use elementwise::{activate, exponentials, gate, scale_and_cap};
 pub use lanes::Isa;
+pub(crate) use largest::largest;
 pub use matmul::{MatmulScratch, PackedMatrix, Target, matmul};
 pub(crate) use norm::{layer_norm, rms_norm, rms_norm_row};
 pub use peak::Peaks;

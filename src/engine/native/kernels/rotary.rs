@@ -4,46 +4,61 @@ use super::lanes::{Lanes, for_each_isa};
 use crate::checkpoint::{Rope, RopeScaling};
 use crate::engine::native::team::Team;
 
-/// Cosines and sines of one rotary embedding for the tokens of a step.
+/// Positions by which a table grows at least: a step rarely needs another one.
+const GROWTH: usize = 256;
+
+/// Cosines and sines of one rotary embedding, for the positions that were needed so far: they depend on nothing else.
 #[derive(Default)]
 pub(crate) struct Angles {
     half: usize,
+    /// Within the original context, and beyond it.
+    tables: [Table; 2],
+}
+
+/// `[positions, half]` each.
+#[derive(Default)]
+struct Table {
     cosines: Vec<f32>,
     sines: Vec<f32>,
 }
 
 impl Angles {
-    /// Computes the angles for tokens given as (position, whether the request may exceed the original context).
+    /// Computes the angles of positions up to `position` that are not there yet, for requests that may exceed the original context
+    /// (`is_long`) or may not.
     ///
     /// Like the reference implementation, frequency and angle are rounded to f32 before the cosine is taken: models
     /// were trained with those.
-    pub(crate) fn compute(&mut self, rope: &Rope, tokens: impl Iterator<Item = (u32, bool)>) {
+    pub(crate) fn reach(&mut self, rope: &Rope, position: usize, is_long: bool) {
         self.half = rope.dims / 2;
-        self.cosines.clear();
-        self.sines.clear();
-        let (short, long) = (frequencies(rope, false), frequencies(rope, true));
+        let table = &mut self.tables[usize::from(is_long)];
+        let there = table.cosines.len() / self.half.max(1);
+        if position < there {
+            return;
+        }
+        let frequencies = frequencies(rope, is_long);
         let factor = match &rope.scaling {
             RopeScaling::LongRope { attention_factor, .. } => *attention_factor as f32,
             _ => 1.0,
         };
-        for (position, is_long) in tokens {
-            for &f in if is_long { &long } else { &short } {
+        for position in there..(position + 1).max(there + GROWTH) {
+            for &f in &frequencies {
                 let angle = f64::from(f * position as f32);
-                self.cosines.push(libm::cos(angle) as f32 * factor);
-                self.sines.push(libm::sin(angle) as f32 * factor);
+                table.cosines.push(libm::cos(angle) as f32 * factor);
+                table.sines.push(libm::sin(angle) as f32 * factor);
             }
         }
     }
 
-    /// Cosines and sines of all tokens, row after row.
-    pub(crate) fn all(&self) -> (&[f32], &[f32]) {
-        (&self.cosines, &self.sines)
+    /// Cosines and sines of the first `positions`, which were reached, row after row.
+    pub(crate) fn first(&self, positions: usize, is_long: bool) -> (&[f32], &[f32]) {
+        let (table, end) = (&self.tables[usize::from(is_long)], positions * self.half);
+        (&table.cosines[..end], &table.sines[..end])
     }
 
-    /// Cosines and sines of token `row`.
-    pub(crate) fn of(&self, row: usize) -> (&[f32], &[f32]) {
-        let range = row * self.half..(row + 1) * self.half;
-        (&self.cosines[range.clone()], &self.sines[range])
+    /// Cosines and sines of a position that was reached.
+    pub(crate) fn of(&self, position: usize, is_long: bool) -> (&[f32], &[f32]) {
+        let (table, range) = (&self.tables[usize::from(is_long)], position * self.half..(position + 1) * self.half);
+        (&table.cosines[range.clone()], &table.sines[range])
     }
 }
 
@@ -103,19 +118,37 @@ mod tests {
     fn a_rotation_keeps_the_length_and_leaves_other_dimensions_alone() {
         let rope = Rope { theta: 10_000.0, dims: 4, scaling: RopeScaling::None };
         let mut angles = Angles::default();
-        angles.compute(&rope, [(0, false), (3, false)].into_iter());
+        angles.reach(&rope, 3, false);
         let team = Team::new(1);
         let start = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         let mut head = start;
-        let (c, s) = angles.of(0);
+        let (c, s) = angles.of(0, false);
         rotate(&team, &mut head, c, s);
         assert_eq!(head, start);
-        let (c, s) = angles.of(1);
+        let (c, s) = angles.of(3, false);
         rotate(&team, &mut head, c, s);
         assert_eq!(head[4..], start[4..]);
         let expected = 3f32.cos() - 3.0 * 3f32.sin();
         assert!((head[0] - expected).abs() < 1e-6, "{head:?}");
         let norm = |v: &[f32]| v[..4].iter().map(|x| x * x).sum::<f32>();
         assert!((norm(&head) - norm(&start)).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_table_that_grew_is_that_of_all_positions_at_once() {
+        let long = (0..4).map(|i| 1.0 + f64::from(i)).collect();
+        let scaling =
+            RopeScaling::LongRope { short: vec![1.0; 4], long, original_max_positions: 64, attention_factor: 1.2 };
+        let rope = Rope { theta: 10_000.0, dims: 8, scaling };
+        let (mut grown, mut whole) = (Angles::default(), Angles::default());
+        for position in [0, 5, GROWTH, GROWTH + 1, 3 * GROWTH] {
+            grown.reach(&rope, position, true);
+        }
+        whole.reach(&rope, 3 * GROWTH, true);
+        whole.reach(&rope, 0, false);
+        let positions = 3 * GROWTH + 1;
+        assert_eq!(grown.first(positions, true), whole.first(positions, true));
+        assert_eq!(grown.of(700, true).0, &whole.first(positions, true).0[2800..2804]);
+        assert_ne!(whole.of(9, false), whole.of(9, true));
     }
 }

@@ -201,29 +201,53 @@ for_each_unit! {
     fn write_on(keys: *mut f32, values: *mut f32, slot: usize, key: &[f32], value: &[f32]) => write_body
 }
 
+/// Zero if all values are finite, otherwise NaN; `values` are a multiple of sixteen.
+#[inline(always)]
+unsafe fn finite<L: Lanes>(values: &[f32]) -> f32 {
+    unsafe {
+        let mut sums = L::zero();
+        for part in values.chunks_exact(LANES) {
+            sums = L::load(part.as_ptr()).mul(L::zero()).add(sums);
+        }
+        sums.sum()
+    }
+}
+
 #[inline(always)]
 unsafe fn write_body<U: ByteUnit>(keys: *mut f32, values: *mut f32, slot: usize, key: &[f32], value: &[f32]) {
     let d = key.len();
     let groups = d.div_ceil(GROUP);
-    let finite = |part: &[f32]| part.iter().fold(0.0, |sum: f32, x| sum + x * 0.0);
     unsafe {
         for (g, part) in key.chunks(GROUP).enumerate() {
             let mut weights = [0f32; GROUP];
             weights[..part.len()].copy_from_slice(part);
             let group = keys.cast::<ByteGroup>().add(slot / LANES * groups + g);
-            ByteGroup::set_lane(group, slot % LANES, &weights);
+            ByteGroup::set_lane_on::<U>(group, slot % LANES, &weights);
             // What is not finite has no code; its scores must be NaN, not zeros.
-            if finite(part).is_nan() {
+            if finite::<U::L>(&weights).is_nan() {
                 ByteGroup::spoil_lane(group, slot % LANES);
             }
         }
-        let top = value.iter().fold(0f32, |top, x| if x.abs() > top { x.abs() } else { top });
+        let mut padded = [0f32; MAX_HEAD_DIM];
+        padded[..d].copy_from_slice(value);
+        let whole = &padded[..d.next_multiple_of(LANES)];
+        let mut tops = U::L::zero();
+        for i in (0..whole.len()).step_by(LANES) {
+            let v = U::L::load(whole.as_ptr().add(i));
+            tops = v.max(U::L::zero().sub(v)).max(tops);
+        }
+        let top = tops.largest();
         let (scale, inverse) = if top > SMALLEST { (top / 127.0, 127.0 / top) } else { (0.0, 0.0) };
         let codes = values.cast::<u8>().add(slot / QUAD * QUAD_BYTES + slot % QUAD);
-        for (i, x) in value.iter().enumerate() {
-            let code = (x * inverse).round_ties_even() as i8;
-            *codes.add(i / LANES * VALUE_PANEL * size_of::<f32>() + i % LANES * QUAD) = code as u8;
+        let factor = U::L::splat(inverse);
+        for (panel, part) in whole.chunks_exact(LANES).enumerate() {
+            // Of what is not finite the units make different codes; its scale is NaN, so that none counts.
+            let mut rounded = [0i8; LANES];
+            U::store_bytes(U::L::load(part.as_ptr()).mul(factor).round(), rounded.as_mut_ptr());
+            for (i, code) in rounded.into_iter().take(d - panel * LANES).enumerate() {
+                *codes.add(panel * VALUE_PANEL * size_of::<f32>() + i * QUAD) = code as u8;
+            }
         }
-        *values.add(d.div_ceil(LANES) * VALUE_PANEL + slot) = scale + finite(value);
+        *values.add(d.div_ceil(LANES) * VALUE_PANEL + slot) = scale + finite::<U::L>(whole);
     }
 }

@@ -75,14 +75,48 @@ impl ByteGroup {
         }
         let least = low.into_iter().fold(f32::INFINITY, f32::min);
         let most = high.into_iter().fold(f32::NEG_INFINITY, f32::max);
-        // Divided first, because the difference itself may overflow.
-        let step = (most / 255.0) - (least / 255.0);
-        // A step of zero, or one whose inverse overflows, leaves the least value for all.
-        let inverse = if 1.0 / step < f32::INFINITY { 1.0 / step } else { 0.0 };
+        let (step, inverse) = Self::step(least, most);
         let mut codes = [0u8; GROUP];
         for (code, &w) in codes.iter_mut().zip(weights) {
             *code = ((w - least) * inverse).round_ties_even().clamp(0.0, 255.0) as u8;
         }
+        unsafe { Self::write(group, lane, (step, least), &codes) };
+    }
+
+    /// As [`set_lane`](Self::set_lane) and with the same bits, but for the sign of a zero, by a unit's instructions.
+    ///
+    /// # Safety
+    /// As there, and the CPU has the unit.
+    #[inline(always)]
+    pub(crate) unsafe fn set_lane_on<U: ByteUnit>(group: *mut ByteGroup, lane: usize, weights: &[f32; GROUP]) {
+        unsafe {
+            let v = [U::L::load(weights.as_ptr()), U::L::load(weights.as_ptr().add(LANES))];
+            // What is not a number is neither the least nor the greatest.
+            let low = v[0].min(v[1].min(U::L::splat(f32::INFINITY)));
+            let least = -low.mul(U::L::splat(-1.0)).largest();
+            let most = v[0].max(v[1].max(U::L::splat(f32::NEG_INFINITY))).largest();
+            let (step, inverse) = Self::step(least, most);
+            let mut codes = [0u8; GROUP];
+            for (i, v) in v.into_iter().enumerate() {
+                let code = v.sub(U::L::splat(least)).mul(U::L::splat(inverse)).round();
+                let code = code.max(U::L::zero()).min(U::L::splat(255.0));
+                U::store_unsigned(code, codes.as_mut_ptr().add(i * LANES));
+            }
+            Self::write(group, lane, (step, least), &codes);
+        }
+    }
+
+    /// The distance of neighbouring values, and its inverse.
+    #[inline(always)]
+    fn step(least: f32, most: f32) -> (f32, f32) {
+        // Divided first, because the difference itself may overflow.
+        let step = (most / 255.0) - (least / 255.0);
+        // A step of zero, or one whose inverse overflows, leaves the least value for all.
+        (step, if 1.0 / step < f32::INFINITY { 1.0 / step } else { 0.0 })
+    }
+
+    #[inline(always)]
+    unsafe fn write(group: *mut ByteGroup, lane: usize, (step, least): (f32, f32), codes: &[u8; GROUP]) {
         unsafe {
             (&raw mut (*group).step).cast::<f32>().add(lane).write(step);
             (&raw mut (*group).least).cast::<f32>().add(lane).write(least);

@@ -130,3 +130,35 @@ fn a_value_that_is_not_finite_spoils_its_own_row_and_no_other() {
         }
     }
 }
+
+#[inline(always)]
+unsafe fn set_body<U: ByteUnit>(group: &mut ByteGroup, lane: usize, weights: &[f32; GROUP]) {
+    unsafe { ByteGroup::set_lane_on::<U>(group, lane, weights) };
+}
+
+for_each_unit! { fn set_on(group: &mut ByteGroup, lane: usize, weights: &[f32; GROUP]) => set_body }
+
+#[test]
+fn every_unit_rounds_a_column_to_the_same_codes() {
+    let mut columns: Vec<[f32; GROUP]> =
+        (0..50).map(|seed| noise(GROUP, seed).try_into().expect("a group of them")).collect();
+    columns.extend([[0.0; GROUP], [-3.5; GROUP], [1e-40; GROUP]]);
+    columns.push(std::array::from_fn(|i| if i == 7 { f32::MAX } else { -f32::MAX }));
+    columns.push(std::array::from_fn(|i| i as f32 * 1e-30 - 1e-29));
+    columns.push(std::array::from_fn(|i| if i % 5 == 0 { f32::NAN } else { i as f32 }));
+    for column in columns {
+        let mut expected = ByteGroup::ZERO;
+        expected.set(5, &column);
+        for unit in ByteIsa::all() {
+            let mut group = ByteGroup::ZERO;
+            // SAFETY: the CPU has the unit.
+            unsafe { set_on(unit, &mut group, 5, &column) };
+            assert_eq!((group.step[5], group.least[5]), (expected.step[5], expected.least[5]), "{column:?}");
+            // Numbers only: the code of what is not one means nothing.
+            for (i, _) in column.iter().enumerate().filter(|(_, weight)| !weight.is_nan()) {
+                let code = |group: &ByteGroup| group.codes[i / QUAD][5 * QUAD + i % QUAD];
+                assert_eq!(code(&group), code(&expected), "{i} of {column:?}");
+            }
+        }
+    }
+}
