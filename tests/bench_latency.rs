@@ -114,7 +114,7 @@ fn questions_beyond_the_window_are_dropped_and_counted() {
 fn tasks_without_a_rule_are_refused_for_rule_following_only() {
     let (code, _, stderr) = latency(&["--tasks", "count_Integer"]);
     assert_eq!(code, 2);
-    assert!(stderr.contains("count"), "{stderr}");
+    assert!(stderr.contains("count") && stderr.contains("--modes direct"), "{stderr}");
     let direct = ["--tasks", "count_Integer", "--modes", "direct", "--batch", "2", "--samples", "2", "--repeat", "1"];
     let (code, stdout, stderr) = latency(&direct);
     assert_eq!(code, 0, "{stderr}");
@@ -172,6 +172,7 @@ fn direct_answers_in_the_same_memory_are_named_beside_the_paper_s() {
     }
     assert!(direct[0]["same_memory"].is_null());
     let (_, stdout, _) = latency(&words);
+    let stdout = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     // 5.625 / 0.371 and 5.625 / 0.336 of Table 2.
     assert!(stdout.contains("15.2 times direct at 128, 16.7 times direct at 256 (the same memory)"), "{stdout}");
 }
@@ -182,4 +183,42 @@ fn a_cache_that_is_too_small_is_refused_before_anything_is_measured() {
     let needed = |stderr: &str| stderr.contains("--kv-memory");
     let (code, _, stderr) = latency(&[&words[..], &["--kv-memory", "64KiB"]].concat());
     assert!(code == 2 && needed(&stderr) && !stderr.contains("pass 1"), "{code} {stderr}");
+    // Which question of which mode it was.
+    assert!(stderr.contains("direct, add_Integer"), "{stderr}");
+    let (code, _, stderr) = latency(&["--batch", "1,4", "--max-batch", "2"]);
+    assert!(code == 2 && stderr.contains("--max-batch 2 is less") && !stderr.contains("loading"), "{code} {stderr}");
+}
+
+#[test]
+fn the_document_says_what_was_asked_and_the_screen_fits() {
+    let words = ["--tasks", "add_Integer", "--lengths", "1,2", "--batch", "1,2", "--samples", "4", "--repeat", "1"];
+    let d = document(&[&words[..], &["--warm-up", "1", "--no-prefix-cache", "--threads", "1", "--json"]].concat());
+    assert_eq!(d["tasks"], serde_json::json!(["add_Integer_Integer_Integer"]));
+    assert_eq!(d["lengths"], serde_json::json!([1, 2]));
+    assert_eq!((&d["samples"], &d["warm_up"]), (&4.into(), &1.into()));
+    assert_eq!((&d["options"]["prefix_cache"], &d["options"]["threads"]), (&false.into(), &1.into()));
+    assert_eq!(d["asked_modes"], serde_json::json!(["direct", "rf-cot"]));
+    for columns in [60, 80, 200] {
+        let output = command(&words).args(["--no-prefix-cache"]).env("COLUMNS", columns.to_string()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("no prefix cache"), "{text}");
+        // One pass has no range.
+        assert!(text.lines().filter(|line| line.starts_with("direct  ")).all(|line| !line.contains('[')), "{text}");
+        let rows = text.lines().filter(|line| line.starts_with("rf-cot  ")).count();
+        // Two batch sizes in one table, two or three.
+        assert_eq!(
+            rows,
+            2 * if columns == 200 {
+                1
+            } else if columns == 80 {
+                2
+            } else {
+                3
+            },
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+    }
+    let (code, _, stderr) = latency(&["--threads", "0"]);
+    assert!(code == 2 && stderr.contains("at least 1 thread"), "{stderr}");
 }

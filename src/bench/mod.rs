@@ -15,11 +15,11 @@ pub use device::{
 };
 pub use golden::{GoldenResult, Recorded, compare, random_prompts, record};
 pub use latency::{
-    Ended, Latency, LatencyPass, LatencyPlan, LatencyPrompt, LatencyResults, ModeResult, PassEvent, Spread,
+    Ended, Latency, LatencyPass, LatencyPlan, LatencyPrompt, LatencyResults, ModeResult, PassEvent, PassStage, Spread,
     measure_latency,
 };
 pub use memory::peak_memory;
 pub use quality::{Agreement, Answer, Prompt, agreement, answer_all};
 pub use sweep::{Load, LoadMeasurement, Roofline, Space, TokenCost, measure_load};
-pub use throughput::{BenchError, Measurement, Repetition, measure};
+pub use throughput::{Asked, BenchError, Measurement, Repetition, Worked, measure, work_through};
 pub use workload::{Workload, WorkloadKind, distinct_prefix_tokens};

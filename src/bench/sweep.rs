@@ -1,4 +1,5 @@
 //! Throughput against batch, prompt length and shared beginnings, held against what the device can do at best.
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rand_chacha::ChaCha8Rng;
@@ -62,9 +63,26 @@ pub struct LoadMeasurement {
     pub decode_tokens_per_s: f64,
     /// Prompt tokens of all requests, cached ones included, a second of prefilling.
     pub prompt_tokens_per_s: f64,
-    /// The least time that the device's peaks allow for the same work, as a share of the time taken; none without a roofline.
+    /// The least time that the device's peaks allow for the same work, as a share of the time taken; none before
+    /// [`LoadMeasurement::hold_against`].
     pub prefill_of_roofline: Option<f64>,
     pub decode_of_roofline: Option<f64>,
+    /// Steps of each.
+    #[serde(skip)]
+    prefill_steps: Vec<StepWork>,
+    #[serde(skip)]
+    decode_steps: Vec<StepWork>,
+}
+
+impl LoadMeasurement {
+    /// Says what the device's peaks allow for an engine's work.
+    pub fn hold_against(&mut self, roofline: Roofline<'_>, card: &Card) {
+        let least = |steps: &[StepWork]| -> f64 {
+            steps.iter().map(|step| roofline.cost.least(step, card, roofline.peaks)).sum()
+        };
+        self.prefill_of_roofline = Some(least(&self.prefill_steps) / self.prefill_s);
+        self.decode_of_roofline = Some(least(&self.decode_steps) / self.decode_s);
+    }
 }
 
 /// What a measurement must know of the engine and its model.
@@ -166,7 +184,8 @@ impl StepWork {
     }
 }
 
-/// Runs a load once, with an empty prefix cache and prompts drawn from a fixed seed.
+/// Runs a load once, with an empty prefix cache and prompts drawn from a fixed seed; none if `stop` was set meanwhile. Its requests are
+/// then still in flight.
 ///
 /// # Errors
 /// [`BenchError`] where the load does not fit the context or the cache, or the engine fails.
@@ -174,8 +193,8 @@ pub fn measure_load(
     engine: &mut dyn Engine,
     space: Space,
     load: Load,
-    roofline: Option<Roofline<'_>>,
-) -> Result<LoadMeasurement, BenchError> {
+    stop: &AtomicBool,
+) -> Result<Option<LoadMeasurement>, BenchError> {
     engine.forget_prompts();
     let card = engine.card();
     let before = engine.statistics();
@@ -195,10 +214,14 @@ pub fn measure_load(
         prompt_tokens_per_s: 0.0,
         prefill_of_roofline: None,
         decode_of_roofline: None,
+        prefill_steps: Vec::new(),
+        decode_steps: Vec::new(),
     };
-    let (mut least_prefill, mut least_decode) = (0.0, 0.0);
     let mut decoding = 0;
     loop {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let step = Instant::now();
         let events = engine.poll()?;
         if events.is_empty() {
@@ -210,16 +233,15 @@ pub fn measure_load(
             match event {
                 Event::Progress { prefilled, decoded } => {
                     let work = StepWork::of(load, prefilled, decoded, decoded.saturating_sub(decoding));
-                    let least = roofline.map_or(0.0, |roofline| roofline.cost.least(&work, &card, roofline.peaks));
                     decoding = decoded;
                     if prefilled > 0 {
                         m.prefill_s += seconds;
                         m.prefilled_tokens += prefilled as u64;
-                        least_prefill += least;
+                        m.prefill_steps.push(work);
                     } else if decoded == load.batch {
                         m.decode_s += seconds;
                         m.decoded_tokens += decoded as u64;
-                        least_decode += least;
+                        m.decode_steps.push(work);
                     }
                 }
                 Event::Finished(_) => finished += 1,
@@ -236,9 +258,7 @@ pub fn measure_load(
     m.prefill_tokens_per_s = m.prefilled_tokens as f64 / m.prefill_s;
     m.prompt_tokens_per_s = (m.prefilled_tokens + cached) as f64 / m.prefill_s;
     m.decode_tokens_per_s = m.decoded_tokens as f64 / m.decode_s;
-    m.prefill_of_roofline = roofline.map(|_| least_prefill / m.prefill_s);
-    m.decode_of_roofline = roofline.map(|_| least_decode / m.decode_s);
-    Ok(m)
+    Ok(Some(m))
 }
 
 /// Prompts that share exactly the beginning that they are to share.
@@ -279,14 +299,18 @@ mod tests {
         let peaks = &Peaks { products_per_s: 1e12, f32_per_s: 1e12, bytes_per_s: 1e11, buffer_bytes: 1 };
         for (batch, prompt_tokens, shared) in [(24, 100, 0.0), (3, 40, 0.5), (1, 8, 0.0), (24, 60, 0.9)] {
             let load = Load { batch, prompt_tokens, shared, new_tokens: 4 };
-            let m = measure_load(&mut engine, space, load, Some(Roofline { cost, peaks })).unwrap();
+            let mut m = measure_load(&mut engine, space, load, &AtomicBool::new(false)).unwrap().unwrap();
+            m.hold_against(Roofline { cost, peaks }, &engine.card());
+            assert!(m.prefill_of_roofline > Some(0.0) && m.decode_of_roofline > Some(0.0), "{m:?}");
             assert!(m.decoded_tokens >= 4 * batch as u64 && m.decoded_tokens.is_multiple_of(batch as u64), "{m:?}");
             assert!(m.decode_s > 0.0 && m.prefilled_tokens >= (batch * prompt_tokens) as u64 / 10, "{m:?}");
         }
         // More at once than the engine runs is never together.
         let load = Load { batch: 25, prompt_tokens: 8, shared: 0.0, new_tokens: 4 };
-        let error = measure_load(&mut engine, space, load, None).unwrap_err();
+        let error = measure_load(&mut engine, space, load, &AtomicBool::new(false)).unwrap_err();
         assert!(error.to_string().contains("25"), "{error}");
+        let load = Load { batch: 2, prompt_tokens: 8, shared: 0.0, new_tokens: 4 };
+        assert_eq!(measure_load(&mut engine, space, load, &AtomicBool::new(true)).unwrap(), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! A whole workload through an engine, end to end.
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -89,14 +90,43 @@ pub enum BenchError {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// One of several sets of prompts could not be measured.
+    #[error("{error}")]
+    InMode {
+        /// Its number.
+        mode: usize,
+        #[source]
+        error: Box<BenchError>,
+    },
 }
 
-/// Runs a workload `repetitions` times (at least once).
-pub fn measure(engine: &mut dyn Engine, workload: &Workload, repetitions: usize) -> Result<Measurement, BenchError> {
-    let passes: Vec<Repetition> = (0..repetitions.max(1)).map(|_| pass(engine, workload)).collect::<Result<_, _>>()?;
-    let median = median(&passes);
+/// Runs a workload `repetitions` times (at least once), until `stop` is set or the engine fails: whole repetitions until then count, and
+/// there is no measurement without one. Requests of a repetition that was stopped are still in flight.
+pub fn measure(
+    engine: &mut dyn Engine,
+    workload: &Workload,
+    repetitions: usize,
+    stop: &AtomicBool,
+) -> (Option<Measurement>, Result<(), BenchError>) {
+    let mut passes: Vec<Repetition> = Vec::new();
+    let mut ended = Ok(());
+    while passes.len() < repetitions.max(1) {
+        match pass(engine, workload, stop) {
+            Ok(Some(pass)) => passes.push(pass),
+            Ok(None) => break,
+            Err(error) => {
+                ended = Err(error);
+                break;
+            }
+        }
+    }
+    ((!passes.is_empty()).then(|| measurement(workload, passes)), ended)
+}
+
+fn measurement(workload: &Workload, repetitions: Vec<Repetition>) -> Measurement {
+    let median = median(&repetitions);
     let distinct = distinct_prefix_tokens(&workload.ids);
-    Ok(Measurement {
+    Measurement {
         workload: workload.kind,
         prompts: workload.ids.len(),
         prompt_tokens: workload.ids.iter().map(Vec::len).sum(),
@@ -104,12 +134,13 @@ pub fn measure(engine: &mut dyn Engine, workload: &Workload, repetitions: usize)
         new_tokens: workload.new_tokens,
         samples_per_s: workload.ids.len() as f64 / median.seconds,
         prefill_ratio: median.prefilled_tokens as f64 / distinct.max(1) as f64,
-        repetitions: passes,
+        repetitions,
         peak_memory: peak_memory(),
-    })
+    }
 }
 
-fn pass(engine: &mut dyn Engine, workload: &Workload) -> Result<Repetition, BenchError> {
+/// One repetition; none if `stop` was set within it.
+fn pass(engine: &mut dyn Engine, workload: &Workload, stop: &AtomicBool) -> Result<Option<Repetition>, BenchError> {
     engine.forget_prompts();
     let before = engine.statistics();
     let start = Instant::now();
@@ -119,6 +150,9 @@ fn pass(engine: &mut dyn Engine, workload: &Workload) -> Result<Repetition, Benc
     }
     let (mut prefill_s, mut decode_s) = (0.0, 0.0);
     loop {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let step = Instant::now();
         let events = engine.poll()?;
         if events.is_empty() {
@@ -137,7 +171,7 @@ fn pass(engine: &mut dyn Engine, workload: &Workload) -> Result<Repetition, Benc
     }
     let seconds = start.elapsed().as_secs_f64();
     let after = engine.statistics();
-    Ok(Repetition {
+    Ok(Some(Repetition {
         seconds,
         prefill_s,
         decode_s,
@@ -145,5 +179,51 @@ fn pass(engine: &mut dyn Engine, workload: &Workload) -> Result<Repetition, Benc
         decoded_tokens: after.decoded_tokens - before.decoded_tokens,
         cached_tokens: after.cached_tokens - before.cached_tokens,
         steps: after.steps - before.steps,
+    }))
+}
+
+/// A prompt, and how many tokens are generated after it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    pub ids: Vec<u32>,
+    pub new_tokens: usize,
+}
+
+/// What questions took together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Worked {
+    /// From the first submission to the last token.
+    pub seconds: f64,
+    /// Tokens of all prompts, those from the prefix cache included, and of all answers.
+    pub prompt_tokens: usize,
+    pub new_tokens: usize,
+}
+
+/// Asks questions as an evaluation does, with an empty prefix cache; end-of-sequence tokens are ignored.
+///
+/// # Errors
+/// [`BenchError`] where a prompt is refused or the engine fails.
+pub fn work_through(engine: &mut dyn Engine, asked: &[Asked]) -> Result<Worked, BenchError> {
+    engine.forget_prompts();
+    let start = Instant::now();
+    for (i, Asked { ids, new_tokens }) in asked.iter().enumerate() {
+        let request = Request::greedy(RequestId(i as u64), ids.clone(), *new_tokens);
+        engine.submit(request).map_err(|why| BenchError::Rejected { prompt: i, why })?;
+    }
+    loop {
+        let events = engine.poll()?;
+        if events.is_empty() {
+            break;
+        }
+        for event in events {
+            if let Event::Failed { id, error, .. } = event {
+                return Err(BenchError::Failed(id.0, error));
+            }
+        }
+    }
+    Ok(Worked {
+        seconds: start.elapsed().as_secs_f64(),
+        prompt_tokens: asked.iter().map(|asked| asked.ids.len()).sum(),
+        new_tokens: asked.iter().map(|asked| asked.new_tokens).sum(),
     })
 }

@@ -276,7 +276,7 @@ pub struct EngineArgs {
     pub kv_memory: Option<ByteSize>,
 
     /// CPU threads; more than there are cores are not used [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
 
     /// Compute every prompt from its first token
@@ -295,6 +295,15 @@ pub struct EngineArgs {
     /// Several GPUs for one model: not offered, start one program a GPU with --shard
     #[arg(long, value_name = "N,N", hide = true)]
     pub devices: Option<String>,
+}
+
+/// `--threads`: at least one.
+pub(super) fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("a step needs at least 1 thread; leave it out for all cores".to_owned()),
+        Ok(threads) => Ok(threads),
+        Err(_) => Err(format!("{text} is no number of threads")),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -255,7 +255,7 @@ impl Tally {
 }
 
 /// Columns of the terminal.
-fn columns() -> usize {
+pub(super) fn columns() -> usize {
     terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0))
 }
 
@@ -265,7 +265,7 @@ fn bar_columns(columns: usize) -> usize {
 }
 
 /// `m:ss` or `h:mm:ss`.
-fn clock(seconds: f64) -> String {
+pub(super) fn clock(seconds: f64) -> String {
     let seconds = seconds.clamp(0.0, 1e9).round() as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
@@ -275,7 +275,7 @@ fn spinner() -> ProgressStyle {
     ProgressStyle::with_template("{spinner} {msg}").expect("the template is constant and valid")
 }
 
-fn bar_style(columns: usize) -> ProgressStyle {
+pub(super) fn bar_style(columns: usize) -> ProgressStyle {
     ProgressStyle::with_template(&format!(
         "{{spinner}} {{elapsed}} [{{bar:{}}}] {{pos}}/{{len}}  {{wide_msg}}",
         bar_columns(columns)

@@ -87,7 +87,7 @@ pub struct Latency {
     pub peak_memory: Option<u64>,
     /// Passes (from 1) whose seconds lie more than 10 % from the median.
     pub outlying_passes: Vec<usize>,
-    /// Questions whose seconds a token after the first, in their median pass, lie above the third quartile by more than three
+    /// At batch size 1, questions whose seconds a token after the first, in their median pass, lie above the third quartile by more than three
     /// interquartile ranges, and by a quarter of it; the number of the question. Needs three passes that begin at different questions.
     pub slow_questions: Vec<usize>,
 }
@@ -119,14 +119,24 @@ pub struct LatencyPlan<'a> {
     pub block_bytes: f64,
 }
 
-/// A pass is about to begin or has ended.
+/// What a pass is at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PassEvent {
     pub repetition: usize,
     pub mode: usize,
     pub batch: usize,
-    /// Its seconds, when it has ended.
-    pub seconds: Option<f64>,
+    pub stage: PassStage,
+}
+
+/// How far a pass is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PassStage {
+    /// It is about to begin, with the samples before it that do not count.
+    Begun,
+    /// So many of its samples are done.
+    Done(usize),
+    /// It has ended, after so many seconds.
+    Ended(f64),
 }
 
 /// What was measured.
@@ -153,15 +163,15 @@ pub enum Ended {
 /// goes through all modes and batch sizes before the next begins, so that a machine whose speed drifts slows all of them alike.
 ///
 /// # Errors
-/// [`BenchError::Rejected`] where a prompt can never be run, before anything is measured.
+/// [`BenchError::InMode`] with [`BenchError::Rejected`] where a prompt can never be run, before anything is measured.
 pub fn measure_latency(
     engine: &mut dyn Engine,
     plan: &LatencyPlan<'_>,
     stop: &AtomicBool,
     hear: &mut dyn FnMut(PassEvent),
 ) -> Result<LatencyResults, BenchError> {
-    for prompts in &plan.modes {
-        refused(engine, prompts)?;
+    for (mode, prompts) in plan.modes.iter().enumerate() {
+        refused(engine, prompts).map_err(|error| BenchError::InMode { mode, error: Box::new(error) })?;
     }
     let mut measured = Measured::new(plan.modes.len());
     let ended = measured.all(engine, plan, stop, hear);
@@ -202,20 +212,23 @@ impl Measured {
     ) -> Result<Ended, BenchError> {
         for repetition in 0..plan.repetitions.max(1) {
             for (mode, prompts) in plan.modes.iter().enumerate() {
+                let in_mode = |error| BenchError::InMode { mode, error: Box::new(error) };
                 for (place, &batch) in plan.batches.iter().enumerate() {
-                    hear(PassEvent { repetition, mode, batch, seconds: None });
+                    let mut say = |stage| hear(PassEvent { repetition, mode, batch, stage });
+                    say(PassStage::Begun);
+                    let run = Run { batch, block_bytes: plan.block_bytes, stop };
                     if repetition == 0 && plan.warm_up > 0 {
                         let few = &prompts[..plan.warm_up.min(prompts.len())];
-                        if pass(engine, few, batch, 0, plan.block_bytes, stop)?.is_none() {
+                        if run.pass(engine, few, 0, &mut |_| {}).map_err(in_mode)?.is_none() {
                             return Ok(Ended::Stopped);
                         }
                     }
                     let begin = beginning(repetition, prompts.len());
-                    let pass = pass(engine, prompts, batch, begin, plan.block_bytes, stop)?;
-                    let Some((measured, completions)) = pass else {
+                    let done = &mut |count| say(PassStage::Done(count));
+                    let Some((measured, completions)) = run.pass(engine, prompts, begin, done).map_err(in_mode)? else {
                         return Ok(Ended::Stopped);
                     };
-                    hear(PassEvent { repetition, mode, batch, seconds: Some(measured.seconds) });
+                    say(PassStage::Ended(measured.seconds));
                     self.add((mode, place), measured, completions);
                 }
             }
@@ -278,73 +291,85 @@ fn refused(engine: &mut dyn Engine, prompts: &[LatencyPrompt]) -> Result<(), Ben
     Ok(())
 }
 
-/// One pass, from question `begin` on and around; none if `stop` was set within it. Its requests are then still in flight.
-fn pass(
-    engine: &mut dyn Engine,
-    prompts: &[LatencyPrompt],
+/// How a pass is run.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    /// Samples that may be in the engine at once.
     batch: usize,
-    begin: usize,
     block_bytes: f64,
-    stop: &AtomicBool,
-) -> Result<Option<(LatencyPass, Vec<Completion>)>, BenchError> {
-    engine.forget_prompts();
-    let before = engine.statistics();
-    let start = Instant::now();
-    let mut completions: Vec<Option<Completion>> = vec![None; prompts.len()];
-    let mut waiting = prompts.iter().enumerate().cycle().skip(begin).take(prompts.len());
-    let (mut in_flight, mut left) = (0, prompts.len());
-    let (mut prefill_s, mut decode_s, mut largest_batch, mut blocks) = (0.0, 0.0, 0, 0);
-    while left > 0 {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        while in_flight < batch {
-            let Some((place, prompt)) = waiting.next() else { break };
-            let request = request(place, prompt);
-            engine.submit(request).map_err(|why| BenchError::Rejected { prompt: place, why })?;
-            in_flight += 1;
-        }
-        let step = Instant::now();
-        let events = engine.poll()?;
-        if events.is_empty() {
-            return Err(BenchError::Lost(left));
-        }
-        let statistics = engine.statistics();
-        // What only the prefix cache holds is given up where it is wanted: it is no memory that the batch needs.
-        blocks = blocks.max(statistics.blocks_used.saturating_sub(statistics.blocks_cached));
-        let mut ended = 0;
-        for event in events {
-            match event {
-                Event::Progress { prefilled, .. } => {
-                    let spent = if prefilled > 0 { &mut prefill_s } else { &mut decode_s };
-                    *spent += step.elapsed().as_secs_f64();
-                }
-                Event::Finished(completion) => {
-                    if let Some(slot) = completions.get_mut(completion.id.0 as usize) {
-                        *slot = Some(*completion);
-                    }
-                    ended += 1;
-                }
-                Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
-                Event::Generated { .. } | Event::CapacityChanged { .. } => {}
+    stop: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    /// One pass, from question `begin` on and around, which tells how many samples are done; none if the user stopped within it. Its
+    /// requests are then still in flight.
+    fn pass(
+        self,
+        engine: &mut dyn Engine,
+        prompts: &[LatencyPrompt],
+        begin: usize,
+        done: &mut dyn FnMut(usize),
+    ) -> Result<Option<(LatencyPass, Vec<Completion>)>, BenchError> {
+        engine.forget_prompts();
+        let before = engine.statistics();
+        let start = Instant::now();
+        let mut completions: Vec<Option<Completion>> = vec![None; prompts.len()];
+        let mut waiting = prompts.iter().enumerate().cycle().skip(begin).take(prompts.len());
+        let (mut in_flight, mut left) = (0, prompts.len());
+        let (mut prefill_s, mut decode_s, mut largest_batch, mut blocks) = (0.0, 0.0, 0, 0);
+        while left > 0 {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(None);
             }
+            while in_flight < self.batch {
+                let Some((place, prompt)) = waiting.next() else { break };
+                let request = request(place, prompt);
+                engine.submit(request).map_err(|why| BenchError::Rejected { prompt: place, why })?;
+                in_flight += 1;
+            }
+            let step = Instant::now();
+            let events = engine.poll()?;
+            if events.is_empty() {
+                return Err(BenchError::Lost(left));
+            }
+            let statistics = engine.statistics();
+            // What only the prefix cache holds is given up where it is wanted: it is no memory that the batch needs.
+            blocks = blocks.max(statistics.blocks_used.saturating_sub(statistics.blocks_cached));
+            let mut ended = 0;
+            for event in events {
+                match event {
+                    Event::Progress { prefilled, .. } => {
+                        let spent = if prefilled > 0 { &mut prefill_s } else { &mut decode_s };
+                        *spent += step.elapsed().as_secs_f64();
+                    }
+                    Event::Finished(completion) => {
+                        if let Some(slot) = completions.get_mut(completion.id.0 as usize) {
+                            *slot = Some(*completion);
+                        }
+                        ended += 1;
+                    }
+                    Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
+                    Event::Generated { .. } | Event::CapacityChanged { .. } => {}
+                }
+            }
+            // What ended in this step had run in it.
+            largest_batch = largest_batch.max(statistics.running + ended);
+            in_flight -= ended;
+            left -= ended;
+            done(prompts.len() - left);
         }
-        // What ended in this step had run in it.
-        largest_batch = largest_batch.max(statistics.running + ended);
-        in_flight -= ended;
-        left -= ended;
+        let seconds = start.elapsed().as_secs_f64();
+        let after = engine.statistics();
+        let measured = LatencyPass {
+            seconds,
+            prefill_s,
+            decode_s,
+            prefilled_tokens: after.prefilled_tokens - before.prefilled_tokens,
+            cached_tokens: after.cached_tokens - before.cached_tokens,
+            generated_tokens: after.decoded_tokens - before.decoded_tokens,
+            largest_batch,
+            kv_bytes: (blocks as f64 * self.block_bytes) as u64,
+        };
+        Ok(Some((measured, completions.into_iter().flatten().collect())))
     }
-    let seconds = start.elapsed().as_secs_f64();
-    let after = engine.statistics();
-    let measured = LatencyPass {
-        seconds,
-        prefill_s,
-        decode_s,
-        prefilled_tokens: after.prefilled_tokens - before.prefilled_tokens,
-        cached_tokens: after.cached_tokens - before.cached_tokens,
-        generated_tokens: after.decoded_tokens - before.decoded_tokens,
-        largest_batch,
-        kv_bytes: (blocks as f64 * block_bytes) as u64,
-    };
-    Ok(Some((measured, completions.into_iter().flatten().collect())))
 }

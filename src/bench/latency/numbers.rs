@@ -33,7 +33,8 @@ pub(super) fn latency(batch: usize, prompts: &[LatencyPrompt], gathered: &Gather
         kv_bytes: gathered.passes.iter().map(|pass| pass.kv_bytes).max().unwrap_or(0),
         peak_memory: gathered.peak_memory,
         outlying_passes: seconds.iter().enumerate().filter(outlying).map(|(place, _)| place + 1).collect(),
-        slow_questions: slow_questions(&gathered.samples),
+        // In a batch a sample's seconds are those of the steps that it shared, whichever question it is.
+        slow_questions: if batch == 1 { slow_questions(&gathered.samples) } else { Vec::new() },
     }
 }
 

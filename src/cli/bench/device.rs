@@ -1,17 +1,16 @@
 //! `earnest bench device`: what the engine makes of a device.
 use std::fmt::Write;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
+use super::BenchModel;
 use crate::bench::{
     Cost, DecodeResult, Machine, PrefillResult, SharedResult, decoding_tokens, measure_decoding, measure_prefill,
     measure_shared,
 };
 use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
-use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, model};
 use crate::engine::Card;
@@ -28,15 +27,8 @@ Examples:
   earnest bench device --model ./Llama-3-8B --decode \"\" --prefill \"\" --shared 5100,900,100,120 --short 1000,40,20 --json"
 )]
 pub struct BenchDeviceArgs {
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = crate::cli::built_in::NAME)]
-    pub model: PathBuf,
-
     #[command(flatten)]
-    pub weights: WeightArgs,
-
-    #[command(flatten)]
-    pub hub: HubArgs,
+    pub model: BenchModel,
 
     /// Batch sizes to decode at; an empty text leaves decoding out
     #[arg(long, value_name = "N,N", default_value = "1,2,4,8,16,32,64,128,256,512")]
@@ -111,9 +103,8 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     if !(args.bandwidth > 0.0 && args.arithmetic > 0.0) {
         return Err(CliError::usage("--bandwidth and --arithmetic are numbers above 0"));
     }
-    let chosen = model::choose(&args.model, &args.hub, args.weights.into())?;
-    let checkpoint = model::open(&chosen)?;
-    say(format!("loading {}", args.model.display()));
+    let checkpoint = args.model.open()?;
+    say(format!("loading {}", args.model.path.display()));
     let start = std::time::Instant::now();
     let mut engine_args = args.engine.clone();
     if let Some(largest) = batches.iter().chain(&prefills).max() {
@@ -167,7 +158,7 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
         .transpose()?;
     let document = Document {
         earnest: env!("CARGO_PKG_VERSION"),
-        model: args.model.display().to_string(),
+        model: args.model.path.display().to_string(),
         engine: card,
         options,
         load_s,

@@ -8,14 +8,44 @@ mod kernels;
 mod latency;
 mod questions;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
-use super::Exit;
 use super::args::EngineArgs;
 use super::error::CliError;
-use super::model::DEFAULT_BATCH;
+use super::model::{self, Chosen, DEFAULT_BATCH};
+use super::models::{HubArgs, WeightArgs};
 use super::printer::Printer;
+use super::{Exit, built_in};
 use crate::bench::BenchError;
+use crate::checkpoint::Checkpoint;
+
+/// The model of a measurement.
+#[derive(Debug, Args)]
+pub struct BenchModel {
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    #[arg(long = "model", value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = built_in::NAME)]
+    pub path: PathBuf,
+
+    #[command(flatten)]
+    pub weights: WeightArgs,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+}
+
+impl BenchModel {
+    /// The checkpoint and where it is from.
+    fn choose(&self) -> Result<Chosen, CliError> {
+        model::choose(&self.path, &self.hub, self.weights.into())
+    }
+
+    /// The checkpoint.
+    fn open(&self) -> Result<Checkpoint, CliError> {
+        model::open(&self.choose()?)
+    }
+}
 
 #[derive(Debug, Args)]
 pub struct BenchArgs {
@@ -68,6 +98,7 @@ fn failure(error: BenchError) -> CliError {
             .help("ask for fewer or shorter sequences (fewer new tokens, shorter --lengths), or use a model with a larger context"),
         BenchError::NeverTogether { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("choose a smaller --batch, shorter --prompt-tokens, or more --kv-memory"),
+        BenchError::InMode { error, .. } => failure(*error),
         BenchError::Failed(..) | BenchError::Lost(_) | BenchError::Engine(_) => {
             CliError::new(Exit::Engine, error.to_string())
         }

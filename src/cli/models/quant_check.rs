@@ -97,9 +97,11 @@ fn failure(error: BenchError) -> CliError {
     match error {
         BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("ask for fewer new tokens, or choose items that fit the context"),
-        BenchError::Failed(..) | BenchError::Lost(_) | BenchError::NeverTogether { .. } | BenchError::Engine(_) => {
-            CliError::new(Exit::Engine, error.to_string())
-        }
+        BenchError::Failed(..)
+        | BenchError::Lost(_)
+        | BenchError::NeverTogether { .. }
+        | BenchError::InMode { .. }
+        | BenchError::Engine(_) => CliError::new(Exit::Engine, error.to_string()),
     }
 }
 

@@ -16,17 +16,36 @@ pub(super) struct Document {
     pub(super) host: Host,
     pub(super) model: String,
     pub(super) engine: Card,
-    pub(super) prompt: String,
-    pub(super) window: usize,
-    pub(super) tokens: TokenRule,
-    pub(super) seed: u64,
-    pub(super) repetitions: u32,
+    /// The engine's settings.
+    pub(super) options: serde_json::Value,
+    #[serde(flatten)]
+    pub(super) settings: Settings,
     /// Passes that were measured; fewer than planned where the user stopped or the engine failed.
     pub(super) passes: usize,
     pub(super) planned_passes: usize,
     pub(super) questions: usize,
     pub(super) dropped: Dropped,
     pub(super) modes: Vec<ModeDocument>,
+}
+
+/// What was asked for.
+#[derive(Debug, Serialize)]
+pub(super) struct Settings {
+    pub(super) tasks: Vec<String>,
+    /// `all`, `reference` or a list.
+    pub(super) lengths: serde_json::Value,
+    #[serde(rename = "asked_modes")]
+    pub(super) modes: Vec<LatencyMode>,
+    pub(super) batches: Vec<usize>,
+    /// Questions of a pass, if there are so many.
+    pub(super) samples: usize,
+    pub(super) repetitions: u32,
+    /// Samples before the first pass of each mode and batch size, not counted.
+    pub(super) warm_up: u32,
+    pub(super) window: usize,
+    pub(super) tokens: TokenRule,
+    pub(super) prompt: String,
+    pub(super) seed: u64,
 }
 
 /// One mode's results.

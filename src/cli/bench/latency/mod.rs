@@ -1,26 +1,26 @@
 //! `earnest bench latency`: Table 2 of the Number Cookbook on any model.
 mod document;
+mod passes;
 mod screen;
-
-use std::path::PathBuf;
 
 use clap::Args;
 
-use self::document::{Document, documents};
+use self::document::{Document, Settings, documents};
+use self::passes::Passes;
 use self::screen::screen;
+use super::BenchModel;
 use super::questions::{LatencyMode, Selection, TokenRule};
-use crate::bench::{Ended, LatencyPlan, LatencyResults, PassEvent, measure_latency};
+use crate::bench::{BenchError, Ended, LatencyPlan, LatencyResults, measure_latency};
 use crate::cli::args::EngineArgs;
 use crate::cli::catalogue::nupa::{adapter, lengths, refused, tasks};
 use crate::cli::error::CliError;
-use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::printer::Printer;
 use crate::cli::session::stop_on_signal;
 use crate::cli::values::{Lengths, Prompts};
 use crate::cli::{Exit, model};
 use crate::prompt::Prompter;
 use crate::run::Host;
-use crate::suite::nupa::{NupaOptions, NupaSuite, PromptStyle, TASKS, ruled_tasks};
+use crate::suite::nupa::{self, NupaOptions, NupaSuite, PromptStyle, TASKS, ruled_tasks};
 
 #[derive(Debug, Args)]
 #[command(
@@ -35,15 +35,8 @@ Examples:
   earnest bench latency --model model.gguf --modes direct --batch 1,16,128,256 --repeat 7 --json"
 )]
 pub struct LatencyArgs {
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = crate::cli::built_in::NAME)]
-    pub model: PathBuf,
-
     #[command(flatten)]
-    pub weights: WeightArgs,
-
-    #[command(flatten)]
-    pub hub: HubArgs,
+    pub model: BenchModel,
 
     /// Only these tasks, separated by commas; `earnest suites` lists them [default: all that have a rule]
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
@@ -110,8 +103,9 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let batches: Vec<usize> = batches.into_iter().map(|batch| batch as usize).collect();
     let largest = batches.iter().copied().max().unwrap_or(1);
     let samples = args.samples.map_or(largest, |samples| samples as usize);
-    let options = options(args)?;
-    let chosen = model::choose(&args.model, &args.hub, args.weights.into())?;
+    let engine_args = super::holding(&args.engine, largest)?;
+    let options = options(args, &modes)?;
+    let chosen = args.model.choose()?;
     let checkpoint = model::open(&chosen)?;
     let says = model::says(&chosen, &checkpoint);
     let context = checkpoint.config.max_positions;
@@ -125,6 +119,23 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         return Err(CliError::usage(format!("--prompt {name}: choose auto, chat or raw")));
     }
     let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_default())?;
+    let settings = Settings {
+        tasks: options.tasks.iter().map(ToString::to_string).collect(),
+        lengths: match &options.lengths {
+            nupa::Lengths::All => "all".into(),
+            nupa::Lengths::Reference => "reference".into(),
+            nupa::Lengths::Chosen(lengths) => lengths.clone().into(),
+        },
+        modes: modes.clone(),
+        batches: batches.clone(),
+        samples,
+        repetitions: args.repeat,
+        warm_up: args.warm_up,
+        window,
+        tokens: args.tokens,
+        prompt: prompter.mode().to_string(),
+        seed: args.seed,
+    };
     let suites = modes.iter().map(|&mode| {
         let style = match mode {
             LatencyMode::Direct => PromptStyle::Direct,
@@ -150,9 +161,8 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         return Err(CliError::usage(problem)
             .help("choose shorter --lengths or a larger --context; `earnest rf-lengths` says what fits"));
     }
-    say(format!("loading {}", args.model.display()));
-    let engine_args = super::holding(&args.engine, largest)?;
-    let model::Loaded { engine: mut native, notes, .. } = model::load(&checkpoint, &engine_args)?;
+    say(format!("loading {}", args.model.path.display()));
+    let model::Loaded { engine: mut native, options, notes } = model::load(&checkpoint, &engine_args)?;
     notes.iter().for_each(|note| printer.warning(note));
     let card = native.card();
     let blocks = native.statistics().blocks_total.max(1);
@@ -165,15 +175,22 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         block_bytes: card.kv_bytes as f64 / blocks as f64,
     };
     let stop = stop_on_signal()?;
-    let measured = measure_latency(native.as_mut(), &plan, &stop, &mut |event: PassEvent| {
-        let mode = asked.get(event.mode).map_or("", |asked| asked.mode.names().0);
-        let what = format!("pass {} of {}, {mode}, batch {}", event.repetition + 1, args.repeat, event.batch);
-        say(match event.seconds {
-            None => format!("{what}: {questions} samples"),
-            Some(seconds) => format!("{what}: {seconds:.2} s"),
-        });
-    })
-    .map_err(super::failure)?;
+    let names: Vec<_> = asked.iter().map(|asked| asked.mode.names().0).collect();
+    let mut passes = Passes::new(printer, quiet, names, args.repeat as usize, questions);
+    // The question's name says more than its place.
+    let named = |error: BenchError| match &error {
+        BenchError::InMode { mode, error: inner } => match (asked.get(*mode), inner.as_ref()) {
+            (Some(asked), BenchError::Rejected { prompt, why }) => {
+                let item = asked.items.get(*prompt).map_or_else(String::new, |item| format!(", {}", item.id));
+                let message = format!("{}{item}: the engine refuses the prompt: {why}", asked.mode.names().0);
+                CliError { message, ..super::failure(error) }
+            }
+            _ => super::failure(error),
+        },
+        _ => super::failure(error),
+    };
+    let measured = measure_latency(native.as_mut(), &plan, &stop, &mut |event| passes.hear(event)).map_err(named)?;
+    drop(passes);
     let planned_passes = args.repeat as usize * asked.len() * batches.len();
     let LatencyResults { modes: results, passes, ended } = measured;
     let document = Document {
@@ -181,11 +198,8 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         host: Host::probe(),
         model: model::record(&chosen, &checkpoint).name,
         engine: card,
-        prompt: prompter.mode().to_string(),
-        window,
-        tokens: args.tokens,
-        seed: args.seed,
-        repetitions: args.repeat,
+        options,
+        settings,
         passes,
         planned_passes,
         questions,
@@ -196,7 +210,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     match passes {
         0 => {}
         _ if args.json => printer.json(&document)?,
-        _ => printer.result(&screen(&document))?,
+        _ => printer.result(&screen(&document, printer.width()))?,
     }
     match ended {
         Ok(Ended::Finished) => Ok(Exit::Success),
@@ -204,7 +218,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
             let message = format!("interrupted: {passes} of {planned_passes} passes were measured");
             Err(CliError::new(Exit::Interrupted, message).help("the same command measures all of them again"))
         }
-        Err(error) => Err(super::failure(error)),
+        Err(error) => Err(named(error)),
     }
 }
 
@@ -218,11 +232,15 @@ fn distinct<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
     kept
 }
 
-fn options(args: &LatencyArgs) -> Result<NupaOptions, CliError> {
+fn options(args: &LatencyArgs, modes: &[LatencyMode]) -> Result<NupaOptions, CliError> {
     let ruled = ruled_tasks();
     let tasks = match &args.tasks {
         Some(names) => tasks(names)?,
         None => TASKS.into_iter().filter(|task| ruled.contains(task)).collect(),
     };
+    if let (true, Some(task)) = (modes.contains(&LatencyMode::RfCot), tasks.iter().find(|task| !ruled.contains(task))) {
+        return Err(CliError::usage(format!("rf-cot: {} has no rule to follow", task.short_name()))
+            .help("ask for it with --modes direct; without --tasks all that have a rule are asked"));
+    }
     Ok(NupaOptions { tasks, lengths: lengths(args.lengths.as_ref()), seed: args.seed, ..NupaOptions::default() })
 }

@@ -1,76 +1,116 @@
 //! The table, and what must be said beside it.
 use std::fmt::Write;
 
-use super::document::{Document, ModeDocument, published};
+use super::document::{Document, ModeDocument, Row, published};
+use crate::bench::Spread;
 use crate::cli::bench::questions::{LatencyMode, TokenRule};
 use crate::cli::values::human_bytes;
-use crate::report::{Align, Table};
+use crate::report::{Align, Table, wrap};
 
-/// Seconds with three significant digits.
+/// Three significant digits, more of what is larger.
 fn seconds(value: f64) -> String {
-    match value {
-        value if value >= 100.0 => format!("{value:.0}"),
-        value if value >= 10.0 => format!("{value:.1}"),
-        value if value >= 1.0 => format!("{value:.2}"),
-        value if value >= 0.1 => format!("{value:.3}"),
-        value => format!("{value:.4}"),
+    if !(value > 0.0 && value.is_finite()) {
+        return "0".to_owned();
     }
+    // Rounded first: 0.09996 has the digits of 0.1.
+    let magnitude = format!("{value:.2e}").split_once('e').and_then(|(_, power)| power.parse::<i32>().ok());
+    let decimals = (2 - magnitude.unwrap_or(0)).clamp(0, 9) as usize;
+    format!("{value:.decimals$}")
 }
 
-/// The document for people.
-pub(super) fn screen(d: &Document) -> String {
-    let mut table = Table::new([
-        ("mode".to_owned(), Align::Left),
-        right("batch"),
-        right("s/sample"),
-        (String::new(), Align::Left),
-        right("paper"),
-        right("times direct"),
-        right("prefill"),
-        right("decode"),
-        right("first token"),
-        right("tokens"),
-        right("tokens/s"),
-        right("KV memory"),
-    ]);
+/// A column: its heading, and what a row has in it.
+type Column = (&'static str, fn(&Row) -> String);
+
+/// What a sample costs.
+static COSTS: [Column; 4] = [
+    ("s/sample", |row| seconds(row.latency.seconds_per_sample.median)),
+    ("", |row| {
+        let Spread { low, high, .. } = row.latency.seconds_per_sample;
+        // One pass has no range.
+        if row.latency.passes.len() > 1 { format!("[{}, {}]", seconds(low), seconds(high)) } else { String::new() }
+    }),
+    // As printed.
+    ("paper", |row| row.published.map_or_else(String::new, |published| published.to_string())),
+    ("times direct", |row| row.times_direct.map_or_else(String::new, |times| format!("{times:.1}"))),
+];
+
+/// Where the cost comes from.
+static PARTS: [Column; 6] = [
+    ("prefill", |row| seconds(row.latency.prefill_per_sample)),
+    ("decode", |row| seconds(row.latency.decode_per_sample)),
+    ("first token", |row| seconds(row.latency.first_token_s.median)),
+    ("tokens", |row| format!("{:.0}", row.latency.new_tokens)),
+    ("tokens/s", |row| format!("{:.0}", row.latency.tokens_per_s)),
+    ("KV memory", |row| human_bytes(row.latency.kv_bytes)),
+];
+
+/// Each mode at each batch size, with some of what is known of it. A column that says nothing, such as the paper's values of other batch
+/// sizes, is left out; no table where none is left.
+fn table(d: &Document, columns: &[Column]) -> Option<String> {
+    let rows = || d.modes.iter().flat_map(|mode| &mode.latencies);
+    let columns: Vec<&Column> = columns.iter().filter(|(_, cell)| rows().any(|row| !cell(row).is_empty())).collect();
+    if columns.is_empty() {
+        return None;
+    }
+    let aligned = |(name, _): &Column| (name.to_string(), if name.is_empty() { Align::Left } else { Align::Right });
+    let first = [("mode".to_owned(), Align::Left), ("batch".to_owned(), Align::Right)];
+    let mut table = Table::new(first.into_iter().chain(columns.iter().map(|column| aligned(column))));
     for mode in &d.modes {
         for row in &mode.latencies {
-            let l = &row.latency;
-            let s = &l.seconds_per_sample;
-            table.row(vec![
-                mode.mode.names().0.to_owned(),
-                l.batch.to_string(),
-                seconds(s.median),
-                format!("[{}, {}]", seconds(s.low), seconds(s.high)),
-                row.published.map_or_else(String::new, seconds),
-                row.times_direct.map_or_else(String::new, |times| format!("{times:.1}")),
-                seconds(l.prefill_per_sample),
-                seconds(l.decode_per_sample),
-                seconds(l.first_token_s.median),
-                format!("{:.0}", l.new_tokens),
-                format!("{:.0}", l.tokens_per_s),
-                human_bytes(l.kv_bytes),
-            ]);
+            let place = [mode.mode.names().0.to_owned(), row.latency.batch.to_string()];
+            table.row(place.into_iter().chain(columns.iter().map(|(_, cell)| cell(row))).collect());
         }
     }
+    Some(table.render())
+}
+
+/// One table if it fits the columns of the screen, otherwise several.
+fn tables(d: &Document, width: usize) -> Vec<String> {
+    let fits = |text: &String| text.lines().all(|line| line.chars().count() <= width);
+    if let Some(whole) = table(d, &[&COSTS[..], &PARTS[..]].concat()).filter(fits) {
+        return vec![whole];
+    }
+    // A median stays beside its range.
+    let halves = |columns: &'static [Column]| columns.split_at(columns.len() / 2);
+    let some = |columns: &'static [Column]| match table(d, columns) {
+        Some(text) if !fits(&text) => {
+            let (left, right) = halves(columns);
+            [table(d, left), table(d, right)].into_iter().flatten().collect()
+        }
+        text => text.into_iter().collect::<Vec<_>>(),
+    };
+    [some(&COSTS), some(&PARTS)].concat()
+}
+
+/// The document for people, in a screen of so many columns.
+pub(super) fn screen(d: &Document, width: usize) -> String {
     let mut text = String::new();
     let write = |out: &mut String| -> std::fmt::Result {
         writeln!(out, "model      {}", d.model)?;
         let (devices, weights) = (d.engine.devices.join(", "), human_bytes(d.engine.weight_bytes));
-        writeln!(out, "engine     {devices}, weights {} ({weights})", d.engine.weights_dtype)?;
+        let cache = match d.options["prefix_cache"].as_bool() {
+            Some(false) => ", no prefix cache",
+            _ => "",
+        };
+        let engine = format!("{devices}, weights {} ({weights}){cache}", d.engine.weights_dtype);
+        out.push_str(&wrap(&engine, width, "engine     "));
         let rows = || d.modes.iter().flat_map(|mode| &mode.latencies);
         if let Some(peak) = rows().filter_map(|row| row.latency.peak_memory).max() {
             writeln!(out, "memory     {} of the process at most, loading included", human_bytes(peak))?;
         }
-        let tokens = match d.tokens {
+        let tokens = match d.settings.tokens {
             TokenRule::Written => "as many tokens as the model writes",
             TokenRule::Right => "as many tokens as the right completion has",
         };
-        writeln!(
-            out,
-            "questions  {} of the NUPA Test, {} prompts, window {}, {tokens}",
-            d.questions, d.prompt, d.window
-        )?;
+        let tasks = match d.settings.tasks.as_slice() {
+            few if few.len() <= 2 => few.join(", "),
+            many => format!("{} tasks", many.len()),
+        };
+        let about = format!(
+            "{} of the NUPA Test ({tasks}), {} prompts, window {}, {tokens}",
+            d.questions, d.settings.prompt, d.settings.window
+        );
+        out.push_str(&wrap(&about, width, "questions  "));
         let dropped = d.dropped.total();
         if dropped > 0 {
             writeln!(
@@ -83,7 +123,7 @@ pub(super) fn screen(d: &Document) -> String {
             writeln!(out, "measured   {} of {} passes: what follows is of those", d.passes, d.planned_passes)?;
         }
         writeln!(out)?;
-        out.push_str(&table.render());
+        out.push_str(&tables(d, width).join("\n"));
         writeln!(out)?;
         let counts = || rows().map(|row| row.latency.passes.len());
         let passes = match (counts().min(), counts().max()) {
@@ -98,27 +138,35 @@ pub(super) fn screen(d: &Document) -> String {
             }
             _ => String::new(),
         };
-        writeln!(
-            out,
-            "s/sample: a pass's seconds over its samples; [ ]: {passes}; prefill and decode: s/sample of steps"
-        )?;
-        writeln!(out, "with and without prompt tokens; first token: median seconds from submission; paper: Table 2,")?;
-        writeln!(out, "Llama-3.1-8B on a GPU.")?;
-        memory_lines(out, d)?;
+        let paper = match rows().any(|row| row.published.is_some()) {
+            true => "; paper: Table 2, Llama-3.1-8B on a GPU",
+            false => "",
+        };
+        out.push_str(&wrap(
+            &format!(
+                "s/sample: a pass's seconds over its samples; [ ]: {passes}; prefill and decode: s/sample of steps with and without \
+                 prompt tokens; first token: median seconds from submission; KV memory: most that keys and values of the samples in \
+                 the engine took{paper}."
+            ),
+            width,
+            "",
+        ));
+        let mut lines = String::new();
+        memory_lines(&mut lines, d)?;
         for mode in &d.modes {
             let name = mode.mode.names().0;
             if let (Some(right), Some([share, low, high])) = (mode.right, mode.exact_match) {
                 let (share, low, high) = (100.0 * share, 100.0 * low, 100.0 * high);
-                write!(out, "{name}: exact match {share:.1} % [{low:.1}, {high:.1}] ({right} of {})", d.questions)?;
+                write!(lines, "{name}: exact match {share:.1} % [{low:.1}, {high:.1}] ({right} of {})", d.questions)?;
                 match mode.truncated {
-                    Some(cut) if cut > 0 => writeln!(out, ", {cut} completions cut by their budget or the window")?,
-                    _ => writeln!(out)?,
+                    Some(cut) if cut > 0 => writeln!(lines, ", {cut} completions cut by their budget or the window")?,
+                    _ => writeln!(lines)?,
                 }
             }
             if !mode.unsteady.is_empty() {
                 let count = mode.unsteady.len();
                 writeln!(
-                    out,
+                    lines,
                     "{name}: {count} completions differ between passes or batch sizes: {}",
                     some(&mode.unsteady)
                 )?;
@@ -127,22 +175,23 @@ pub(super) fn screen(d: &Document) -> String {
                 let l = &row.latency;
                 let reached = l.passes.iter().map(|pass| pass.largest_batch).max().unwrap_or(0);
                 if reached < l.batch {
-                    writeln!(out, "{name}, batch {}: at most {reached} samples ran together", l.batch)?;
+                    writeln!(lines, "{name}, batch {}: at most {reached} samples ran together", l.batch)?;
                 }
                 if !l.outlying_passes.is_empty() {
                     let places: Vec<String> = l.outlying_passes.iter().map(ToString::to_string).collect();
-                    writeln!(out, "{name}, batch {}: over 10 % from the median: pass {}", l.batch, some(&places))?;
+                    writeln!(lines, "{name}, batch {}: over 10 % from the median: pass {}", l.batch, some(&places))?;
                 }
                 if !row.slow_items.is_empty() {
-                    writeln!(out, "{name}, batch {}: slow for their tokens: {}", l.batch, some(&row.slow_items))?;
+                    writeln!(lines, "{name}, batch {}: slow for their tokens: {}", l.batch, some(&row.slow_items))?;
                 }
             }
         }
         let compared =
             |mode: &ModeDocument| mode.latencies.iter().map(|row| row.latency.passes.len()).sum::<usize>() > 1;
         if d.modes.iter().all(|mode| mode.unsteady.is_empty() && compared(mode)) {
-            writeln!(out, "Every completion had the same tokens in every pass at every batch size.")?;
+            writeln!(lines, "Every completion had the same tokens in every pass at every batch size.")?;
         }
+        lines.lines().for_each(|line| out.push_str(&wrap(line, width, "")));
         Ok(())
     };
     write(&mut text).expect("writing to a String cannot fail");
@@ -157,7 +206,7 @@ fn memory_lines(out: &mut String, d: &Document) -> std::fmt::Result {
             let Some(same) = row.same_memory else { continue };
             writeln!(
                 out,
-                "{}, batch {}: {:.1} times direct at batch {}, its fastest in no more memory for keys and values",
+                "{}, batch {}: {:.1} times direct at batch {}, the fastest whose keys and values take no more memory",
                 mode.mode.names().0,
                 row.latency.batch,
                 same.times,
@@ -179,12 +228,22 @@ fn memory_lines(out: &mut String, d: &Document) -> std::fmt::Result {
     Ok(())
 }
 
-fn right(name: &str) -> (String, Align) {
-    (name.to_owned(), Align::Right)
-}
-
 /// The first few of a list.
 fn some(ids: &[String]) -> String {
     let few = ids.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
     if ids.len() > 3 { format!("{few} and {} more", ids.len() - 3) } else { few }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_significant_digits() {
+        let cases = [(123.4, "123"), (99.96, "100"), (12.34, "12.3"), (1.234, "1.23"), (0.09996, "0.100")];
+        let small = [(0.0204, "0.0204"), (0.000_214_9, "0.000215"), (0.0, "0"), (f64::NAN, "0"), (1234.5, "1234")];
+        for (value, text) in cases.into_iter().chain(small) {
+            assert_eq!(seconds(value), text, "{value}");
+        }
+    }
 }

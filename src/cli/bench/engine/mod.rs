@@ -1,0 +1,314 @@
+//! `earnest bench engine`: throughput on prompts like an evaluation's.
+mod sweep;
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use self::sweep::{Swept, sweep, sweep_screen};
+use super::BenchModel;
+use crate::bench::{LoadMeasurement, Measurement, Workload, WorkloadKind, measure, peak_memory};
+use crate::checkpoint::Checkpoint;
+use crate::cli::args::EngineArgs;
+use crate::cli::device::Device;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::cli::session::stop_on_signal;
+use crate::cli::values::{counted, human_bytes};
+use crate::cli::{Exit, model};
+use crate::engine::native::Peaks;
+use crate::engine::{Card, Engine};
+use crate::run::Host;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Workloads:
+  few-shot   64 word problems after eight worked examples, nearly all shared, 64 new tokens
+  zero-shot  128 questions on numbers with a line of instructions, 24 new tokens
+  (with SmolLM2's tokenizer prompts of 951 and 56 tokens; others cut them otherwise)
+End-of-sequence tokens are ignored, so that every engine does the same work; loading is not counted; the prefix cache \
+is empty at the start of each repetition. Ctrl-C prints what was measured until then.
+
+--sweep measures prefilling and decoding apart on prompts of random tokens, changing one of batch, length and shared share at a time, and holds both against the device's roofline: the least time that its peaks of arithmetic and memory, measured first, allow for the same work.
+
+Examples:
+  earnest bench engine --model model.gguf
+  earnest bench engine --model model.gguf --workload zero-shot --prompts 32 --repeat 5 --json
+  earnest bench engine --model model.gguf --sweep --batch 1,64 --prompt-tokens 64,1024
+  earnest bench engine --model model.gguf --dump prompts.json  # for transformers_bench.py")]
+pub struct BenchEngineArgs {
+    #[command(flatten)]
+    pub model: BenchModel,
+
+    /// Only this workload [default: both]
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub workload: Option<WorkloadArg>,
+
+    /// Number of prompts [default: the workload's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub prompts: Option<u32>,
+
+    /// Tokens to generate for each prompt [default: the workload's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub new_tokens: Option<u32>,
+
+    /// Repetitions of each workload, of which the median counts; with --sweep of each load, of which the fastest counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    /// Throughput against batch, prompt length and shared beginnings instead, beside the device's roofline
+    #[arg(long, conflicts_with_all = ["workload", "prompts", "dump"])]
+    pub sweep: bool,
+
+    /// Batches of the sweep; the first is kept while the others change
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_values = ["16", "1", "64"], requires = "sweep",
+        value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub batch: Vec<u32>,
+
+    /// Tokens of a prompt in the sweep; likewise
+    #[arg(long, value_name = "LENGTHS", value_delimiter = ',', default_values = ["128", "32", "512"], requires = "sweep",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub prompt_tokens: Vec<u32>,
+
+    /// Share of a prompt, from its beginning, that all have in common in the sweep; likewise
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', default_values = ["0", "0.5", "0.9"], requires = "sweep",
+        value_parser = share)]
+    pub shared: Vec<f64>,
+
+    /// Write the prompts (text and token ids) to this file, for measuring other engines on them
+    #[arg(long, value_name = "FILE")]
+    pub dump: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `--workload`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadArg {
+    FewShot,
+    ZeroShot,
+}
+
+/// Everything that a reader needs to judge the numbers.
+#[derive(Debug, Serialize)]
+struct Document {
+    earnest: &'static str,
+    host: Host,
+    model: String,
+    engine: Card,
+    /// The engine's settings.
+    options: serde_json::Value,
+    load_s: f64,
+    /// Most memory held while loading, in bytes.
+    load_peak_memory: Option<u64>,
+    measurements: Vec<Measurement>,
+    /// What the device can do at best; with --sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peaks: Option<Peaks>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sweep: Vec<LoadMeasurement>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(format!("{text} is not between 0 and 1")) }
+}
+
+/// Measures and shows.
+pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let say = |text: String| {
+        if !quiet {
+            printer.message(&text);
+        }
+    };
+    let largest = args.batch.iter().copied().max().unwrap_or(1) as usize;
+    let engine_args = if args.sweep { super::holding(&args.engine, largest)? } else { args.engine.clone() };
+    if args.sweep && Device::of(&args.engine)?.0 != Device::Cpu {
+        return Err(CliError::usage("--sweep measures the engine on a CPU")
+            .help("`earnest bench device` measures a GPU; --device cpu sweeps here"));
+    }
+    let checkpoint = args.model.open()?;
+    let workloads = if args.sweep { Vec::new() } else { workloads(args, &checkpoint)? };
+    if let Some(path) = &args.dump {
+        let failed = |error: String| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()));
+        let text = serde_json::to_string(&workloads).map_err(|error| failed(error.to_string()))?;
+        std::fs::write(path, text).map_err(|error| failed(error.to_string()))?;
+        say(format!("prompts written to {}", path.display()));
+    }
+    workloads.iter().try_for_each(|workload| fits(workload, &checkpoint))?;
+    say(format!("loading {}", args.model.path.display()));
+    let start = std::time::Instant::now();
+    let document =
+        |engine: Card, options: serde_json::Value, (load_s, load_peak_memory): (f64, Option<u64>)| Document {
+            earnest: env!("CARGO_PKG_VERSION"),
+            host: Host::probe(),
+            model: args.model.path.display().to_string(),
+            engine,
+            options,
+            load_s,
+            load_peak_memory,
+            measurements: Vec::new(),
+            peaks: None,
+            sweep: Vec::new(),
+        };
+    let loaded = || (start.elapsed().as_secs_f64(), peak_memory());
+    let (document, measured, planned, failed) = if args.sweep {
+        let (mut native, options) = model::load_cpu(&checkpoint, model::engine_options(&engine_args))?;
+        let mut document = document(native.card(), options, loaded());
+        let stop = stop_on_signal()?;
+        let Swept { peaks, loads, planned, failed } = sweep(args, &mut native, &checkpoint.config, &stop, &say)?;
+        let measured = loads.len();
+        (document.peaks, document.sweep) = (Some(peaks), loads);
+        (document, measured, planned, failed)
+    } else {
+        let model::Loaded { mut engine, options, notes } = model::load(&checkpoint, &engine_args)?;
+        notes.iter().for_each(|note| printer.warning(note));
+        let mut document = document(engine.card(), options, loaded());
+        let stop = stop_on_signal()?;
+        let asked = Asked { workloads: &workloads, repetitions: args.repeat as usize, stop: &stop };
+        let (found, failed) = asked.measure(engine.as_mut(), &say);
+        let measured = found.iter().map(|one| one.repetitions.len()).sum();
+        document.measurements = found;
+        (document, measured, workloads.len() * args.repeat as usize, failed)
+    };
+    // What was measured before the end is a result, whatever ended it.
+    match measured {
+        0 => {}
+        _ if args.json => printer.json(&document)?,
+        _ => printer.result(&screen(&document))?,
+    }
+    match failed {
+        Some(error) => Err(error),
+        None if measured < planned => {
+            let what = if args.sweep { "loads" } else { "repetitions" };
+            let message = format!("interrupted: {measured} of {planned} {what} were measured");
+            Err(CliError::new(Exit::Interrupted, message).help("the same command measures all of them again"))
+        }
+        None => Ok(Exit::Success),
+    }
+}
+
+/// What is repeated, until somebody wishes to stop.
+struct Asked<'a> {
+    workloads: &'a [Workload],
+    repetitions: usize,
+    stop: &'a AtomicBool,
+}
+
+impl Asked<'_> {
+    /// What was measured before it was stopped or failed, and how it failed.
+    fn measure(&self, engine: &mut dyn Engine, say: &dyn Fn(String)) -> (Vec<Measurement>, Option<CliError>) {
+        let mut found = Vec::new();
+        for workload in self.workloads {
+            say(format!(
+                "measuring {}: {}, {} each, {}",
+                name(workload.kind),
+                counted(workload.ids.len(), "prompt"),
+                counted(workload.new_tokens, "new token"),
+                counted(self.repetitions, "repetition")
+            ));
+            let (measured, ended) = measure(engine, workload, self.repetitions, self.stop);
+            found.extend(measured);
+            if let Err(error) = ended {
+                return (found, Some(super::failure(error)));
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        (found, None)
+    }
+}
+
+/// An error before loading where the engine would refuse a prompt after it.
+fn fits(workload: &Workload, checkpoint: &Checkpoint) -> Result<(), CliError> {
+    let context = checkpoint.config.max_positions;
+    let longest = workload.ids.iter().map(Vec::len).max().unwrap_or(0);
+    if longest + workload.new_tokens <= context {
+        return Ok(());
+    }
+    let problem = format!(
+        "{}: a prompt of {longest} tokens and {} new ones exceed the model's context of {context}",
+        name(workload.kind),
+        workload.new_tokens
+    );
+    let room = context.saturating_sub(longest);
+    let fewer = if room > 0 { format!("ask for at most --new-tokens {room}, or ") } else { String::new() };
+    let shorter = if workload.kind == WorkloadKind::FewShot { "choose --workload zero-shot, or " } else { "" };
+    Err(CliError::usage(problem).help(format!("{fewer}{shorter}take a model with a larger context")))
+}
+
+fn workloads(args: &BenchEngineArgs, checkpoint: &Checkpoint) -> Result<Vec<Workload>, CliError> {
+    let all = [
+        (WorkloadKind::FewShot, WorkloadArg::FewShot, 64, 64),
+        (WorkloadKind::ZeroShot, WorkloadArg::ZeroShot, 128, 24),
+    ];
+    all.into_iter()
+        .filter(|(_, arg, _, _)| args.workload.is_none_or(|wanted| wanted == *arg))
+        .map(|(kind, _, prompts, new_tokens)| {
+            let prompts = args.prompts.map_or(prompts, |n| n as usize);
+            let new_tokens = args.new_tokens.map_or(new_tokens, |n| n as usize);
+            Workload::new(kind, prompts, new_tokens, &checkpoint.tokenizer)
+                .map_err(|error| CliError::new(Exit::Model, format!("cannot make the prompts: {error}")))
+        })
+        .collect()
+}
+
+fn name(kind: WorkloadKind) -> &'static str {
+    match kind {
+        WorkloadKind::FewShot => "few-shot",
+        WorkloadKind::ZeroShot => "zero-shot",
+    }
+}
+
+fn screen(d: &Document) -> String {
+    let mut text = String::new();
+    let out = &mut text;
+    let peak = |bytes: Option<u64>| bytes.map_or("unknown".to_owned(), human_bytes);
+    let write = |out: &mut String| -> std::fmt::Result {
+        writeln!(out, "model      {}", d.model)?;
+        writeln!(out, "engine     {}", d.engine.devices.join(", "))?;
+        writeln!(out, "weights    {}, {}", d.engine.weights_dtype, human_bytes(d.engine.weight_bytes))?;
+        writeln!(out, "loading    {:.2} s, peak memory {}", d.load_s, peak(d.load_peak_memory))?;
+        if let Some(peaks) = &d.peaks {
+            sweep_screen(out, peaks, &d.sweep)?;
+        }
+        for m in &d.measurements {
+            let seconds: Vec<f64> = m.repetitions.iter().map(|r| r.seconds).collect();
+            let (low, high) = seconds.iter().fold((f64::MAX, 0f64), |(l, h), s| (l.min(*s), h.max(*s)));
+            let (prompts, tokens) = (counted(m.prompts, "prompt"), counted(m.new_tokens, "new token"));
+            writeln!(out, "\n{}: {prompts}, {tokens} each", name(m.workload))?;
+            let spread = match m.repetitions.len() {
+                1 => format!("one repetition of {low:.2} s"),
+                many => format!("median of {many}; {low:.2} to {high:.2} s a repetition"),
+            };
+            writeln!(out, "  {:.2} samples/s ({spread})", m.samples_per_s)?;
+            writeln!(
+                out,
+                "  prefill  {} of {} prompt tokens computed, {:.3} times the {} distinct ones",
+                m.median().prefilled_tokens,
+                m.prompt_tokens,
+                m.prefill_ratio,
+                m.distinct_prefix_tokens
+            )?;
+            let r = m.median();
+            writeln!(
+                out,
+                "  steps    {}: {:.2} s with prompt tokens, {:.2} s of decoding only",
+                r.steps, r.prefill_s, r.decode_s
+            )?;
+            writeln!(out, "  decode   {:.0} tokens/s over the whole repetition", r.decoded_tokens as f64 / r.seconds)?;
+            writeln!(out, "  memory   {} at most so far", peak(m.peak_memory))?;
+        }
+        Ok(())
+    };
+    write(out).expect("writing to a String cannot fail");
+    text
+}

@@ -1,0 +1,114 @@
+//! `earnest bench engine` on a tiny checkpoint: what it prints, what it refuses before loading, and what Ctrl-C leaves.
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+fn tiny() -> PathBuf {
+    let golden = std::env::var_os("EARNEST_GOLDEN")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), PathBuf::from);
+    golden.join("engine/checkpoints/llama31-ropescaling")
+}
+
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
+    command.stdin(Stdio::null()).args(["bench", "engine", "--model"]).arg(tiny()).args(words);
+    for name in ["EARNEST_MODEL", "EARNEST_DEVICE", "NO_COLOR", "COLUMNS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn engine(words: &[&str]) -> (i32, String, String) {
+    let output = command(words).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_workload_is_measured_and_prompts_that_do_not_fit_are_refused_before_loading() {
+    let (code, stdout, stderr) =
+        engine(&["--workload", "zero-shot", "--prompts", "1", "--new-tokens", "1", "--repeat", "1"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("zero-shot: 1 prompt, 1 new token each") && stdout.contains("one repetition"), "{stdout}");
+    let (code, _, stderr) = engine(&["--workload", "zero-shot", "--new-tokens", "99999"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("context") && stderr.contains("--new-tokens") && !stderr.contains("loading"), "{stderr}");
+}
+
+#[test]
+fn the_roofline_of_a_sweep_is_never_exceeded_by_far() {
+    let words = ["--sweep", "--batch", "2,1", "--prompt-tokens", "16", "--shared", "0", "--new-tokens", "4", "--json"];
+    let (code, stdout, stderr) = engine(&words);
+    assert_eq!(code, 0, "{stderr}");
+    let d: Value = serde_json::from_str(&stdout).unwrap();
+    let loads = d["sweep"].as_array().unwrap();
+    assert_eq!(loads.iter().map(|load| load["batch"].as_u64().unwrap()).collect::<Vec<_>>(), [2, 1]);
+    for load in loads {
+        for share in ["prefill_of_roofline", "decode_of_roofline"] {
+            let share = load[share].as_f64().unwrap();
+            assert!(share > 0.0 && share <= 1.0, "{load}");
+        }
+    }
+    // The tiny model's weights are read from a cache, and so are the bytes that its bandwidth is measured with.
+    assert!(d["peaks"]["buffer_bytes"].as_u64().unwrap() < 64 << 20, "{}", d["peaks"]);
+    let (code, _, stderr) = engine(&["--sweep", "--prompt-tokens", "100000"]);
+    assert!(code == 2 && stderr.contains("nothing to measure"), "{stderr}");
+}
+
+#[test]
+fn what_was_measured_before_ctrl_c_is_printed() {
+    const REPEAT: usize = 1000;
+    let repeat = REPEAT.to_string();
+    let words = ["--workload", "zero-shot", "--prompts", "2", "--new-tokens", "2", "--repeat", &repeat, "--json"];
+    let mut child = command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("measuring") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+    }
+    // A document of many repetitions is more than a pipe holds.
+    let mut stdout = child.stdout.take().unwrap();
+    let document = std::thread::spawn(move || {
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).map(|_| text)
+    });
+    // Long enough for a repetition of two short prompts.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    let status = child.wait().unwrap();
+    let text = document.join().unwrap().unwrap();
+    let d: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("no document: {rest}"));
+    let repetitions = d["measurements"][0]["repetitions"].as_array().unwrap().len();
+    match status.code() {
+        Some(130) => {
+            assert!((1..REPEAT).contains(&repetitions), "{repetitions}");
+            assert!(rest.contains(&format!("interrupted: {repetitions} of {REPEAT} repetitions")), "{rest}");
+        }
+        // A machine that does all of it in the meantime was not interrupted.
+        code => assert_eq!((code, repetitions), (Some(0), REPEAT), "{rest}"),
+    }
+}
+
+#[test]
+fn a_sweep_that_was_stopped_says_so() {
+    let words = ["--sweep", "--batch", "1", "--prompt-tokens", "16", "--shared", "0", "--repeat", "1000"];
+    let mut child = command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("measuring batch") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    let output = child.wait_with_output().unwrap();
+    // A load that was not repeated as often as was asked is no load that was measured.
+    assert_eq!(output.status.code(), Some(130), "{rest}");
+    assert!(output.stdout.is_empty() && rest.contains("0 of 1 loads were measured"), "{rest}");
+}
