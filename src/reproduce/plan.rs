@@ -31,11 +31,64 @@ pub struct PlanRow {
 }
 
 impl Plan {
-    /// Hours of each row whose tokens are counted, at a rate that was measured with one model: rows of larger models take longer.
-    pub fn estimate(&mut self, rate: &Rate) {
+    /// Hours of each row whose tokens are counted, at a rate that was measured with a model of so many parameters in use for a token: other
+    /// models are taken to need as much more as they have of those. Rows of models whose names
+    /// do not say get none. `options` go to the commands.
+    pub fn estimate(&mut self, rate: &Rate, parameters: f64, options: &str) {
         for row in &mut self.rows {
-            row.most_hours = row.prompt_tokens.map(|tokens| rate.hours(tokens, row.most_new_tokens));
+            let times = parameters_of(&row.model).map(|count| count / parameters);
+            let hours = row.prompt_tokens.zip(times);
+            row.most_hours = hours.map(|(tokens, times)| times * rate.hours(tokens, row.most_new_tokens));
+            row.command.push_str(options);
         }
-        self.notes.push(format!("Hours at most: whole budgets at {}; larger models take longer.", rate.describe()));
+        self.notes.push(format!(
+            "Hours at most: whole budgets at {}; models of other sizes are taken to need as much more or less as they have \
+             parameters, which fits neither quantised nor much larger ones well.",
+            rate.describe()
+        ));
+    }
+}
+
+/// Parameters in use for a token, as a model's name says them: `Qwen2.5-7B-Instruct`, `Qwen3-235B-A22B`; of mixtures whose names do not,
+/// as their reports say.
+fn parameters_of(model: &str) -> Option<f64> {
+    if model == "DeepSeek-R1-671B" {
+        return Some(37e9);
+    }
+    let billions = |part: &str| part.strip_suffix('B')?.parse::<f64>().ok().filter(|billions| *billions > 0.0);
+    let used = model.split('-').find_map(|part| billions(part.strip_prefix('A')?));
+    used.or_else(|| model.split('-').find_map(billions)).map(|billions| 1e9 * billions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hours_grow_with_the_size_that_a_name_says() {
+        let names = [
+            ("Qwen2.5-0.5B-Instruct", Some(0.5e9)),
+            ("QwQ-32B", Some(32e9)),
+            ("Qwen3-235B-A22B", Some(22e9)),
+            ("DeepSeek-R1-671B", Some(37e9)),
+        ];
+        for (name, parameters) in names.into_iter().chain([("phi-2", None), ("-B", None), ("AB", None)]) {
+            assert_eq!(parameters_of(name), parameters, "{name}");
+        }
+        let row = |model: &str| PlanRow {
+            model: model.to_owned(),
+            tables: vec![4],
+            prompts: 1,
+            prompt_characters: 1,
+            prompt_tokens: Some(3600),
+            most_new_tokens: 0,
+            most_hours: None,
+            command: "earnest run".to_owned(),
+        };
+        let mut plan = Plan { paper: String::new(), rows: vec![row("a-1B"), row("a-8B"), row("a")], notes: vec![] };
+        plan.estimate(&Rate::together(1.0, "stated".to_owned()), 2e9, " --compute int8");
+        let hours: Vec<Option<f64>> = plan.rows.iter().map(|row| row.most_hours).collect();
+        assert_eq!(hours, [Some(0.5), Some(4.0), None]);
+        assert_eq!(plan.rows[0].command, "earnest run --compute int8");
     }
 }

@@ -16,6 +16,7 @@ use crate::report::plot::{Curve, CurvePlot, Measure, curves};
 use crate::report::{ReportError, Rows};
 use crate::reproduce::arithmetic_bench::{Ours, compare, plan};
 use crate::reproduce::{Comparison, render, render_plan};
+use crate::suite::arithmetic_bench::{ArithmeticBench, Options};
 
 const SUITE: &str = "arithmetic-bench";
 
@@ -46,7 +47,7 @@ pub struct ArithmeticBenchArgs {
     pub hub: HubArgs,
 
     /// How that checkpoint's prompts are written: auto, chat or raw [default: auto]
-    #[arg(long, value_name = "MODE", requires = "model")]
+    #[arg(long, value_name = "MODE", requires = "plan")]
     pub prompt: Option<Prompts>,
 }
 
@@ -103,10 +104,10 @@ fn draw(comparison: &Comparison, folder: &std::path::Path, printer: Printer) -> 
 }
 
 fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliError> {
-    let plan = match &args.model {
+    let plan = match args.measure.model(args.model.as_ref())? {
         None => plan(None),
         Some(path) => {
-            let checkpoint = model::open(&model::choose(path, &args.hub, args.measure.weights())?)?;
+            let checkpoint = model::open(&model::choose(&path, &args.hub, args.measure.weights())?)?;
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(
@@ -118,7 +119,11 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
             let mut plan = plan(Some(&|item| prompter.render(&item.segments).ok().map(|rendered| rendered.ids.len())));
             plan.notes.push(format!("Prompt tokens are those of {}; other models have others.", path.display()));
             if args.measure.measure {
-                plan.estimate(&device::measured_rate(&checkpoint, &args.on.engine(), printer)?);
+                let engine = args.on.engine()?;
+                let suite = ArithmeticBench::new(Options::default());
+                let suite = suite.map_err(|error| CliError::new(Exit::Usage, error.to_string()))?;
+                let rate = device::measured_rate(&checkpoint, &engine, &prompter, &suite, printer)?;
+                plan.estimate(&rate, device::parameters_in_use(&checkpoint.config), &args.measure.options(&engine));
             }
             plan
         }

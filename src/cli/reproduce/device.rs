@@ -1,23 +1,35 @@
 //! How fast a model runs on this machine, for the hours of a plan.
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
 use clap::Args;
 
-use crate::bench::{Load, LoadMeasurement, Space, measure_load};
-use crate::checkpoint::{Checkpoint, WeightFormat};
+use crate::bench::{Asked, Load, LoadMeasurement, Space, TokenCost, measure_load, work_through};
+use crate::checkpoint::{Checkpoint, DecoderConfig, WeightFormat};
 use crate::cli::args::EngineArgs;
 use crate::cli::device::{DeviceArg, parse};
 use crate::cli::error::CliError;
 use crate::cli::models::{ComputeArg, WeightArgs};
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, model};
+use crate::engine::{Card, Engine};
+use crate::prompt::Prompter;
 use crate::reproduce::gsm_symbolic::Assumptions;
 use crate::reproduce::nupa::Rate;
+use crate::suite::Suite;
 
-/// Times that a load is measured after one that is not counted: the first one of an engine pays for memory and for choosing kernels.
+/// Times that word problems are measured after one that is not counted: the first one of an engine pays for memory and for choosing
+/// kernels.
 const REPETITIONS: usize = 2;
 
-/// Questions like those of an evaluation without examples: half of the prompt shared, answered in a line. Engines that run more at
-/// once are asked more.
-const LOAD: Load = Load { batch: 64, prompt_tokens: 64, shared: 0.5, new_tokens: 16 };
+/// Questions that are asked before those that count, and from whose time the number of these follows.
+const FEW: usize = 8;
+
+/// Seconds that a plan's questions may take, about.
+const SECONDS: f64 = 10.0;
+
+/// New tokens of each sequence while all decode.
+const DECODED: usize = 16;
 
 /// Word problems behind eight worked ones.
 const FEW_SHOT: Load = Load { batch: 32, prompt_tokens: 1000, shared: 0.9, new_tokens: 32 };
@@ -30,8 +42,8 @@ const ON_CPU: usize = crate::cli::model::DEFAULT_BATCH;
 
 #[derive(Debug, Clone, Args)]
 pub struct MeasureArgs {
-    /// Hours at the rate that the model has on this machine, which loads and measures it
-    #[arg(long, requires = "model", conflicts_with = "runs")]
+    /// Hours at the rate that the model (--model, or EARNEST_MODEL) has on this machine, which loads and measures it
+    #[arg(long, requires = "plan", conflicts_with = "runs")]
     pub measure: bool,
 
     /// With --measure: the arithmetic, f32 or int8, as `earnest run --compute` takes it [default: f32]
@@ -44,35 +56,113 @@ impl MeasureArgs {
     pub(super) fn weights(&self) -> WeightFormat {
         WeightArgs { compute: self.compute, ..WeightArgs::default() }.into()
     }
+
+    /// The model of the plan: the one that is named, or with --measure that of the environment; without it none is no error.
+    ///
+    /// # Errors
+    /// --measure without a model.
+    pub(super) fn model(&self, named: Option<&PathBuf>) -> Result<Option<PathBuf>, CliError> {
+        let usual = || std::env::var_os("EARNEST_MODEL").filter(|name| !name.is_empty()).map(PathBuf::from);
+        match named.cloned().or_else(|| if self.measure { usual() } else { None }) {
+            None if self.measure => Err(CliError::usage("--measure needs a model")
+                .help("name it: --model MODEL, or the environment variable EARNEST_MODEL")),
+            found => Ok(found),
+        }
+    }
+
+    /// What a command needs so that it runs as was measured: options behind those that it has.
+    pub(super) fn options(&self, engine: &EngineArgs) -> String {
+        let mut options = String::new();
+        if self.compute == Some(ComputeArg::Int8) {
+            options.push_str(" --compute int8");
+        }
+        match engine.device {
+            None | Some(DeviceArg::Auto) => {}
+            Some(DeviceArg::Cpu) => options.push_str(" --device cpu"),
+            Some(DeviceArg::Cuda(index)) => options.push_str(&format!(" --device cuda:{index}")),
+        }
+        if let Some(threads) = engine.threads {
+            options.push_str(&format!(" --threads {threads}"));
+        }
+        options
+    }
+}
+
+/// A path as a shell takes it.
+pub(super) fn shell_word(path: &std::path::Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./@:+,=".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Where the rate is measured, for commands that run nothing else.
 #[derive(Debug, Clone, Args)]
 pub struct MeasureOnArgs {
-    /// With --measure: where the native engine computes, auto, cpu, cuda or cuda:N [default: auto]
-    #[arg(long, value_name = "DEVICE", env = "EARNEST_DEVICE", hide_env_values = true, value_parser = parse)]
+    /// With --measure: where the native engine computes, auto, cpu, cuda or cuda:N [default: EARNEST_DEVICE, or auto]
+    #[arg(long, value_name = "DEVICE", value_parser = parse, requires = "measure")]
     pub device: Option<DeviceArg>,
 
     /// With --measure: CPU threads [default: all cores]
-    #[arg(long, value_name = "N", requires = "measure")]
+    #[arg(long, value_name = "N", requires = "measure", value_parser = crate::cli::args::threads)]
     pub threads: Option<usize>,
 }
 
 impl MeasureOnArgs {
     /// The engine's options.
-    pub(super) fn engine(&self) -> EngineArgs {
-        EngineArgs { device: self.device, threads: self.threads, ..EngineArgs::default() }
+    ///
+    /// # Errors
+    /// EARNEST_DEVICE names no device.
+    pub(super) fn engine(&self) -> Result<EngineArgs, CliError> {
+        let usual = || {
+            let name = std::env::var("EARNEST_DEVICE").ok().filter(|name| !name.is_empty())?;
+            Some(parse(&name).map_err(|why| CliError::usage(format!("EARNEST_DEVICE {name}: {why}"))))
+        };
+        let device = self.device.map(Ok).or_else(usual).transpose()?;
+        Ok(EngineArgs { device, threads: self.threads, ..EngineArgs::default() })
     }
 }
 
-/// Loads a model and measures how many prompt tokens and how many new ones a second it works on. That takes a few seconds for a
-/// small model and as many minutes for one of some billions of weights.
-pub(super) fn measured_rate(checkpoint: &Checkpoint, args: &EngineArgs, printer: Printer) -> Result<Rate, CliError> {
-    let (measured, device) = measured(checkpoint, args, LOAD, printer)?;
+/// Loads a model and asks it the first questions of a plan, answered in as many tokens as the right answers have, and lets it decode
+/// alone. That takes some seconds for a small model and as many minutes for one of some billions of weights.
+pub(super) fn measured_rate(
+    checkpoint: &Checkpoint,
+    args: &EngineArgs,
+    prompter: &Prompter<'_>,
+    suite: &dyn Suite,
+    printer: Printer,
+) -> Result<Rate, CliError> {
+    let mut at = Measured::load(checkpoint, args, printer)?;
+    let most = 2 * at.card.in_flight.max(FEW);
+    let mut asked = Vec::new();
+    for item in suite.items().take(most) {
+        let ids = prompter.render(&item.segments)?.ids;
+        let answer = checkpoint.tokenizer.encode(&item.gold, false).map_or(0, |ids| ids.len());
+        let room = checkpoint.config.max_positions.saturating_sub(ids.len());
+        if room > 0 {
+            asked.push(Asked { ids, new_tokens: (answer + 1).min(room) });
+        }
+    }
+    if asked.is_empty() {
+        return Err(failed("no question fits the model's context".to_owned()));
+    }
+    let few =
+        work_through(at.engine.as_mut(), &asked[..FEW.min(asked.len())]).map_err(|why| failed(why.to_string()))?;
+    let fitting = (FEW as f64 * SECONDS / few.seconds.max(1e-3)) as usize;
+    asked.truncate(fitting.clamp(FEW, most));
+    let whole = work_through(at.engine.as_mut(), &asked).map_err(|why| failed(why.to_string()))?;
+    let decoding = at.decoding((whole.prompt_tokens / asked.len()).max(1), asked.len())?;
+    // What decoding alone does not explain of the questions' seconds is their prompts'.
+    let new_s = whole.new_tokens as f64 / decoding.decode_tokens_per_s;
+    let prompt_s = (whole.seconds - new_s).max(0.1 * whole.seconds);
+    let new_s = whole.seconds - prompt_s;
     Ok(Rate {
-        prompt_tokens_per_second: measured.prompt_tokens_per_s,
-        new_tokens_per_second: measured.decode_tokens_per_s,
-        source: format!("measured on {device}"),
+        prompt_tokens_per_second: whole.prompt_tokens as f64 / prompt_s,
+        new_tokens_per_second: (whole.new_tokens as f64 / new_s).max(f64::MIN_POSITIVE),
+        source: format!(
+            "measured on {}: the first {} questions, answered in as many tokens as the right answers have",
+            at.described,
+            asked.len()
+        ),
     })
 }
 
@@ -82,53 +172,104 @@ pub(super) fn measured_assumptions(
     args: &EngineArgs,
     printer: Printer,
 ) -> Result<Assumptions, CliError> {
-    let (m, device) = measured(checkpoint, args, FEW_SHOT, printer)?;
-    let weights = checkpoint.config.parameters();
-    let parameters: f64 = weights.iter().map(|(_, shape)| shape.iter().map(|&n| n as f64).product::<f64>()).sum();
+    let mut at = Measured::load(checkpoint, args, printer)?;
+    // An engine that runs more at once than one on a CPU is asked as much more.
+    let batch = FEW_SHOT.batch * (at.card.in_flight / ON_CPU).max(1);
+    let load = Load { batch, ..FEW_SHOT };
+    at.best(load, 1)?;
+    let m = at.best(load, REPETITIONS)?;
+    let parameters = checkpoint.config.parameter_count() as f64;
     let batch = m.load.batch as f64;
     let step_s = m.decode_s * batch / m.decoded_tokens.max(1) as f64;
     let device = format!(
-        "{device} with {}",
-        checkpoint.source.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+        "{} with {}: {} prompts of {} tokens, {:.0} % of them shared, and {} new tokens each",
+        at.described,
+        checkpoint.source.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        m.load.batch,
+        m.load.prompt_tokens,
+        100.0 * m.load.shared,
+        m.load.new_tokens
     );
     Ok(Assumptions::measured(device, parameters, m.prefilled_tokens as f64, m.prefill_s, batch, step_s))
 }
 
-fn measured(
-    checkpoint: &Checkpoint,
-    args: &EngineArgs,
-    load: Load,
-    printer: Printer,
-) -> Result<(LoadMeasurement, String), CliError> {
-    let failed = |what: String| CliError::new(Exit::Engine, format!("the rate cannot be measured: {what}"));
-    let config = &checkpoint.config;
-    printer.message("loading the model to measure its rate on this machine");
-    let model::Loaded { mut engine, options, notes } = model::load(checkpoint, args)?;
-    notes.iter().for_each(|note| printer.warning(note));
-    let token_budget = options.get("token_budget").and_then(serde_json::Value::as_u64).unwrap_or(TOKEN_BUDGET) as usize;
-    let card = engine.card();
-    // Twice the load's batch is what an engine on a CPU runs; one that runs four times as much is measured at that.
-    let batch = (load.batch * (card.in_flight / ON_CPU).max(1)).min(card.in_flight).max(1);
-    let load = Load { batch, ..load }.within(config.max_positions, token_budget);
-    let space = Space { vocab: config.vocab_size, token_budget };
-    let mut once = || measure_load(engine.as_mut(), space, load, None).map_err(|error| failed(error.to_string()));
-    once()?;
-    let mut measured = once()?;
-    for _ in 1..REPETITIONS {
-        let another = once()?;
-        if another.prefill_s + another.decode_s < measured.prefill_s + measured.decode_s {
-            measured = another;
-        }
+/// Weights that a token goes through: of a mixture not all.
+pub(super) fn parameters_in_use(config: &DecoderConfig) -> f64 {
+    let cost = TokenCost::of(config);
+    (cost.layers + cost.head) / 2.0
+}
+
+fn failed(what: String) -> CliError {
+    CliError::new(Exit::Engine, format!("the rate cannot be measured: {what}"))
+}
+
+/// An engine that is measured.
+struct Measured {
+    engine: Box<dyn Engine>,
+    card: Card,
+    space: Space,
+    context: usize,
+    /// In words.
+    described: String,
+}
+
+impl Measured {
+    fn load(checkpoint: &Checkpoint, args: &EngineArgs, printer: Printer) -> Result<Self, CliError> {
+        printer.message("loading the model to measure its rate on this machine");
+        let model::Loaded { engine, options, notes } = model::load(checkpoint, args)?;
+        notes.iter().for_each(|note| printer.warning(note));
+        let budget = options.get("token_budget").and_then(serde_json::Value::as_u64).unwrap_or(TOKEN_BUDGET);
+        let card = engine.card();
+        Ok(Measured {
+            described: format!("this machine's {} (weights {})", card.devices.join(", "), card.weights_dtype),
+            card,
+            engine,
+            space: Space { vocab: checkpoint.config.vocab_size, token_budget: budget as usize },
+            context: checkpoint.config.max_positions,
+        })
     }
-    let arithmetic = if checkpoint.weight_format().is_int8() { "; the commands need --compute int8 too" } else { "" };
-    let described = format!(
-        "this machine's {} (weights {}{arithmetic}): {} prompts of {} tokens, {:.0} % of them shared, and {} new tokens each",
-        card.devices.join(", "),
-        card.weights_dtype,
-        load.batch,
-        load.prompt_tokens,
-        100.0 * load.shared,
-        load.new_tokens
-    );
-    Ok((measured, described))
+
+    /// Decoding alone after prompts of this length, of as many sequences as may run at once and as fit the cache, at most `most`.
+    fn decoding(&mut self, prompt_tokens: usize, most: usize) -> Result<LoadMeasurement, CliError> {
+        let load = |batch| Load { batch, prompt_tokens, shared: 0.0, new_tokens: DECODED };
+        let mut batch = self.card.in_flight.min(most).max(1);
+        // A block may hold a few tokens of a sequence only: half of the cache leaves room for that.
+        while batch > 1 && batch * load(batch).longest(self.space.token_budget) > self.card.kv_tokens / 2 {
+            batch /= 2;
+        }
+        self.best(load(batch), 1)
+    }
+
+    /// The fastest of some repetitions of a load.
+    fn best(&mut self, load: Load, repetitions: usize) -> Result<LoadMeasurement, CliError> {
+        let batch = load.batch.min(self.card.in_flight).max(1);
+        let load = Load { batch, ..load }.within(self.context, self.space.token_budget);
+        let mut best: Option<LoadMeasurement> = None;
+        for _ in 0..repetitions {
+            let one = measure_load(self.engine.as_mut(), self.space, load, &AtomicBool::new(false));
+            let one = one.map_err(|error| failed(error.to_string()))?;
+            let seconds = |one: &LoadMeasurement| one.prefill_s + one.decode_s;
+            best = match (best, one) {
+                (Some(best), Some(one)) if seconds(&best) <= seconds(&one) => Some(best),
+                (best, one) => one.or(best),
+            };
+        }
+        best.ok_or_else(|| failed("nothing was measured".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_get_what_was_measured() {
+        let args = MeasureArgs { measure: true, compute: Some(ComputeArg::Int8) };
+        let engine = EngineArgs { device: Some(DeviceArg::Cuda(1)), threads: Some(2), ..EngineArgs::default() };
+        assert_eq!(args.options(&engine), " --compute int8 --device cuda:1 --threads 2");
+        let args = MeasureArgs { measure: true, compute: Some(ComputeArg::F32) };
+        assert_eq!(args.options(&EngineArgs::default()), "");
+        assert_eq!(shell_word(std::path::Path::new("models/a b's.gguf")), r"'models/a b'\''s.gguf'");
+        assert_eq!(shell_word(std::path::Path::new("org/repo@0123.gguf")), "org/repo@0123.gguf");
+    }
 }

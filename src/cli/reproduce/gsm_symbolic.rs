@@ -301,7 +301,15 @@ fn draw(study: &Study, folder: &Path, printer: Printer) -> Result<(), CliError> 
 }
 
 fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {
-    let assumptions = match &args.model {
+    let model = args.measure.model(args.model.as_ref())?;
+    // Counted before a model is measured: what is missing for it should not cost minutes.
+    let counted = match &model {
+        Some(path) => {
+            Some(args.chosen().into_iter().map(|prompt| count(args, path, prompt)).collect::<Result<_, _>>()?)
+        }
+        None => None,
+    };
+    let assumptions = match &model {
         Some(path) if args.measure.measure => {
             let checkpoint = model::open(&model::choose(path, &args.hub, args.measure.weights())?)?;
             device::measured_assumptions(&checkpoint, &args.engine, printer)?
@@ -316,13 +324,11 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
         },
         None => assumptions,
     };
-    let size = |prompt: Prompt| -> Result<SizeOfPrompt, CliError> {
-        match &args.model {
-            Some(path) => count(args, path, prompt),
-            None => estimated(args, prompt, &assumptions),
-        }
+    let estimate = |prompt| estimated(args, prompt, &assumptions);
+    let sizes: Vec<SizeOfPrompt> = match counted {
+        Some(counted) => counted,
+        None => args.chosen().into_iter().map(estimate).collect::<Result<_, _>>()?,
     };
-    let sizes = args.chosen().into_iter().map(size).collect::<Result<Vec<_>, _>>()?;
     let plan = plan(&sizes, assumptions);
     if args.compared.json {
         printer.json(&plan)?;

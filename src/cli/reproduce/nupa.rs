@@ -21,7 +21,7 @@ use crate::reproduce::nupa::{
 };
 use crate::run::Totals;
 use crate::suite::Item;
-use crate::suite::nupa::Adapter;
+use crate::suite::nupa::{Adapter, NupaOptions, NupaSuite};
 
 const SUITE: &str = "nupa";
 
@@ -59,7 +59,7 @@ pub struct NupaArgs {
     #[arg(long, conflicts_with = "svg")]
     pub plan: bool,
 
-    /// Count the plan's tokens with this checkpoint
+    /// Count the plan's tokens with this checkpoint; its commands then name it
     #[arg(long, value_name = "MODEL", requires = "plan")]
     pub model: Option<PathBuf>,
 
@@ -67,7 +67,7 @@ pub struct NupaArgs {
     pub hub: HubArgs,
 
     /// How that checkpoint's prompts are written: auto, chat or raw [default: auto]
-    #[arg(long, value_name = "MODE", requires = "model")]
+    #[arg(long, value_name = "MODE", requires = "plan")]
     pub prompt: Option<Prompts>,
 
     /// Tokens a second, prompt and new ones together, for the plan's hours [default: as measured in this model's newest stored run]
@@ -151,21 +151,36 @@ pub(super) fn write_drawings(
 }
 
 fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
-    let plan = match &args.model {
-        None => plan(Adapter::Completion, None, rate(args, None)?),
+    let plan = match args.measure.model(args.model.as_ref())? {
+        None => {
+            let rate = rate(args, None)?;
+            plan(Adapter::Completion, None).map(|plan| plan.at_rate(rate))
+        }
         Some(path) => {
-            let chosen = model::choose(path, &args.hub, args.measure.weights())?;
-            let checkpoint = model::open(&chosen)?;
-            let measured = || device::measured_rate(&checkpoint, &args.on.engine(), printer);
-            let name = model::record(&chosen, &checkpoint).name;
-            let rate = if args.measure.measure { Some(measured()?) } else { rate(args, Some(&name))? };
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(
                     CliError::usage(format!("{SUITE} has no prompt {name}")).help("--prompt takes auto, chat or raw")
                 );
             }
-            count(&checkpoint, prompts.mode.unwrap_or_default(), rate)?
+            let mode = prompts.mode.unwrap_or_default();
+            let chosen = model::choose(&path, &args.hub, args.measure.weights())?;
+            let checkpoint = model::open(&chosen)?;
+            let mut options = format!("--model {}", device::shell_word(&path));
+            // Counted without a rate first: what a template refuses should not cost the minutes of a measurement.
+            let counted = count(&checkpoint, mode)?;
+            let rate = if args.measure.measure {
+                let engine = args.on.engine()?;
+                options.push_str(&args.measure.options(&engine));
+                let prompter = Prompter::new(&checkpoint, mode)?;
+                let adapter = catalogue::nupa::adapter(prompter.mode());
+                let suite = NupaSuite::new(NupaOptions { adapter, ..NupaOptions::default() });
+                let suite = suite.map_err(catalogue::nupa::refused)?;
+                Some(device::measured_rate(&checkpoint, &engine, &prompter, &suite, printer)?)
+            } else {
+                rate(args, Some(&model::record(&chosen, &checkpoint).name))?
+            };
+            counted.map(|plan| plan.at_rate(rate).of_model(&options))
         }
     }
     .map_err(catalogue::nupa::refused)?;
@@ -180,7 +195,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
 type Planned = Result<crate::reproduce::nupa::NupaPlan, crate::suite::nupa::NupaError>;
 
 /// The plan with a checkpoint's tokens. Runs as published are raw whatever the mode of the others.
-fn count(checkpoint: &Checkpoint, mode: ModeRequest, rate: Option<Rate>) -> Result<Planned, CliError> {
+fn count(checkpoint: &Checkpoint, mode: ModeRequest) -> Result<Planned, CliError> {
     let raw = Prompter::new(checkpoint, ModeRequest::Raw)?;
     let asked = Prompter::new(checkpoint, mode)?;
     let failed: std::cell::RefCell<Option<PromptError>> = std::cell::RefCell::default();
@@ -196,7 +211,7 @@ fn count(checkpoint: &Checkpoint, mode: ModeRequest, rate: Option<Rate>) -> Resu
     };
     let text = |text: &str| checkpoint.tokenizer.encode(text, false).map_or(0, |ids| ids.len());
     let adapter = catalogue::nupa::adapter(asked.mode());
-    let planned = plan(adapter, Some(&Tokens { prompt: &prompt, text: &text }), rate);
+    let planned = plan(adapter, Some(&Tokens { prompt: &prompt, text: &text }));
     match failed.into_inner() {
         Some(error) => Err(error.into()),
         None => Ok(planned),

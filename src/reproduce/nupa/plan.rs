@@ -91,6 +91,40 @@ pub struct NupaPlanRow {
     pub command: String,
 }
 
+impl NupaPlan {
+    /// The plan with the hours that its tokens take at a rate, or with what says how to get one.
+    pub fn at_rate(mut self, rate: Option<Rate>) -> Self {
+        for row in &mut self.rows {
+            let tokens = row.prompt_tokens.zip(row.answer_tokens);
+            let hours = rate.as_ref().zip(tokens);
+            row.hours =
+                hours.map(|(rate, (prompt, answer))| [answer, row.most_new_tokens].map(|new| rate.hours(prompt, new)));
+        }
+        if self.rows.iter().any(|row| row.prompt_tokens.is_some()) {
+            self.notes.push(match &rate {
+                None => "Hours need a rate: --measure for the one of this machine, --rate N in tokens a second (prompt and new ones \
+                         together), or a stored run of the suite that measured one."
+                    .to_owned(),
+                Some(rate) => format!(
+                    "Hours: from right answers only to whole budgets, at {}. Prompt tokens may come from the cache, so a run of \
+                     other proportions has another rate.",
+                    rate.describe()
+                ),
+            });
+        }
+        self.rate = rate;
+        self
+    }
+
+    /// The plan with a model's options in its commands.
+    pub fn of_model(mut self, options: &str) -> Self {
+        for row in &mut self.rows {
+            row.command = row.command.replace("--model MODEL", options);
+        }
+        self
+    }
+}
+
 struct Wanted {
     what: &'static str,
     tables: &'static [u8],
@@ -171,11 +205,11 @@ fn wanted(adapter: Adapter) -> Vec<Wanted> {
     rows
 }
 
-/// What must be run for each model. Tokens are counted where a checkpoint is at hand, hours where a rate is known as well.
+/// What must be run for each model. Tokens are counted where a checkpoint is at hand; hours come with [`NupaPlan::at_rate`].
 ///
 /// # Errors
 /// [`NupaError`] of impossible options; these have none.
-pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>, rate: Option<Rate>) -> Result<NupaPlan, NupaError> {
+pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>) -> Result<NupaPlan, NupaError> {
     let mut rows = Vec::new();
     for wanted in wanted(adapter) {
         let suite = NupaSuite::new(wanted.options)?;
@@ -185,10 +219,6 @@ pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>, rate: Option<Rate>) -
         let most_new_tokens = sum(&characters, |task| task.budget_tokens);
         let prompt_tokens = counted.as_deref().map(|plan| sum(plan, |task| task.prompt_tokens));
         let answer_tokens = counted.as_deref().map(|plan| sum(plan, |task| task.answer_tokens));
-        let hours = rate
-            .as_ref()
-            .zip(prompt_tokens.zip(answer_tokens))
-            .map(|(rate, (prompt, answer))| [answer, most_new_tokens].map(|new| rate.hours(prompt, new)));
         rows.push(NupaPlanRow {
             what: wanted.what.to_owned(),
             tables: wanted.tables.to_vec(),
@@ -198,7 +228,7 @@ pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>, rate: Option<Rate>) -
             prompt_tokens,
             answer_tokens,
             most_new_tokens,
-            hours,
+            hours: None,
             command: wanted.command,
         });
     }
@@ -218,23 +248,10 @@ pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>, rate: Option<Rate>) -
             "--model PATH counts tokens with that checkpoint's tokenizer and template, and from them hours.".to_owned(),
         );
     }
-    notes.extend(match &rate {
-        _ if tokens.is_none() => Vec::new(),
-        None => vec![
-            "Hours need a rate: --measure for the one of this machine, --rate N in tokens a second (prompt and new ones \
-             together), or a stored run of the suite that measured one."
-                .to_owned(),
-        ],
-        Some(rate) => vec![format!(
-            "Hours: from right answers only to whole budgets, at {}. Prompt tokens may come from the cache, so a run of other \
-             proportions has another rate.",
-            rate.describe()
-        )],
-    });
     Ok(NupaPlan {
         paper: PAPER.to_owned(),
         models: published_models().into_iter().map(str::to_owned).collect(),
-        rate,
+        rate: None,
         rows,
         notes,
     })
@@ -258,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_plan_has_the_papers_sizes() {
-        let plan = plan(Adapter::Completion, None, None).unwrap();
+        let plan = plan(Adapter::Completion, None).unwrap().at_rate(None);
         // 2,390 cells of 100 questions (2,370 without to_float's omitted ones), less those of small fractions.
         let published = &plan.rows[0];
         assert!((230_000..=239_000).contains(&published.prompts), "{}", published.prompts);
@@ -274,11 +291,13 @@ mod tests {
     fn hours_follow_tokens_and_rate() {
         let tokens = Tokens { prompt: &|_| 10, text: &|_| 2 };
         let rate = Rate::together(100.0, "stated".into());
-        let plan = plan(Adapter::Chat, Some(&tokens), Some(rate)).unwrap();
+        let plan = plan(Adapter::Chat, Some(&tokens)).unwrap().at_rate(Some(rate));
         for row in &plan.rows {
             assert_eq!((row.prompt_tokens, row.answer_tokens), (Some(10 * row.prompts), Some(2 * row.prompts)));
             let [few, many] = row.hours.unwrap();
             assert!((few - 12.0 * row.prompts as f64 / 360_000.0).abs() < 1e-9 && many > few);
         }
+        let named = plan.of_model("--model m.gguf --compute int8");
+        assert!(named.rows.iter().all(|row| row.command.starts_with("earnest run nupa --model m.gguf --compute int8")));
     }
 }

@@ -319,7 +319,9 @@ fn hours(value: f64) -> String {
         format!("{value:.0}")
     } else if value >= 0.095 {
         format!("{value:.1}")
-    } else {
+    } else if value >= 0.0095 {
         format!("{value:.2}")
+    } else {
+        format!("{value:.4}")
     }
 }
