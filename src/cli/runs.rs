@@ -8,8 +8,8 @@ use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
 use super::{Exit, catalogue, results};
 use crate::report::{Align, Table, wrap};
-use crate::run::Status;
 use crate::run::store::{Aggregate, RunLock, RunRecord, Store};
+use crate::run::{Manifest, Status};
 
 /// A run as it is listed.
 #[derive(Debug, Serialize)]
@@ -32,6 +32,23 @@ struct Line {
     low: Option<f64>,
     high: Option<f64>,
     standard_error: Option<f64>,
+    /// What it cost: tokens of prompts and completions, and seconds of generation times devices; 0 devices of an endpoint count as one.
+    prompt_tokens: u64,
+    completion_tokens: u64,
+    device_seconds: f64,
+}
+
+impl Line {
+    /// Device-seconds as they are shown; an import has none.
+    fn cost(&self) -> String {
+        if self.device_seconds > 0.0 { format!("{:.1}", self.device_seconds) } else { "-".to_owned() }
+    }
+}
+
+/// What a run took of its devices: seconds of generation, loading excluded, times devices.
+fn device_seconds(manifest: &Manifest) -> f64 {
+    let devices = manifest.engine.as_ref().map_or(1, |engine| engine.card.devices.len().max(1));
+    manifest.generation_s * devices as f64
 }
 
 /// What the list's intervals are.
@@ -51,6 +68,7 @@ pub fn execute(args: &RunsArgs, printer: Printer) -> Result<Exit, CliError> {
 fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
     let found: Aggregate = store.aggregate(&run)?;
     let accuracy = found.accuracy();
+    let device_seconds = device_seconds(&run.manifest);
     let status = match run.manifest.status {
         Status::Finished => "finished",
         _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
@@ -74,6 +92,9 @@ fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
         low: accuracy.map(|accuracy| accuracy.low),
         high: accuracy.map(|accuracy| accuracy.high),
         standard_error: found.standard_error,
+        prompt_tokens: found.totals.prompt_tokens,
+        completion_tokens: found.totals.completion_tokens,
+        device_seconds,
     })
 }
 
@@ -92,6 +113,8 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
             ("right %, 95 % interval", Align::Right),
             ("failed", Align::Right),
             ("cut", Align::Right),
+            ("new tokens", Align::Right),
+            ("device seconds", Align::Right),
             ("started (UTC)", Align::Left),
         ];
         let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
@@ -111,6 +134,8 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
                 },
                 line.failed.to_string(),
                 line.truncated.to_string(),
+                line.completion_tokens.to_string(),
+                line.cost(),
                 line.started.trim_end_matches('Z').replace('T', " "),
             ]);
         }
@@ -139,9 +164,13 @@ fn cards(lines: &[Line], width: usize) -> String {
             _ => String::new(),
         };
         let started = line.started.trim_end_matches('Z').replace('T', " ");
+        let cost = match line.device_seconds > 0.0 {
+            true => format!(" in {} device-seconds", line.cost()),
+            false => String::new(),
+        };
         let about = format!(
-            "{}, {samples}{right}, {} failed, {} cut, started {started}",
-            line.status, line.failed, line.truncated
+            "{}, {samples}{right}, {} failed, {} cut, {} new tokens{cost}, started {started}",
+            line.status, line.failed, line.truncated, line.completion_tokens
         );
         format!("{}\n{}", line.run, wrap(&about, width, "  "))
     };
@@ -156,6 +185,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.json(&document)?;
         return Ok(Exit::Success);
     }
+    let totals = document.totals;
     let mut text = results::screen(document, args.table.metric, printer);
     let manifest = &run.manifest;
     let settings = &manifest.settings;
@@ -185,6 +215,10 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     let host = &manifest.host;
     row("host", format!("{} {}, {}", host.os, host.arch, host.cpu.as_deref().unwrap_or("unknown CPU")));
+    if manifest.generation_s > 0.0 {
+        let tokens = format!("{} prompt tokens and {} generated ones", totals.prompt_tokens, totals.completion_tokens);
+        row("cost", format!("{:.3} device-seconds for {tokens}, loading excluded", device_seconds(manifest)));
+    }
     row("sessions", manifest.sessions.to_string());
     row("started", manifest.started.clone());
     row("ended", manifest.ended.clone().unwrap_or_else(|| "-".to_owned()));
