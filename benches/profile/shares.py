@@ -8,7 +8,7 @@
 instructions; what is inlined counts for its caller. Threads: the main thread, named like the program, schedules, writes results and computes
 its part of every step; `earnest-N` compute the others; `prompts` makes questions and their tokens, `judge` scores.
 """
-import argparse, collections, json, re, subprocess
+import argparse, collections, json, re, subprocess, sys
 
 # The first that matches counts.
 KINDS = [
@@ -18,7 +18,7 @@ KINDS = [
     ("matrix products", r"kernels::(matmul|tile|bytes)"),
     ("activation function", r"silu|gelu|elementwise"),
     ("norms", r"norm::"),
-    ("sampling", r"sampler"),
+    ("sampling", r"sampler|largest"),
     ("questions", r"suite::.*(generat|items|draw|question)|number::"),
     ("tokeniser and prompts", r"tokenizers|tokenizer|regex|aho_corasick|onig|unicode_norm|minijinja|prompt::"),
     ("scoring", r"score|judge|answer::"),
@@ -44,7 +44,13 @@ def main():
     args = parser.parse_args()
     words = ["perf", "report", "-i", args.recording, "--stdio", "--no-children", "-g", "none", "-F", "sample,comm,sym", "--sort", "comm,sym",
              "--percent-limit", "0", "--field-separator", ";"]
-    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    try:
+        run = subprocess.run(words, capture_output=True, text=True)
+    except FileNotFoundError:
+        sys.exit("perf is not installed: it comes with the kernel's tools (linux-perf, linux-tools)")
+    if run.returncode != 0:
+        sys.exit(f"perf cannot read {args.recording}: {run.stderr.strip() or 'it says nothing'}")
+    text = run.stdout
     kinds, threads, functions = collections.Counter(), collections.Counter(), collections.Counter()
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
@@ -55,6 +61,8 @@ def main():
         threads[re.sub(r"-\d+$", "-N", comm)] += count
         functions[symbol] += count
     total = sum(kinds.values())
+    if total == 0:
+        sys.exit(f"{args.recording} has no samples")
     share = lambda counter, most=None: {name: round(100 * count / total, 2) for name, count in counter.most_common(most)}
     document = dict(samples=total, kinds=share(kinds), threads=share(threads), functions=share(functions, args.symbols))
     if args.json:
