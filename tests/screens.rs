@@ -323,7 +323,8 @@ fn machines() {
     settings.add_filter(r"(?m)^(earnest|cpu|threads|memory|Hugging Face cache)  .*$", "$1  [machine]");
     settings.add_filter(r"(?m)^cpu features  .*\n(  not there  .*\n)?", "cpu features  [machine]\n");
     settings.add_filter(r"(?m)^cuda  .*\n(  .*\n)*", "cuda  [machine]\n");
-    settings.add_filter(r"(?m)^(engine|loading|  steps|  decode|  memory)  .*$", "$1  [machine]");
+    settings.add_filter(r"(?m)^(engine|loading|  decode|  memory)  .*$", "$1  [machine]");
+    settings.add_filter(r"(?m)^ +[0-9]+ tokens/s in the .*$", "           [machine]");
     settings.add_filter(r"(?m)^  \d.* samples/s .*$", "  [speed]");
     settings.bind(|| {
         assert_snapshot!("doctor", screen(at, &["doctor"]));

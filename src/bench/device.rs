@@ -1,4 +1,5 @@
 //! What a device makes of its bandwidth and arithmetic: decoding and prefill at known sizes, and workloads of an evaluation's shape.
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -95,15 +96,22 @@ pub(crate) fn ids(prompt: usize, count: usize, vocab: usize) -> Vec<u32> {
 }
 
 /// Submits requests and runs them to their end, `hear` being told of each step: seconds, prompt tokens, generated tokens.
+///
+/// # Errors
+/// [`BenchError::Stopped`] once `stop` is set.
 fn run(
     engine: &mut dyn Engine,
     requests: Vec<Request>,
+    stop: &AtomicBool,
     hear: &mut dyn FnMut(f64, usize, usize),
 ) -> Result<(), BenchError> {
     for (prompt, request) in requests.into_iter().enumerate() {
         engine.submit(request).map_err(|why| BenchError::Rejected { prompt, why })?;
     }
     loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(BenchError::Stopped);
+        }
         let step = Instant::now();
         let events = engine.poll()?;
         if events.is_empty() {
@@ -135,12 +143,13 @@ pub fn measure_decoding(
     machine: &Machine,
     cost: &Cost,
     (batch, context, steps, budget): (usize, usize, usize, usize),
+    stop: &AtomicBool,
 ) -> Result<DecodeResult, BenchError> {
     engine.forget_prompts();
     let new = decoding_tokens(batch, context, steps, budget);
     let request = |i: usize| Request::greedy(RequestId(i as u64), ids(i, context, config.vocab_size), new);
     let mut seconds = vec![];
-    run(engine, (0..batch).map(request).collect(), &mut |s, prefilled, decoded| {
+    run(engine, (0..batch).map(request).collect(), stop, &mut |s, prefilled, decoded| {
         if prefilled == 0 && decoded == batch {
             seconds.push(s);
         }
@@ -167,11 +176,12 @@ pub fn measure_prefill(
     machine: &Machine,
     cost: &Cost,
     (prompts, length): (usize, usize),
+    stop: &AtomicBool,
 ) -> Result<PrefillResult, BenchError> {
     engine.forget_prompts();
     let request = |i: usize| Request::greedy(RequestId(i as u64), ids(1000 + i, length, config.vocab_size), 1);
     let start = Instant::now();
-    run(engine, (0..prompts).map(request).collect(), &mut |_, _, _| {})?;
+    run(engine, (0..prompts).map(request).collect(), stop, &mut |_, _, _| {})?;
     let seconds = start.elapsed().as_secs_f64();
     let tokens = prompts * length;
     Ok(PrefillResult {
@@ -188,6 +198,7 @@ pub fn measure_shared(
     engine: &mut dyn Engine,
     config: &DecoderConfig,
     (prompts, shared, own, new_tokens): (usize, usize, usize, usize),
+    stop: &AtomicBool,
 ) -> Result<SharedResult, BenchError> {
     engine.forget_prompts();
     let common = ids(0, shared, config.vocab_size);
@@ -199,7 +210,7 @@ pub fn measure_shared(
         let prompt = [&common[..], &ids(1_000_000 + i, length, config.vocab_size)].concat();
         Request::greedy(RequestId(i as u64), prompt, new_tokens)
     };
-    run(engine, (0..prompts).map(request).collect(), &mut |_, _, _| {})?;
+    run(engine, (0..prompts).map(request).collect(), stop, &mut |_, _, _| {})?;
     let after = engine.statistics();
     Ok(SharedResult {
         prompts,
@@ -235,7 +246,8 @@ mod tests {
         );
         for batch in [1, 24] {
             let sizes = (batch, 64, 8, 40);
-            let r = measure_decoding(&mut engine, &checkpoint.config, &machine, &cost, sizes).unwrap();
+            let r = measure_decoding(&mut engine, &checkpoint.config, &machine, &cost, sizes, &AtomicBool::new(false))
+                .unwrap();
             assert!(r.steps >= 8 && r.step_s > 0.0 && r.fraction > 0.0, "{r:?}");
         }
     }

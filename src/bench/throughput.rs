@@ -39,9 +39,10 @@ pub struct Repetition {
     /// Seconds of steps that computed prompt tokens (and perhaps others), and of those that only decoded.
     pub prefill_s: f64,
     pub decode_s: f64,
-    /// Tokens computed in each.
+    /// Prompt tokens computed; tokens generated in all steps, and in those that only decoded.
     pub prefilled_tokens: u64,
     pub decoded_tokens: u64,
+    pub decoded_alone: u64,
     pub cached_tokens: u64,
     pub steps: u64,
 }
@@ -90,6 +91,9 @@ pub enum BenchError {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The caller wished to stop.
+    #[error("interrupted")]
+    Stopped,
     /// One of several sets of prompts could not be measured.
     #[error("{error}")]
     InMode {
@@ -148,7 +152,7 @@ fn pass(engine: &mut dyn Engine, workload: &Workload, stop: &AtomicBool) -> Resu
         let request = Request::greedy(RequestId(i as u64), ids.clone(), workload.new_tokens);
         engine.submit(request).map_err(|why| BenchError::Rejected { prompt: i, why })?;
     }
-    let (mut prefill_s, mut decode_s) = (0.0, 0.0);
+    let (mut prefill_s, mut decode_s, mut decoded_alone) = (0.0, 0.0, 0);
     loop {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -160,10 +164,11 @@ fn pass(engine: &mut dyn Engine, workload: &Workload, stop: &AtomicBool) -> Resu
         }
         for event in events {
             match event {
-                Event::Progress { prefilled, .. } => {
-                    let spent = if prefilled > 0 { &mut prefill_s } else { &mut decode_s };
-                    *spent += step.elapsed().as_secs_f64();
+                Event::Progress { prefilled: 0, decoded } => {
+                    decode_s += step.elapsed().as_secs_f64();
+                    decoded_alone += decoded as u64;
                 }
+                Event::Progress { .. } => prefill_s += step.elapsed().as_secs_f64(),
                 Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
                 Event::Finished(_) | Event::Generated { .. } | Event::CapacityChanged { .. } => {}
             }
@@ -177,6 +182,7 @@ fn pass(engine: &mut dyn Engine, workload: &Workload, stop: &AtomicBool) -> Resu
         decode_s,
         prefilled_tokens: after.prefilled_tokens - before.prefilled_tokens,
         decoded_tokens: after.decoded_tokens - before.decoded_tokens,
+        decoded_alone,
         cached_tokens: after.cached_tokens - before.cached_tokens,
         steps: after.steps - before.steps,
     }))
@@ -202,8 +208,8 @@ pub struct Worked {
 /// Asks questions as an evaluation does, with an empty prefix cache; end-of-sequence tokens are ignored.
 ///
 /// # Errors
-/// [`BenchError`] where a prompt is refused or the engine fails.
-pub fn work_through(engine: &mut dyn Engine, asked: &[Asked]) -> Result<Worked, BenchError> {
+/// [`BenchError`] where a prompt is refused, the engine fails or `stop` is set.
+pub fn work_through(engine: &mut dyn Engine, asked: &[Asked], stop: &AtomicBool) -> Result<Worked, BenchError> {
     engine.forget_prompts();
     let start = Instant::now();
     for (i, Asked { ids, new_tokens }) in asked.iter().enumerate() {
@@ -211,6 +217,9 @@ pub fn work_through(engine: &mut dyn Engine, asked: &[Asked]) -> Result<Worked, 
         engine.submit(request).map_err(|why| BenchError::Rejected { prompt: i, why })?;
     }
     loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(BenchError::Stopped);
+        }
         let events = engine.poll()?;
         if events.is_empty() {
             break;

@@ -6,6 +6,7 @@ use super::device::{Device, DeviceArg};
 use super::error::CliError;
 use super::models::{HubArgs, Target};
 use super::settings::CheckpointSays;
+use super::values::human_bytes;
 use super::{Exit, built_in};
 use crate::checkpoint::{Checkpoint, Format, METADATA_FILES, WeightFormat};
 use crate::digest::DigestCache;
@@ -13,7 +14,7 @@ use crate::engine::cuda::{self, Cuda, CudaError};
 use crate::engine::native::{Native, Options};
 use crate::engine::{Engine, Sampling};
 use crate::hub::{Decoding, Expected};
-use crate::run::{FileRecord, ModelRecord, Pinned};
+use crate::run::{FileRecord, Host, ModelRecord, Pinned};
 
 /// A model as it was named, and where it lies.
 #[derive(Debug, Clone)]
@@ -275,6 +276,12 @@ pub fn load(checkpoint: &Checkpoint, args: &EngineArgs) -> Result<Loaded, CliErr
 /// The engine on the CPU, with its settings for the manifest.
 pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(Native, serde_json::Value), CliError> {
     check_files(checkpoint)?;
+    let given = options.kv_memory.zip(Host::probe().memory);
+    if let Some((kv, memory)) = given.filter(|(kv, memory)| kv > memory) {
+        let (kv, memory) = (human_bytes(kv), human_bytes(memory));
+        return Err(CliError::usage(format!("--kv-memory {kv} is more than this machine's memory of {memory}"))
+            .help("leave it out: the engine takes a quarter of what is free"));
+    }
     let described = describe_options(&options);
     let engine = Native::load(checkpoint, options)
         .map_err(|error| CliError::new(Exit::Model, format!("cannot load {}: {error}", checkpoint.source.display())))?;

@@ -41,7 +41,11 @@ struct Line {
 impl Line {
     /// Device-seconds as they are shown; an import has none.
     fn cost(&self) -> String {
-        if self.device_seconds > 0.0 { format!("{:.1}", self.device_seconds) } else { "-".to_owned() }
+        match self.device_seconds {
+            seconds if seconds >= 10.0 => format!("{seconds:.1}"),
+            seconds if seconds > 0.0 => format!("{seconds:.3}"),
+            _ => "-".to_owned(),
+        }
     }
 }
 
@@ -216,8 +220,9 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     let host = &manifest.host;
     row("host", format!("{} {}, {}", host.os, host.arch, host.cpu.as_deref().unwrap_or("unknown CPU")));
     if manifest.generation_s > 0.0 {
+        let open = if totals.recorded < totals.planned { "; seconds of samples without a row included" } else { "" };
         let tokens = format!("{} prompt tokens and {} generated ones", totals.prompt_tokens, totals.completion_tokens);
-        row("cost", format!("{:.3} device-seconds for {tokens}, loading excluded", device_seconds(manifest)));
+        row("cost", format!("{:.3} device-seconds for {tokens}, loading excluded{open}", device_seconds(manifest)));
     }
     row("sessions", manifest.sessions.to_string());
     row("started", manifest.started.clone());

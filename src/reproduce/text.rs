@@ -86,7 +86,7 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
     }
     text.push_str("\nCommands\n");
     for row in &plan.rows {
-        writeln!(text, "  {}", row.command).expect(WRITES);
+        text.push_str(&wrap(&row.command, width, "  "));
     }
     text
 }

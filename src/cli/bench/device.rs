@@ -1,5 +1,6 @@
 //! `earnest bench device`: what the engine makes of a device.
 use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use serde::Serialize;
@@ -9,16 +10,19 @@ use crate::bench::{
     Cost, DecodeResult, Machine, PrefillResult, SharedResult, decoding_tokens, measure_decoding, measure_prefill,
     measure_shared,
 };
+use crate::checkpoint::DecoderConfig;
 use crate::cli::args::EngineArgs;
+use crate::cli::device::Device;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
+use crate::cli::session::stop_on_signal;
 use crate::cli::{Exit, model};
-use crate::engine::Card;
+use crate::engine::{Card, Engine};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The roofline is the larger of bytes over --bandwidth and operations over --arithmetic: weights and cached keys and
-values read once a step, two operations a weight and token. Token ids are random, generation ends at its length only.
+    after_help = "The roofline is the larger of bytes over --bandwidth and operations over --arithmetic, which on a CPU are measured where they \
+are not given: weights and cached keys and values read once a step, two operations a weight and token. Token ids are random, generation ends at its length only.
 
 Examples:
   earnest bench device --model ./Llama-3-8B --device cuda --bandwidth 4.8 --arithmetic 989
@@ -58,13 +62,13 @@ pub struct BenchDeviceArgs {
     #[arg(long, value_name = "N,N,N", value_delimiter = ',', num_args = 1)]
     pub short: Vec<usize>,
 
-    /// The device's memory bandwidth in TB/s
-    #[arg(long, value_name = "X", default_value_t = 4.8)]
-    pub bandwidth: f64,
+    /// The device's memory bandwidth in TB/s [default: an H200's 4.8; on a CPU it is measured]
+    #[arg(long, value_name = "X")]
+    pub bandwidth: Option<f64>,
 
-    /// The device's arithmetic in TFLOP/s, dense, in the type that is computed in
-    #[arg(long, value_name = "X", default_value_t = 989.0)]
-    pub arithmetic: f64,
+    /// The device's arithmetic in TFLOP/s, dense, in the type that is computed in [default: an H200's 989; on a CPU it is measured]
+    #[arg(long, value_name = "X")]
+    pub arithmetic: Option<f64>,
 
     #[command(flatten)]
     pub engine: EngineArgs,
@@ -87,7 +91,12 @@ struct Document {
     prefill: Vec<PrefillResult>,
     shared: Option<SharedResult>,
     short: Option<SharedResult>,
+    /// Batch sizes whose keys and values do not fit.
+    left_out: Vec<usize>,
 }
+
+/// What a device is held against where nobody says and nothing is measured: the data sheet of an H200.
+const H200: Machine = Machine { bandwidth: 4.8e12, arithmetic: 989e12 };
 
 /// Measures and shows.
 pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
@@ -100,7 +109,7 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     let prefills = sizes("--prefill", &args.prefill)?;
     let shared = numbers::<4>("--shared", &args.shared)?;
     let short = numbers::<3>("--short", &args.short)?;
-    if !(args.bandwidth > 0.0 && args.arithmetic > 0.0) {
+    if ![args.bandwidth, args.arithmetic].into_iter().flatten().all(|peak| peak > 0.0) {
         return Err(CliError::usage("--bandwidth and --arithmetic are numbers above 0"));
     }
     let checkpoint = args.model.open()?;
@@ -110,53 +119,32 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     if let Some(largest) = batches.iter().chain(&prefills).max() {
         engine_args.max_batch = Some(engine_args.max_batch.unwrap_or(512).max(*largest));
     }
-    let model::Loaded { mut engine, options, notes } = model::load(&checkpoint, &engine_args)?;
+    let (device, note) = Device::of(&engine_args)?;
+    note.iter().for_each(|note| printer.warning(note));
+    let mut peaks = None;
+    let (mut engine, options): (Box<dyn Engine>, serde_json::Value) = if device == Device::Cpu {
+        let (native, options) = model::load_cpu(&checkpoint, model::engine_options(&engine_args))?;
+        if args.bandwidth.is_none() || args.arithmetic.is_none() {
+            say("measuring the device".to_owned());
+            peaks = Some(native.peaks());
+        }
+        (Box::new(native), options)
+    } else {
+        let model::Loaded { engine, options, notes } = model::load_on(&checkpoint, &device, &engine_args)?;
+        notes.iter().for_each(|note| printer.warning(note));
+        (engine, options)
+    };
     let load_s = start.elapsed().as_secs_f64();
-    notes.iter().for_each(|note| printer.warning(note));
-    let (engine, config) = (engine.as_mut(), &checkpoint.config);
     let card = engine.card();
     say(format!("computing on {}", card.devices.join("; ")));
-    let machine = Machine { bandwidth: args.bandwidth * 1e12, arithmetic: args.arithmetic * 1e12 };
-    let cost = Cost::of(config, card.weight_bytes, card.kv_bytes as f64 / card.kv_tokens.max(1) as f64);
-    let mut decode = vec![];
-    let budget = options["token_budget"].as_u64().unwrap_or(1) as usize;
-    for &batch in &batches {
-        let new = decoding_tokens(batch, args.decode_context, args.decode_steps, budget);
-        let needed = batch * (args.decode_context + new).next_multiple_of(32);
-        if needed > card.kv_tokens {
-            say(format!(
-                "batch {batch} is left out: {needed} tokens of keys and values, of which {} fit",
-                card.kv_tokens
-            ));
-            continue;
-        }
-        say(format!("decoding at batch {batch}"));
-        let sizes = (batch, args.decode_context, args.decode_steps, budget);
-        decode.push(measure_decoding(engine, config, &machine, &cost, sizes).map_err(super::failure)?);
-    }
-    let length = args.prefill_length.clamp(1, config.max_positions.saturating_sub(1).max(1));
-    let mut prefill = vec![];
-    for &batch in &prefills {
-        say(format!("computing {batch} prompts of {length} tokens"));
-        let mut measure =
-            |batch| measure_prefill(engine, config, &machine, &cost, (batch, length)).map_err(super::failure);
-        // Once before, so that shapes that come for the first time do not count: those of a full step and of fewer tokens.
-        measure(batch.min((2 * budget).div_ceil(length)))?;
-        prefill.push(measure(batch)?);
-    }
-    let shared = shared
-        .map(|[n, common, own, new]| {
-            say(format!("running {n} prompts of {common} + {own} tokens, {new} new ones each"));
-            measure_shared(engine, config, (n, common, own, new)).map_err(super::failure)
-        })
-        .transpose()?;
-    let short = short
-        .map(|[n, tokens, new]| {
-            say(format!("running {n} prompts of {tokens} tokens, {new} new ones each"));
-            measure_shared(engine, config, (n, tokens / 3, tokens - tokens / 3, new)).map_err(super::failure)
-        })
-        .transpose()?;
-    let document = Document {
+    let tera =
+        |given: Option<f64>, measured: Option<f64>, usual: f64| given.map_or(measured.unwrap_or(usual), |x| x * 1e12);
+    let machine = Machine {
+        bandwidth: tera(args.bandwidth, peaks.map(|peaks| peaks.bytes_per_s), H200.bandwidth),
+        arithmetic: tera(args.arithmetic, peaks.map(|peaks| peaks.products_per_s), H200.arithmetic),
+    };
+    let cost = Cost::of(&checkpoint.config, card.weight_bytes, card.kv_bytes as f64 / card.kv_tokens.max(1) as f64);
+    let mut document = Document {
         earnest: env!("CARGO_PKG_VERSION"),
         model: args.model.path.display().to_string(),
         engine: card,
@@ -164,17 +152,84 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
         load_s,
         machine,
         cost,
-        decode,
-        prefill,
-        shared,
-        short,
+        decode: vec![],
+        prefill: vec![],
+        shared: None,
+        short: None,
+        left_out: vec![],
     };
-    if args.json {
-        printer.json(&document)?;
-    } else {
-        printer.result(&screen(&document))?;
+    let stop = stop_on_signal()?;
+    let asked = Asked { args, batches, prefills, shared, short, stop: &stop };
+    let ended = asked.measure(engine.as_mut(), &checkpoint.config, &mut document, &say);
+    let nothing = document.decode.is_empty() && document.prefill.is_empty() && document.shared.is_none();
+    // What was measured before the end is a result, whatever ended it.
+    match &ended {
+        Err(_) if nothing && document.short.is_none() => {}
+        _ if args.json => printer.json(&document)?,
+        _ => printer.result(&screen(&document))?,
     }
-    Ok(Exit::Success)
+    ended.map(|()| Exit::Success)
+}
+
+/// What is measured.
+struct Asked<'a> {
+    args: &'a BenchDeviceArgs,
+    batches: Vec<usize>,
+    prefills: Vec<usize>,
+    shared: Option<[usize; 4]>,
+    short: Option<[usize; 3]>,
+    stop: &'a AtomicBool,
+}
+
+impl Asked<'_> {
+    /// Measures into a document, until all is measured, the user stops or the engine fails.
+    fn measure(
+        &self,
+        engine: &mut dyn Engine,
+        config: &DecoderConfig,
+        d: &mut Document,
+        say: &dyn Fn(String),
+    ) -> Result<(), CliError> {
+        let (args, stop) = (self.args, self.stop);
+        let budget = d.options["token_budget"].as_u64().unwrap_or(1) as usize;
+        for &batch in &self.batches {
+            let new = decoding_tokens(batch, args.decode_context, args.decode_steps, budget);
+            let needed = batch * (args.decode_context + new).next_multiple_of(32);
+            if needed > d.engine.kv_tokens {
+                say(format!(
+                    "batch {batch} is left out: {needed} tokens of keys and values, of which {} fit",
+                    d.engine.kv_tokens
+                ));
+                d.left_out.push(batch);
+                continue;
+            }
+            say(format!("decoding at batch {batch}"));
+            let sizes = (batch, args.decode_context, args.decode_steps, budget);
+            let one = measure_decoding(engine, config, &d.machine, &d.cost, sizes, stop).map_err(super::failure)?;
+            d.decode.push(one);
+        }
+        let length = args.prefill_length.clamp(1, config.max_positions.saturating_sub(1).max(1));
+        for &batch in &self.prefills {
+            say(format!("computing {batch} prompts of {length} tokens"));
+            let mut measure = |batch| {
+                measure_prefill(engine, config, &d.machine, &d.cost, (batch, length), stop).map_err(super::failure)
+            };
+            // Once before, so that shapes that come for the first time do not count: those of a full step and of fewer tokens.
+            measure(batch.min((2 * budget).div_ceil(length)))?;
+            let one = measure(batch)?;
+            d.prefill.push(one);
+        }
+        if let Some([n, common, own, new]) = self.shared {
+            say(format!("running {n} prompts of {common} + {own} tokens, {new} new ones each"));
+            d.shared = Some(measure_shared(engine, config, (n, common, own, new), stop).map_err(super::failure)?);
+        }
+        if let Some([n, tokens, new]) = self.short {
+            say(format!("running {n} prompts of {tokens} tokens, {new} new ones each"));
+            let sizes = (n, tokens / 3, tokens - tokens / 3, new);
+            d.short = Some(measure_shared(engine, config, sizes, stop).map_err(super::failure)?);
+        }
+        Ok(())
+    }
 }
 
 /// A list of batch sizes; an empty text is none.
@@ -204,6 +259,7 @@ fn screen(d: &Document) -> String {
         writeln!(out, "model      {}", d.model)?;
         writeln!(out, "engine     {}", d.engine.devices.join(", "))?;
         writeln!(out, "loading    {:.1} s", d.load_s)?;
+        writeln!(out, "roofline   {:.4} TB/s, {:.4} TFLOP/s", d.machine.bandwidth / 1e12, d.machine.arithmetic / 1e12)?;
         for r in &d.decode {
             writeln!(
                 out,
@@ -213,6 +269,10 @@ fn screen(d: &Document) -> String {
                 r.tokens_per_s,
                 100.0 * r.fraction
             )?;
+        }
+        if !d.left_out.is_empty() {
+            let batches: Vec<String> = d.left_out.iter().map(usize::to_string).collect();
+            writeln!(out, "left out   batch {}: keys and values do not fit, --kv-memory", batches.join(", "))?;
         }
         for r in &d.prefill {
             let share = 100.0 * r.fraction;

@@ -92,13 +92,14 @@ fn holding(args: &EngineArgs, largest: usize) -> Result<EngineArgs, CliError> {
     }
 }
 
-fn failure(error: BenchError) -> CliError {
+pub(super) fn failure(error: BenchError) -> CliError {
     match error {
         BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("ask for fewer or shorter sequences (fewer new tokens, shorter --lengths), or use a model with a larger context"),
         BenchError::NeverTogether { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("choose a smaller --batch, shorter --prompt-tokens, or more --kv-memory"),
         BenchError::InMode { error, .. } => failure(*error),
+        BenchError::Stopped => CliError::new(Exit::Interrupted, error.to_string()),
         BenchError::Failed(..) | BenchError::Lost(_) | BenchError::Engine(_) => {
             CliError::new(Exit::Engine, error.to_string())
         }

@@ -101,6 +101,7 @@ fn failure(error: BenchError) -> CliError {
         | BenchError::Lost(_)
         | BenchError::NeverTogether { .. }
         | BenchError::InMode { .. }
+        | BenchError::Stopped
         | BenchError::Engine(_) => CliError::new(Exit::Engine, error.to_string()),
     }
 }

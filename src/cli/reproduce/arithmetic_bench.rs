@@ -104,7 +104,7 @@ fn draw(comparison: &Comparison, folder: &std::path::Path, printer: Printer) -> 
 }
 
 fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliError> {
-    let plan = match args.measure.model(args.model.as_ref())? {
+    let plan = match args.measure.model(args.model.as_ref(), args.measure.measure || args.prompt.is_some())? {
         None => plan(None),
         Some(path) => {
             let checkpoint = model::open(&model::choose(&path, &args.hub, args.measure.weights())?)?;

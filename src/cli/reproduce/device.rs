@@ -1,16 +1,19 @@
 //! How fast a model runs on this machine, for the hours of a plan.
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
-use crate::bench::{Asked, Load, LoadMeasurement, Space, TokenCost, measure_load, work_through};
+use crate::bench::{Asked, BenchError, Load, LoadMeasurement, Space, TokenCost, Worked, measure_load, work_through};
 use crate::checkpoint::{Checkpoint, DecoderConfig, WeightFormat};
 use crate::cli::args::EngineArgs;
 use crate::cli::device::{DeviceArg, parse};
 use crate::cli::error::CliError;
 use crate::cli::models::{ComputeArg, WeightArgs};
 use crate::cli::printer::Printer;
+use crate::cli::session::stop_on_signal;
+use crate::cli::values::counted;
 use crate::cli::{Exit, model};
 use crate::engine::{Card, Engine};
 use crate::prompt::Prompter;
@@ -57,15 +60,17 @@ impl MeasureArgs {
         WeightArgs { compute: self.compute, ..WeightArgs::default() }.into()
     }
 
-    /// The model of the plan: the one that is named, or with --measure that of the environment; without it none is no error.
+    /// The model of the plan: the one that is named, or that of the environment where one is needed.
     ///
     /// # Errors
-    /// --measure without a model.
-    pub(super) fn model(&self, named: Option<&PathBuf>) -> Result<Option<PathBuf>, CliError> {
+    /// One is needed and there is none.
+    pub(super) fn model(&self, named: Option<&PathBuf>, needed: bool) -> Result<Option<PathBuf>, CliError> {
         let usual = || std::env::var_os("EARNEST_MODEL").filter(|name| !name.is_empty()).map(PathBuf::from);
-        match named.cloned().or_else(|| if self.measure { usual() } else { None }) {
-            None if self.measure => Err(CliError::usage("--measure needs a model")
-                .help("name it: --model MODEL, or the environment variable EARNEST_MODEL")),
+        match named.cloned().or_else(|| if needed { usual() } else { None }) {
+            None if needed => {
+                let what = if self.measure { "--measure needs a model" } else { "--rate and --prompt need a model" };
+                Err(CliError::usage(what).help("name it: --model MODEL, or the environment variable EARNEST_MODEL"))
+            }
             found => Ok(found),
         }
     }
@@ -145,11 +150,10 @@ pub(super) fn measured_rate(
     if asked.is_empty() {
         return Err(failed("no question fits the model's context".to_owned()));
     }
-    let few =
-        work_through(at.engine.as_mut(), &asked[..FEW.min(asked.len())]).map_err(|why| failed(why.to_string()))?;
+    let few = at.ask(&asked[..FEW.min(asked.len())])?;
     let fitting = (FEW as f64 * SECONDS / few.seconds.max(1e-3)) as usize;
     asked.truncate(fitting.clamp(FEW, most));
-    let whole = work_through(at.engine.as_mut(), &asked).map_err(|why| failed(why.to_string()))?;
+    let whole = at.ask(&asked)?;
     let decoding = at.decoding((whole.prompt_tokens / asked.len()).max(1), asked.len())?;
     // What decoding alone does not explain of the questions' seconds is their prompts'.
     let new_s = whole.new_tokens as f64 / decoding.decode_tokens_per_s;
@@ -199,6 +203,18 @@ pub(super) fn parameters_in_use(config: &DecoderConfig) -> f64 {
     (cost.layers + cost.head) / 2.0
 }
 
+fn interrupted() -> CliError {
+    CliError::new(Exit::Interrupted, "interrupted: the rate was not measured")
+        .help("without --measure the plan counts tokens only")
+}
+
+fn stopped_or_failed(error: BenchError) -> CliError {
+    match error {
+        BenchError::Stopped => interrupted(),
+        error => failed(error.to_string()),
+    }
+}
+
 fn failed(what: String) -> CliError {
     CliError::new(Exit::Engine, format!("the rate cannot be measured: {what}"))
 }
@@ -211,6 +227,8 @@ struct Measured {
     context: usize,
     /// In words.
     described: String,
+    printer: Printer,
+    stop: Arc<AtomicBool>,
 }
 
 impl Measured {
@@ -226,7 +244,15 @@ impl Measured {
             engine,
             space: Space { vocab: checkpoint.config.vocab_size, token_budget: budget as usize },
             context: checkpoint.config.max_positions,
+            printer,
+            stop: stop_on_signal()?,
         })
+    }
+
+    /// Asks questions, and says so.
+    fn ask(&mut self, asked: &[Asked]) -> Result<Worked, CliError> {
+        self.printer.message(&format!("measuring: {}", counted(asked.len(), "question")));
+        work_through(self.engine.as_mut(), asked, &self.stop).map_err(stopped_or_failed)
     }
 
     /// Decoding alone after prompts of this length, of as many sequences as may run at once and as fit the cache, at most `most`.
@@ -245,9 +271,10 @@ impl Measured {
         let batch = load.batch.min(self.card.in_flight).max(1);
         let load = Load { batch, ..load }.within(self.context, self.space.token_budget);
         let mut best: Option<LoadMeasurement> = None;
+        self.printer.message(&format!("measuring: {} at once", counted(batch, "sequence")));
         for _ in 0..repetitions {
-            let one = measure_load(self.engine.as_mut(), self.space, load, &AtomicBool::new(false));
-            let one = one.map_err(|error| failed(error.to_string()))?;
+            let one = measure_load(self.engine.as_mut(), self.space, load, &self.stop).map_err(stopped_or_failed)?;
+            let one = Some(one.ok_or_else(interrupted)?);
             let seconds = |one: &LoadMeasurement| one.prefill_s + one.decode_s;
             best = match (best, one) {
                 (Some(best), Some(one)) if seconds(&best) <= seconds(&one) => Some(best),

@@ -301,7 +301,7 @@ fn draw(study: &Study, folder: &Path, printer: Printer) -> Result<(), CliError> 
 }
 
 fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {
-    let model = args.measure.model(args.model.as_ref())?;
+    let model = args.measure.model(args.model.as_ref(), args.measure.measure)?;
     // Counted before a model is measured: what is missing for it should not cost minutes.
     let counted = match &model {
         Some(path) => {

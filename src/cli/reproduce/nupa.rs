@@ -19,7 +19,7 @@ use crate::report::{ReportError, Rows};
 use crate::reproduce::nupa::{
     Against, NupaComparison, Ours, Rate, Tokens, compare, figures, plan, render, render_plan,
 };
-use crate::run::Totals;
+use crate::run::{Host, Manifest, Totals};
 use crate::suite::Item;
 use crate::suite::nupa::{Adapter, NupaOptions, NupaSuite};
 
@@ -71,7 +71,7 @@ pub struct NupaArgs {
     pub prompt: Option<Prompts>,
 
     /// Tokens a second, prompt and new ones together, for the plan's hours [default: as measured in this model's newest stored run]
-    #[arg(long, value_name = "N", requires = "model", conflicts_with_all = ["runs", "measure"])]
+    #[arg(long, value_name = "N", requires = "plan", conflicts_with_all = ["runs", "measure"])]
     pub rate: Option<f64>,
 
     #[command(flatten)]
@@ -151,9 +151,10 @@ pub(super) fn write_drawings(
 }
 
 fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
-    let plan = match args.measure.model(args.model.as_ref())? {
+    let usual = args.measure.measure || args.rate.is_some() || args.prompt.is_some();
+    let plan = match args.measure.model(args.model.as_ref(), usual)? {
         None => {
-            let rate = rate(args, None)?;
+            let rate = rate(args, None)?.map(|measured| measured.rate);
             plan(Adapter::Completion, None).map(|plan| plan.at_rate(rate))
         }
         Some(path) => {
@@ -178,7 +179,11 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
                 let suite = suite.map_err(catalogue::nupa::refused)?;
                 Some(device::measured_rate(&checkpoint, &engine, &prompter, &suite, printer)?)
             } else {
-                rate(args, Some(&model::record(&chosen, &checkpoint).name))?
+                let found = rate(args, Some(&model::record(&chosen, &checkpoint).name))?;
+                found.map(|measured| {
+                    options.push_str(&measured.options);
+                    measured.rate
+                })
             };
             counted.map(|plan| plan.at_rate(rate).of_model(&options))
         }
@@ -219,31 +224,64 @@ fn count(checkpoint: &Checkpoint, mode: ModeRequest) -> Result<Planned, CliError
 }
 
 /// The rate as stated, or as the newest of the runs measured it: of those that are named, or of all runs of this model.
-fn rate(args: &NupaArgs, model: Option<&str>) -> Result<Option<Rate>, CliError> {
+fn rate(args: &NupaArgs, model: Option<&str>) -> Result<Option<Measured>, CliError> {
     if let Some(tokens_per_second) = args.rate {
-        if !(tokens_per_second.is_finite() && tokens_per_second > 0.0) {
-            return Err(CliError::usage(format!("--rate {tokens_per_second} is no number of tokens a second")));
+        if !(1e-3..=1e9).contains(&tokens_per_second) {
+            return Err(CliError::usage(format!("--rate {tokens_per_second:e}: tokens a second are 0.001 to 1e9")));
         }
-        return Ok(Some(Rate::together(tokens_per_second, "as stated".to_owned())));
+        let rate = Rate::together(tokens_per_second, "as stated".to_owned());
+        return Ok(Some(Measured { rate, options: String::new() }));
     }
     let mut runs: Vec<StoredRun> = args.compared.open(SUITE)?;
-    if let (true, Some(model)) = (args.compared.runs.is_empty(), model) {
-        runs.retain(|run| run.manifest.model.name == model);
+    let named = !args.compared.runs.is_empty();
+    if let (false, Some(model)) = (named, model) {
+        let here = Host::probe();
+        // The rate of another machine is one only where it is asked for.
+        runs.retain(|run| {
+            let Manifest { model: of, host, .. } = &run.manifest;
+            of.name == model && host.cpu == here.cpu && host.threads == here.threads
+        });
     }
     runs.sort_by(|one, other| one.manifest.started.cmp(&other.manifest.started));
+    let mut unfinished = None;
     for run in runs.iter().rev().filter(|run| run.manifest.generation_s > 0.0) {
         let mut totals = Totals::default();
         run.walk(&mut |sample| {
             totals.add(sample);
             Ok(())
         })?;
-        if let Some(rate) = Rate::measured(&run.manifest, &totals) {
-            return Ok(Some(rate));
+        match Rate::measured(&run.manifest, &totals) {
+            Some(rate) => return Ok(Some(Measured { rate, options: options_of(&run.manifest) })),
+            None => unfinished = unfinished.or(Some(&run.manifest.run)),
         }
     }
-    match args.compared.runs.first() {
-        Some(name) => Err(CliError::usage(format!("{name} measured no rate: it was not run by an engine of earnest"))
-            .help("state one: --rate N in tokens a second")),
-        None => Ok(None),
+    match (runs.first().filter(|_| named), unfinished) {
+        (Some(_), Some(run)) => Err(CliError::usage(format!("{run} measured no rate: it has no finished sample"))
+            .help(format!("go on with it (`earnest resume {run}`), or use --measure, or --rate N in tokens a second"))),
+        (Some(run), None) => {
+            let run = &run.manifest.run;
+            Err(CliError::usage(format!("{run} measured no rate: it was not run by an engine of earnest"))
+                .help("state one: --rate N in tokens a second"))
+        }
+        (None, _) => Ok(None),
     }
+}
+
+/// A rate, and the options of a command that runs at it.
+struct Measured {
+    rate: Rate,
+    options: String,
+}
+
+/// How a run's command would change the weights.
+fn options_of(manifest: &Manifest) -> String {
+    let Some(format) = &manifest.settings.weights else { return String::new() };
+    let mut options = String::new();
+    if format.is_int8() {
+        options.push_str(" --compute int8");
+    }
+    if let Some(quant) = format.quant {
+        options.push_str(&format!(" --quant {}", quant.name()));
+    }
+    options
 }

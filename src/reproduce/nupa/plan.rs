@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use super::PAPER;
 use super::published::rule_following_cells;
-use crate::run::{Manifest, Totals};
+use crate::run::{Host, Manifest, Totals};
 use crate::suite::Item;
 use crate::suite::nupa::{
     Adapter, BudgetRule, Lengths, NupaError, NupaOptions, NupaSuite, Profile, PromptStyle, TASKS, TaskId, TaskPlan,
@@ -51,12 +51,22 @@ impl Rate {
     }
 
     /// The rate of a stored run; none where it did not measure one. Prompt tokens that came from the prefix cache are worked on too:
-    /// a plan counts them as well, and a like run finds a like share of them in the cache.
+    /// a plan counts them as well, and a like run finds a like share of them in the cache. The source says how much it rests on.
     pub fn measured(manifest: &Manifest, totals: &Totals) -> Option<Self> {
         let tokens = (totals.prompt_tokens + totals.completion_tokens) as f64;
         let tokens_per_second = tokens / manifest.generation_s;
-        (tokens > 0.0 && tokens_per_second.is_finite())
-            .then(|| Rate::together(tokens_per_second, format!("measured in run {}", manifest.run)))
+        (tokens > 0.0 && tokens_per_second.is_finite()).then(|| {
+            let (samples, seconds) = (totals.recorded - totals.failed, manifest.generation_s);
+            let many = if samples == 1 { "" } else { "s" };
+            let here = Host::probe();
+            let elsewhere = match manifest.host.cpu == here.cpu && manifest.host.threads == here.threads {
+                true => String::new(),
+                false => format!(" on another machine ({})", manifest.host.cpu.as_deref().unwrap_or("unknown CPU")),
+            };
+            let source =
+                format!("measured in run {}: {samples} sample{many} in {seconds:.1} s{elsewhere}", manifest.run);
+            Rate::together(tokens_per_second, source)
+        })
     }
 }
 

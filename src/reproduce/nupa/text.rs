@@ -292,7 +292,10 @@ pub fn render_plan(plan: &NupaPlan, width: usize) -> String {
             _ => cells.push(row.prompt_characters.to_string()),
         }
         cells.push(row.most_new_tokens.to_string());
-        cells.extend(row.hours.map(|[few, many]| format!("{}-{}", hours(few), hours(many))));
+        cells.extend(row.hours.map(|[few, many]| match [hours(few), hours(many)] {
+            [few, many] if few == many => few,
+            [few, many] => format!("{few}-{many}"),
+        }));
         table.row(cells);
     }
     text.push_str(&table.render());

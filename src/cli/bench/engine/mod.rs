@@ -108,6 +108,8 @@ struct Document {
     load_s: f64,
     /// Most memory held while loading, in bytes.
     load_peak_memory: Option<u64>,
+    /// Repetitions of each workload, or of each load of the sweep, that were to be measured.
+    planned_repetitions: u32,
     measurements: Vec<Measurement>,
     /// What the device can do at best; with --sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,6 +156,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
             options,
             load_s,
             load_peak_memory,
+            planned_repetitions: args.repeat,
             measurements: Vec::new(),
             peaks: None,
             sweep: Vec::new(),
@@ -286,8 +289,8 @@ fn screen(d: &Document) -> String {
             let (prompts, tokens) = (counted(m.prompts, "prompt"), counted(m.new_tokens, "new token"));
             writeln!(out, "\n{}: {prompts}, {tokens} each", name(m.workload))?;
             let spread = match m.repetitions.len() {
-                1 => format!("one repetition of {low:.2} s"),
-                many => format!("median of {many}; {low:.2} to {high:.2} s a repetition"),
+                1 => format!("one repetition of {low:.3} s"),
+                many => format!("median of {many}; {low:.3} to {high:.3} s a repetition"),
             };
             writeln!(out, "  {:.2} samples/s ({spread})", m.samples_per_s)?;
             writeln!(
@@ -299,12 +302,20 @@ fn screen(d: &Document) -> String {
                 m.distinct_prefix_tokens
             )?;
             let r = m.median();
+            let rate = |tokens: u64, seconds: f64| if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 };
             writeln!(
                 out,
-                "  steps    {}: {:.2} s with prompt tokens, {:.2} s of decoding only",
-                r.steps, r.prefill_s, r.decode_s
+                "           {:.0} tokens/s in the {:.3} s of steps with prompt tokens",
+                rate(r.prefilled_tokens, r.prefill_s),
+                r.prefill_s
             )?;
-            writeln!(out, "  decode   {:.0} tokens/s over the whole repetition", r.decoded_tokens as f64 / r.seconds)?;
+            writeln!(
+                out,
+                "  decode   {:.0} tokens/s in the {:.3} s of the other steps, {:.0} over the whole repetition",
+                rate(r.decoded_alone, r.decode_s),
+                r.decode_s,
+                rate(r.decoded_tokens, r.seconds)
+            )?;
             writeln!(out, "  memory   {} at most so far", peak(m.peak_memory))?;
         }
         Ok(())

@@ -41,11 +41,19 @@ fn loads(
     let (fitting, others): (Vec<Load>, Vec<Load>) =
         all.into_iter().partition(|load| longest(load) <= config.max_positions);
     for load in others {
-        say(format!("{} tokens exceed the context of {}: left out", longest(&load), config.max_positions));
+        say(format!(
+            "batch {}, prompts of {} tokens: the first sequences would decode to {} tokens until the last prompts are computed, beyond the context of {}: left out",
+            load.batch,
+            load.prompt_tokens,
+            longest(&load),
+            config.max_positions
+        ));
     }
     if fitting.is_empty() {
-        let problem =
-            format!("nothing to measure: at least {shortest} tokens exceed the context of {}", config.max_positions);
+        let problem = format!(
+            "nothing to measure: the first sequences would decode to at least {shortest} tokens until the last prompts are computed, beyond the context of {}",
+            config.max_positions
+        );
         return Err(
             CliError::usage(problem).help("choose shorter --prompt-tokens, fewer --new-tokens or a smaller --batch")
         );

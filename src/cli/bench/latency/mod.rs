@@ -157,9 +157,13 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let (asked, dropped) = selection.choose(suites)?;
     let questions = asked.first().map_or(0, |asked| asked.prompts.len());
     if questions == 0 {
-        let problem = format!("none of {} questions fits a window of {window} tokens", dropped.looked_at);
-        return Err(CliError::usage(problem)
-            .help("choose shorter --lengths or a larger --context; `earnest rf-lengths` says what fits"));
+        let names: Vec<_> = modes.iter().map(|mode| mode.names().0).collect();
+        let (looked_at, names) = (dropped.looked_at, names.join(" and "));
+        let problem = format!("none of {looked_at} questions fits a window of {window} tokens in {names}");
+        let direct = if modes.len() > 1 { ", or --modes direct, whose answers are short" } else { "" };
+        return Err(CliError::usage(problem).help(format!(
+            "choose shorter --lengths or a larger --context{direct}; `earnest rf-lengths` says what fits"
+        )));
     }
     say(format!("loading {}", args.model.path.display()));
     let model::Loaded { engine: mut native, options, notes } = model::load(&checkpoint, &engine_args)?;

@@ -127,13 +127,15 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
         writeln!(out)?;
         let counts = || rows().map(|row| row.latency.passes.len());
         let passes = match (counts().min(), counts().max()) {
-            (Some(1), Some(1)) => "one pass, no interval".to_owned(),
+            (Some(1), Some(1)) => ", of one pass: no interval".to_owned(),
             (Some(few), Some(many)) => {
                 let passes = if few == many { many.to_string() } else { format!("{few} to {many}") };
                 match (rows().all(|row| row.latency.is_interval), rows().any(|row| row.latency.is_interval)) {
-                    (true, _) => format!("95 % interval of the median of {passes} passes"),
-                    (false, true) => format!("{passes} passes: 95 % interval of the median from 6 on, else range"),
-                    (false, false) => format!("range of {passes} passes (6 give an interval)"),
+                    (true, _) => format!("; [ ]: 95 % interval of the median of {passes} passes"),
+                    (false, true) => {
+                        format!("; [ ]: {passes} passes, 95 % interval of the median from 6 on, else range")
+                    }
+                    (false, false) => format!("; [ ]: range of {passes} passes (6 give an interval)"),
                 }
             }
             _ => String::new(),
@@ -144,8 +146,8 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
         };
         out.push_str(&wrap(
             &format!(
-                "s/sample: a pass's seconds over its samples; [ ]: {passes}; prefill and decode: s/sample of steps with and without \
-                 prompt tokens; first token: median seconds from submission; KV memory: most that keys and values of the samples in \
+                "s/sample: a pass's seconds over its samples{passes}; prefill and decode: s/sample of steps with and without \
+                 prompt tokens; first token: median seconds from submission; tokens: generated, a sample and a second; KV memory: most that keys and values of the samples in \
                  the engine took{paper}."
             ),
             width,
