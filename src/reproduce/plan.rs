@@ -31,9 +31,9 @@ pub struct PlanRow {
 }
 
 impl Plan {
-    /// Hours of each row whose tokens are counted, at a rate that was measured with a model of so many parameters in use for a token: other
-    /// models are taken to need as much more as they have of those. Rows of models whose names
-    /// do not say get none. `options` go to the commands.
+    /// Hours of each row whose tokens are counted, at a rate that was measured with a model of so many parameters in use for a token:
+    /// other models are taken to need as much more as they have of those. Rows of models whose names do not say get none. `options` go
+    /// to the commands.
     pub fn estimate(&mut self, rate: &Rate, parameters: f64, options: &str) {
         for row in &mut self.rows {
             let times = parameters_of(&row.model).map(|count| count / parameters);

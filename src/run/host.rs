@@ -12,6 +12,11 @@ impl Host {
             memory: total_memory(),
         }
     }
+
+    /// True if times measured on one of the two say something of the other: the same processor with as many threads.
+    pub fn is_as_fast_as(&self, other: &Host) -> bool {
+        (&self.cpu, self.threads) == (&other.cpu, other.threads)
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -239,7 +239,7 @@ fn rate(args: &NupaArgs, model: Option<&str>) -> Result<Option<Measured>, CliErr
         // The rate of another machine is one only where it is asked for.
         runs.retain(|run| {
             let Manifest { model: of, host, .. } = &run.manifest;
-            of.name == model && host.cpu == here.cpu && host.threads == here.threads
+            of.name == model && host.is_as_fast_as(&here)
         });
     }
     runs.sort_by(|one, other| one.manifest.started.cmp(&other.manifest.started));

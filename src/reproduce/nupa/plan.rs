@@ -58,8 +58,7 @@ impl Rate {
         (tokens > 0.0 && tokens_per_second.is_finite()).then(|| {
             let (samples, seconds) = (totals.recorded - totals.failed, manifest.generation_s);
             let many = if samples == 1 { "" } else { "s" };
-            let here = Host::probe();
-            let elsewhere = match manifest.host.cpu == here.cpu && manifest.host.threads == here.threads {
+            let elsewhere = match manifest.host.is_as_fast_as(&Host::probe()) {
                 true => String::new(),
                 false => format!(" on another machine ({})", manifest.host.cpu.as_deref().unwrap_or("unknown CPU")),
             };
