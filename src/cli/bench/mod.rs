@@ -99,7 +99,8 @@ pub(super) fn failure(error: BenchError) -> CliError {
         BenchError::NeverTogether { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("choose a smaller --batch, shorter --prompt-tokens, or more --kv-memory"),
         BenchError::InMode { error, .. } => failure(*error),
-        BenchError::Stopped => CliError::new(Exit::Interrupted, error.to_string()),
+        BenchError::Stopped => CliError::new(Exit::Interrupted, error.to_string())
+            .help("what was measured until then is printed; the same command measures all of it again"),
         BenchError::Failed(..) | BenchError::Lost(_) | BenchError::Engine(_) => {
             CliError::new(Exit::Engine, error.to_string())
         }

@@ -31,7 +31,7 @@ use crate::run::Host;
 End-of-sequence tokens are ignored, so that every engine does the same work; loading is not counted; the prefix cache \
 is empty at the start of each repetition. Ctrl-C prints what was measured until then.
 
---sweep measures prefilling and decoding apart on prompts of random tokens, changing one of batch, length and shared share at a time, and holds both against the device's roofline: the least time that its peaks of arithmetic and memory, measured first, allow for the same work.
+--sweep measures prefilling and decoding apart on prompts of random tokens, changing one of batch, length and shared share at a time, and holds both against the device's roofline: the least time that its peaks of arithmetic and memory, the better of before and after, allow for the same work.
 
 Examples:
   earnest bench engine --model model.gguf
