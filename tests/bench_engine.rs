@@ -1,29 +1,11 @@
 //! `earnest bench engine` on a tiny checkpoint: what it prints, what it refuses before loading, and what Ctrl-C leaves.
-use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+mod bench_program;
 
+use bench_program::{Running, outcome};
 use serde_json::Value;
 
-fn tiny() -> PathBuf {
-    let golden = std::env::var_os("EARNEST_GOLDEN")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), PathBuf::from);
-    golden.join("engine/checkpoints/llama31-ropescaling")
-}
-
-fn command(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
-    command.stdin(Stdio::null()).args(["bench", "engine", "--model"]).arg(tiny()).args(words);
-    for name in ["EARNEST_MODEL", "EARNEST_DEVICE", "NO_COLOR", "COLUMNS"] {
-        command.env_remove(name);
-    }
-    command
-}
-
 fn engine(words: &[&str]) -> (i32, String, String) {
-    let output = command(words).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+    outcome("engine", words)
 }
 
 #[test]
@@ -62,53 +44,27 @@ fn what_was_measured_before_ctrl_c_is_printed() {
     const REPEAT: usize = 1000;
     let repeat = REPEAT.to_string();
     let words = ["--workload", "zero-shot", "--prompts", "2", "--new-tokens", "2", "--repeat", &repeat, "--json"];
-    let mut child = command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.starts_with("measuring") {
-        line.clear();
-        assert!(said.read_line(&mut line).unwrap() > 0, "it ended before it measured");
-    }
-    // A document of many repetitions is more than a pipe holds.
-    let mut stdout = child.stdout.take().unwrap();
-    let document = std::thread::spawn(move || {
-        let mut text = String::new();
-        stdout.read_to_string(&mut text).map(|_| text)
-    });
+    let running = Running::until("engine", &words, "measuring");
     // Long enough for a repetition of two short prompts.
     std::thread::sleep(std::time::Duration::from_secs(1));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let mut rest = String::new();
-    said.read_to_string(&mut rest).unwrap();
-    let status = child.wait().unwrap();
-    let text = document.join().unwrap().unwrap();
+    let (code, text, rest) = running.interrupt();
     let d: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("no document: {rest}"));
     let repetitions = d["measurements"][0]["repetitions"].as_array().unwrap().len();
-    match status.code() {
-        Some(130) => {
+    match code {
+        130 => {
             assert!((1..REPEAT).contains(&repetitions), "{repetitions}");
             assert!(rest.contains(&format!("interrupted: {repetitions} of {REPEAT} repetitions")), "{rest}");
         }
         // A machine that does all of it in the meantime was not interrupted.
-        code => assert_eq!((code, repetitions), (Some(0), REPEAT), "{rest}"),
+        code => assert_eq!((code, repetitions), (0, REPEAT), "{rest}"),
     }
 }
 
 #[test]
 fn a_sweep_that_was_stopped_says_so() {
     let words = ["--sweep", "--batch", "1", "--prompt-tokens", "16", "--shared", "0", "--repeat", "1000"];
-    let mut child = command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.starts_with("measuring batch") {
-        line.clear();
-        assert!(said.read_line(&mut line).unwrap() > 0, "it ended before it measured");
-    }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let mut rest = String::new();
-    said.read_to_string(&mut rest).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let (code, stdout, rest) = Running::until("engine", &words, "measuring batch").interrupt();
     // A load that was not repeated as often as was asked is no load that was measured.
-    assert_eq!(output.status.code(), Some(130), "{rest}");
-    assert!(output.stdout.is_empty() && rest.contains("0 of 1 loads were measured"), "{rest}");
+    assert_eq!(code, 130, "{rest}");
+    assert!(stdout.is_empty() && rest.contains("0 of 1 loads were measured"), "{rest}");
 }

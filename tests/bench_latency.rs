@@ -1,29 +1,11 @@
 //! `earnest bench latency` on a tiny checkpoint: what it counts, and what it refuses.
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+mod bench_program;
 
+use bench_program::{Running, command, outcome};
 use serde_json::Value;
 
-fn tiny() -> PathBuf {
-    let golden = std::env::var_os("EARNEST_GOLDEN")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), PathBuf::from);
-    golden.join("engine/checkpoints/llama31-ropescaling")
-}
-
-fn command(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
-    command.stdin(Stdio::null()).args(["bench", "latency", "--model"]).arg(tiny()).args(words);
-    for name in ["EARNEST_MODEL", "NO_COLOR", "COLUMNS"] {
-        command.env_remove(name);
-    }
-    command
-}
-
 fn latency(words: &[&str]) -> (i32, String, String) {
-    let output = command(words).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+    outcome("latency", words)
 }
 
 fn document(words: &[&str]) -> Value {
@@ -125,25 +107,10 @@ fn tasks_without_a_rule_are_refused_for_rule_following_only() {
 fn what_was_measured_before_ctrl_c_is_printed() {
     let words = ["--tasks", "add_Integer", "--lengths", "1", "--batch", "2", "--samples", "2", "--repeat", "1000"];
     for json in [false, true] {
-        let mut child = command(&words)
-            .args(json.then_some("--json"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
+        let words = [&words[..], if json { &["--json"] } else { &[] }].concat();
         // The third pass of all has begun: one of each mode is whole.
-        while !line.starts_with("pass 2 of 1000") {
-            line.clear();
-            assert!(said.read_line(&mut line).unwrap() > 0, "it ended before its second repetition");
-        }
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-        let mut rest = String::new();
-        std::io::Read::read_to_string(&mut said, &mut rest).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let stdout = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(output.status.code(), Some(130), "{rest}");
+        let (code, stdout, rest) = Running::until("latency", &words, "pass 2 of 1000").interrupt();
+        assert_eq!(code, 130, "{rest}");
         assert!(rest.contains("of 2000 passes were measured"), "{rest}");
         if json {
             let d: Value = serde_json::from_str(&stdout).unwrap();
@@ -199,7 +166,11 @@ fn the_document_says_what_was_asked_and_the_screen_fits() {
     assert_eq!((&d["options"]["prefix_cache"], &d["options"]["threads"]), (&false.into(), &1.into()));
     assert_eq!(d["asked_modes"], serde_json::json!(["direct", "rf-cot"]));
     for columns in [60, 80, 200] {
-        let output = command(&words).args(["--no-prefix-cache"]).env("COLUMNS", columns.to_string()).output().unwrap();
+        let output = command("latency", &words)
+            .args(["--no-prefix-cache"])
+            .env("COLUMNS", columns.to_string())
+            .output()
+            .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("no prefix cache"), "{text}");
