@@ -3,6 +3,7 @@
 
 pub mod gsm;
 pub mod nupa;
+pub mod reader;
 
 mod candidates;
 mod matcher;
