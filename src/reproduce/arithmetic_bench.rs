@@ -228,7 +228,7 @@ fn cell(ours: &Ours, task: Task, published: Option<Published>, comparable: bool)
 fn caveats() -> Vec<String> {
     [
         "`compat` follows the paper (separators deleted, then plain substring) and is what is compared (the difference is \
-         compat minus published); `boundary` and `final` \
+         compat minus published); `boundary`, `last_number` and `final` \
          are stricter and stand beside it. The paper's list of deleted separators is garbled in print; comma, backslash and \
          exclamation mark are the reading taken.",
         "Published intervals are Wilson intervals of 1,000 items (Qwen2.5, Llama-3) or 100 items (all others). The paper gives \

@@ -1,4 +1,5 @@
 //! A question with its exact answer.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,14 @@ impl Segments {
     /// A bare question.
     pub fn question(text: impl Into<String>) -> Self {
         Segments { question: text.into(), ..Segments::default() }
+    }
+
+    /// The system message and the question: what an answer may repeat. Worked examples are left out.
+    pub fn asked(&self) -> Cow<'_, str> {
+        match &self.system {
+            Some(system) => Cow::Owned(format!("{system}\n{}", self.question)),
+            None => Cow::Borrowed(&self.question),
+        }
     }
 }
 

@@ -5,14 +5,20 @@ pub mod dnc;
 pub mod gsm_symbolic;
 pub mod nupa;
 
+mod final_answer;
+mod former_names;
 mod grid;
 mod item;
 mod python_random;
+mod readings;
 mod thinking_text;
 mod verdict;
 
+pub use final_answer::{EXAMPLE_ECHOED, FINAL, ONLY_IN_THINKING, RIVALS, read_final};
+pub use former_names::{rename_rules, stored_rule};
 pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
 pub use item::{Budget, Item, Segments, Shot};
+pub use readings::{Readings, RuleReading};
 pub use thinking_text::ThinkingText;
 pub use verdict::{Answered, Evidence, Interval, Scored, Series, Summary, SummaryRow, Verdict};
 
@@ -41,6 +47,16 @@ pub trait Suite: Send + Sync {
 
     /// Judges a completion. Pure: the same arguments give the same verdict, so stored completions can be scored again.
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Verdict;
+
+    /// The rules of which one can be primary, for `--profile`.
+    fn profiles(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// The rules that decide what is right: one, or one a kind of prompt; none where a suite has no rules by name.
+    fn primary(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 
     /// Turns judged samples into tables and series with intervals.
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary;

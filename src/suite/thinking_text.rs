@@ -65,6 +65,14 @@ impl Suite for KeptThinking {
         self.suite.score(item, &Answered { completion: &completion, ..*answered })
     }
 
+    fn profiles(&self) -> Vec<&'static str> {
+        self.suite.profiles()
+    }
+
+    fn primary(&self) -> Vec<&'static str> {
+        self.suite.primary()
+    }
+
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
         self.suite.summarise(samples)
     }
@@ -93,5 +101,6 @@ mod tests {
         let plain = item.gold.as_str();
         assert!(verdict(stripped.as_ref(), plain) && verdict(kept.as_ref(), plain));
         assert_eq!((kept.name(), kept.len(), kept.options()), (stripped.name(), stripped.len(), stripped.options()));
+        assert_eq!((kept.profiles(), kept.primary()), (stripped.profiles(), stripped.primary()));
     }
 }

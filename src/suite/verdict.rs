@@ -44,12 +44,18 @@ impl Verdict {
 /// What stands behind a judgement, for people: it is shown and stored, and in no statistics.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// What further rules read, by their names; none is nothing.
+    /// What further rules than the primary one read, by their names; none is nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub readings: BTreeMap<String, Option<String>>,
     /// Why there is no answer, in words: the message of an exception, how a process died.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How the final answer is marked (`boxed`, `bold`, ...), or why there is none (`no_number`, `refused`, ...).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
+    /// The first of the other numbers that were stated as the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<String>,
 }
 
 impl Evidence {

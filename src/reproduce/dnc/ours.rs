@@ -5,7 +5,7 @@ use super::beside::{ComparedTable, beside};
 use crate::reproduce::COMPARISON_FORMAT;
 use crate::run::{Manifest, Sample, Status};
 use crate::suite::dnc::published::{CAVEATS, PublishedTable, Recomputed, table_12, tables};
-use crate::suite::dnc::{Mode, Numbers, Options, Target, summarise_samples};
+use crate::suite::dnc::{Mode, Numbers, Options, Profile, Target, own_rule, summarise_samples};
 use crate::suite::{Budget, Interval, Item, Scored, Segments, Summary, SummaryRow, Verdict};
 
 const PAPER: &str =
@@ -140,18 +140,24 @@ pub fn compare(runs: &[Ours]) -> DncComparison {
 fn add(comparison: &mut DncComparison, run: &Ours) {
     let (name, model) = (run.manifest.run.clone(), run.manifest.model.name.clone());
     let settings = &run.manifest.settings;
-    let options: Options = match serde_json::from_value(settings.suite_options.clone()) {
-        Ok(options) => options,
+    // The paper's quantity is that of the data set's own rule, whatever decided in the run.
+    let options = match serde_json::from_value::<Options>(settings.suite_options.clone()) {
+        Ok(options) => Options { profile: Profile::Own, ..options },
         Err(error) => {
             let limits = vec![format!("is not shown: its options are of another version ({error})")];
             comparison.runs.push(RunUsed { run: name, model, limits });
             return;
         }
     };
-    let scored: Vec<Scored<'_>> = run
-        .rows
-        .iter()
-        .map(|(item, verdict, tokens, truncated)| Scored { item, verdict, tokens: *tokens, truncated: *truncated })
+    let own = |item: &Item, verdict: &Verdict| {
+        let named = item.covariates.get("target").and_then(serde_json::Value::as_str);
+        let target = options.targets.iter().find(|target| Some(target.name()) == named);
+        target.and_then(|target| verdict.by_rule(own_rule(options.dataset, *target))).unwrap_or_else(|| verdict.clone())
+    };
+    let verdicts: Vec<Verdict> = run.rows.iter().map(|(item, verdict, ..)| own(item, verdict)).collect();
+    let rows = run.rows.iter().zip(&verdicts);
+    let scored: Vec<Scored<'_>> = rows
+        .map(|((item, _, tokens, truncated), verdict)| Scored { item, verdict, tokens: *tokens, truncated: *truncated })
         .collect();
     let summary = summarise_samples(&options, &scored);
     comparison.compared.extend(beside(&options, &summary, &name, &model));

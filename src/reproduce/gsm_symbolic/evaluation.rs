@@ -62,7 +62,8 @@ impl Evaluation {
         };
         let instance = number("instance").map_or(-1, |instance| instance as i64);
         let gamma = number("gamma").filter(|gamma| gamma.is_finite());
-        let correct = verdict.correct;
+        // The study's rule, whatever the run's primary one.
+        let correct = verdict.matchers.get("study").copied().unwrap_or(verdict.correct);
         let failure = (!correct).then(|| FailureClass::of(verdict.failure.as_deref().unwrap_or("wrong")));
         self.rows.push(Observation { template: sample.cluster.clone(), instance, variant, correct, gamma, failure });
         Ok(())

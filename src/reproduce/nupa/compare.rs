@@ -240,7 +240,7 @@ fn figures(ours: &Ours, summaries: &ByProfile) -> Vec<NupaFigure> {
                 figures: figures.to_vec(),
                 metric,
                 profile: profile.name(),
-                primary: *profile == ours.options.profile,
+                primary: *profile == ours.profile(),
                 rows: rows.clone(),
             });
         }

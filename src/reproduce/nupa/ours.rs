@@ -39,6 +39,11 @@ impl Ours {
         self.answers.extend(JudgedAnswer::new(&sample.task, &sample.covariates, verdict, tokens, sample.truncated()));
     }
 
+    /// The profile whose figures are drawn: the run's own among the paper's, or `strict`.
+    pub(super) fn profile(&self) -> Profile {
+        if PROFILES.contains(&self.options.profile) { self.options.profile } else { Profile::Strict }
+    }
+
     /// The run's tables as a profile reads its completions.
     pub(super) fn summary(&self, profile: Profile) -> Summary {
         let options = NupaOptions { profile, ..self.options.clone() };

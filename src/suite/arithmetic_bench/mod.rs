@@ -16,6 +16,6 @@ mod task;
 
 pub use baseline::{Baseline, baseline};
 pub use bench::{ArithmeticBench, VERSION};
-pub use options::{Lengths, LengthsError, Options, OptionsError};
+pub use options::{Lengths, LengthsError, Options, OptionsError, Profile};
 pub use question::{OperandError, Question};
 pub use task::{Base, OperandDigits, Task, UnknownTask};

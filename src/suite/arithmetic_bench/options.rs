@@ -6,7 +6,42 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Task;
 
-/// Options that determine the items.
+/// Which rule decides; the others are reported beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// The expected number stands in the answer as a whole number.
+    #[default]
+    Boundary,
+    /// The paper's: a plain substring.
+    Compat,
+    /// The last number of its shape.
+    LastNumber,
+    /// The answer as a careful person reads it ([`crate::answer::reader`]).
+    Final,
+}
+
+impl Profile {
+    /// The names, the default for conversations first.
+    pub const NAMES: [&str; 4] = ["final", "boundary", "compat", "last_number"];
+
+    /// The name of the rule in options and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Boundary => "boundary",
+            Profile::Compat => "compat",
+            Profile::LastNumber => "last_number",
+            Profile::Final => "final",
+        }
+    }
+
+    /// True for the rule that decided before there were others; it is left out of manifests, so that runs keep their identity.
+    pub fn is_boundary(&self) -> bool {
+        *self == Profile::Boundary
+    }
+}
+
+/// Options that determine the items, and the rule that decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
@@ -20,12 +55,22 @@ pub struct Options {
     pub set: u8,
     /// Seed of the random streams.
     pub seed: u64,
+    /// The primary rule.
+    #[serde(default, skip_serializing_if = "Profile::is_boundary")]
+    pub profile: Profile,
 }
 
 impl Default for Options {
     /// The paper's full size: all tasks, lengths 1 to 100, ten items each.
     fn default() -> Self {
-        Options { tasks: Task::ALL.to_vec(), lengths: Lengths::default(), per_length: 10, set: 1, seed: 1 }
+        Options {
+            tasks: Task::ALL.to_vec(),
+            lengths: Lengths::default(),
+            per_length: 10,
+            set: 1,
+            seed: 1,
+            profile: Profile::default(),
+        }
     }
 }
 

@@ -1,17 +1,25 @@
 //! From a completion to a verdict.
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::Profile;
+use crate::answer::reader::{Answer, Form, Reading};
 use crate::answer::{Candidates, Expected, Matches, Normalised, Shape, contains_number, distinct, split_thinking};
-use crate::suite::{Answered, Item, Verdict};
+use crate::suite::{Answered, FINAL, Item, Verdict, read_final};
 
-/// Names of the three rules; with thinking, each has a second entry with the suffix [`WITH_THINKING`].
+/// Names of the suite's own rules; with thinking, each has a second entry with the suffix [`WITH_THINKING`].
 pub(super) const COMPAT: &str = "compat";
 pub(super) const BOUNDARY: &str = "boundary";
-pub(super) const FINAL: &str = "final";
+pub(super) const LAST_NUMBER: &str = "last_number";
 pub(super) const WITH_THINKING: &str = "_with_thinking";
+
+/// All rules, the given one first.
+pub(super) fn rules(profile: Profile) -> Vec<&'static str> {
+    let mut rules = vec![BOUNDARY, COMPAT, LAST_NUMBER, FINAL];
+    rules.sort_by_key(|rule| *rule != profile.name());
+    rules
+}
 
 /// Openings of refusals, in the models' own words.
 static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
@@ -21,42 +29,53 @@ static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is a constant and the tests use it")
 });
 
-/// Judges the visible answer by the three rules of `crate::answer`; `boundary` decides.
+/// Judges the visible answer by the three rules of `crate::answer` and by the reader; the profile's decides.
 ///
-/// * `matchers`: `compat`, `boundary`, `final`; where the completion has thinking, also each `..._with_thinking`, on the
-///   whole completion (the paper does not say which it scored).
-/// * `extracted`: the expected answer where `boundary` found it, otherwise the last number of its shape.
+/// * `matchers`: `compat`, `boundary`, `last_number`, `final`; where the completion has thinking, also each of the first three
+///   `..._with_thinking`, on the whole completion (the paper does not say which it scored).
+/// * `extracted`: the reader's answer under `final`; otherwise the last number of the expected answer's shape, but that answer
+///   itself where `boundary` (or `compat`, if that decides) found it.
 /// * `metrics`, on the visible answer: `digit_match` (share of the expected digits that `extracted` has at the same place
 ///   from the right; surplus digits are free), `length_error` (digits too many or too few; all of them without an
 ///   answer), `distinct_candidates` (different numbers of the answer's shape that are not operands), `echo` (1 if every
 ///   operand is repeated), `thinking` (1 if the completion has thinking).
 /// * `failure`, the first that applies: `truncated` (the budget ended it), `empty`, `format` (the right digits, written
-///   in another form), `sign`, `refusal`, `echo` (no numbers but the operands), `no_number`, `wrong`; `malformed_gold`
-///   if the item's expected answer is none, which a stored item cannot have unless it was damaged.
-pub(super) fn score(item: &Item, answered: &Answered<'_>) -> Verdict {
-    let mut verdict = Verdict {
-        correct: false,
-        extracted: None,
-        matchers: BTreeMap::new(),
-        metrics: BTreeMap::new(),
-        failure: Some("malformed_gold".to_owned()),
-        ..Verdict::default()
-    };
+///   in another form), `sign`, `refusal`, `echo` (no numbers but the operands), `no_number`, `wrong`; under `final` the reader's
+///   own reasons where it found nothing; `malformed_gold` if the item's expected answer is none, which a stored item cannot have
+///   unless it was damaged.
+pub(super) fn score(profile: Profile, item: &Item, answered: &Answered<'_>) -> Verdict {
+    let mut verdict = Verdict { failure: Some("malformed_gold".to_owned()), ..Verdict::default() };
     let Ok(expected) = Expected::parse(&item.gold) else { return verdict };
     let parts = split_thinking(answered.completion);
     let text = Normalised::new(&parts.visible);
+    let primary = profile.name();
 
     let matches = Matches::of(&expected, &parts.visible, &text);
-    record(&mut verdict, matches, "");
+    let last = Candidates::new(&text, expected.shape()).last().map(str::to_owned);
+    let found = |found: bool| if found { Some(expected.text().to_owned()) } else { last.clone() };
+    for (rule, right) in [(COMPAT, matches.compat), (BOUNDARY, matches.boundary)] {
+        verdict.add_rule(primary, rule, right, found(right));
+        // They look for the expected answer and read none: there is nothing to show beside another rule's.
+        verdict.evidence.readings.remove(rule);
+    }
+    verdict.add_rule(primary, LAST_NUMBER, matches.final_number, last.clone());
     if parts.has_thinking {
         let whole = Normalised::new(answered.completion);
-        record(&mut verdict, Matches::of(&expected, answered.completion, &whole), WITH_THINKING);
+        let whole = Matches::of(&expected, answered.completion, &whole);
+        for (rule, right) in [(COMPAT, whole.compat), (BOUNDARY, whole.boundary), (LAST_NUMBER, whole.final_number)] {
+            verdict.matchers.insert(format!("{rule}{WITH_THINKING}"), right);
+        }
     }
+    let reading = read_final(item, Form::Integer, answered);
+    let is_right = |answer: &Answer| match expected.shape() {
+        // The brackets of `(7)` are the prompt's, and no part of the number.
+        Shape::Parenthesised => answer.is_same_as(&expected.digits()),
+        Shape::Integer | Shape::Spaced => answer.is_same_as(expected.text()),
+    };
+    verdict.add_final(primary, reading.answer.as_ref().is_ok_and(is_right), &reading);
 
     let operands: Vec<&str> = ["a", "b"].iter().filter_map(|name| item.covariates.get(*name)?.as_str()).collect();
-    let last = Candidates::new(&text, expected.shape()).last();
-    let extracted = if matches.boundary { Some(expected.text()) } else { last };
-    let (digit_match, length_error) = digit_metrics(&expected, extracted);
+    let (digit_match, length_error) = digit_metrics(&expected, verdict.extracted.as_deref());
     let mut metric = |name: &str, value: f64| verdict.metrics.insert(name.to_owned(), value);
     metric("digit_match", digit_match);
     metric("length_error", length_error);
@@ -72,16 +91,35 @@ pub(super) fn score(item: &Item, answered: &Answered<'_>) -> Verdict {
         metric("echo", f64::from(echo));
     }
 
-    verdict.correct = matches.boundary;
-    verdict.extracted = extracted.map(str::to_owned);
-    verdict.failure = (!matches.boundary).then(|| failure(&expected, answered, &text, &operands).to_owned());
+    let class = match profile {
+        Profile::Final => final_failure(&expected, answered, &reading, &operands),
+        _ => failure(&expected, answered, &text, &operands),
+    };
+    verdict.failure = (!verdict.correct).then(|| class.to_owned());
     verdict
 }
 
-fn record(verdict: &mut Verdict, matches: Matches, suffix: &str) {
-    for (name, value) in [(COMPAT, matches.compat), (BOUNDARY, matches.boundary), (FINAL, matches.final_number)] {
-        verdict.matchers.insert(format!("{name}{suffix}"), value);
+/// Why the reader's answer is not right.
+fn final_failure(
+    expected: &Expected<'_>,
+    answered: &Answered<'_>,
+    reading: &Reading,
+    operands: &[&str],
+) -> &'static str {
+    let answer = match &reading.answer {
+        _ if answered.truncated => return "truncated",
+        Err(none) => return none.name(),
+        Ok(answer) => answer,
+    };
+    let magnitude = |text: &str| {
+        let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+        digits.trim_start_matches('0').to_owned()
+    };
+    if magnitude(&answer.text) == magnitude(expected.text()) {
+        let sign = |text: &str| text.starts_with('-');
+        return if sign(&answer.text) == sign(expected.text()) { "format" } else { "sign" };
     }
+    if operands.contains(&answer.text.trim_start_matches('-')) { "echo" } else { "wrong" }
 }
 
 /// Share of expected digits matched from the right, and the difference of the numbers of digits.
@@ -214,13 +252,51 @@ mod tests {
         let item = item(Task::Add, "12", Some("30"));
         let wrong = verdict(&item, "<think>12+30 = 42</think>It is 43.");
         assert!(!wrong.correct && !wrong.matchers["compat"] && wrong.matchers["boundary_with_thinking"]);
-        assert!(!wrong.matchers["final_with_thinking"]);
-        assert_eq!((wrong.matchers.len(), wrong.extracted.as_deref()), (6, Some("43")));
+        assert!(!wrong.matchers["last_number_with_thinking"]);
+        assert_eq!((wrong.matchers.len(), wrong.extracted.as_deref()), (7, Some("43")));
         assert_eq!(wrong.metrics["thinking"], 1.0);
         let unclosed = verdict(&item, "<think>it must be 42");
         assert_eq!(unclosed.failure.as_deref(), Some("empty"));
         let plain = verdict(&item, "42");
-        assert_eq!((plain.matchers.len(), plain.metrics["thinking"]), (3, 0.0));
+        assert_eq!((plain.matchers.len(), plain.metrics["thinking"]), (4, 0.0));
+    }
+
+    #[test]
+    fn the_final_answer_is_the_readers() {
+        let of = |item: &Item, completion: &str, truncated: bool| {
+            let bench = ArithmeticBench::new(Options { profile: Profile::Final, ..Options::default() }).unwrap();
+            let verdict = bench.score(item, &Answered { completion, truncated });
+            assert_eq!(verdict.correct, verdict.matchers["final"]);
+            (verdict.failure.unwrap_or_default(), verdict.extracted)
+        };
+        let sum = item(Task::Add, "12", Some("30"));
+        assert_eq!(of(&sum, "42", false), (String::new(), Some("42".to_owned())));
+        assert_eq!(of(&sum, "<think>12+30 = 43</think>42", false).0, "");
+        assert_eq!(of(&sum, "-42", false).0, "sign");
+        assert_eq!(of(&sum, "43", false).0, "wrong");
+        assert_eq!(of(&sum, "Alas.", false), ("no_number".to_owned(), None));
+        assert_eq!(of(&sum, "so 12 and then", true).0, "truncated");
+        // Brackets are the prompt's, leading zeros are digits.
+        assert_eq!(of(&item(Task::Count, "100", None), "2", false).0, "");
+        let reversed = item(Task::Rev, "2100", None);
+        assert_eq!(
+            (of(&reversed, "0012", false).0, of(&reversed, "12", false).0),
+            (String::new(), "format".to_owned())
+        );
+        let boundary = verdict(&sum, "42");
+        assert_eq!(boundary.evidence.readings.keys().collect::<Vec<_>>(), ["final", "last_number"]);
+    }
+
+    #[test]
+    fn the_rule_that_decides_comes_first() {
+        assert_eq!(rules(Profile::Boundary), ["boundary", "compat", "last_number", "final"]);
+        assert_eq!(rules(Profile::Final), ["final", "boundary", "compat", "last_number"]);
+        for (profile, correct) in [(Profile::Boundary, true), (Profile::Compat, true), (Profile::LastNumber, false)] {
+            let bench = ArithmeticBench::new(Options { profile, ..Options::default() }).unwrap();
+            let completion = "42, or rather 43";
+            let found = bench.score(&item(Task::Add, "12", Some("30")), &Answered { completion, truncated: false });
+            assert_eq!((found.correct, bench.primary()), (correct, vec![profile.name()]));
+        }
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! Tables, curves and notes.
-use super::score::{BOUNDARY, COMPAT, FINAL, WITH_THINKING};
+use super::score::{BOUNDARY, COMPAT, LAST_NUMBER, WITH_THINKING, rules};
 use super::table::{Group, ItemScores, gather};
-use super::{Options, Task, baseline};
+use super::{Options, Profile, Task, baseline};
 use crate::suite::{Interval, Scored, Series, Summary, SummaryRow};
 
 /// Summarises any subset of the items, with any number of samples each.
 ///
 /// Rows: one a task; behind `mul_1` and `div_1` the same without `b = 1`; then `all`. Accuracies count items (several
-/// samples of an item make one value) and carry Wilson intervals; `boundary, mean over lengths` weighs every length
+/// samples of an item make one value) and carry Wilson intervals; `RULE, mean over lengths` of the primary rule weighs every length
 /// equally and carries the stratified interval. A column without items (lengths 1-3 of a run on longer ones) is left out.
 pub(super) fn summarise(options: &Options, samples: &[Scored<'_>]) -> Summary {
     let (items, left_out) = gather(samples);
+    let profile = options.profile;
     let thinking = samples.iter().any(|sample| sample.verdict.metrics.get("thinking") == Some(&1.0));
     let mut summary = Summary { rows: Vec::new(), series: Vec::new(), notes: Vec::new() };
     for task in Task::ALL {
@@ -18,41 +19,40 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>]) -> Summary {
         if group.0.is_empty() {
             continue;
         }
-        let mut row = row(task.id(), &group, thinking);
+        let mut row = row(task.id(), &group, profile, thinking);
         row.numbers.extend(curve_numbers(&group, options));
         row.numbers.extend(chances(&group));
-        summary.notes.extend(chance_note(task, &group));
+        summary.notes.extend(chance_note(task, &group, profile));
         summary.rows.push(row);
         if matches!(task, Task::Mul1 | Task::Div1) {
             let rest = group.filter(|item| item.b_is_one == Some(false));
             if !rest.0.is_empty() {
-                summary.rows.push(self::row(&format!("{task}, b > 1"), &rest, thinking));
+                summary.rows.push(self::row(&format!("{task}, b > 1"), &rest, profile, thinking));
             }
         }
-        summary.series.extend(curves(task, &group, thinking));
+        summary.series.extend(curves(task, &group, profile, thinking));
     }
     let all = Group::select(&items, |_| true);
     if !all.0.is_empty() {
-        summary.rows.push(row("all", &all, thinking));
+        summary.rows.push(row("all", &all, profile, thinking));
     }
     summary.notes.extend(general_notes(&items, left_out, thinking));
     summary
 }
 
-fn row(name: &str, group: &Group<'_, '_>, thinking: bool) -> SummaryRow {
+fn row(name: &str, group: &Group<'_, '_>, profile: Profile, thinking: bool) -> SummaryRow {
     let short = group.filter(|item| item.length <= 3);
     let long = group.filter(|item| item.length > 3);
-    let mut values = vec![
-        (BOUNDARY.to_owned(), group.accuracy(BOUNDARY)),
-        (COMPAT.to_owned(), group.accuracy(COMPAT)),
-        (FINAL.to_owned(), group.accuracy(FINAL)),
-        (format!("{BOUNDARY}, mean over lengths"), group.mean_over_cells(BOUNDARY)),
-        (format!("{BOUNDARY}, lengths 1-3"), short.accuracy(BOUNDARY)),
-        (format!("{BOUNDARY}, lengths 4+"), long.accuracy(BOUNDARY)),
-    ];
+    let primary = profile.name();
+    let accuracy = |rule: &str| (rule.to_owned(), group.accuracy(rule));
+    let mut values: Vec<_> = rules(profile).into_iter().map(accuracy).collect();
+    values.extend([
+        (format!("{primary}, mean over lengths"), group.mean_over_cells(primary)),
+        (format!("{primary}, lengths 1-3"), short.accuracy(primary)),
+        (format!("{primary}, lengths 4+"), long.accuracy(primary)),
+    ]);
     if thinking {
-        let column = |name: &str| (format!("{name}{WITH_THINKING}"), group.accuracy(&format!("{name}{WITH_THINKING}")));
-        values.extend([BOUNDARY, COMPAT, FINAL].map(column));
+        values.extend(WITH_ALL.map(|rule| accuracy(&format!("{rule}{WITH_THINKING}"))));
     }
     let failure = |class: &'static str| {
         group.mean(move |sample| Some(f64::from(sample.verdict.failure.as_deref() == Some(class))))
@@ -78,9 +78,12 @@ fn row(name: &str, group: &Group<'_, '_>, thinking: bool) -> SummaryRow {
     }
 }
 
+/// The rules that also judge answers with their thinking.
+const WITH_ALL: [&str; 3] = [BOUNDARY, COMPAT, LAST_NUMBER];
+
 /// Area under the curve, and how far it stays high.
 fn curve_numbers(group: &Group<'_, '_>, options: &Options) -> Vec<(String, f64)> {
-    let curve = group.curve(BOUNDARY);
+    let curve = group.curve(options.profile.name());
     vec![
         ("area under curve".to_owned(), area(&curve)),
         ("all lengths >= 0.9 up to".to_owned(), reach(&curve, options.lengths.as_slice()) as f64),
@@ -131,10 +134,10 @@ fn best_constant(group: &Group<'_, '_>) -> f64 {
     }
 }
 
-fn chance_note(task: Task, group: &Group<'_, '_>) -> Option<String> {
+fn chance_note(task: Task, group: &Group<'_, '_>, profile: Profile) -> Option<String> {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let echo = percent(group.expectation(|task, n| baseline(task, n).echo));
-    let score = group.accuracy(BOUNDARY)?.estimate;
+    let score = group.accuracy(profile.name())?.estimate;
     let (floor, text) = match task {
         Task::Count => {
             let constant = best_constant(group);
@@ -185,14 +188,14 @@ fn general_notes(items: &[ItemScores<'_>], left_out: usize, thinking: bool) -> V
     notes
 }
 
-fn curves(task: Task, group: &Group<'_, '_>, thinking: bool) -> Vec<Series> {
-    let with_thinking = [BOUNDARY, COMPAT, FINAL].map(|name| format!("{name}{WITH_THINKING}"));
-    let plain = [BOUNDARY, COMPAT, FINAL].map(str::to_owned);
-    let matchers = plain.into_iter().chain(with_thinking.into_iter().filter(|_| thinking));
+fn curves(task: Task, group: &Group<'_, '_>, profile: Profile, thinking: bool) -> Vec<Series> {
+    let with_thinking = WITH_ALL.map(|rule| format!("{rule}{WITH_THINKING}"));
+    let plain = rules(profile).into_iter().map(str::to_owned);
+    let matchers = plain.chain(with_thinking.into_iter().filter(|_| thinking));
     let series = |matcher: String| Series {
         points: group.curve(&matcher).into_iter().map(|(length, n, value)| (length as f64, n, value)).collect(),
         name: format!("{matcher} accuracy by length"),
         task: task.to_string(),
     };
-    matchers.map(series).collect()
+    matchers.map(series).filter(|series| !series.points.is_empty()).collect()
 }

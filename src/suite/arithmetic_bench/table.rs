@@ -16,14 +16,18 @@ pub(super) struct ItemScores<'a> {
 }
 
 impl ItemScores<'_> {
-    /// Share of samples that a rule accepts. A sample without thinking is the same text with and without it.
-    fn share(&self, matcher: &str) -> f64 {
-        let accepted = self.samples.iter().filter(|sample| {
+    /// Share of samples that a rule accepts; none where it judged none of them. A sample without thinking is the same text with
+    /// and without it.
+    fn share(&self, matcher: &str) -> Option<f64> {
+        let judged = self.samples.iter().filter_map(|sample| {
             let matchers = &sample.verdict.matchers;
             let plain = || matchers.get(matcher.strip_suffix(WITH_THINKING)?);
-            matchers.get(matcher).or_else(plain).copied().unwrap_or(false)
+            // A damaged item has no rule at all and is never right.
+            let damaged = || matchers.is_empty().then_some(false);
+            matchers.get(matcher).or_else(plain).copied().or_else(damaged)
         });
-        accepted.count() as f64 / self.samples.len() as f64
+        let (accepted, n) = judged.fold((0, 0), |(accepted, n), right| (accepted + usize::from(right), n + 1));
+        (n > 0).then(|| accepted as f64 / n as f64)
     }
 }
 
@@ -64,15 +68,15 @@ impl<'g, 'a> Group<'g, 'a> {
 
     /// Accuracy over items with its Wilson interval, `None` without items.
     pub fn accuracy(&self, matcher: &str) -> Option<Interval> {
-        let successes = self.0.iter().map(|item| item.share(matcher)).sum();
-        wilson(successes, self.0.len() as f64, Z95).map(interval)
+        let shares: Vec<f64> = self.0.iter().filter_map(|item| item.share(matcher)).collect();
+        wilson(shares.iter().sum(), shares.len() as f64, Z95).map(interval)
     }
 
     /// Mean over the cells (task and length) with the stratified interval.
     pub fn mean_over_cells(&self, matcher: &str) -> Option<Interval> {
-        let strata = self.cells().map(|(_, _, cell)| Stratum {
-            successes: cell.0.iter().map(|item| item.share(matcher)).sum(),
-            n: cell.0.len(),
+        let strata = self.cells().filter_map(|(_, _, cell)| {
+            let shares: Vec<f64> = cell.0.iter().filter_map(|item| item.share(matcher)).collect();
+            (!shares.is_empty()).then(|| Stratum { successes: shares.iter().sum(), n: shares.len() })
         });
         stratified(&strata.collect::<Vec<_>>(), Z95).map(interval)
     }

@@ -2,14 +2,16 @@
 
 use super::expression::{Expression, exact, plain};
 use super::measure::{drop_match, equation, paper_equation, round_half_up, same_value};
+use super::options::Profile;
 use super::problem::Dataset;
 use super::problem::Scale;
 use super::target::{Target, labelled, parse_equation, restored};
 use super::tatqa_metric::tatqa_match;
-use super::written::{Convention, ParsedNumber, parse_number_as};
+use super::written::{Convention, ParsedNumber, leading, parse_number_as};
+use crate::answer::reader::{Answer, Form};
 use crate::answer::split_thinking;
 use crate::number::Fraction;
-use crate::suite::{Answered, Item, Verdict};
+use crate::suite::{Answered, FINAL, Item, Verdict, read_final};
 
 /// Names of the rules.
 pub(super) const ANSWER: &str = "answer";
@@ -44,7 +46,12 @@ impl<'a> Gold<'a> {
 }
 
 /// The rule that decides.
-pub(super) fn primary(dataset: Dataset, target: Target) -> &'static str {
+pub(super) fn primary(profile: Profile, dataset: Dataset, target: Target) -> &'static str {
+    if profile == Profile::Final && target.has_answer() { FINAL } else { own_rule(dataset, target) }
+}
+
+/// The rule of the data set and of what is asked for.
+pub fn own_rule(dataset: Dataset, target: Target) -> &'static str {
     match (dataset, target) {
         (Dataset::TatqaA, _) => TATQA,
         (_, Target::Equation) => EQUIVALENT,
@@ -52,18 +59,25 @@ pub(super) fn primary(dataset: Dataset, target: Target) -> &'static str {
     }
 }
 
-/// Judges the visible part of a completion.
+/// Judges the visible part of a completion; `final` strips thinking by itself.
 ///
 /// * `matchers`: `answer` (the number has the exact gold value, or is a correct rounding of one without a finite decimal);
 ///   `acc_eq` and `acc_ans` (the paper's: identical strings; Python values within 1e-4, of the unrounded quotient where a
 ///   remainder is); `eq_value` (exact value of the equation); `eq_equivalent` (the same formula whatever the numbers); `drop`
 ///   and `tatqa_em` (those data sets' own rules); `tatqa_value` (the same quantity under its sign and scale: `(128)` is -128,
-///   `12500` is 12.5 thousand, to the gold's two decimals). An equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`,
-///   everything else by `answer`.
+///   `12500` is 12.5 thousand, to the gold's two decimals); `final` (the reader's answer by the rule of `answer`, of TAT-QA by that
+///   of `tatqa_value`). By its own profile an equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`, everything else by
+///   `answer`; under `final` so is everything but an equation alone.
 /// * `metrics`: `unparsed` (1 where a line that decides is missing or cannot be read, which is never right), `equation_unparsed`
 ///   (the same of the equation beside an answer), `normalised` (1 where something had to be removed or translated), `faithful` (1 or 0 where the equation is right: whether the answer beside it is too).
 /// * `failure`: `truncated`, `empty`, `unparsed`, `scale` (the right number under a wrong scale word), `wrong`.
-pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &Answered<'_>) -> Verdict {
+pub(super) fn judge(
+    profile: Profile,
+    dataset: Dataset,
+    target: Target,
+    item: &Item,
+    answered: &Answered<'_>,
+) -> Verdict {
     let parts = split_thinking(answered.completion);
     let text = parts.visible.as_ref();
     let gold = Gold::of(&item.gold);
@@ -71,6 +85,11 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
     let mut unparsed = false;
     let mut normalised = false;
     let mut scale_wrong = false;
+    let primary = primary(profile, dataset, target);
+    let mut extracted = None;
+    let mut none = None;
+    // The reader needs no line with a label.
+    let mut unparsed_decides = true;
     let equation_right = target.has_equation().then(|| {
         let line =
             labelled(text, "equation").or_else(|| (target == Target::Equation).then(|| lone_line(text)).flatten());
@@ -97,7 +116,7 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
         verdict.matchers.insert(EQ_VALUE.into(), ours.is_some_and(|found| found.value));
         verdict.matchers.insert(EQUIVALENT.into(), ours.is_some_and(|found| found.equivalent));
         if target == Target::Equation && !written.is_empty() {
-            verdict.extracted = Some(written);
+            extracted = Some(written);
         }
         ours.is_some_and(|found| found.equivalent)
     });
@@ -109,8 +128,7 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
         normalised |= parsed.as_ref().is_some_and(|number| number.normalised);
         let right = number_is_right(&gold, parsed.as_ref());
         verdict.matchers.insert(ANSWER.into(), right);
-        verdict.extracted =
-            line.map(|line| parsed.as_ref().map_or_else(|| line.to_owned(), |number| plain(&number.value)));
+        extracted = line.map(|line| parsed.as_ref().map_or_else(|| line.to_owned(), |number| plain(&number.value)));
         match dataset {
             Dataset::AsdivA => {}
             Dataset::DropNum => {
@@ -140,15 +158,29 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
             verdict.metrics.insert("faithful".into(), f64::from(right));
         }
     }
-    verdict.correct = verdict.matchers.get(primary(dataset, target)).copied().unwrap_or(false);
+    let own = own_rule(dataset, target);
+    let right = verdict.matchers.get(own).copied().unwrap_or(false);
+    verdict.add_rule(primary, own, right, extracted);
+    if target.has_answer() {
+        let reading = read_final(item, Form::Number, answered);
+        let read = reading.answer.as_ref().ok().map(|answer| final_right(dataset, item, &gold, text, answered, answer));
+        verdict.add_final(primary, read.is_some_and(|read| read.right), &reading);
+        if primary == FINAL {
+            scale_wrong = read.is_some_and(|read| read.number && !read.right);
+            unparsed_decides = false;
+            none = reading.answer.err();
+        }
+    }
     verdict.metrics.insert("unparsed".into(), f64::from(unparsed));
     verdict.metrics.insert("normalised".into(), f64::from(normalised));
     if !verdict.correct {
         let class = if answered.truncated {
             "truncated"
+        } else if let Some(none) = none {
+            none.name()
         } else if text.trim().is_empty() {
             "empty"
-        } else if unparsed {
+        } else if unparsed && unparsed_decides {
             "unparsed"
         } else if scale_wrong {
             "scale"
@@ -158,6 +190,54 @@ pub(super) fn judge(dataset: Dataset, target: Target, item: &Item, answered: &An
         verdict.failure = Some(class.to_owned());
     }
     verdict
+}
+
+/// Whether the reader's answer is right, and whether its number is, whatever its scale.
+#[derive(Clone, Copy)]
+struct FinalRight {
+    right: bool,
+    number: bool,
+}
+
+fn final_right(
+    dataset: Dataset,
+    item: &Item,
+    gold: &Gold<'_>,
+    visible: &str,
+    answered: &Answered<'_>,
+    answer: &Answer,
+) -> FinalRight {
+    let number = leading(&answer.text).filter(|number| number.end == answer.text.len());
+    let Some((value, written)) = number.map(|number| (number.value, number.written)) else {
+        return FinalRight { right: false, number: false };
+    };
+    let same = |value: &Fraction| gold.value().is_some_and(|gold| same_value(value, Some(&written), &gold));
+    if dataset != Dataset::TatqaA {
+        let right = same(&value);
+        return FinalRight { right, number: right };
+    }
+    let before = answered.completion.get(..answer.span.start).unwrap_or_default();
+    let behind = answered.completion.get(answer.span.end..).unwrap_or_default();
+    // Financial reports write negative numbers in brackets.
+    let negated = !answer.text.starts_with('-')
+        && before.trim_end_matches(['$', '€', '£', '¥', ' ']).ends_with('(')
+        && behind.trim_start().starts_with(')');
+    let value = if negated { &Fraction::from(num_bigint::BigInt::from(0)) - &value } else { value };
+    let wanted = item.covariates.get("scale").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let said = || labelled(visible, "scale").filter(|said| !said.trim().is_empty()).and_then(Scale::said);
+    let scale = scale_behind(behind).or_else(said).unwrap_or(Scale::None);
+    let right = same_quantity(gold, Scale::parse(wanted).unwrap_or(Scale::None), &value, scale);
+    FinalRight { right, number: same(&value) }
+}
+
+/// The scale word or per cent sign behind a number.
+fn scale_behind(text: &str) -> Option<Scale> {
+    let text = text.trim_start_matches([')', '*', '`', '}', '$', '\\', ' ']);
+    if text.starts_with('%') || text.get(..8).is_some_and(|words| words.eq_ignore_ascii_case("per cent")) {
+        return Some(Scale::Percent);
+    }
+    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
+    Scale::parse(&text[..end]).filter(|scale| *scale != Scale::None)
 }
 
 fn number_is_right(gold: &Gold<'_>, parsed: Option<&ParsedNumber>) -> bool {
@@ -202,6 +282,56 @@ mod tests {
             stop_strings: Vec::new(),
             keep_stop: false,
         }
+    }
+
+    fn judge(dataset: Dataset, target: Target, item: &Item, answered: &Answered<'_>) -> Verdict {
+        super::judge(Profile::Own, dataset, target, item, answered)
+    }
+
+    fn last(dataset: Dataset, target: Target, item: &Item, completion: &str) -> Verdict {
+        super::judge(Profile::Final, dataset, target, item, &Answered { completion, truncated: false })
+    }
+
+    #[test]
+    fn the_final_answer_needs_no_label() {
+        let rounded = item("248/16=15.5, rounded up to 16");
+        let of = |completion: &str| last(Dataset::AsdivA, Target::Answer, &rounded, completion);
+        let right = of("It is 15.5.\nThat makes 16");
+        assert!(right.correct && right.extracted.as_deref() == Some("16"), "{right:?}");
+        assert!(!right.matchers[ANSWER] && right.evidence.readings.contains_key(ANSWER));
+        assert_eq!(of("15").failure.as_deref(), Some("wrong"));
+        assert_eq!(of("Alas.").failure.as_deref(), Some("no_number"));
+        assert!(!of("<think>16</think>").correct);
+        let equation = last(Dataset::AsdivA, Target::Equation, &rounded, "Equation: 248/16");
+        assert!(equation.correct && !equation.matchers.contains_key(FINAL));
+        assert_eq!(primary(Profile::Final, Dataset::AsdivA, Target::Equation), EQUIVALENT);
+        let own = asdiv(Target::Answer, "Answer: 16");
+        assert!(own.matchers[FINAL] && own.evidence.readings.contains_key(FINAL));
+    }
+
+    #[test]
+    fn the_final_quantity_has_its_scale() {
+        let answer = |text: &str, completion: &str| {
+            let start = completion.find(text.trim_start_matches('-')).unwrap();
+            let span = start..start + text.trim_start_matches('-').len();
+            Answer { text: text.to_owned(), span, mark: crate::answer::reader::Mark::Sentence }
+        };
+        let of = |gold: &str, scale: &str, text: &str, completion: &str| {
+            let mut asked = item(gold);
+            asked.covariates.insert("scale".into(), serde_json::json!(scale));
+            let answered = Answered { completion, truncated: false };
+            let found = answer(text, completion);
+            let read = final_right(Dataset::TatqaA, &asked, &Gold::of(&asked.gold), completion, &answered, &found);
+            (read.right, read.number)
+        };
+        assert_eq!(of("12.5", "million", "12.5", "It is 12.5 million."), (true, true));
+        assert_eq!(of("12.5", "million", "12.5", "Answer: 12.5\nScale: million (USD)"), (true, true));
+        assert_eq!(of("12.5", "million", "12.5", "Answer: 12.5"), (false, true));
+        assert_eq!(of("12.5", "thousand", "12500", "$12500"), (true, false));
+        assert_eq!(of("20.46", "percent", "20.46", "**20.46**%"), (true, true));
+        assert_eq!(of("-128", "", "128", "$(128) then"), (true, true));
+        assert_eq!(of("-128", "", "-128", "so (-128)"), (true, true));
+        assert_eq!(of("128", "", "1.28e2", "1.28e2"), (true, true));
     }
 
     fn asdiv(target: Target, completion: &str) -> Verdict {

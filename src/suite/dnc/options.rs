@@ -2,9 +2,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::judge::{own_rule, primary};
 use super::kind::Kind;
 use super::problem::{Dataset, Split};
 use super::target::{Numbers, PromptShape, Target};
+use crate::suite::FINAL;
 
 /// Whose perturbations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -15,6 +17,25 @@ pub enum Mode {
     Fixed,
     /// Bit for bit the authors' program.
     Reference,
+}
+
+/// Which rule decides; the others are reported beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// The rule of the data set and of what is asked for; in options under any of its names.
+    #[default]
+    #[serde(alias = "answer", alias = "tatqa_em", alias = "eq_equivalent")]
+    Own,
+    /// The answer as a careful person reads it ([`crate::answer::reader`]); an equation alone keeps its own rule.
+    Final,
+}
+
+impl Profile {
+    /// True for [`Profile::Own`]; it is left out of manifests, so that runs keep their identity.
+    pub fn is_own(&self) -> bool {
+        *self == Profile::Own
+    }
 }
 
 /// A file that the items come from, pinned by its content.
@@ -64,6 +85,9 @@ pub struct Options {
     /// Bare text needs a layout of its own.
     pub shape: PromptShape,
     pub source: Source,
+    /// The primary rule.
+    #[serde(default, skip_serializing_if = "Profile::is_own")]
+    pub profile: Profile,
 }
 
 impl Default for Options {
@@ -83,6 +107,7 @@ impl Default for Options {
             seed: 1,
             shape: PromptShape::Chat,
             source: Source::default(),
+            profile: Profile::default(),
         }
     }
 }
@@ -113,6 +138,27 @@ pub enum OptionsError {
 }
 
 impl Options {
+    /// Names of the rules of which one can be primary, the default for conversations first: those of targets with an answer, or,
+    /// where none has one, of equations.
+    pub fn profiles(&self) -> Vec<&'static str> {
+        match self.targets.iter().find(|target| target.has_answer()) {
+            Some(target) => vec![FINAL, own_rule(self.dataset, *target)],
+            None => vec![own_rule(self.dataset, Target::Equation)],
+        }
+    }
+
+    /// The rules that decide: one, or one a kind of prompt.
+    pub fn primary(&self) -> Vec<&'static str> {
+        let mut rules: Vec<&'static str> = Vec::new();
+        for target in &self.targets {
+            let rule = primary(self.profile, self.dataset, *target);
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+        rules
+    }
+
     /// Checks that they describe items.
     ///
     /// # Errors
@@ -187,6 +233,27 @@ mod tests {
             let found = check(change).unwrap_err();
             assert!(found.contains(said), "{found}");
         }
+    }
+
+    #[test]
+    fn profiles_are_named_as_their_rules() {
+        let of = |dataset, targets: &[Target]| {
+            Options { dataset, targets: targets.to_vec(), ..Options::default() }.profiles()
+        };
+        assert_eq!(of(Dataset::AsdivA, &[Target::Equation, Target::Cot]), ["final", "answer"]);
+        assert_eq!(of(Dataset::AsdivA, &[Target::Equation]), ["eq_equivalent"]);
+        assert_eq!(of(Dataset::TatqaA, &[Target::Answer]), ["final", "tatqa_em"]);
+        // The own rule is not named in manifests, so that runs of before keep their identity.
+        let mut stored = serde_json::to_value(Options::default()).unwrap();
+        assert_eq!(stored.get("profile"), None);
+        stored["profile"] = "answer".into();
+        assert_eq!(serde_json::from_value::<Options>(stored).unwrap(), Options::default());
+        let last = Options { profile: Profile::Final, ..Options::default() };
+        let stored = serde_json::to_value(&last).unwrap();
+        assert_eq!(
+            (stored["profile"].as_str(), serde_json::from_value(stored.clone()).ok()),
+            (Some("final"), Some(last))
+        );
     }
 
     #[test]

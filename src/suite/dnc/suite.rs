@@ -19,7 +19,7 @@ use super::target::{Numbers, PromptShape, Target, masked, shot_answer, system};
 use crate::suite::{Answered, Budget, Item, Scored, Segments, Shot, Suite, Summary, Verdict};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
-pub const VERSION: &str = "4.0";
+pub const VERSION: &str = "4.1";
 
 /// Tokens for models that think first.
 const THINKING: usize = 8_192;
@@ -446,7 +446,15 @@ impl Suite for Dnc {
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Verdict {
         let named = item.covariates.get("target").and_then(Value::as_str);
         let target = Target::ALL.into_iter().find(|target| Some(target.name()) == named).unwrap_or(Target::Answer);
-        judge(self.options.dataset, target, item, answered)
+        judge(self.options.profile, self.options.dataset, target, item, answered)
+    }
+
+    fn profiles(&self) -> Vec<&'static str> {
+        self.options.profiles()
+    }
+
+    fn primary(&self) -> Vec<&'static str> {
+        self.options.primary()
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {

@@ -33,7 +33,7 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
             continue;
         }
         let named = |name: &str| if options.targets.len() > 1 { format!("{name}, {target}") } else { name.to_owned() };
-        let primary = primary(options.dataset, target);
+        let primary = primary(options.profile, options.dataset, target);
         let effects = effects(&mine);
         summary.notes.extend(effects.note.as_ref().map(|note| named_note(options, target, note)));
         let attacks: Vec<(Kind, Vec<Pair<'_>>)> = options

@@ -18,7 +18,7 @@ mod summary;
 
 pub use drawn::{DrawError, DrawnRow, draw};
 pub use mini::own_templates;
-pub use options::{DataFile, Options, OptionsError, Source};
+pub use options::{DataFile, Options, OptionsError, Profile, Source};
 pub use prompt::{Prompt, TrailingSpace, UnknownPrompt};
 pub use recognise::{Identity, PUBLISHED_KS};
 pub use rows::{Row, RowError, Set, UnknownSet, base, checked, parse};

@@ -30,6 +30,44 @@ pub struct DataFile {
     pub sha256: String,
 }
 
+/// Which rule decides; the others are reported beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// The study's own extraction.
+    #[default]
+    Study,
+    /// The same, and no other question begins behind the answer.
+    StudyStrict,
+    /// The last statement of a final answer.
+    Strict,
+    /// The last number.
+    Flexible,
+    /// The answer as a careful person reads it ([`crate::answer::reader`]).
+    Final,
+}
+
+impl Profile {
+    /// The names, the default for conversations first.
+    pub const NAMES: [&str; 5] = ["final", "study", "study_strict", "strict", "flexible"];
+
+    /// The name of the rule in options and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Study => "study",
+            Profile::StudyStrict => "study_strict",
+            Profile::Strict => "strict",
+            Profile::Flexible => "flexible",
+            Profile::Final => "final",
+        }
+    }
+
+    /// True for the study's rule; it is left out of manifests, so that runs keep their identity.
+    pub fn is_study(&self) -> bool {
+        *self == Profile::Study
+    }
+}
+
 /// Options of the suite; with the questions they determine the items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
@@ -46,6 +84,9 @@ pub struct Options {
     /// The interpreter that runs code, where the prompts ask for code; none is the built-in one.
     #[serde(default)]
     pub python: Option<String>,
+    /// The primary rule.
+    #[serde(default, skip_serializing_if = "Profile::is_study")]
+    pub profile: Profile,
 }
 
 /// Why options describe no items.
@@ -87,6 +128,7 @@ impl Options {
             trailing_space: TrailingSpace::Keep,
             chat: false,
             python: None,
+            profile: Profile::default(),
         }
     }
 

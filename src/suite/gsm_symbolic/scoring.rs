@@ -1,14 +1,14 @@
 //! Judges a completion: by the study's rules first, by ours beside them.
-use std::collections::BTreeMap;
-
 use super::clean_up::clean_up;
+use super::options::{Options, Profile};
 use super::prompt::Prompt;
 use crate::answer::gsm::code::{classify, program};
 use crate::answer::gsm::{CodeOutcome, CodeRunner, Label, correct, flexible, is_babbling, strict, text};
+use crate::answer::reader::Form;
 use crate::answer::split_thinking;
-use crate::suite::{Answered, Evidence, Item, Verdict};
+use crate::suite::{Answered, FINAL, Item, Verdict, read_final};
 
-/// Names of the rules, the primary one first.
+/// Names of the suite's own rules.
 pub(super) const STUDY: &str = "study";
 /// Right by the study and without another question behind the answer.
 pub(super) const STUDY_STRICT: &str = "study_strict";
@@ -16,8 +16,15 @@ pub(super) const STUDY_STRICT: &str = "study_strict";
 pub(super) const STRICT: &str = "strict";
 /// The last number, wherever it stands.
 pub(super) const FLEXIBLE: &str = "flexible";
-/// Metric: 1 where the completion goes on with another question.
+/// Metric and reason: the completion goes on with another question.
 pub(super) const BABBLING: &str = "babbling";
+
+/// All rules, the given one first.
+pub(super) fn rules(profile: Profile) -> Vec<&'static str> {
+    let mut rules = vec![STUDY, STUDY_STRICT, STRICT, FLEXIBLE, FINAL];
+    rules.sort_by_key(|rule| *rule != profile.name());
+    rules
+}
 
 /// What an extraction found.
 struct Found {
@@ -28,42 +35,49 @@ struct Found {
     reason: Option<String>,
 }
 
-/// The verdict. `chat` completions are judged without their thinking; nothing else is cut, since the study's rules cut
-/// themselves.
-pub(super) fn score(item: &Item, answered: &Answered<'_>, chat: bool, runner: &dyn CodeRunner) -> Verdict {
+/// The verdict. Completions of conversations are judged without their thinking; nothing else is cut, since the study's rules cut
+/// themselves. `final` never sees thinking.
+pub(super) fn score(options: &Options, item: &Item, answered: &Answered<'_>, runner: &dyn CodeRunner) -> Verdict {
     let truth: f64 = item.gold.parse().unwrap_or(f64::NAN);
-    let visible = if chat { split_thinking(answered.completion).visible } else { answered.completion.into() };
+    let visible = if options.chat { split_thinking(answered.completion).visible } else { answered.completion.into() };
     // As the study decodes; its extractor never sees the spaces.
     let response = clean_up(&visible);
     let code = item.task.parse::<Prompt>().is_ok_and(Prompt::is_code);
     let found = if code { run(&response, runner) } else { read(&response) };
     let study = correct(found.value, truth);
-    let failure = (!study).then(|| failure(&found));
     let babbling = is_babbling(&response);
-    // A function has one value, whoever reads it; what differs is how a text is read.
-    let mut evidence = Evidence { reason: found.reason, ..Evidence::default() };
-    let (strict, flexible) = if code {
-        (study, study)
+    let primary = options.profile.name();
+    let mut verdict = Verdict::default();
+    verdict.add_rule(primary, STUDY, study, found.text.clone());
+    verdict.add_rule(primary, STUDY_STRICT, study && !babbling, found.text.clone());
+    // It reads what the study reads.
+    verdict.evidence.readings.remove(STUDY_STRICT);
+    let mut none = None;
+    if code {
+        // A function has one value, whoever reads it; what differs is how a text is read.
+        for rule in [STRICT, FLEXIBLE, FINAL] {
+            verdict.add_rule(primary, rule, study, found.text.clone());
+            verdict.evidence.readings.remove(rule);
+        }
     } else {
-        let mut judged = |rule: &str, value: Option<f64>| {
-            evidence.readings.insert(rule.to_owned(), value.map(|value| value.to_string()));
-            correct(value, truth)
-        };
-        (judged(STRICT, strict::read(&visible)), judged(FLEXIBLE, flexible::read(&visible)))
-    };
-    Verdict {
-        correct: study,
-        extracted: found.text,
-        matchers: BTreeMap::from([
-            (STUDY.to_owned(), study),
-            (STUDY_STRICT.to_owned(), study && !babbling),
-            (STRICT.to_owned(), strict),
-            (FLEXIBLE.to_owned(), flexible),
-        ]),
-        metrics: BTreeMap::from([(BABBLING.to_owned(), f64::from(u8::from(babbling)))]),
-        failure,
-        evidence,
+        for (rule, value) in [(STRICT, strict::read(&visible)), (FLEXIBLE, flexible::read(&visible))] {
+            verdict.add_rule(primary, rule, correct(value, truth), value.map(|value| value.to_string()));
+        }
+        let reading = read_final(item, Form::Number, answered);
+        let value = reading.answer.as_ref().ok().and_then(|answer| answer.to_f64());
+        verdict.add_final(primary, correct(value, truth), &reading);
+        none = reading.answer.err();
     }
+    verdict.evidence.reason = found.reason.clone();
+    verdict.metrics.insert(BABBLING.to_owned(), f64::from(u8::from(babbling)));
+    verdict.failure = (!verdict.correct).then(|| match (options.profile, none) {
+        (Profile::StudyStrict, _) if study => BABBLING.to_owned(),
+        (Profile::Final, Some(none)) => none.name().to_owned(),
+        (Profile::Strict | Profile::Flexible, _) if !code && verdict.extracted.is_none() => "no_number".to_owned(),
+        (Profile::Strict | Profile::Flexible | Profile::Final, _) if !code => "wrong".to_owned(),
+        _ => failure(&found),
+    });
+    verdict
 }
 
 fn read(response: &str) -> Found {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::drawn::draw;
 use super::large_numbers::gamma;
 use super::mini::own_templates;
-use super::options::{Options, OptionsError, Source};
+use super::options::{Options, OptionsError, Profile, Source};
 use super::prompt::Prompt;
 use super::recognise::{Identity, sentences};
 use super::rows::{Row, Set, checked};
@@ -16,7 +16,7 @@ use crate::answer::gsm::CodeRunner;
 use crate::suite::{Answered, Budget, Item, Scored, Segments, Suite, Summary, Verdict};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
-const VERSION: &str = "1.2";
+const VERSION: &str = "1.3";
 
 /// New tokens of the study; thinking models, which it has none of, get room to think.
 const BUDGET: Budget = Budget { answer: 1024, thinking: 16_384 };
@@ -235,7 +235,15 @@ impl Suite for GsmSymbolic {
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Verdict {
-        scoring::score(item, answered, self.options.chat, self.runner.as_ref())
+        scoring::score(&self.options, item, answered, self.runner.as_ref())
+    }
+
+    fn profiles(&self) -> Vec<&'static str> {
+        Profile::NAMES.to_vec()
+    }
+
+    fn primary(&self) -> Vec<&'static str> {
+        vec![self.options.profile.name()]
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
@@ -318,6 +326,8 @@ mod tests {
         assert!(item.segments.question.ends_with("Let's think step by step."));
         let stored = suite.options();
         assert_eq!(stored["prompt_sha256"]["gsm"], Prompt::Gsm.sha256(TrailingSpace::Trim));
+        // The study's rule is not named, so that runs of before keep their identity.
+        assert_eq!((stored.get("profile"), suite.primary()), (None, vec!["study"]));
         let again = GsmSymbolic::own(serde_json::from_value(stored.clone()).unwrap(), Arc::new(LastLine)).unwrap();
         assert_eq!((again.options(), again.items().collect::<Vec<_>>()), (stored, suite.items().collect()));
     }
@@ -365,6 +375,30 @@ mod tests {
         assert_eq!(failure(&code, "\n    pass"), "none_returned");
         assert_eq!(failure(&code, "27"), "no_function");
         assert_eq!(failure(&code, "\n    return eval('27')"), "forbidden_string");
+        let last = mini(|options| {
+            (options.prompts, options.profile) = (vec![Prompt::Gsm, Prompt::SimpleCode], Profile::Final);
+        })
+        .unwrap();
+        assert_eq!(last.options()["profile"], "final");
+        let by_final = |item: &Item, completion: &str| last.score(item, &Answered { completion, truncated: false });
+        let right = by_final(&text, "27");
+        assert!(right.correct && right.extracted.as_deref() == Some("27") && right.matchers["study"]);
+        assert_eq!(right.evidence.readings.keys().collect::<Vec<_>>(), ["flexible", "strict", "study"]);
+        assert_eq!(by_final(&text, "26").failure.as_deref(), Some("wrong"));
+        assert_eq!(by_final(&text, "nothing").failure.as_deref(), Some("no_number"));
+        // A function has one value, whoever reads it.
+        let code_right = by_final(&code, "\n    return 27\n\n\nQ:");
+        assert!(code_right.correct && code_right.matchers["final"] && code_right.extracted.as_deref() == Some("27"));
+        assert_eq!(by_final(&code, "\n    return nowhere").failure.as_deref(), Some("name_error"));
+        for (profile, completion, failure) in [
+            (Profile::Strict, "It is 27", "no_number"),
+            (Profile::Flexible, "The answer is 27, not 26", "wrong"),
+            (Profile::StudyStrict, "The final answer is 27.\n\nQ:", "babbling"),
+        ] {
+            let suite = mini(|options| options.profile = profile).unwrap();
+            let found = suite.score(&text, &Answered { completion, truncated: false });
+            assert_eq!(found.failure.as_deref(), Some(failure), "{profile:?}: {found:?}");
+        }
         let thought = "<think>The answer is 27</think> I do not know.";
         assert!(judge(&text, thought).correct);
         let chat = mini(|options| options.chat = true).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use super::options::Options;
 use super::prompt::{Prompt, TrailingSpace};
 use super::rows::Set;
-use super::scoring::{BABBLING, FLEXIBLE, STRICT, STUDY, STUDY_STRICT};
+use super::scoring::{BABBLING, rules};
 use crate::stats::{ClusteredMean, Z95, clustered_mean, wilson};
 use crate::suite::{Interval, Scored, Summary, SummaryRow};
 
@@ -33,7 +33,7 @@ pub(super) fn summarise(options: &Options, recognised: &[String], samples: &[Sco
             if group.is_empty() {
                 continue;
             }
-            let mut row = row(&format!("{prompt} {set}"), &group);
+            let mut row = row(options, &format!("{prompt} {set}"), &group);
             if set != Set::Base
                 && let Some(difference) = difference(&base, &group)
             {
@@ -44,7 +44,7 @@ pub(super) fn summarise(options: &Options, recognised: &[String], samples: &[Sco
         }
     }
     if summary.rows.len() > 1 {
-        summary.rows.push(row("all", &samples.iter().collect::<Vec<_>>()));
+        summary.rows.push(row(options, "all", &samples.iter().collect::<Vec<_>>()));
     }
     summary.notes.extend_from_slice(recognised);
     let compared = summary.rows.iter().any(|row| row.values.iter().any(|(column, _)| column == DIFFERENCE));
@@ -53,8 +53,8 @@ pub(super) fn summarise(options: &Options, recognised: &[String], samples: &[Sco
     summary
 }
 
-fn row(name: &str, group: &[&Scored<'_>]) -> SummaryRow {
-    let column = |rule: &str| (rule.to_owned(), accuracy(group, rule));
+fn row(options: &Options, name: &str, group: &[&Scored<'_>]) -> SummaryRow {
+    let column = |rule: &str| Some((rule.to_owned(), accuracy(group, rule)?));
     let mut clusters: Vec<&str> = group.iter().map(|sample| sample.item.cluster.as_str()).collect();
     clusters.sort_unstable();
     clusters.dedup();
@@ -71,7 +71,7 @@ fn row(name: &str, group: &[&Scored<'_>]) -> SummaryRow {
     SummaryRow {
         name: name.to_owned(),
         n: group.len(),
-        values: [STUDY, STUDY_STRICT, STRICT, FLEXIBLE].map(column).to_vec(),
+        values: rules(options.profile).into_iter().filter_map(column).collect(),
         numbers,
     }
 }
@@ -94,11 +94,12 @@ fn classes(name: &str, group: &[&Scored<'_>]) -> Option<String> {
     (wrong > 0).then(|| format!("{name}: {wrong} of {} wrong: {}.", group.len(), list.join(", ")))
 }
 
-fn accuracy(group: &[&Scored<'_>], rule: &str) -> Interval {
-    let right = |sample: &&Scored<'_>| f64::from(u8::from(sample.verdict.matchers.get(rule) == Some(&true)));
-    let values: Vec<f64> = group.iter().map(right).collect();
-    let clusters: Vec<u64> = group.iter().map(|sample| cluster(sample)).collect();
-    clustered(&values, &clusters, (0.0, 1.0))
+/// A rule's share of right answers; none where it judged none of them.
+fn accuracy(group: &[&Scored<'_>], rule: &str) -> Option<Interval> {
+    let right =
+        |sample: &&Scored<'_>| Some((f64::from(u8::from(*sample.verdict.matchers.get(rule)?)), cluster(sample)));
+    let (values, clusters): (Vec<f64>, Vec<u64>) = group.iter().filter_map(right).unzip();
+    (!values.is_empty()).then(|| clustered(&values, &clusters, (0.0, 1.0)))
 }
 
 /// A mean with its cluster-robust interval within bounds. Where nothing varies between clusters that error is 0 and says too
@@ -147,14 +148,16 @@ fn difference(base: &[&Scored<'_>], group: &[&Scored<'_>]) -> Option<Interval> {
 
 /// `compared`: there are differences between variants and their originals.
 fn notes(options: &Options, compared: bool) -> Vec<String> {
-    let mut notes = vec![
-        "study, the primary rule, is what the study's own program extracts; study_strict also refuses answers behind which \
-         another question begins; strict reads the last statement of an answer, flexible the last number."
-            .to_owned(),
-    ];
+    let mut notes = vec![format!(
+        "{} is the primary rule. study is what the study's own program extracts; study_strict also refuses answers behind which \
+         another question begins; strict reads the last statement of an answer, flexible the last number, final the answer as a \
+         careful person would.",
+        options.profile.name()
+    )];
     if options.asks_for_code() {
         notes.push(
-            "Functions have one value: strict and flexible equal study for the prompts that ask for code.".to_owned(),
+            "Functions have one value: strict, flexible and final equal study for the prompts that ask for code."
+                .to_owned(),
         );
     }
     if compared {
@@ -183,7 +186,8 @@ fn notes(options: &Options, compared: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::Source;
+    use super::super::options::{Profile, Source};
+    use super::super::scoring::STUDY;
     use super::*;
     use crate::suite::{Budget, Item, Segments, Verdict};
 
@@ -202,10 +206,10 @@ mod tests {
             stop_strings: Vec::new(),
             keep_stop: false,
         };
-        let matchers = [STUDY, STUDY_STRICT, STRICT, FLEXIBLE].map(|rule| (rule.to_owned(), correct));
+        let matchers = rules(Profile::Study).into_iter().map(|rule| (rule.to_owned(), correct));
         let verdict = Verdict {
             correct,
-            matchers: matchers.into(),
+            matchers: matchers.collect(),
             metrics: BTreeMap::from([(BABBLING.to_owned(), 1.0)]),
             failure: failure.map(str::to_owned),
             ..Verdict::default()

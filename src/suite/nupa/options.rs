@@ -49,23 +49,31 @@ impl Lengths {
     }
 }
 
-/// Which reading of a completion is the primary one; the others are reported beside it.
+/// Which reading of a completion is the primary one; the others are reported beside it. None of them sees thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// The completion alone, ASCII digits, no negative numbers; exact truths.
+    /// The visible text alone, ASCII digits, no negative numbers; exact truths.
     #[default]
     Strict,
     /// The first match of the published pattern; exact truths.
     Paper,
     /// As the authors' program does, artefacts included; its truths.
     Ref,
+    /// As a careful person would ([`crate::answer::reader`]); exact truths in the form that was asked for.
+    Final,
 }
 
 impl Profile {
+    /// All of them, each at its own place.
+    pub const ALL: [Profile; 4] = [Profile::Strict, Profile::Paper, Profile::Ref, Profile::Final];
+
+    /// Their names, the default for conversations first.
+    pub const NAMES: [&str; 4] = ["final", "strict", "paper", "ref"];
+
     /// The name in options and columns.
     pub fn name(self) -> &'static str {
-        ["strict", "paper", "ref"][self as usize]
+        ["strict", "paper", "ref", "final"][self as usize]
     }
 }
 
@@ -288,6 +296,7 @@ impl NupaOptions {
                 ("profile", "strict") => options.profile = Profile::Strict,
                 ("profile", "paper") => options.profile = Profile::Paper,
                 ("profile", "ref") => options.profile = Profile::Ref,
+                ("profile", "final") => options.profile = Profile::Final,
                 ("adapter", "completion") => options.adapter = Adapter::Completion,
                 ("adapter", "chat") => options.adapter = Adapter::Chat,
                 ("prompt", "direct") => options.style = PromptStyle::Direct,
@@ -312,7 +321,7 @@ impl NupaOptions {
                 ("short_operand", _) => return Err(wrong("short_operand", "half, any", value)),
                 ("hard_floats", _) => return Err(wrong("hard_floats", "equal, differ", value)),
                 ("wording", _) => return Err(wrong("wording", "corrected, reference", value)),
-                ("profile", _) => return Err(wrong("profile", "strict, paper, ref", value)),
+                ("profile", _) => return Err(wrong("profile", &Profile::NAMES.join(", "), value)),
                 ("adapter", _) => return Err(wrong("adapter", "completion, chat", value)),
                 ("prompt", _) => return Err(wrong("prompt", "direct, rule-following", value)),
                 (_, _) => {

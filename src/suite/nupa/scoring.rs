@@ -1,70 +1,135 @@
-//! How a completion is judged: three profiles side by side.
+//! How a completion is judged: four profiles side by side.
 use std::collections::BTreeMap;
 
-use crate::answer::nupa::{ReferenceMarker, extract_paper, extract_reference, extract_strict};
+use crate::answer::nupa::{
+    AnswerForm, ReferenceMarker, StrictAnswer, extract_paper, extract_reference, extract_strict,
+};
+use crate::answer::reader::{Answer, Form, Reading};
+use crate::answer::split_thinking;
 use crate::number::Number;
-use crate::suite::{Answered, Item, Verdict};
+use crate::suite::{Answered, Item, Verdict, read_final};
 
 use super::options::{Adapter, NupaOptions, Profile, PromptStyle};
 use super::{DigitSet, Metrics, TaskId, measure};
 
-/// Judges a completion of one of the suite's items.
+/// Judges a completion of one of the suite's items. No profile sees thinking: the paper had no models that think first.
 pub(super) fn score(options: &NupaOptions, item: &Item, answered: &Answered<'_>) -> Verdict {
     let Ok(task) = item.task.parse::<TaskId>() else {
         // Only an item of another suite can get here; it has no metrics and is never right.
         return Verdict { failure: Some("unknown_task".into()), ..Verdict::default() };
     };
     let form = task.answer_form();
-    let completion = answered.completion;
-    let strict = extract_strict(form, completion);
-    let paper = extract_paper(form, completion);
+    let parts = split_thinking(answered.completion);
+    let visible = parts.visible.as_ref();
+    let strict = extract_strict(form, visible);
+    let paper = extract_paper(form, visible);
     let reference = match (options.style, options.adapter) {
-        (PromptStyle::RuleFollowing, _) => extract_reference(form, ReferenceMarker::SoTheAnswerIs, completion),
-        (PromptStyle::Direct, Adapter::Chat) => extract_reference(form, ReferenceMarker::TheAnswerIs, completion),
+        (PromptStyle::RuleFollowing, _) => extract_reference(form, ReferenceMarker::SoTheAnswerIs, visible),
+        (PromptStyle::Direct, Adapter::Chat) => extract_reference(form, ReferenceMarker::TheAnswerIs, visible),
         (PromptStyle::Direct, Adapter::Completion) => {
             // Worked examples are left out: they hold the marker, and the reference has none to read over.
             let prompt = &item.segments.question;
-            extract_reference(form, ReferenceMarker::Equals, &format!("{prompt}{completion}"))
+            extract_reference(form, ReferenceMarker::Equals, &format!("{prompt}{visible}"))
         }
     };
+    let reading = read_final(item, form_asked(form), answered);
+    let final_text = reading.text().filter(|text| is_written_as(form, text));
     let reference_gold = item.covariates.get("reference_gold").and_then(|gold| gold.as_str()).unwrap_or(&item.gold);
-    let strict_answer = strict.answer.as_deref().unwrap_or_default();
-    let measured = [
-        measure(form, DigitSet::Ascii, &item.gold, strict_answer),
-        measure(form, DigitSet::Python, &item.gold, paper.unwrap_or_default()),
-        measure(form, DigitSet::Python, reference_gold, &reference),
-    ];
-    let mut matchers = BTreeMap::new();
-    let mut metrics = BTreeMap::new();
-    for (profile, measured) in [Profile::Strict, Profile::Paper, Profile::Ref].into_iter().zip(measured) {
-        matchers.insert(profile.name().to_string(), measured.is_some_and(|metrics| metrics.exact));
+    let primary = options.profile.name();
+    let mut verdict = Verdict::default();
+    let mut deciding = None;
+    for profile in Profile::ALL {
+        let measured = match profile {
+            Profile::Strict => measure(form, DigitSet::Ascii, &item.gold, strict.answer.as_deref().unwrap_or_default()),
+            Profile::Paper => measure(form, DigitSet::Python, &item.gold, paper.unwrap_or_default()),
+            Profile::Ref => measure(form, DigitSet::Python, reference_gold, &reference),
+            Profile::Final => measure(form, DigitSet::Ascii, &item.gold, final_text.unwrap_or_default()),
+        };
+        let right = measured.is_some_and(|metrics| metrics.exact);
+        match profile {
+            Profile::Strict => verdict.add_rule(primary, profile.name(), right, strict.answer.clone()),
+            Profile::Paper => verdict.add_rule(primary, profile.name(), right, paper.map(String::from)),
+            Profile::Ref => {
+                let read = Some(reference.clone()).filter(|text| !text.is_empty());
+                verdict.add_rule(primary, profile.name(), right, read);
+            }
+            Profile::Final => verdict.add_final(primary, right, &reading),
+        }
         if let Some(measured) = measured {
-            record(&mut metrics, profile, measured);
+            record(&mut verdict.metrics, profile, measured);
+        }
+        if profile == options.profile {
+            deciding = measured;
         }
     }
-    let flag = |value: bool| f64::from(u8::from(value));
-    metrics.insert("empty".into(), flag(strict.answer.is_none()));
-    metrics.insert("marker".into(), flag(strict.marker));
-    metrics.insert("not_anchored".into(), flag(strict.answer.is_some() && !strict.anchored));
-    metrics.insert("negative".into(), flag(strict.negative));
-    let (extracted, primary) = match options.profile {
-        Profile::Strict => (strict.answer.clone(), measured[0]),
-        Profile::Paper => (paper.map(String::from), measured[1]),
-        Profile::Ref => (Some(reference).filter(|text| !text.is_empty()), measured[2]),
-    };
-    let correct = primary.is_some_and(|metrics| metrics.exact);
-    let failure = (!correct).then(|| {
-        let class = match (&extracted, primary) {
+    let mut metric = |name: &str, value: bool| verdict.metrics.insert(name.to_owned(), f64::from(value));
+    metric("empty", verdict.extracted.is_none());
+    metric("marker", strict.marker);
+    metric("not_anchored", strict.answer.is_some() && !strict.anchored);
+    metric("negative", strict.negative);
+    if !verdict.correct {
+        let class = match (options.profile, &verdict.extracted) {
             _ if answered.truncated => "truncated",
-            (None, _) if strict.negative => "negative",
-            (None, _) => "empty",
-            (Some(extracted), _) if same_value(task, extracted, &item.gold) => "form",
-            (_, Some(metrics)) if metrics.dlength > 0 => "wrong_length",
-            _ => "wrong_digits",
+            (Profile::Final, _) => final_failure(task, item, &reading, deciding),
+            (_, extracted) => failure(task, item, &strict, extracted.as_deref(), deciding),
         };
-        class.to_string()
-    });
-    Verdict { correct, extracted, matchers, metrics, failure, ..Verdict::default() }
+        verdict.failure = Some(class.to_owned());
+    }
+    verdict
+}
+
+fn failure(
+    task: TaskId,
+    item: &Item,
+    strict: &StrictAnswer,
+    extracted: Option<&str>,
+    measured: Option<Metrics>,
+) -> &'static str {
+    match extracted {
+        None if strict.negative => "negative",
+        None => "empty",
+        Some(extracted) if same_value(task, extracted, &item.gold) => "form",
+        Some(_) => wrong_digits(measured),
+    }
+}
+
+fn final_failure(task: TaskId, item: &Item, reading: &Reading, measured: Option<Metrics>) -> &'static str {
+    let same = |answer: &Answer| answer.is_same_as(&item.gold) || same_value(task, &answer.text, &item.gold);
+    match &reading.answer {
+        Err(none) => none.name(),
+        Ok(answer) if same(answer) => "form",
+        Ok(answer) if answer.text.starts_with('-') => "negative",
+        Ok(_) => wrong_digits(measured),
+    }
+}
+
+fn wrong_digits(measured: Option<Metrics>) -> &'static str {
+    if measured.is_some_and(|metrics| metrics.dlength > 0) { "wrong_length" } else { "wrong_digits" }
+}
+
+/// The form of numbers in the words of the reader.
+fn form_asked(form: AnswerForm) -> Form {
+    match form {
+        AnswerForm::Integer => Form::Integer,
+        AnswerForm::Float => Form::Float,
+        AnswerForm::Fraction => Form::Fraction,
+        AnswerForm::Scientific => Form::Scientific,
+    }
+}
+
+/// True for digits in the form, without any sign: the test has no negative numbers, and [`measure`] would not see one.
+fn is_written_as(form: AnswerForm, text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let pair =
+        |text: &str, between: char| text.split_once(between).is_some_and(|(one, two)| digits(one) && digits(two));
+    match form {
+        AnswerForm::Integer => digits(text),
+        AnswerForm::Float => pair(text, '.'),
+        AnswerForm::Fraction => pair(text, '/'),
+        AnswerForm::Scientific => {
+            text.split_once('e').is_some_and(|(significand, exponent)| pair(significand, '.') && digits(exponent))
+        }
+    }
 }
 
 fn record(metrics: &mut BTreeMap<String, f64>, profile: Profile, measured: Metrics) {
@@ -80,7 +145,6 @@ fn record(metrics: &mut BTreeMap<String, f64>, profile: Profile, measured: Metri
 
 /// The right value in a wrong form: surplus zeros, a fraction that is not reduced.
 fn same_value(task: TaskId, extracted: &str, gold: &str) -> bool {
-    use crate::answer::nupa::AnswerForm;
     use crate::number::Notation;
     let notation = match task.answer_form() {
         AnswerForm::Integer => Notation::Integer,
@@ -101,7 +165,11 @@ mod tests {
     use crate::suite::Suite;
 
     fn verdict(task: &str, a: &str, b: Option<&str>, completion: &str) -> Verdict {
-        let suite = NupaSuite::new(NupaOptions::default()).unwrap();
+        by(Profile::Strict, task, a, b, completion)
+    }
+
+    fn by(profile: Profile, task: &str, a: &str, b: Option<&str>, completion: &str) -> Verdict {
+        let suite = NupaSuite::new(NupaOptions { profile, ..NupaOptions::default() }).unwrap();
         let item = suite.item_from_operands(task.parse().unwrap(), a, b).unwrap();
         suite.score(&item, &Answered { completion, truncated: false })
     }
@@ -116,11 +184,85 @@ mod tests {
         assert!(verdict.correct);
         assert_eq!(
             verdict.matchers,
-            BTreeMap::from([("strict".into(), true), ("paper".into(), true), ("ref".into(), false)])
+            BTreeMap::from([
+                ("strict".into(), true),
+                ("paper".into(), true),
+                ("ref".into(), false),
+                ("final".into(), true)
+            ])
         );
         let negative = self::verdict("add_Integer", "744", Some("543"), " -1287");
         assert!(!negative.matchers["strict"]);
         assert!(negative.matchers["paper"]);
+    }
+
+    #[test]
+    fn no_profile_sees_thinking() {
+        let thought = "<think>700+500=1200, 44+43=87</think>\n\n1287";
+        for profile in Profile::ALL {
+            let verdict = by(profile, "add_Integer", "744", Some("543"), thought);
+            assert!(
+                verdict.matchers["strict"] && verdict.matchers["paper"] && verdict.matchers["final"],
+                "{verdict:?}"
+            );
+            assert_eq!(verdict.correct, profile != Profile::Ref);
+            assert_eq!(verdict.evidence.readings.len(), 3);
+        }
+        let marked = "<think>The answer is 700.</think>The answer is 1287";
+        assert!(by(Profile::Paper, "add_Integer", "744", Some("543"), marked).correct);
+    }
+
+    #[test]
+    fn the_final_answer_is_the_value_in_the_form_asked_for() {
+        let failure = |task, a, b, completion| by(Profile::Final, task, a, b, completion).failure.unwrap_or_default();
+        let (a, b) = ("744", Some("543"));
+        assert_eq!(failure("add_Integer", a, b, "1287"), "");
+        assert_eq!(failure("add_Integer", a, b, "-1287"), "negative");
+        assert_eq!(failure("add_Integer", a, b, "12870"), "wrong_length");
+        assert_eq!(failure("add_Integer", a, b, "1288"), "wrong_digits");
+        assert_eq!(failure("add_Integer", a, b, "Alas."), "no_number");
+        let verdict = by(Profile::Final, "add_Integer", a, b, "1288");
+        assert_eq!((verdict.extracted.as_deref(), verdict.metrics["final_digit_match"]), (Some("1288"), 0.75));
+        for (form, text, written) in [
+            (AnswerForm::Integer, "1287", true),
+            (AnswerForm::Integer, "-1287", false),
+            (AnswerForm::Integer, "1.287e3", false),
+            (AnswerForm::Integer, "12/87", false),
+            (AnswerForm::Float, "3", false),
+            (AnswerForm::Float, "3.0", true),
+            (AnswerForm::Fraction, "2", false),
+            (AnswerForm::Fraction, "2/1", true),
+            (AnswerForm::Scientific, "1287", false),
+            (AnswerForm::Scientific, "1.2e-3", false),
+            (AnswerForm::Scientific, "1e3", false),
+            (AnswerForm::Scientific, "1.287e3", true),
+        ] {
+            assert_eq!(is_written_as(form, text), written, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_right_value_in_another_form_is_wrong() {
+        let suite = NupaSuite::new(NupaOptions { profile: Profile::Final, ..NupaOptions::default() }).unwrap();
+        let class = |task: &str, a: &str, b: Option<&str>, text: &str| {
+            let task: TaskId = task.parse().unwrap();
+            let item = suite.item_from_operands(task, a, b).unwrap();
+            let answer = Answer { text: text.to_owned(), span: 0..0, mark: crate::answer::reader::Mark::Bold };
+            let written = Some(text).filter(|text| is_written_as(task.answer_form(), text)).unwrap_or_default();
+            let measured = measure(task.answer_form(), DigitSet::Ascii, &item.gold, written);
+            if measured.is_some_and(|metrics| metrics.exact) {
+                return "right";
+            }
+            final_failure(task, &item, &Reading::of(answer), measured)
+        };
+        assert_eq!(class("add_Fraction", "3/8", Some("2/5"), "31/40"), "right");
+        assert_eq!(class("add_Fraction", "3/8", Some("2/5"), "62/80"), "form");
+        assert_eq!(class("add_Fraction", "3/8", Some("2/5"), "0.775"), "form");
+        assert_eq!(class("add_Float", "1.5", Some("1.5"), "3"), "form");
+        assert_eq!(class("add_Float", "1.5", Some("1.5"), "3.0"), "right");
+        assert_eq!(class("add_Integer", "744", Some("543"), "1287.00"), "form");
+        assert_eq!(class("add_Integer", "744", Some("543"), "1.287e3"), "form");
+        assert_eq!(class("add_Integer", "744", Some("543"), "01287"), "form");
     }
 
     #[test]

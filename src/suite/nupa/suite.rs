@@ -7,7 +7,7 @@ use crate::answer::nupa::extract_strict;
 use crate::suite::{Answered, Budget, Grid, Item, Scored, Segments, Shot, Suite, Summary, Verdict};
 
 use super::cell::{Cell, Question, Split};
-use super::options::{Adapter, BudgetRule, NupaOptions, PromptStyle};
+use super::options::{Adapter, BudgetRule, NupaOptions, Profile, PromptStyle};
 use super::order::TaskQuestions;
 use super::{
     DigitSet, LengthRange, NupaError, TaskId, grids, measure, prompt, reference_answer, rules, scoring, summary,
@@ -285,12 +285,20 @@ impl Suite for NupaSuite {
         scoring::score(&self.options, item, answered)
     }
 
+    fn profiles(&self) -> Vec<&'static str> {
+        Profile::NAMES.to_vec()
+    }
+
+    fn primary(&self) -> Vec<&'static str> {
+        vec![self.options.profile.name()]
+    }
+
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
         summary::summarise(&self.options, samples)
     }
 
     fn grids(&self, summary: &Summary) -> Vec<Grid> {
-        grids::grids(summary)
+        grids::grids(summary, self.options.profile)
     }
 }
 
@@ -305,8 +313,8 @@ fn surely_full(length: usize, asked: usize) -> bool {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
+    use super::super::TASKS;
     use super::super::options::Lengths;
-    use super::super::{Profile, TASKS};
     use super::*;
 
     fn suite(change: impl FnOnce(&mut NupaOptions)) -> NupaSuite {

@@ -20,8 +20,9 @@ pub struct JudgedAnswer {
     pub length: usize,
     /// The question, by a hash of its operands; samples of one question are not independent.
     question: u64,
-    /// In the order of [`Profile`]: strict, paper, ref.
-    records: [Record; 3],
+    /// At the places of [`Profile`]; none of a profile that was not there when the answer was judged.
+    records: [Option<Record>; Profile::ALL.len()],
+    /// The primary profile found no answer.
     empty: bool,
     truncated: bool,
     tokens: usize,
@@ -41,15 +42,15 @@ impl JudgedAnswer {
         let metric = |name: &str| verdict.metrics.get(name).copied();
         let record = |profile: Profile| {
             let name = profile.name();
-            let exact = verdict.matchers.get(name).copied().unwrap_or(false);
-            Record {
+            let exact = *verdict.matchers.get(name)?;
+            Some(Record {
                 length,
                 exact_match: f64::from(u8::from(exact)),
                 digit_match: metric(&format!("{name}_digit_match")).unwrap_or(0.0),
                 dlength: metric(&format!("{name}_dlength")).unwrap_or(0.0),
-            }
+            })
         };
-        let records = [Profile::Strict, Profile::Paper, Profile::Ref].map(record);
+        let records = Profile::ALL.map(record);
         let mut question = DefaultHasher::new();
         task.hash(&mut question);
         for operand in ["a", "b"] {
@@ -80,8 +81,8 @@ impl Deref for Sampled {
 struct TaskRecords {
     task: TaskId,
     records: Vec<Sampled>,
-    /// Exact match (0 or 1) of each sample by every profile.
-    exact: BTreeMap<&'static str, Vec<f64>>,
+    /// Question and exact match (0 or 1) of each sample by every profile.
+    exact: BTreeMap<&'static str, Vec<(u64, f64)>>,
     truncated: usize,
     empty: usize,
     tokens: usize,
@@ -103,7 +104,7 @@ pub fn summarise_answers(options: &NupaOptions, answers: impl IntoIterator<Item 
     let mut rows: Vec<SummaryRow> = tasks.iter().map(task_row).collect();
     rows.push(all_row(&tasks));
     let series = tasks.iter().flat_map(curves).collect();
-    Summary { rows, series, notes: notes(options, &tasks) }
+    Summary { rows, series, notes: notes(&tasks) }
 }
 
 fn collect(options: &NupaOptions, answers: impl IntoIterator<Item = JudgedAnswer>) -> Vec<TaskRecords> {
@@ -111,6 +112,7 @@ fn collect(options: &NupaOptions, answers: impl IntoIterator<Item = JudgedAnswer
     let mut tasks: BTreeMap<(usize, String), TaskRecords> = BTreeMap::new();
     let mut places: BTreeMap<TaskId, (usize, String)> = BTreeMap::new();
     for answer in answers {
+        let Some(record) = answer.records[options.profile as usize] else { continue };
         let task = answer.task;
         let place = places.entry(task).or_insert_with(|| {
             let place = options.tasks.iter().position(|&selected| selected == task).unwrap_or(usize::MAX);
@@ -124,9 +126,11 @@ fn collect(options: &NupaOptions, answers: impl IntoIterator<Item = JudgedAnswer
             empty: 0,
             tokens: 0,
         });
-        entry.records.push(Sampled { record: answer.records[options.profile as usize], question: answer.question });
-        for profile in [Profile::Strict, Profile::Paper, Profile::Ref] {
-            entry.exact.entry(profile.name()).or_default().push(answer.records[profile as usize].exact_match);
+        entry.records.push(Sampled { record, question: answer.question });
+        for profile in Profile::ALL {
+            if let Some(record) = answer.records[profile as usize] {
+                entry.exact.entry(profile.name()).or_default().push((answer.question, record.exact_match));
+            }
         }
         entry.truncated += usize::from(answer.truncated);
         entry.empty += usize::from(answer.empty);
@@ -247,9 +251,9 @@ fn task_row(task: &TaskRecords) -> SummaryRow {
             }
         }
     }
-    let questions: Vec<u64> = task.records.iter().map(|record| record.question).collect();
     for (profile, exact) in &task.exact {
-        values.push((format!("exact_match {profile}"), bounds(stats::clustered_wilson(exact, &questions, Z95))));
+        let (questions, exact): (Vec<u64>, Vec<f64>) = exact.iter().copied().unzip();
+        values.push((format!("exact_match {profile}"), bounds(stats::clustered_wilson(&exact, &questions, Z95))));
     }
     let n = task.records.len() as f64;
     numbers.push(("empty".into(), task.empty as f64 / n));
@@ -317,19 +321,10 @@ fn curves(task: &TaskRecords) -> Vec<Series> {
         .collect()
 }
 
-fn notes(options: &NupaOptions, tasks: &[TaskRecords]) -> Vec<String> {
+fn notes(tasks: &[TaskRecords]) -> Vec<String> {
     let mut notes = Vec::new();
     let n: usize = tasks.iter().map(|task| task.records.len()).sum();
     if n > 0 {
-        let share = |profile: Profile| {
-            let exact: f64 = tasks.iter().filter_map(|task| task.exact.get(profile.name())).flatten().sum();
-            format!("{} {:.1} %", profile.name(), 100.0 * exact / n as f64)
-        };
-        notes.push(format!(
-            "Exact match of all {n} completions by profile: {}; the tables show {}.",
-            [Profile::Strict, Profile::Paper, Profile::Ref].map(share).join(", "),
-            options.profile.name()
-        ));
         let omitted =
             |task: &TaskRecords| task.records.iter().any(|record| !task.task.in_reference_range(record.length));
         let short = if tasks.iter().any(omitted) {
