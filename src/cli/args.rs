@@ -161,6 +161,13 @@ pub struct SuiteArgs {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
+    /// Which rule decides what is right, all of them are stored and reported: final reads the answer as a careful person would;
+    /// nupa also has strict, paper and ref, arithmetic-bench boundary, compat and last_number, gsm-symbolic study, study_strict,
+    /// strict and flexible, dnc answer (tatqa_em, eq_equivalent) [default: final for chat prompts and endpoints; for raw
+    /// prompts strict, boundary, study, answer]
+    #[arg(long, value_name = "NAME", help_heading = "Scoring")]
+    pub profile: Option<String>,
+
     #[command(flatten)]
     pub data: DataArgs,
 

@@ -16,7 +16,7 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     check(&runs, printer)?;
     let mut scores = Vec::with_capacity(runs.len());
     for run in &runs {
-        let mut of_run = Scores::default();
+        let mut of_run = Scores::decided_by(catalogue::primary(&run.manifest.settings));
         for sample in store.samples(run, Filter::default()) {
             of_run.add(&sample?);
         }
@@ -191,6 +191,7 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
     for remark in &remarks {
         text.push_str(&wrap(remark, width, "* "));
     }
+    text.push_str(&rules(found, width));
     writeln!(text, "\nItems that only B has right: {}. Items that only A has right: {}.", found.gained, found.lost)
         .expect("writing to a String cannot fail");
     // Both directions are shown, however one-sided the list is.
@@ -207,6 +208,44 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
             .expect("writing to a String cannot fail");
     }
     text
+}
+
+/// Every rule of both runs, and which of them decides; nothing where there is one rule only.
+fn rules(found: &Comparison, width: usize) -> String {
+    if found.rules.len() < 2 {
+        return String::new();
+    }
+    let head = [
+        ("read by", Align::Left),
+        ("items", Align::Right),
+        ("A %", Align::Right),
+        ("B %", Align::Right),
+        ("B - A", Align::Right),
+    ];
+    let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
+    for rule in &found.rules {
+        table.row(vec![
+            rule.name.clone(),
+            rule.items.to_string(),
+            format!("{:.1}", 100.0 * rule.baseline),
+            format!("{:.1}", 100.0 * rule.run),
+            format!("{:+.1}", 100.0 * (rule.run - rule.baseline)),
+        ]);
+    }
+    let [mine, theirs] = found.primary.each_ref().map(|rules| rules.join(" and "));
+    let decides = match (mine.as_str(), theirs.as_str()) {
+        ("", _) | (_, "") => String::new(),
+        (mine, theirs) if mine == theirs => wrap(&format!("What is right is decided by {mine}."), width, "* "),
+        (mine, theirs) => {
+            let said = format!(
+                "What is right is decided by {mine} in A and by {theirs} in B: `earnest score {} --save --profile {mine}` makes them \
+                 alike.",
+                found.run
+            );
+            wrap(&said, width, "* ")
+        }
+    };
+    format!("\n{}{decides}", table.render())
 }
 
 /// What could be expected before the runs, of all items together.

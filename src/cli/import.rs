@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 
 use super::args::MetricArg;
-use super::catalogue::{Choice, GivenQuestion};
+use super::catalogue::{Channel, Choice, GivenQuestion};
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ImportArgs;
@@ -59,7 +59,8 @@ pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
         }
     };
     let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
-    let suite = choice.suite(mode)?;
+    let channel = Channel::local(mode);
+    let suite = choice.suite(channel)?;
     let mut lines = read(&args.completions)?;
     for (number, line) in &mut lines {
         if let Some(task) = &mut line.task {
@@ -69,7 +70,7 @@ pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
     let samples = lines.iter().map(|(_, line)| line.sample.saturating_add(1)).max().unwrap_or(1);
     let plan = Plan { limit: args.limit, samples, shard: None };
     let own = match args.limit {
-        None => own_questions(choice.as_ref(), suite.as_ref(), mode, &args.completions, &lines)?,
+        None => own_questions(choice.as_ref(), suite.as_ref(), channel, &args.completions, &lines)?,
         Some(_) => None,
     };
     if let Some(own) = &own {
@@ -123,7 +124,7 @@ fn read(path: &Path) -> Result<Vec<(usize, Line)>, CliError> {
 fn own_questions(
     choice: &dyn Choice,
     suite: &dyn Suite,
-    mode: Mode,
+    channel: Channel,
     path: &Path,
     lines: &[(usize, Line)],
 ) -> Result<Option<Box<dyn Suite>>, CliError> {
@@ -138,13 +139,13 @@ fn own_questions(
             numbers.push(*number);
         }
     }
-    let own = match choice.given(mode, &questions) {
+    let own = match choice.given(channel, &questions) {
         Ok(own) => own,
         Err(all) => {
             // One by one, so that the first line with a question that is none can be named.
             for (question, number) in questions.iter().zip(&numbers) {
                 choice
-                    .given(mode, std::slice::from_ref(question))
+                    .given(channel, std::slice::from_ref(question))
                     .map_err(|error| wrong(path, *number, error.message))?;
             }
             return Err(all);

@@ -85,6 +85,7 @@ pub struct VerifyArgs {
 #[command(after_help = "Examples:
   earnest samples 1f2e3d4c --failed --limit 3
   earnest samples 1f2e3d4c --task mul --reason truncated
+  earnest samples 1f2e3d4c --disagree final,boundary
   earnest samples 1f2e3d4c --item arithmetic-bench/1/add/003/000
   earnest samples 1f2e3d4c --json > samples.jsonl")]
 pub struct SamplesArgs {
@@ -120,6 +121,10 @@ pub struct SamplesArgs {
     #[arg(long, value_name = "TEXT")]
     pub grep: Option<String>,
 
+    /// Only samples that one of two rules finds right and the other wrong, e.g. final,strict; a name that no sample has is an error
+    #[arg(long, value_name = "RULE,RULE", value_parser = two_rules)]
+    pub disagree: Option<[String; 2]>,
+
     /// Show at most N samples [default: 10; all with --json]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
@@ -134,6 +139,15 @@ pub struct SamplesArgs {
     /// Print the samples as JSON lines instead of cards
     #[arg(long)]
     pub json: bool,
+}
+
+/// `--disagree`: two names.
+fn two_rules(text: &str) -> Result<[String; 2], String> {
+    let names: Vec<&str> = text.split(',').map(str::trim).collect();
+    match names[..] {
+        [one, other] if !one.is_empty() && !other.is_empty() && one != other => Ok([one.to_owned(), other.to_owned()]),
+        _ => Err("name two rules with a comma between, e.g. final,strict".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -159,6 +173,9 @@ pub struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest score 1f2e3d4c                            what today's rules change
+  earnest score 1f2e3d4c --save --profile final     a run of its own in which the final answer decides")]
 pub struct ScoreArgs {
     /// The run; a part of its name is enough
     #[arg(value_name = "RUN")]
@@ -171,6 +188,10 @@ pub struct ScoreArgs {
     /// Keep the new verdicts, as a run of their own
     #[arg(long)]
     pub save: bool,
+
+    /// Let this rule decide what is right, e.g. final [default: the run's own]
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
 
     #[command(flatten)]
     pub results: ResultsArgs,

@@ -27,6 +27,8 @@ struct Line {
     truncated: usize,
     correct: usize,
     judged: usize,
+    /// The rules that decide what is right.
+    primary: Vec<String>,
     /// Accuracy with its 95 % Wilson interval, and its cluster-robust standard error.
     accuracy: Option<f64>,
     low: Option<f64>,
@@ -81,6 +83,7 @@ fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
         Status::Running | Status::Interrupted => "interrupted",
     };
     Ok(Line {
+        primary: catalogue::primary(&run.manifest.settings),
         status,
         started: run.manifest.started,
         suite: run.manifest.settings.suite,
@@ -115,6 +118,7 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
             ("status", Align::Left),
             ("samples", Align::Right),
             ("right %, 95 % interval", Align::Right),
+            ("read by", Align::Left),
             ("failed", Align::Right),
             ("cut", Align::Right),
             ("new tokens", Align::Right),
@@ -136,6 +140,7 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
                     }
                     _ => "-".to_owned(),
                 },
+                line.primary.join(", "),
                 line.failed.to_string(),
                 line.truncated.to_string(),
                 line.completion_tokens.to_string(),
@@ -163,7 +168,11 @@ fn cards(lines: &[Line], width: usize) -> String {
         };
         let right = match (line.accuracy, line.low, line.high) {
             (Some(value), Some(low), Some(high)) => {
-                format!(", right {:.1} % [{:.1}, {:.1}]", 100.0 * value, 100.0 * low, 100.0 * high)
+                let by = match line.primary.is_empty() {
+                    true => String::new(),
+                    false => format!(" by {}", line.primary.join(", ")),
+                };
+                format!(", right {:.1} % [{:.1}, {:.1}]{by}", 100.0 * value, 100.0 * low, 100.0 * high)
             }
             _ => String::new(),
         };

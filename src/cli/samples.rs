@@ -31,6 +31,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         reason: args.reason.clone(),
         truncated: args.truncated,
         contains: args.grep.clone(),
+        disagree: args.disagree.clone(),
     };
     let limit = args.limit.unwrap_or(if args.json { usize::MAX } else { CARDS });
     let mut samples = store.samples(&run, filter).placed();
@@ -44,6 +45,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         return Ok(Exit::Success);
     }
     let suite = catalogue::stored(&run.manifest.settings)?;
+    let primary = suite.primary();
     let mut items = Items::of(suite.as_ref(), run.manifest.settings.samples);
     let again = Again::of(&run.manifest);
     let source = again.source();
@@ -55,7 +57,8 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         let item = items.at(place).filter(|item| item.id == sample.item);
         let prompt = item.as_ref().map(|item| again.prompt(prompter.as_ref(), item, &sample));
         let asked = item.as_ref().zip(prompt.as_ref());
-        printer.result(&card(&sample, asked, run.manifest.opened_thinking(), whole))?;
+        let first = args.disagree.as_ref().map(|rules| side_by_side(&sample, rules, &primary));
+        printer.result(&card(&sample, asked, run.manifest.opened_thinking(), first, whole))?;
         shown += 1;
     }
     if shown == 0 {
@@ -98,6 +101,16 @@ fn check(store: &Store, run: &RunRecord, args: &SamplesArgs) -> Result<Option<St
         };
         return Err(CliError::usage(format!("no sample of {name} has the {word} {wanted}")).help(help));
     }
+    for rule in args.disagree.iter().flatten() {
+        if !store.has_rule(run, rule)? {
+            let rules = store.rules(run)?;
+            let help = match rules.is_empty() {
+                true => "no sample of it was judged".to_owned(),
+                false => format!("it has {}; `earnest score {name} --save` makes a run with today's", rules.join(", ")),
+            };
+            return Err(CliError::usage(format!("no sample of {name} was judged by the rule {rule}")).help(help));
+        }
+    }
     Ok(task)
 }
 
@@ -136,8 +149,35 @@ fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
     format!("{first}\n[... {left_out} characters are not shown: --full shows them ...]\n{last}").into()
 }
 
+/// What two rules made of a sample, a line each.
+fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[&str]) -> Vec<(String, String)> {
+    let Some(verdict) = &sample.verdict else { return Vec::new() };
+    let line = |rule: &String| {
+        let outcome = match verdict.matchers.get(rule) {
+            Some(true) => "right",
+            Some(false) => "wrong",
+            None => "did not judge it",
+        };
+        // What the primary rule read is the extracted answer; a rule that looks for the expected one reads none.
+        let own = primary.contains(&rule.as_str()).then_some(&verdict.extracted);
+        let read = match own.or_else(|| verdict.evidence.readings.get(rule)) {
+            Some(Some(read)) => format!(", read {read}"),
+            Some(None) => ", read nothing".to_owned(),
+            None => String::new(),
+        };
+        (rule.clone(), format!("{outcome}{read}"))
+    };
+    rules.iter().map(line).collect()
+}
+
 /// A sample to read, with its item and prompt where today's suite has them. What a model wrote can do nothing to a terminal.
-fn card(sample: &Sample, asked: Option<(&Item, &Prompt)>, opened: Option<&str>, whole: bool) -> String {
+fn card(
+    sample: &Sample,
+    asked: Option<(&Item, &Prompt)>,
+    opened: Option<&str>,
+    first: Option<Vec<(String, String)>>,
+    whole: bool,
+) -> String {
     let mut text = String::new();
     let outcome = match (&sample.verdict, &sample.failure) {
         (Some(verdict), _) if verdict.correct => "right".to_owned(),
@@ -157,6 +197,9 @@ fn card(sample: &Sample, asked: Option<(&Item, &Prompt)>, opened: Option<&str>, 
             writeln!(text, "  {:<11} {line}", "").expect("writing to a String cannot fail");
         }
     };
+    for (rule, outcome) in first.iter().flatten() {
+        row(rule, outcome);
+    }
     match asked {
         Some((_, Prompt::Asked(prompt))) => row("prompt", &shortened(prompt, whole)),
         Some((_, Prompt::Unchecked(prompt, reason))) => {
@@ -207,6 +250,12 @@ fn card(sample: &Sample, asked: Option<(&Item, &Prompt)>, opened: Option<&str>, 
         let readings = verdict.evidence.readings.iter();
         let readings: Vec<String> =
             readings.map(|(rule, read)| format!("{rule} {}", read.as_deref().unwrap_or("nothing"))).collect();
+        if let Some(mark) = &verdict.evidence.mark {
+            row("final is", mark);
+        }
+        if !verdict.evidence.rivals.is_empty() {
+            row("rivals", &verdict.evidence.rivals.join(", "));
+        }
         if !readings.is_empty() {
             row("read by", &readings.join(", "));
         }
@@ -272,7 +321,7 @@ mod tests {
             verdict: None,
             failure: None,
         };
-        let shown = |prompt: Prompt| card(&sample, Some((&item, &prompt)), None, true);
+        let shown = |prompt: Prompt| card(&sample, Some((&item, &prompt)), None, None, true);
         let asked = shown(Prompt::Asked(format!("<user>\n{}<assistant>", item.segments.question)));
         assert!(asked.contains("  prompt      <user>\n              ") && asked.contains("<assistant>\n"), "{asked}");
         assert!(!asked.contains("  question "), "{asked}");
@@ -285,6 +334,38 @@ mod tests {
         assert!(
             unchecked.contains("  prompt      raw\n              [as the suite writes it; not held"),
             "{unchecked}"
+        );
+    }
+
+    #[test]
+    fn two_rules_stand_side_by_side() {
+        let verdict: crate::suite::Verdict = serde_json::from_value(serde_json::json!({
+            "correct": true, "extracted": "1287", "matchers": {"final": true, "strict": false, "compat": true}, "metrics": {},
+            "failure": null, "evidence": {"readings": {"strict": "700", "paper": null}},
+        }))
+        .unwrap();
+        let sample: Sample = serde_json::from_value(serde_json::json!({
+            "format": 1, "run": "r", "suite": "nupa", "item": "i", "sample": 0, "task": "t", "cluster": "c", "covariates": {},
+            "gold": "1287", "prompt_sha256": "", "prompt_tokens": 1, "budget": 1, "max_tokens": 1, "completion": null,
+            "verdict": verdict, "failure": null,
+        }))
+        .unwrap();
+        let of = |one: &str, other: &str| {
+            let lines = side_by_side(&sample, &[one.to_owned(), other.to_owned()], &["final"]);
+            lines.into_iter().map(|(rule, outcome)| format!("{rule} {outcome}")).collect::<Vec<_>>()
+        };
+        assert_eq!(of("final", "strict"), ["final right, read 1287", "strict wrong, read 700"]);
+        assert_eq!(of("compat", "paper"), ["compat right", "paper did not judge it, read nothing"]);
+        let shown = card(
+            &sample,
+            None,
+            None,
+            Some(side_by_side(&sample, &["final".into(), "strict".into()], &["final"])),
+            true,
+        );
+        assert!(
+            shown.starts_with("i - right\n  final       right, read 1287\n  strict      wrong, read 700\n"),
+            "{shown}"
         );
     }
 

@@ -1,5 +1,5 @@
 //! `earnest score`: stored completions under today's rules.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -9,8 +9,8 @@ use super::printer::Printer;
 use super::result_args::ScoreArgs;
 use super::{Exit, catalogue, results};
 use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
-use crate::run::{Manifest, SIDE_BY_SIDE, Sample, Stored, judge_all};
-use crate::suite::Suite;
+use crate::run::{Manifest, RunSettings, SIDE_BY_SIDE, Sample, Stored, judge_all};
+use crate::suite::{FINAL, Suite, Verdict};
 
 /// What changed.
 #[derive(Debug, Default, Serialize)]
@@ -19,20 +19,34 @@ struct Changes {
     /// The suite's version that the run was scored with, and today's.
     version: String,
     today: String,
+    /// The rules that decided then and decide now.
+    primary: String,
+    primary_now: String,
     scored: usize,
     correct_before: usize,
     correct_now: usize,
-    /// Verdicts that differ in anything: extraction, a matcher, a metric, the reason.
+    /// Verdicts that differ in anything that was there before: extraction, a matcher, a metric, the reason.
     changed: usize,
     /// Samples that became right, and wrong.
     gained: usize,
     lost: usize,
     /// Matchers and metrics that changed, with the number of samples.
     rules: BTreeMap<String, usize>,
+    /// Matchers that did not exist when the run was scored.
+    new_rules: BTreeMap<String, NewRule>,
+    /// Metrics that did not.
+    new_metrics: BTreeSet<String>,
     /// The first changes of right and wrong.
     flips: Vec<Flip>,
     /// The run that keeps the new verdicts.
     saved: Option<String>,
+}
+
+/// A matcher that is new: samples that it judged, and those that it found right.
+#[derive(Debug, Default, Serialize)]
+struct NewRule {
+    samples: usize,
+    right: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,11 +62,19 @@ struct Flip {
 pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results, printer)?;
     let run = store.run(&args.run)?;
-    let suite = catalogue::stored(&run.manifest.settings)?;
+    let then = catalogue::stored(&run.manifest.settings)?;
+    let settings = with_profile(&run.manifest.settings, then.as_ref(), args.profile.as_deref())?;
+    let primary_then = then.primary().join(" and ");
+    let suite = match args.profile {
+        Some(_) => catalogue::stored(&settings)?,
+        None => then,
+    };
     let mut changes = Changes {
         run: run.manifest.run.clone(),
         version: run.manifest.settings.suite_version.clone(),
         today: suite.version().to_owned(),
+        primary: primary_then,
+        primary_now: suite.primary().join(" and "),
         ..Changes::default()
     };
     rescore(&store, &run, suite.as_ref(), |before, after| {
@@ -60,7 +82,7 @@ pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
         Ok(())
     })?;
     if args.save {
-        changes.saved = Some(save(&store, &run, suite.as_ref())?);
+        changes.saved = Some(save(&store, &run, settings, suite.as_ref())?);
     }
     if args.json {
         printer.json(&changes)?;
@@ -68,6 +90,24 @@ pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.result(&screen(&changes))?;
     }
     Ok(Exit::Success)
+}
+
+/// The settings with another primary rule, if one is named.
+fn with_profile(settings: &RunSettings, suite: &dyn Suite, name: Option<&str>) -> Result<RunSettings, CliError> {
+    let mut settings = settings.clone();
+    let Some(name) = name else { return Ok(settings) };
+    catalogue::check_profile(&settings.suite, name, &suite.profiles())?;
+    if let serde_json::Value::Object(fields) = &mut settings.suite_options {
+        fields.insert("profile".into(), name.into());
+        // As the suite spells it: its usual rule is not named.
+        let spelt = catalogue::stored(&settings)?.options();
+        let serde_json::Value::Object(fields) = &mut settings.suite_options else { return Ok(settings) };
+        match spelt.get("profile") {
+            Some(profile) => fields.insert("profile".into(), profile.clone()),
+            None => fields.remove("profile"),
+        };
+    }
+    Ok(settings)
 }
 
 /// Walks plan and rows side by side; every sample with a completion is judged again. `each` gets them in the plan's order.
@@ -120,15 +160,23 @@ fn note(changes: &mut Changes, before: &Sample, (_, after): (usize, Sample), lim
     changes.scored += 1;
     changes.correct_before += usize::from(old.correct);
     changes.correct_now += usize::from(new.correct);
-    changes.changed += usize::from(!old.agrees_with(new));
+    changes.changed += usize::from(!old.agrees_with(&of_before(old, new)));
     for (name, matched) in &new.matchers {
-        if old.matchers.get(name) != Some(matched) {
-            *changes.rules.entry(name.clone()).or_default() += 1;
+        match old.matchers.get(name) {
+            Some(before) if before == matched => {}
+            Some(_) => *changes.rules.entry(name.clone()).or_default() += 1,
+            None => {
+                let rule = changes.new_rules.entry(name.clone()).or_default();
+                rule.samples += 1;
+                rule.right += usize::from(*matched);
+            }
         }
     }
     for (name, value) in &new.metrics {
-        if old.metrics.get(name) != Some(value) {
-            *changes.rules.entry(name.clone()).or_default() += 1;
+        match old.metrics.get(name) {
+            Some(before) if before == value => {}
+            Some(_) => *changes.rules.entry(name.clone()).or_default() += 1,
+            None => drop(changes.new_metrics.insert(name.clone())),
         }
     }
     if old.correct != new.correct {
@@ -146,9 +194,16 @@ fn note(changes: &mut Changes, before: &Sample, (_, after): (usize, Sample), lim
     }
 }
 
+/// The new verdict without the rules and metrics that the old one does not have.
+fn of_before(old: &Verdict, new: &Verdict) -> Verdict {
+    let mut new = new.clone();
+    new.matchers.retain(|name, _| old.matchers.contains_key(name));
+    new.metrics.retain(|name, _| old.metrics.contains_key(name));
+    new
+}
+
 /// Writes the new verdicts as a run of their own, so that the old ones stay readable.
-fn save(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<String, CliError> {
-    let mut settings = run.manifest.settings.clone();
+fn save(store: &Store, run: &RunRecord, mut settings: RunSettings, suite: &dyn Suite) -> Result<String, CliError> {
     settings.suite_version = suite.version().to_owned();
     settings.earnest = env!("CARGO_PKG_VERSION").to_owned();
     let base = format!("{}-scored", run.manifest.run);
@@ -183,8 +238,18 @@ fn screen(changes: &Changes) -> String {
         line("There is nothing to score: the run has no completion.".to_owned());
         return text;
     }
-    line(format!("right before   {:>6.1} % ({})", share(changes.correct_before), changes.correct_before));
-    line(format!("right now      {:>6.1} % ({})", share(changes.correct_now), changes.correct_now));
+    let by = |rule: &str| if rule.is_empty() { String::new() } else { format!(" by {rule}") };
+    let right =
+        |name: &str, count: usize, rule: &str| format!("{name:<14} {:>6.1} % ({count}){}", share(count), by(rule));
+    line(right("right before", changes.correct_before, &changes.primary));
+    line(right("right now", changes.correct_now, &changes.primary_now));
+    for (rule, NewRule { samples, right }) in &changes.new_rules {
+        line(format!("new: {rule}, right on {right} of {samples}"));
+    }
+    if !changes.new_metrics.is_empty() {
+        let names: Vec<&str> = changes.new_metrics.iter().map(String::as_str).collect();
+        line(format!("new numbers: {}", names.join(", ")));
+    }
     if changes.changed == 0 {
         line("No verdict changed.".to_owned());
     } else {
@@ -204,8 +269,11 @@ fn screen(changes: &Changes) -> String {
     }
     if let Some(saved) = &changes.saved {
         line(format!("The new verdicts are in the run {saved}."));
-    } else if changes.changed > 0 {
+    } else if changes.changed > 0 || !changes.new_rules.is_empty() {
         line("--save keeps the new verdicts as a run of their own.".to_owned());
+    }
+    if changes.new_rules.contains_key(FINAL) && changes.primary_now == changes.primary {
+        line(format!("--profile {FINAL} lets the final answer decide what is right."));
     }
     text
 }

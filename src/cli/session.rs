@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime};
 
 use super::args::{GenerationArgs, SessionArgs};
-use super::catalogue::Choice;
+use super::catalogue::{Channel, Choice};
 use super::engine_choice::{PatienceArgs, Subject, Target};
 use super::error::CliError;
 use super::events::Reporters;
@@ -151,7 +151,8 @@ pub fn perform(
     let chosen;
     let suite = match &job.questions {
         Questions::Chosen(choice) => {
-            chosen = job.thinking_text.of(choice.suite(prompter.mode())?);
+            let channel = Channel { mode: prompter.mode(), endpoint: subject.endpoint().is_some() };
+            chosen = job.thinking_text.of(choice.suite(channel)?);
             chosen.as_ref()
         }
         Questions::Stored(suite) => suite.as_ref(),

@@ -95,7 +95,7 @@ pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
     let checkpoint = model::open(&chosen)?;
     let source = WithThinking { checkpoint: &checkpoint, enable_thinking: enable_thinking(args.thinking) };
     let prompter = Prompter::new(&source, prompts.mode.unwrap_or_else(|| choice.default_mode()))?;
-    let suite = choice.suite(prompter.mode())?;
+    let suite = choice.suite(catalogue::Channel::local(prompter.mode()))?;
     let item = find(suite.as_ref(), args.item.as_deref(), task.as_deref())?;
     let rendered = prompter.render(&item.segments)?;
     let shown = Shown {

@@ -13,6 +13,8 @@ use crate::suite::Item;
 #[derive(Debug, Clone, Default)]
 pub struct Scores {
     items: HashMap<String, ItemScore>,
+    /// The rules that decide, where they are known.
+    primary: Vec<String>,
     /// Samples without a verdict, which are in no comparison.
     pub without_verdict: usize,
 }
@@ -26,6 +28,8 @@ struct ItemScore {
     question: Option<Question>,
     correct: u32,
     samples: u32,
+    /// Samples that each rule found right, and that it judged.
+    rules: BTreeMap<String, (u32, u32)>,
 }
 
 impl ItemScore {
@@ -41,6 +45,11 @@ impl ItemScore {
 }
 
 impl Scores {
+    /// Without samples, of a run in which these rules decide what is right.
+    pub fn decided_by(primary: Vec<String>) -> Self {
+        Scores { primary, ..Scores::default() }
+    }
+
     /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         let Some(verdict) = &sample.verdict else {
@@ -54,10 +63,17 @@ impl Scores {
             question: Question::of_operands(&sample.covariates),
             correct: 0,
             samples: 0,
+            rules: BTreeMap::new(),
         };
         let score = self.items.entry(sample.item.clone()).or_insert_with(fresh);
         score.correct += u32::from(verdict.correct);
         score.samples += 1;
+        for (rule, &right) in &verdict.matchers {
+            match score.rules.get_mut(rule) {
+                Some((sum, n)) => (*sum, *n) = (*sum + u32::from(right), *n + 1),
+                None => drop(score.rules.insert(rule.clone(), (u32::from(right), 1))),
+            }
+        }
     }
 
     /// True if rows alone do not say what was asked: [`Scores::read_questions`] is needed before runs of differing options are
@@ -102,6 +118,10 @@ pub struct Comparison {
     pub overall: Difference,
     /// By task, in alphabetical order; empty if there is one task only.
     pub tasks: Vec<Difference>,
+    /// The rules that decide in the baseline and in the run, where they are known.
+    pub primary: [Vec<String>; 2],
+    /// Every rule of both runs, by name.
+    pub rules: Vec<RuleDifference>,
     /// Items whose answer changed, those that became right first.
     pub flips: Vec<Flip>,
     /// Answers that became right, and wrong.
@@ -172,6 +192,16 @@ impl Difference {
             (Some(_), Some(size)) => format!("{:.1}", 100.0 * size),
         }
     }
+}
+
+/// A rule on the items that both runs answered and that it judged in both.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RuleDifference {
+    pub name: String,
+    pub items: usize,
+    /// Shares of right answers.
+    pub baseline: f64,
+    pub run: f64,
 }
 
 /// An item that one run has right and the other wrong.
@@ -246,10 +276,30 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         settings: Vec::new(),
         overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
         tasks: by_task,
+        primary: [first.primary.clone(), second.primary.clone()],
+        rules: rules(&pairs),
         gained: pairs.iter().filter(|pair| change(pair) > 0.0).count(),
         lost: pairs.iter().filter(|pair| change(pair) < 0.0).count(),
         flips,
     }
+}
+
+/// The mean shares by every rule that both runs have.
+fn rules(pairs: &[Pair<'_>]) -> Vec<RuleDifference> {
+    let mut sums: BTreeMap<&str, (usize, f64, f64)> = BTreeMap::new();
+    let share = |(right, samples): &(u32, u32)| f64::from(*right) / f64::from((*samples).max(1));
+    for pair in pairs {
+        for (rule, mine) in &pair.score.rules {
+            let Some(theirs) = pair.other.rules.get(rule) else { continue };
+            let sum = sums.entry(rule).or_default();
+            *sum = (sum.0 + 1, sum.1 + share(mine), sum.2 + share(theirs));
+        }
+    }
+    let mean = |(name, (items, baseline, run)): (&str, (usize, f64, f64))| {
+        let n = items as f64;
+        RuleDifference { name: name.to_owned(), items, baseline: baseline / n, run: run / n }
+    };
+    sums.into_iter().map(mean).collect()
 }
 
 fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
@@ -459,6 +509,7 @@ mod tests {
                 question: None,
                 correct: 0,
                 samples: 0,
+                rules: BTreeMap::new(),
             });
             score.correct += u32::from(correct);
             score.samples += 1;
@@ -526,6 +577,24 @@ mod tests {
         let nothing = compare(&names(2), &[Scores::default(), scores(&[("a1", "c", true)])]).remove(0);
         assert!(nothing.verdict().contains("nothing can be said"));
         assert!(compare(&[], &[]).is_empty());
+    }
+
+    #[test]
+    fn rules_of_both_runs_stand_side_by_side() {
+        let with = |mut scores: Scores, rules: &[(&str, bool)]| {
+            for score in scores.items.values_mut() {
+                score.rules = rules.iter().map(|(rule, right)| ((*rule).to_owned(), (u32::from(*right), 1))).collect();
+            }
+            scores
+        };
+        let items = [("a1", "c", true), ("a2", "d", true)];
+        let first = with(scores(&items), &[("strict", true), ("paper", false)]);
+        let second = with(scores(&items), &[("strict", false), ("final", true)]);
+        let found = compare(&names(2), &[first, second]).remove(0);
+        let strict = RuleDifference { name: "strict".into(), items: 2, baseline: 1.0, run: 0.0 };
+        assert_eq!(found.rules, [strict]);
+        let decided = compare(&names(2), &[Scores::decided_by(vec!["final".into()]), Scores::default()]).remove(0);
+        assert_eq!(decided.primary, [vec!["final".to_owned()], Vec::new()]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::store::{RunRecord, Store};
 use crate::run::{FailureKind, Manifest, Plan, RunError, Sample, SampleFailure, Totals};
-use crate::suite::{Grid, Item, Scored, Segments, Suite, Summary, Verdict};
+use crate::suite::{Grid, Item, Readings, Scored, Segments, Suite, Summary, Verdict};
 
 /// Version of [`Document`]'s form.
 pub const REPORT_FORMAT: u32 = 1;
@@ -26,6 +26,9 @@ pub struct Document {
     /// The suite's own tables of the summary, where it has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grids: Vec<Grid>,
+    /// All rules side by side, where the suite has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readings: Option<Readings>,
 }
 
 /// Failed samples of one kind.
@@ -90,7 +93,12 @@ impl Document {
     }
 
     fn of(folder: &str, manifest: Manifest, suite: &dyn Suite, counts: Counts, scored: &[Scored<'_>]) -> Self {
-        let summary = suite.summarise(scored);
+        let mut summary = suite.summarise(scored);
+        let readings = match suite.primary()[..] {
+            [] => None,
+            ref primary => Readings::of(primary, scored.iter().map(|scored| scored.verdict)),
+        };
+        summary.notes.extend(readings.iter().flat_map(Readings::remarks));
         Document {
             format: REPORT_FORMAT,
             folder: folder.to_owned(),
@@ -99,6 +107,7 @@ impl Document {
             failures: counts.failures.into_values().collect(),
             grids: suite.grids(&summary),
             summary,
+            readings,
         }
     }
 }

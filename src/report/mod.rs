@@ -12,7 +12,9 @@ mod rows;
 mod table;
 mod text;
 
-pub use compare::{Comparison, Difference, Flip, Scores, compare, differing_settings, p_sentence, p_text};
+pub use compare::{
+    Comparison, Difference, Flip, RuleDifference, Scores, compare, differing_settings, p_sentence, p_text,
+};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use error::ReportError;
 pub use grid::text as grid_text;

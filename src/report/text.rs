@@ -4,7 +4,7 @@ use std::fmt::Write;
 use super::{Align, Document, Table, grid};
 use crate::engine::Sampling;
 use crate::run::Status;
-use crate::suite::{Interval, SummaryRow};
+use crate::suite::{Interval, Readings, SummaryRow};
 
 /// The final screen of a run. Lines of prose are wrapped at `width` columns; tables are as wide as they must be.
 pub fn render(document: &Document, width: usize) -> String {
@@ -26,6 +26,11 @@ pub fn render(document: &Document, width: usize) -> String {
         let tables: Vec<String> = document.grids.iter().map(grid::text).collect();
         text.push_str(&tables.join("\n"));
         remarks.push("Brackets are 95 % intervals, a number after them the samples behind the cell.".to_owned());
+    }
+    if let Some(readings) = &document.readings {
+        text.push('\n');
+        text.push_str(&side_by_side(readings));
+        remarks.push(format!("What is right is decided by {}.", readings.decides()));
     }
     // A note that begins with the name of a column explains it, and goes with it.
     let explains =
@@ -55,6 +60,24 @@ fn nothing(document: &Document) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// All rules on all samples: how many answers each finds right, and how often it differs from the one that decides.
+fn side_by_side(readings: &Readings) -> String {
+    let differs = format!("differs from {}", readings.decides());
+    let head = ["read by", "right", "%", &differs, "right alone", "wrong alone"];
+    let align = |place| if place == 0 { Align::Left } else { Align::Right };
+    let mut table = Table::new(head.into_iter().enumerate().map(|(place, name)| (name.to_owned(), align(place))));
+    for rule in &readings.rules {
+        let right = format!("{}/{}", rule.right, rule.samples);
+        let share = format!("{:.1}", 100.0 * rule.right as f64 / rule.samples.max(1) as f64);
+        let mut cells = vec![rule.name.clone(), right, share];
+        if !readings.is_primary(rule) {
+            cells.extend([rule.differs(), rule.alone, rule.missed].map(|count| count.to_string()));
+        }
+        table.row(cells);
+    }
+    table.render()
 }
 
 /// What was run: two lines.
@@ -360,6 +383,34 @@ mod tests {
         assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
         assert_eq!(remarks[1], "--json also has: mean tokens.");
         assert_eq!(left_out, ["mean tokens"]);
+    }
+
+    #[test]
+    fn rules_stand_side_by_side() {
+        let rule = |name: &str, right, alone, missed| crate::suite::RuleReading {
+            name: name.into(),
+            samples: 45,
+            right,
+            alone,
+            missed,
+        };
+        let readings = Readings {
+            primary: vec!["final".into()],
+            samples: 45,
+            rules: vec![rule("final", 40, 0, 0), rule("strict", 1, 1, 40)],
+            example_echoed: 28,
+            only_in_thinking: 0,
+            rivals: 0,
+        };
+        assert_eq!(
+            side_by_side(&readings),
+            "                      differs\n\
+             \u{20}                        from  right  wrong\n\
+             read by  right     %    final  alone  alone\n\
+             -------------------------------------------\n\
+             final    40/45  88.9\n\
+             strict    1/45   2.2       41      1     40\n"
+        );
     }
 
     #[test]

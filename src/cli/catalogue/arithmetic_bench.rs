@@ -1,13 +1,12 @@
 //! Arithmetic-Bench at the command line.
 use serde_json::Value;
 
-use super::{Choice, Entry, Registered, Unusable};
+use super::{Channel, Choice, Entry, Registered, Unusable, profile};
 use crate::cli::args::SuiteArgs;
 use crate::cli::error::CliError;
 use crate::cli::values::{Lengths as LengthsArg, Prompts};
-use crate::prompt::Mode;
 use crate::suite::Suite;
-use crate::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
+use crate::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Profile, Task};
 
 const NAME: &str = "arithmetic-bench";
 
@@ -28,7 +27,7 @@ impl Registered for Registration {
             about: "16 tasks on integers of 1 to 100 digits: how accuracy falls with the length",
             tasks: Task::ALL.iter().map(Task::to_string).collect(),
             items: Some(suite.len()),
-            options: &["--tasks", "--lengths", "--per-length", "--set", "--seed"],
+            options: &["--tasks", "--lengths", "--per-length", "--set", "--seed", "--profile"],
         })
     }
 
@@ -37,7 +36,12 @@ impl Registered for Registration {
     }
 
     fn choose(&self, args: &SuiteArgs, _: &Prompts) -> Result<Box<dyn Choice>, CliError> {
-        Ok(Box::new(Chosen(options(args)?)))
+        Ok(Box::new(Chosen { options: options(args)?, profile: profile(NAME, args, &Profile::NAMES)? }))
+    }
+
+    fn primary(&self, options: &Value) -> Vec<&'static str> {
+        serde_json::from_value(options.clone())
+            .map_or_else(|_| Vec::new(), |options: Options| vec![options.profile.name()])
     }
 
     fn stored(&self, options: &Value) -> Result<Box<dyn Suite>, Unusable> {
@@ -46,11 +50,16 @@ impl Registered for Registration {
     }
 }
 
-struct Chosen(Options);
+struct Chosen {
+    options: Options,
+    /// As asked for.
+    profile: Option<Profile>,
+}
 
 impl Choice for Chosen {
-    fn suite(&self, _: Mode) -> Result<Box<dyn Suite>, CliError> {
-        Ok(Box::new(build(self.0.clone())?))
+    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, CliError> {
+        let profile = channel.profile(self.profile, Profile::Final, Profile::Boundary);
+        Ok(Box::new(build(Options { profile, ..self.options.clone() })?))
     }
 }
 

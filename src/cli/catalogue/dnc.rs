@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::data::{absolute, read_pinned, reread_pinned};
-use super::{Choice, Entry, Registered, Unusable};
+use super::{Channel, Choice, Entry, Registered, Unusable, profile};
 use crate::cli::Exit;
 use crate::cli::args::SuiteArgs;
 use crate::cli::error::CliError;
@@ -15,8 +15,8 @@ use crate::cli::values::Prompts;
 use crate::prompt::Mode as PromptMode;
 use crate::suite::Suite;
 use crate::suite::dnc::{
-    Asked, Data, Dataset, Dnc, Kind, Malformed, Mode, Numbers, Options, PinnedFile, Problem, PromptShape, Source,
-    Split, Target, VERSION, kinds, read, read_annotations, shortened,
+    Asked, Data, Dataset, Dnc, Kind, Malformed, Mode, Numbers, Options, PinnedFile, Problem, Profile, PromptShape,
+    Source, Split, Target, VERSION, kinds, read, read_annotations, shortened,
 };
 
 const NAME: &str = "dnc";
@@ -133,6 +133,7 @@ impl Registered for Registration {
                 "--annotations",
                 "--malformed",
                 "--seed",
+                "--profile",
             ],
         })
     }
@@ -165,6 +166,7 @@ impl Registered for Registration {
     fn choose(&self, args: &SuiteArgs, prompts: &Prompts) -> Result<Box<dyn Choice>, CliError> {
         let mut options = options(args, prompts)?;
         options.check().map_err(|error| CliError::usage(error.to_string()))?;
+        let profile = profile(NAME, args, &options.profiles())?;
         let Some(folder) = &args.data.data else {
             return Err(CliError::usage(
                 "dnc asks questions of data that cannot be shipped: --data DIR names their folder",
@@ -172,7 +174,11 @@ impl Registered for Registration {
             .help("docs/dnc.md says where ASDiv-a, DROP and TAT-QA come from and how the folder looks"));
         };
         let data = Files::find(&mut options, folder, args.dnc.annotations.as_deref())?;
-        Ok(Box::new(Chosen { options, data }))
+        Ok(Box::new(Chosen { options, profile, data }))
+    }
+
+    fn primary(&self, options: &Value) -> Vec<&'static str> {
+        serde_json::from_value(options.clone()).map_or_else(|_| Vec::new(), |options: Options| options.primary())
     }
 
     fn stored(&self, options: &Value) -> Result<Box<dyn Suite>, Unusable> {
@@ -195,16 +201,21 @@ impl Registered for Registration {
 
 struct Chosen {
     options: Options,
+    /// As asked for.
+    profile: Option<Profile>,
     data: Data,
 }
 
 impl Choice for Chosen {
-    fn suite(&self, mode: PromptMode) -> Result<Box<dyn Suite>, CliError> {
-        let shape = match mode {
+    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, CliError> {
+        let answers = self.options.targets.iter().any(|target| target.has_answer());
+        let last = if answers { Profile::Final } else { Profile::Own };
+        let profile = channel.profile(self.profile, last, Profile::Own);
+        let shape = match channel.mode {
             PromptMode::Chat => PromptShape::Chat,
             PromptMode::Raw => PromptShape::Raw,
         };
-        let options = Options { shape, ..self.options.clone() };
+        let options = Options { shape, profile, ..self.options.clone() };
         Ok(Box::new(Dnc::new(options, self.data.clone()).map_err(|error| CliError::usage(error.to_string()))?))
     }
 

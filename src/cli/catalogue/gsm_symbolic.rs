@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::Value;
 
 use super::gsm_data::{self, Questions};
-use super::{Choice, Entry, Registered, Unusable};
+use super::{Channel, Choice, Entry, Registered, Unusable, profile};
 use crate::answer::gsm::{CodeOutcome, CodeRunner, Program};
 use crate::cli::args::SuiteArgs;
 use crate::cli::error::CliError;
@@ -16,7 +16,7 @@ use crate::cli::values::Prompts;
 use crate::prompt::{Mode, ModeRequest};
 use crate::sandbox::Pool;
 use crate::suite::Suite;
-use crate::suite::gsm_symbolic::{GsmSymbolic, Options, Prompt, Set, Source, TrailingSpace};
+use crate::suite::gsm_symbolic::{GsmSymbolic, Options, Profile, Prompt, Set, Source, TrailingSpace};
 
 const PROMPTS: [&str; 6] = ["gsm", "simple-nl", "structured-nl", "simple-code", "structured-code", "all"];
 
@@ -141,6 +141,7 @@ impl Registered for Symbolic {
                 "--templates",
                 "--trailing-space",
                 "--python",
+                "--profile",
             ],
         })
     }
@@ -161,6 +162,10 @@ impl Registered for Symbolic {
             options.source = Source::Files(questions.files.clone());
             Ok(Some(questions))
         })
+    }
+
+    fn primary(&self, options: &Value) -> Vec<&'static str> {
+        primary(options)
     }
 
     fn stored(&self, options: &Value) -> Result<Box<dyn Suite>, Unusable> {
@@ -190,6 +195,7 @@ impl Registered for Mini {
                 "--seed",
                 "--trailing-space",
                 "--python",
+                "--profile",
             ],
         })
     }
@@ -208,6 +214,10 @@ impl Registered for Mini {
                 Source::Own { per_template: args.gsm.per_template.unwrap_or(PER_TEMPLATE), seed: args.seed };
             Ok(None)
         })
+    }
+
+    fn primary(&self, options: &Value) -> Vec<&'static str> {
+        primary(options)
     }
 
     fn stored(&self, options: &Value) -> Result<Box<dyn Suite>, Unusable> {
@@ -262,13 +272,16 @@ fn choose(
         return Err(CliError::usage(message).help("--prompt simple-code,structured-code do"));
     }
     options.python = sandbox.python.as_ref().map(|python| python.display().to_string());
+    let profile = profile(suite, args, &Profile::NAMES)?;
     let questions = source(&mut options)?;
     options.check().map_err(|error| CliError::usage(error.to_string()))?;
-    Ok(Box::new(Chosen { options, questions, sandbox }))
+    Ok(Box::new(Chosen { options, profile, questions, sandbox }))
 }
 
 struct Chosen {
     options: Options,
+    /// As asked for.
+    profile: Option<Profile>,
     /// None: our own templates.
     questions: Option<Questions>,
     sandbox: SandboxArgs,
@@ -280,8 +293,9 @@ impl Choice for Chosen {
         ModeRequest::Raw
     }
 
-    fn suite(&self, mode: Mode) -> Result<Box<dyn Suite>, CliError> {
-        let options = Options { chat: mode == Mode::Chat, ..self.options.clone() };
+    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, CliError> {
+        let profile = channel.profile(self.profile, Profile::Final, Profile::Study);
+        let options = Options { chat: channel.mode == Mode::Chat, profile, ..self.options.clone() };
         let runner = Sandbox::new(self.sandbox.clone());
         if options.asks_for_code() {
             // Better now than after the first hour.
@@ -293,6 +307,10 @@ impl Choice for Chosen {
         };
         Ok(Box::new(suite.map_err(|error| CliError::usage(error.to_string()))?))
     }
+}
+
+fn primary(options: &Value) -> Vec<&'static str> {
+    serde_json::from_value(options.clone()).map_or_else(|_| Vec::new(), |options: Options| vec![options.profile.name()])
 }
 
 fn stored(options: &Value) -> Result<Box<dyn Suite>, String> {

@@ -9,6 +9,7 @@ pub mod nupa;
 
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Exit;
@@ -52,6 +53,9 @@ trait Registered: Sync {
     /// Checks the options, as far as that is possible before a checkpoint is opened.
     fn choose(&self, args: &SuiteArgs, prompts: &Prompts) -> Result<Box<dyn Choice>, CliError>;
 
+    /// The rules that decide under the options of a stored run; none where the options cannot be read.
+    fn primary(&self, options: &Value) -> Vec<&'static str>;
+
     /// The suite with the options of a stored run.
     fn stored(&self, options: &Value) -> Result<Box<dyn Suite>, Unusable>;
 }
@@ -77,13 +81,13 @@ pub trait Choice {
         ModeRequest::Auto
     }
 
-    /// The suite, with items as this prompt mode needs them.
-    fn suite(&self, mode: Mode) -> Result<Box<dyn Suite>, CliError>;
+    /// The suite, with items as this prompt mode needs them and the primary rule that is usual there.
+    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, CliError>;
 
     /// The suite with these questions instead of its own, each a task with its operands; none where the suite can not be asked
     /// other questions.
-    fn given(&self, mode: Mode, questions: &[GivenQuestion]) -> Result<Option<Box<dyn Suite>>, CliError> {
-        let _ = (mode, questions);
+    fn given(&self, channel: Channel, questions: &[GivenQuestion]) -> Result<Option<Box<dyn Suite>>, CliError> {
+        let _ = (channel, questions);
         Ok(None)
     }
 
@@ -91,6 +95,46 @@ pub trait Choice {
     fn task(&self, name: &str) -> Result<String, CliError> {
         Ok(name.to_owned())
     }
+}
+
+/// How questions reach a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Channel {
+    pub mode: Mode,
+    /// An endpoint is asked, not an engine of this machine.
+    pub endpoint: bool,
+}
+
+impl Channel {
+    /// To an engine of this machine.
+    pub fn local(mode: Mode) -> Self {
+        Channel { mode, endpoint: false }
+    }
+
+    /// The primary rule: the one that is asked for, or `last` for conversations and endpoints, whose models talk around their
+    /// answers, or `usual` for texts to continue, where a paper's number is reproduced.
+    fn profile<P>(self, asked: Option<P>, last: P, usual: P) -> P {
+        let talks = self.endpoint || self.mode == Mode::Chat;
+        asked.unwrap_or(if talks { last } else { usual })
+    }
+}
+
+/// The profile of this name, where one is named.
+fn profile<P: DeserializeOwned>(suite: &str, args: &SuiteArgs, possible: &[&str]) -> Result<Option<P>, CliError> {
+    let Some(name) = &args.profile else { return Ok(None) };
+    check_profile(suite, name, possible)?;
+    serde_json::from_value(Value::String(name.clone()))
+        .map(Some)
+        .map_err(|error| CliError::usage(format!("--profile {name}: {error}")))
+}
+
+/// Refuses a profile that is not among the possible ones.
+pub fn check_profile(suite: &str, name: &str, possible: &[&str]) -> Result<(), CliError> {
+    if possible.contains(&name) {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("{suite} has no profile {name}"))
+        .help(format!("--profile takes {}", possible.join(", "))))
 }
 
 /// A question by its task (by the name that items carry) and operands.
@@ -160,6 +204,13 @@ pub fn choose(name: &str, args: &SuiteArgs, prompts: &Prompts) -> Result<Box<dyn
     suite.choose(args, prompts)
 }
 
+/// The rules that decide what is right in a run, without reading its data; none where its suite or options are not known.
+pub fn primary(settings: &RunSettings) -> Vec<String> {
+    let suite = SUITES.into_iter().find(|suite| suite.name() == settings.suite);
+    let rules = suite.map_or_else(Vec::new, |suite| suite.primary(&settings.suite_options));
+    rules.into_iter().map(str::to_owned).collect()
+}
+
 /// The suite of a stored run: the items it asked, scored by today's rules.
 pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, CliError> {
     let Some(suite) = SUITES.into_iter().find(|suite| suite.name() == settings.suite) else {
@@ -176,4 +227,19 @@ pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, CliError> {
             .help("its data was moved or changed, or it was written by another version of earnest")
     })?;
     Ok(settings.thinking_text.of(suite))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conversations_and_endpoints_are_read_by_their_final_answer() {
+        let of = |mode, endpoint, asked| Channel { mode, endpoint }.profile(asked, "final", "strict");
+        assert_eq!(of(Mode::Raw, false, None), "strict");
+        assert_eq!(of(Mode::Chat, false, None), "final");
+        assert_eq!(of(Mode::Raw, true, None), "final");
+        assert_eq!(of(Mode::Chat, true, Some("ref")), "ref");
+        assert_eq!(Channel::local(Mode::Raw).profile(Some("paper"), "final", "strict"), "paper");
+    }
 }

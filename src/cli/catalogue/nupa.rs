@@ -3,13 +3,15 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::{Map, Value, json};
 
-use super::{Choice, Entry, GivenQuestion, Registered, Unusable};
+use super::{Channel, Choice, Entry, GivenQuestion, Registered, Unusable, profile};
 use crate::cli::args::SuiteArgs;
 use crate::cli::error::CliError;
 use crate::cli::values::{Lengths, Prompts};
 use crate::prompt::Mode;
 use crate::suite::Suite;
-use crate::suite::nupa::{self, Adapter, NupaError, NupaOptions, NupaSuite, PromptStyle, TASKS, TaskId, ruled_tasks};
+use crate::suite::nupa::{
+    self, Adapter, NupaError, NupaOptions, NupaSuite, Profile, PromptStyle, TASKS, TaskId, ruled_tasks,
+};
 
 const NAME: &str = "nupa";
 
@@ -58,7 +60,11 @@ impl Registered for Registration {
     }
 
     fn choose(&self, args: &SuiteArgs, _: &Prompts) -> Result<Box<dyn Choice>, CliError> {
-        Ok(Box::new(Chosen(options(args)?)))
+        Ok(Box::new(Chosen { options: options(args)?, profile: profile(NAME, args, &Profile::NAMES)? }))
+    }
+
+    fn primary(&self, options: &Value) -> Vec<&'static str> {
+        NupaOptions::from_json(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name()])
     }
 
     fn stored(&self, options: &Value) -> Result<Box<dyn Suite>, Unusable> {
@@ -67,26 +73,37 @@ impl Registered for Registration {
     }
 }
 
-struct Chosen(NupaOptions);
+struct Chosen {
+    options: NupaOptions,
+    /// As asked for.
+    profile: Option<Profile>,
+}
+
+impl Chosen {
+    fn options(&self, channel: Channel) -> NupaOptions {
+        let profile = channel.profile(self.profile, Profile::Final, Profile::Strict);
+        NupaOptions { adapter: adapter(channel.mode), profile, ..self.options.clone() }
+    }
+}
 
 impl Choice for Chosen {
-    fn suite(&self, mode: Mode) -> Result<Box<dyn Suite>, CliError> {
-        if mode == Mode::Chat && !self.0.stop_at_newline {
+    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, CliError> {
+        if channel.mode == Mode::Chat && !self.options.stop_at_newline {
             return Err(CliError::usage(
                 "--no-stop-at-newline concerns raw prompts, and these are chats, which end by themselves",
             )
             .help("leave the option out, or ask with --prompt raw"));
         }
-        Ok(Box::new(build(NupaOptions { adapter: adapter(mode), ..self.0.clone() })?))
+        Ok(Box::new(build(self.options(channel))?))
     }
 
-    fn given(&self, mode: Mode, questions: &[GivenQuestion]) -> Result<Option<Box<dyn Suite>>, CliError> {
+    fn given(&self, channel: Channel, questions: &[GivenQuestion]) -> Result<Option<Box<dyn Suite>>, CliError> {
         let id = |question: &GivenQuestion| match &question.b {
             Some(b) => format!("{}:{},{b}", question.task, question.a),
             None => format!("{}:{}", question.task, question.a),
         };
         let given = questions.iter().map(id).collect();
-        Ok(Some(Box::new(build(NupaOptions { adapter: adapter(mode), given, ..self.0.clone() })?)))
+        Ok(Some(Box::new(build(NupaOptions { given, ..self.options(channel) })?)))
     }
 
     fn task(&self, name: &str) -> Result<String, CliError> {
@@ -105,10 +122,6 @@ pub struct NupaArgs {
     /// Part of the data; parts share no question [default: test]
     #[arg(long, value_name = "SPLIT", value_parser = PossibleValuesParser::new(["train", "valid", "test"]))]
     pub split: Option<String>,
-
-    /// Whose reading of a completion is the primary one; all three are stored and reported [default: strict]
-    #[arg(long, value_name = "PROFILE", value_parser = PossibleValuesParser::new(["strict", "paper", "ref"]))]
-    pub profile: Option<String>,
 
     /// Ask for the answer, or for following a rule that is given as a Python program (RF-CoT) [default: direct]
     #[arg(long, value_name = "STYLE", value_parser = PossibleValuesParser::new(["direct", "rule-following"]))]
@@ -171,7 +184,6 @@ impl NupaArgs {
         let text = |name, value: &Option<String>| value.is_some().then_some(name);
         [
             text("--split", &self.split),
-            text("--profile", &self.profile),
             text("--style", &self.style),
             self.shots.map(|_| "--shots"),
             self.budget.as_ref().map(|_| "--budget"),
@@ -190,7 +202,6 @@ impl NupaArgs {
     fn fields(&self) -> Map<String, Value> {
         let texts = [
             ("split", &self.split),
-            ("profile", &self.profile),
             ("prompt", &self.style),
             ("wording", &self.wording),
             ("short_operand", &self.short_operand),
@@ -257,6 +268,11 @@ pub fn adapter(mode: Mode) -> Adapter {
     }
 }
 
+/// The primary profile of prompts to an engine of this machine where none is named.
+pub fn usual_profile(mode: Mode) -> Profile {
+    Channel::local(mode).profile(None, Profile::Final, Profile::Strict)
+}
+
 /// An error of the suite as one of the command line.
 pub fn refused(error: NupaError) -> CliError {
     match error {
@@ -273,7 +289,6 @@ mod tests {
     fn every_option_reaches_the_suite() {
         let args = NupaArgs {
             split: Some("valid".into()),
-            profile: Some("paper".into()),
             style: Some("direct".into()),
             shots: Some(5),
             budget: Some("2xL".parse().unwrap()),
@@ -288,10 +303,9 @@ mod tests {
         let found = options.to_json();
         let changed = found.as_object().unwrap().iter().filter(|(name, value)| defaults[*name] != **value);
         let changed: Vec<&str> = changed.map(|(name, _)| name.as_str()).collect();
-        let expected =
-            ["budget", "hard_floats", "profile", "short_operand", "shots", "split", "stop_at_newline", "wording"];
+        let expected = ["budget", "hard_floats", "short_operand", "shots", "split", "stop_at_newline", "wording"];
         assert_eq!(changed, expected);
-        assert_eq!(args.given().len(), 9);
+        assert_eq!(args.given().len(), 8);
         assert!(NupaArgs::default().given().is_empty());
         let untouched = NupaOptions::from_json(&Value::Object(NupaArgs::default().fields())).unwrap();
         assert_eq!(untouched, NupaOptions::default());

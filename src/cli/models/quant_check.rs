@@ -39,7 +39,7 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
     let changed = model::choose(&args.model, &args.hub, format)?;
     let checkpoint = model::open(&plain)?;
     let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_else(|| choice.default_mode()))?;
-    let suite = choice.suite(prompter.mode())?;
+    let suite = choice.suite(catalogue::Channel::local(prompter.mode()))?;
     let max_tokens = args.max_tokens as usize;
     let mut asked = Vec::new();
     for item in suite.items().take(args.limit as usize) {

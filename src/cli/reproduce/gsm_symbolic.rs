@@ -341,7 +341,8 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
 /// A prompt's questions without a tokenizer: as many and as long as the suite's are, or the study's where they are not at hand.
 fn estimated(args: &GsmSymbolicArgs, prompt: Prompt, assumptions: &Assumptions) -> Result<SizeOfPrompt, CliError> {
     let prompts = Prompts { mode: None, names: vec![prompt.to_string()] };
-    let suite = catalogue::choose(&args.suite, &args.items, &prompts).and_then(|choice| choice.suite(Mode::Raw));
+    let suite = catalogue::choose(&args.suite, &args.items, &prompts)
+        .and_then(|choice| choice.suite(catalogue::Channel::local(Mode::Raw)));
     let suite = match suite {
         Ok(suite) => suite,
         // Apple's questions are the user's to have; the study's number of them is known. Whoever chooses some needs them.
@@ -362,7 +363,7 @@ fn count(args: &GsmSymbolicArgs, path: &Path, prompt: Prompt) -> Result<SizeOfPr
     let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
     let checkpoint = model::open(&model::choose(path, &args.hub, WeightFormat::default())?)?;
     let prompter = Prompter::new(&checkpoint, ModeRequest::Raw)?;
-    let suite = choice.suite(prompter.mode())?;
+    let suite = choice.suite(catalogue::Channel::local(prompter.mode()))?;
     let mut size = SizeOfPrompt { prompt, questions: 0, tokens: 0, tokens_after_prefix: 0, counted: true };
     let mut first: Option<Vec<u32>> = None;
     let mut shared = usize::MAX;

@@ -128,7 +128,10 @@ fn ask(
     printer: Printer,
 ) -> Result<(Store, RunRecord), CliError> {
     let prompts = Prompts { mode: None, names: vec![prompt.to_string()] };
-    let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
+    let mut items = args.items.clone();
+    // An endpoint's runs are the study's too.
+    items.profile.get_or_insert_with(|| "study".to_owned());
+    let choice = catalogue::choose(&args.suite, &items, &prompts)?;
     let job = Job {
         prompt: choice.default_mode(),
         questions: Questions::Chosen(choice),

@@ -8,7 +8,7 @@ use super::{Chapter, ReportRun};
 use crate::report::plot::{Figure, compact, escape};
 use crate::report::text::{sampling, warnings};
 use crate::run::{Sample, Status};
-use crate::suite::{Grid, Interval, SummaryRow, Unit};
+use crate::suite::{Grid, Interval, Readings, SummaryRow, Unit};
 
 const WRITES: &str = "writing to a String cannot fail";
 
@@ -29,11 +29,14 @@ pub fn summary(runs: &[ReportRun]) -> String {
         )
         .expect(WRITES);
         if let Some((name, value)) = main {
+            // A rule's own column names it already.
+            let by = document.readings.as_ref().filter(|readings| !readings.primary.contains(name));
+            let name = by.map_or_else(|| name.clone(), |readings| format!("{name}, read by {}", readings.decides()));
             write!(
                 html,
                 "<p class=\"big\">{} <small>% {}</small></p><p class=\"dim\">95 % interval {} to {}</p>",
                 percent(value.estimate),
-                escape(name),
+                escape(&name),
                 percent(value.low),
                 percent(value.high)
             )
@@ -151,7 +154,8 @@ pub fn tables(runs: &[ReportRun]) -> String {
             [] => vec![("All columns".to_owned(), every_column(run))],
             grids => grids.iter().map(|grid| (grid.title.clone(), grid_table(grid))).collect(),
         };
-        for (title, table) in tables {
+        let readings = run.document.readings.iter().map(|found| (side_by_side_title(found), side_by_side(found)));
+        for (title, table) in readings.chain(tables) {
             write!(
                 html,
                 "<details data-run=\"{place}\"><summary>{}: {}</summary>{table}</details>",
@@ -162,6 +166,44 @@ pub fn tables(runs: &[ReportRun]) -> String {
         }
     }
     html
+}
+
+fn side_by_side_title(readings: &Readings) -> String {
+    format!("How answers were read; {} decides", readings.decides())
+}
+
+/// All rules on all samples, against the one that decides.
+fn side_by_side(readings: &Readings) -> String {
+    let mut html =
+        String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">read by</th>");
+    let differs = format!("differs from {}", readings.decides());
+    for name in ["right, %", "right", "of", &differs, "right alone", "wrong alone"] {
+        write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(name)).expect(WRITES);
+    }
+    html.push_str("</tr></thead><tbody>");
+    for rule in &readings.rules {
+        let share = rule.right as f64 / rule.samples.max(1) as f64;
+        write!(
+            html,
+            "<tr><th scope=\"row\">{}</th><td class=\"num\" data-value=\"{share}\">{}</td>",
+            escape(&rule.name),
+            percent(share)
+        )
+        .expect(WRITES);
+        for count in [rule.right, rule.samples] {
+            write!(html, "<td class=\"num\" data-value=\"{count}\">{count}</td>").expect(WRITES);
+        }
+        for count in [rule.differs(), rule.alone, rule.missed] {
+            match readings.is_primary(rule) {
+                true => html.push_str("<td class=\"num\">–</td>"),
+                false => {
+                    write!(html, "<td class=\"num\" data-value=\"{count}\">{count}</td>").expect(WRITES);
+                }
+            }
+        }
+        html.push_str("</tr>");
+    }
+    html + "</tbody></table></div>"
 }
 
 /// One of the suite's own tables; a cell's samples are in its tip.

@@ -9,7 +9,7 @@ use super::database::{RunRecord, Store, key};
 use super::row::{self, Word};
 use crate::engine::FinishReason;
 use crate::run::{RunError, SampleFailure};
-use crate::suite::Verdict;
+use crate::suite::{Verdict, rename_rules};
 
 /// How a sample ended. Its prompt, completion and token ids stay in the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +49,13 @@ struct Known {
 }
 
 impl Known {
-    fn verdict(&mut self, correct: bool, failure: Option<&str>, text: &Row<'_>) -> rusqlite::Result<Arc<Verdict>> {
+    fn verdict(
+        &mut self,
+        run: &RunRecord,
+        correct: bool,
+        failure: Option<&str>,
+        text: &Row<'_>,
+    ) -> rusqlite::Result<Arc<Verdict>> {
         self.key.clear();
         self.key.push(if correct { '1' } else { '0' });
         for part in [failure.unwrap_or_default(), text.get_ref(1)?.as_str()?, text.get_ref(2)?.as_str()?] {
@@ -62,7 +68,10 @@ impl Known {
         }
         let (matchers, metrics) = (row::json(text, 1)?, row::json(text, 2)?);
         let failure = failure.map(str::to_owned);
-        let verdict = Arc::new(Verdict { correct, matchers, metrics, failure, ..Verdict::default() });
+        let mut verdict = Verdict { correct, matchers, metrics, failure, ..Verdict::default() };
+        let settings = &run.manifest.settings;
+        rename_rules(&settings.suite, &settings.suite_version, &mut verdict);
+        let verdict = Arc::new(verdict);
         if self.verdicts.len() < MOST_KNOWN {
             self.verdicts.insert(self.key.clone(), Arc::clone(&verdict));
         }
@@ -109,26 +118,26 @@ impl Store {
                 texts.advance().map_err(failed)?;
             };
             let Some(text) = text else { continue };
-            each(outcome(sample, text, run.id, &mut known).map_err(failed)?)?;
+            each(outcome(sample, text, run, &mut known).map_err(failed)?)?;
         }
         Ok(())
     }
 }
 
-fn outcome(row: &Row<'_>, text: &Row<'_>, run: i64, known: &mut Known) -> rusqlite::Result<Outcome> {
+fn outcome(row: &Row<'_>, text: &Row<'_>, run: &RunRecord, known: &mut Known) -> rusqlite::Result<Outcome> {
     let count = |column: usize| -> rusqlite::Result<usize> {
         Ok(usize::try_from(row.get::<_, Option<i64>>(column)?.unwrap_or(0)).unwrap_or(0))
     };
     let verdict = match row.get::<_, Option<bool>>(9)? {
         None => None,
-        Some(correct) => Some(known.verdict(correct, row.get_ref(10)?.as_str_or_null()?, text)?),
+        Some(correct) => Some(known.verdict(run, correct, row.get_ref(10)?.as_str_or_null()?, text)?),
     };
     let failure = match row.get::<_, Option<Word<_>>>(11)? {
         None => None,
         Some(Word(kind)) => Some(SampleFailure { kind, retryable: row.get(12)?, message: text.get(3)? }),
     };
     Ok(Outcome {
-        place: usize::try_from(row.get::<_, i64>(0)? - key(run, 0)).unwrap_or(0),
+        place: usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0),
         item: row.get(1)?,
         sample: row.get(2)?,
         prompt_tokens: count(3)?,

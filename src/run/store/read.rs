@@ -6,6 +6,7 @@ use rusqlite::ToSql;
 use super::database::{RunRecord, Store, key};
 use super::row;
 use crate::run::{RunError, Sample};
+use crate::suite::{Verdict, rename_rules, stored_rule};
 
 /// Rows read at a time: few enough to keep memory flat, many enough that the query costs nothing.
 const PAGE: i64 = 256;
@@ -27,6 +28,8 @@ pub struct Filter {
     pub truncated: bool,
     /// Only samples whose completion contains this text; upper and lower case differ.
     pub contains: Option<String>,
+    /// Only samples that one of these rules finds right and the other wrong; both must have judged them.
+    pub disagree: Option<[String; 2]>,
 }
 
 impl Filter {
@@ -44,6 +47,11 @@ impl Filter {
                 sql += condition;
                 values.push(value);
             }
+        }
+        if let Some([one, other]) = &self.disagree {
+            sql +=
+                " AND json_extract(t.matchers, '$.\"' || ? || '\"') <> json_extract(t.matchers, '$.\"' || ? || '\"')";
+            values.extend([one as &dyn ToSql, other]);
         }
         match self.correct {
             Some(true) => sql += " AND s.correct = 1",
@@ -95,6 +103,41 @@ impl Store {
     }
 }
 
+impl Store {
+    /// True if a rule of this name judged a sample of the run.
+    pub fn has_rule(&self, run: &RunRecord, rule: &str) -> Result<bool, RunError> {
+        let Some(stored) = stored_name(run, rule) else { return Ok(false) };
+        let sql = "SELECT EXISTS (SELECT 1 FROM texts WHERE key >= ? AND key < ? AND json_type(matchers, '$.\"' || ? || '\"') \
+                   IS NOT NULL)";
+        let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
+        let parameters: [&dyn ToSql; 3] = [&start, &end, &stored];
+        let found =
+            self.connection().prepare_cached(sql).and_then(|mut found| found.query_row(parameters, |row| row.get(0)));
+        found.map_err(|source| self.error("read", source))
+    }
+
+    /// Names of the rules that judged the run's samples, in alphabetical order.
+    pub fn rules(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
+        let sql = "SELECT DISTINCT rule.key FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ?";
+        let read = || -> rusqlite::Result<Verdict> {
+            let mut statement = self.connection().prepare_cached(sql)?;
+            let names = statement.query_map([key(run.id, 0), key(run.id + 1, 0)], |row| Ok((row.get(0)?, false)))?;
+            Ok(Verdict { matchers: names.collect::<rusqlite::Result<_>>()?, ..Verdict::default() })
+        };
+        let mut found = read().map_err(|source| self.error("read", source))?;
+        let settings = &run.manifest.settings;
+        rename_rules(&settings.suite, &settings.suite_version, &mut found);
+        Ok(found.matchers.into_keys().collect())
+    }
+}
+
+/// A rule's name in the rows of a run.
+fn stored_name(run: &RunRecord, rule: &str) -> Option<String> {
+    let settings = &run.manifest.settings;
+    // A quote would end the name within its path.
+    stored_rule(&settings.suite, &settings.suite_version, rule).filter(|name| !name.contains('"')).map(Into::into)
+}
+
 impl Named {
     fn column(self) -> &'static str {
         match self {
@@ -117,9 +160,18 @@ pub struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    pub(super) fn new(store: &'a Store, run: &RunRecord, filter: Filter) -> Self {
+    pub(super) fn new(store: &'a Store, run: &RunRecord, mut filter: Filter) -> Self {
         let after = key(run.id, 0) - 1;
-        Samples { store, run: run.clone(), filter, page: VecDeque::new(), after, exhausted: false }
+        let mut exhausted = false;
+        if let Some(rules) = &mut filter.disagree {
+            for rule in rules {
+                match stored_name(run, rule) {
+                    Some(stored) => *rule = stored,
+                    None => exhausted = true,
+                }
+            }
+        }
+        Samples { store, run: run.clone(), filter, page: VecDeque::new(), after, exhausted }
     }
 
     /// The samples with their places in the plan.
@@ -151,11 +203,14 @@ impl<'a> Samples<'a> {
         let end = key(self.run.id + 1, 0);
         let mut parameters: Vec<&dyn ToSql> = vec![&self.after, &end];
         parameters.extend(values);
-        let (name, suite) = (&self.run.manifest.run, &self.run.manifest.settings.suite);
+        let (name, settings) = (&self.run.manifest.run, &self.run.manifest.settings);
         let mut rows = statement.query(parameters.as_slice())?;
         let mut last = self.after;
         while let Some(row) = rows.next()? {
-            let (found, sample) = row::from_row(row, name, suite)?;
+            let (found, mut sample) = row::from_row(row, name, &settings.suite)?;
+            if let Some(verdict) = &mut sample.verdict {
+                rename_rules(&settings.suite, &settings.suite_version, verdict);
+            }
             last = found;
             let place = usize::try_from(found - key(self.run.id, 0)).unwrap_or(0);
             self.page.push_back((place, sample));

@@ -53,6 +53,8 @@ pub(super) struct Settings {
 pub(super) struct ModeDocument {
     pub(super) mode: LatencyMode,
     pub(super) latencies: Vec<Row>,
+    /// The rule that decides what is right.
+    pub(super) read_by: &'static str,
     /// Completions that are right, in the first pass; none where the tokens are not the model's own choice.
     pub(super) right: Option<usize>,
     /// The share of them, with its 95 % Wilson interval.
@@ -111,6 +113,7 @@ pub(super) fn documents(asked: &[Asked], results: Vec<ModeResult>, tokens: Token
         ModeDocument {
             mode,
             latencies: rows.collect(),
+            read_by: asked.suite.settings().profile.name(),
             right,
             exact_match: exact_match.map(|found| [found.value, found.low, found.high]),
             truncated: own.then_some(cut),

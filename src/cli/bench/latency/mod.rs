@@ -12,7 +12,7 @@ use super::BenchModel;
 use super::questions::{LatencyMode, Selection, TokenRule};
 use crate::bench::{BenchError, Ended, LatencyPlan, LatencyResults, measure_latency};
 use crate::cli::args::EngineArgs;
-use crate::cli::catalogue::nupa::{adapter, lengths, refused, tasks};
+use crate::cli::catalogue::nupa::{adapter, lengths, refused, tasks, usual_profile};
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::session::stop_on_signal;
@@ -141,7 +141,8 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
             LatencyMode::Direct => PromptStyle::Direct,
             LatencyMode::RfCot => PromptStyle::RuleFollowing,
         };
-        let options = NupaOptions { style, adapter: adapter(prompter.mode()), ..options.clone() };
+        let (adapter, profile) = (adapter(prompter.mode()), usual_profile(prompter.mode()));
+        let options = NupaOptions { style, adapter, profile, ..options.clone() };
         Ok((mode, NupaSuite::new(options).map_err(refused)?))
     });
     let suites = suites.collect::<Result<Vec<_>, CliError>>()?;

@@ -159,7 +159,8 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
             let name = mode.mode.names().0;
             if let (Some(right), Some([share, low, high])) = (mode.right, mode.exact_match) {
                 let (share, low, high) = (100.0 * share, 100.0 * low, 100.0 * high);
-                write!(lines, "{name}: exact match {share:.1} % [{low:.1}, {high:.1}] ({right} of {})", d.questions)?;
+                let of = format!("{right} of {}, read by {}", d.questions, mode.read_by);
+                write!(lines, "{name}: exact match {share:.1} % [{low:.1}, {high:.1}] ({of})")?;
                 match mode.truncated {
                     Some(cut) if cut > 0 => writeln!(lines, ", {cut} completions cut by their budget or the window")?,
                     _ => writeln!(lines)?,
