@@ -24,7 +24,10 @@ fn text(output: &Output) -> String {
 }
 
 /// Twelve questions, two samples each, drawn and cut at four tokens.
-const QUESTIONS: [&str; 12] = [
+const QUESTIONS: [&str; 14] = [
+    // Endpoints have another usual one than engines here.
+    "--profile",
+    "boundary",
     "--tasks",
     "add,sub",
     "--lengths",
@@ -109,6 +112,19 @@ fn answers_are_those_of_the_native_engine() {
 }
 
 #[test]
+fn endpoints_are_read_by_their_final_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &tiny(), None);
+    let url = format!("http://{}/v1", server.address);
+    let words = ["run", "arithmetic-bench", "--quiet", "--tasks", "add", "--lengths", "1", "--per-length", "1"];
+    let base = ["--max-tokens", "4", "--prompt", "raw", "--engine", "openai", "--base-url", &url, "--results", "usual"];
+    let output = earnest(folder.path(), &[&words[..], &base].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let settings = &Store::open(&folder.path().join("usual")).unwrap().runs().unwrap()[0].manifest.settings;
+    assert_eq!(settings.suite_options["profile"], "final");
+}
+
+#[test]
 fn faults_lose_and_double_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let expected = native(folder.path(), &tiny(), &[]);
@@ -173,7 +189,7 @@ fn an_endpoint_that_never_recovers_ends_the_run() {
         let proxy = Proxy::start(&server.address, move |_| fault);
         let url = proxy.url();
         let words = ["--engine", "openai", "--base-url", &url, "--prompt", "raw", "--results", results];
-        let words: Vec<&str> = QUESTIONS[..10].iter().chain(&words).chain(&hasty).copied().collect();
+        let words: Vec<&str> = QUESTIONS[..12].iter().chain(&words).chain(&hasty).copied().collect();
         let output = earnest(folder.path(), &["run", "arithmetic-bench", "--quiet"]).args(words).output().unwrap();
         (output.status.code(), text(&output))
     };
@@ -313,7 +329,7 @@ fn an_upgraded_server_is_another_run() {
     let words =
         ["--engine", "openai", "--base-url", &url, "--prompt", "raw", "--results", "upgraded", "--concurrency", "1"];
     let short = |more: &[&str]| {
-        let words = [&QUESTIONS[..10], &words, more].concat();
+        let words = [&QUESTIONS[..12], &words, more].concat();
         let output = earnest(folder.path(), &["run", "arithmetic-bench", "--quiet"]).args(words).output().unwrap();
         (output.status.code(), text(&output))
     };
