@@ -53,6 +53,8 @@ fn sample(number: usize) -> Sample {
                     .filter(|_| number.is_multiple_of(2))
                     .collect(),
                 reason: (number % 4 == 1).then(|| "NameError: apples\n\0".into()),
+                mark: number.is_multiple_of(3).then(|| "bold".into()),
+                rivals: if number.is_multiple_of(6) { vec!["7".into()] } else { Vec::new() },
             },
         }),
         failure: (!answered).then(|| SampleFailure {
@@ -116,6 +118,10 @@ fn filters_choose() {
     // Bound as a value, never as SQL.
     assert_eq!(count(Filter { contains: Some("\"11\"".into()), ..Filter::default() }), 1);
     assert_eq!(count(Filter { contains: Some("%' OR 1 --".into()), ..Filter::default() }), 0);
+    let of_rules = |one: &str, other: &str| Filter { disagree: Some([one.into(), other.into()]), ..Filter::default() };
+    assert_eq!(count(of_rules("final", "final")), 0);
+    // Both must have judged a sample, and a name is never SQL.
+    assert_eq!((count(of_rules("final", "strict")), count(of_rules("final", "\" OR 1 --"))), (0, 0));
     let both = Filter { task: Some("large".into()), reason: Some("wrong".into()), ..Filter::default() };
     assert_eq!(count(both), expect(|sample| sample.task == "large" && sample.verdict.is_some()));
 }

@@ -15,6 +15,8 @@ pub struct Scores {
     items: HashMap<String, ItemScore>,
     /// The rules that decide, where they are known.
     primary: Vec<String>,
+    /// Names of all rules, kept once for all items.
+    rules: Vec<String>,
     /// Samples without a verdict, which are in no comparison.
     pub without_verdict: usize,
 }
@@ -28,8 +30,8 @@ struct ItemScore {
     question: Option<Question>,
     correct: u32,
     samples: u32,
-    /// Samples that each rule found right, and that it judged.
-    rules: BTreeMap<String, (u32, u32)>,
+    /// Samples that each rule found right, and that it judged, at the places of [`Scores::rules`].
+    rules: Vec<(u32, u32)>,
 }
 
 impl ItemScore {
@@ -63,16 +65,21 @@ impl Scores {
             question: Question::of_operands(&sample.covariates),
             correct: 0,
             samples: 0,
-            rules: BTreeMap::new(),
+            rules: Vec::new(),
         };
         let score = self.items.entry(sample.item.clone()).or_insert_with(fresh);
         score.correct += u32::from(verdict.correct);
         score.samples += 1;
         for (rule, &right) in &verdict.matchers {
-            match score.rules.get_mut(rule) {
-                Some((sum, n)) => (*sum, *n) = (*sum + u32::from(right), *n + 1),
-                None => drop(score.rules.insert(rule.clone(), (u32::from(right), 1))),
+            let place = self.rules.iter().position(|known| known == rule).unwrap_or_else(|| {
+                self.rules.push(rule.clone());
+                self.rules.len() - 1
+            });
+            if score.rules.len() <= place {
+                score.rules.resize(place + 1, (0, 0));
             }
+            let (sum, n) = &mut score.rules[place];
+            (*sum, *n) = (*sum + u32::from(right), *n + 1);
         }
     }
 
@@ -277,29 +284,31 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
         tasks: by_task,
         primary: [first.primary.clone(), second.primary.clone()],
-        rules: rules(&pairs),
+        rules: rules(first, second, &pairs),
         gained: pairs.iter().filter(|pair| change(pair) > 0.0).count(),
         lost: pairs.iter().filter(|pair| change(pair) < 0.0).count(),
         flips,
     }
 }
 
-/// The mean shares by every rule that both runs have.
-fn rules(pairs: &[Pair<'_>]) -> Vec<RuleDifference> {
-    let mut sums: BTreeMap<&str, (usize, f64, f64)> = BTreeMap::new();
-    let share = |(right, samples): &(u32, u32)| f64::from(*right) / f64::from((*samples).max(1));
-    for pair in pairs {
-        for (rule, mine) in &pair.score.rules {
-            let Some(theirs) = pair.other.rules.get(rule) else { continue };
-            let sum = sums.entry(rule).or_default();
-            *sum = (sum.0 + 1, sum.1 + share(mine), sum.2 + share(theirs));
-        }
-    }
-    let mean = |(name, (items, baseline, run)): (&str, (usize, f64, f64))| {
-        let n = items as f64;
-        RuleDifference { name: name.to_owned(), items, baseline: baseline / n, run: run / n }
+/// The mean shares by every rule that both runs have, by name.
+fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<RuleDifference> {
+    let share = |score: &ItemScore, place: usize| {
+        let judged = score.rules.get(place).filter(|(_, samples)| *samples > 0);
+        judged.map(|(right, samples)| f64::from(*right) / f64::from(*samples))
     };
-    sums.into_iter().map(mean).collect()
+    let both = first.rules.iter().enumerate().filter_map(|(mine, name)| {
+        let theirs = second.rules.iter().position(|other| other == name)?;
+        let shares: Vec<(f64, f64)> =
+            pairs.iter().filter_map(|pair| share(pair.score, mine).zip(share(pair.other, theirs))).collect();
+        let items = shares.len();
+        let mean = |of: fn(&(f64, f64)) -> f64| shares.iter().map(of).sum::<f64>() / items as f64;
+        let (baseline, run) = (mean(|share| share.0), mean(|share| share.1));
+        (items > 0).then(|| RuleDifference { name: name.clone(), items, baseline, run })
+    });
+    let mut found: Vec<RuleDifference> = both.collect();
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    found
 }
 
 fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
@@ -509,7 +518,7 @@ mod tests {
                 question: None,
                 correct: 0,
                 samples: 0,
-                rules: BTreeMap::new(),
+                rules: Vec::new(),
             });
             score.correct += u32::from(correct);
             score.samples += 1;
@@ -582,8 +591,9 @@ mod tests {
     #[test]
     fn rules_of_both_runs_stand_side_by_side() {
         let with = |mut scores: Scores, rules: &[(&str, bool)]| {
+            scores.rules = rules.iter().map(|(rule, _)| (*rule).to_owned()).collect();
             for score in scores.items.values_mut() {
-                score.rules = rules.iter().map(|(rule, right)| ((*rule).to_owned(), (u32::from(*right), 1))).collect();
+                score.rules = rules.iter().map(|(_, right)| (u32::from(*right), 1)).collect();
             }
             scores
         };
