@@ -131,7 +131,9 @@ fn separator(text: &str, at: usize) -> Option<(Separator, usize)> {
     let separator = match c {
         ',' | '，' => Separator::Comma,
         '.' | '．' | '٫' => Separator::Point,
-        '_' | '\'' | '’' | '٬' | '\u{2009}' | '\u{202f}' | '\u{a0}' | '\u{2008}' | '\u{200a}' | '˙' => Separator::Group,
+        '_' | '\'' | '’' | '٬' | '\u{2009}' | '\u{202f}' | '\u{a0}' | '\u{2008}' | '\u{200a}' | '˙' => {
+            Separator::Group
+        }
         ' ' => Separator::Space,
         _ => return None,
     };
@@ -254,7 +256,10 @@ fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, style: Style
                 false
             }
             Separator::Space => {
-                let room = !style.spaced && joins(grouped) && first <= 3 && (first < 3 || next.is_none() || more(Separator::Space));
+                let room = !style.spaced
+                    && joins(grouped)
+                    && first <= 3
+                    && (first < 3 || next.is_none() || more(Separator::Space));
                 if !room {
                     break;
                 }
@@ -283,7 +288,8 @@ fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, style: Style
                 Some(Separator::Point) if three => false,
                 Some(Separator::Point) => return not_a_number(number, group.end),
                 None if joins(None) && first > 0 && number.text != "0" => {
-                    let before_comma = next.is_some_and(|next| next.before == Separator::Comma && next.digits.len() != 3);
+                    let before_comma =
+                        next.is_some_and(|next| next.before == Separator::Comma && next.digits.len() != 3);
                     let language = style.decimal_comma && !style.decimals;
                     !(more(Separator::Point) || before_comma || language)
                 }
@@ -354,7 +360,9 @@ fn finish(text: &str, mut number: Scanned, style: Style) -> Scanned {
         return number;
     }
     if let Some((power, end)) = power_of_ten(text, &number) {
-        let ten = number.text == "10" && number.spelling == Spelling::Integer && text[number.end..end].starts_with(['^', '⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁻', '*']);
+        let ten = number.text == "10"
+            && number.spelling == Spelling::Integer
+            && text[number.end..end].starts_with(['^', '⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁻', '*']);
         let significand = if ten { "1".to_owned() } else { number.text };
         return Scanned { text: format!("{significand}e{power}"), spelling: Spelling::Scientific, end };
     }
@@ -380,7 +388,11 @@ fn finish(text: &str, mut number: Scanned, style: Style) -> Scanned {
                 let mut bottom = String::new();
                 let end = digits(text, start, &mut bottom);
                 let after = &text[end..];
-                if bottom.is_empty() || after.strip_prefix(['.', ',']).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()) && !next.starts_with("000")) {
+                if bottom.is_empty()
+                    || after
+                        .strip_prefix(['.', ','])
+                        .is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()) && !next.starts_with("000"))
+                {
                     break;
                 }
                 if after.strip_prefix('/').is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit())) {
@@ -405,7 +417,9 @@ fn mixed(text: &str, number: &Scanned) -> Option<Scanned> {
     let rest = &text[number.end..];
     let mut part = rest.strip_prefix(" and ").unwrap_or(rest);
     // Spaces of LaTeX too.
-    while let Some(behind) = [" ", "\u{a0}", "\u{2009}", "\\,", "\\;", "\\ ", "~"].iter().find_map(|space| part.strip_prefix(space)) {
+    while let Some(behind) =
+        [" ", "\u{a0}", "\u{2009}", "\\,", "\\;", "\\ ", "~"].iter().find_map(|space| part.strip_prefix(space))
+    {
         part = behind;
     }
     let start = text.len() - part.len();
@@ -441,7 +455,9 @@ fn mixed(text: &str, number: &Scanned) -> Option<Scanned> {
 /// `\frac{7}{15}`, `\dfrac715` and the like with whole numbers: numerator, denominator and the first byte behind.
 pub fn latex_fraction(text: &str, at: usize) -> Option<(String, String, usize)> {
     let rest = &text[at..];
-    let name = ["\\frac", "\\dfrac", "\\tfrac", "\\cfrac", "\\sfrac", "\\nicefrac"].into_iter().find(|name| rest.starts_with(name))?;
+    let name = ["\\frac", "\\dfrac", "\\tfrac", "\\cfrac", "\\sfrac", "\\nicefrac"]
+        .into_iter()
+        .find(|name| rest.starts_with(name))?;
     let mut at = at + name.len();
     let mut parts = [String::new(), String::new()];
     for part in &mut parts {
@@ -499,7 +515,9 @@ fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usize)> {
         return Some(power);
     }
     let times = rest.trim_start_matches([' ', '\u{a0}', '\u{2009}']);
-    let sign = ["×", "\\times", "\\cdot", "·", "⋅", "∙", "•", "x", "X", "*", "∗", "✕"].into_iter().find(|sign| times.starts_with(sign))?;
+    let sign = ["×", "\\times", "\\cdot", "·", "⋅", "∙", "•", "x", "X", "*", "∗", "✕"]
+        .into_iter()
+        .find(|sign| times.starts_with(sign))?;
     let ten = times[sign.len()..].trim_start_matches([' ', '\u{a0}', '\u{2009}', '{']);
     let mut run = String::new();
     let ten_at = text.len() - ten.len();
@@ -626,7 +644,11 @@ mod tests {
             "1.287 \\cdot 10^3",
         ] {
             let (found, spelling, rest) = read(text, Style::default());
-            assert_eq!((found.replace("e03", "e3").as_str(), spelling, rest.as_str()), ("1.287e3", Spelling::Scientific, ""), "{text}");
+            assert_eq!(
+                (found.replace("e03", "e3").as_str(), spelling, rest.as_str()),
+                ("1.287e3", Spelling::Scientific, ""),
+                "{text}"
+            );
         }
         assert_eq!(read("10^{16}", Style::default()).0, "1e16");
         assert_eq!(read("3.1 × 10⁻⁶ m", Style::default()).0, "3.1e-6");
@@ -636,7 +658,14 @@ mod tests {
 
     #[test]
     fn fractions() {
-        for (text, expected) in [("7/15", "7/15"), ("½", "1/2"), ("2½", "5/2"), ("3 1/2", "7/2"), ("2 \\frac{1}{4}", "9/4"), ("1 and 3/4 cups", "7/4")] {
+        for (text, expected) in [
+            ("7/15", "7/15"),
+            ("½", "1/2"),
+            ("2½", "5/2"),
+            ("3 1/2", "7/2"),
+            ("2 \\frac{1}{4}", "9/4"),
+            ("1 and 3/4 cups", "7/4"),
+        ] {
             let (found, spelling, _) = read(text, Style::default());
             assert_eq!((found.as_str(), spelling), (expected, Spelling::Fraction), "{text}");
         }
