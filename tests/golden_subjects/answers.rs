@@ -17,17 +17,31 @@ const RIGHT: f64 = 0.95;
 /// Largest share of the rows without an answer in which one is read.
 const FALSE_ANSWERS: f64 = 0.1;
 
-/// Checks the subject's file.
+/// Checks the subject's file, and every other one beside it.
 pub fn check(root: &Path) -> Vec<FileReport> {
-    let path = root.join(FILE);
+    let mut files = vec![FILE.to_owned()];
+    let folder = Path::new(FILE).parent().unwrap_or(Path::new(""));
+    for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let file = format!("{}/{name}", folder.display());
+        if name.ends_with(".jsonl") && file != FILE {
+            files.push(file);
+        }
+    }
+    files[1..].sort();
+    files.into_iter().map(|file| check_file(root, file)).collect()
+}
+
+fn check_file(root: &Path, file: String) -> FileReport {
+    let path = root.join(&file);
     if path.symlink_metadata().is_err() {
-        return vec![FileReport::absent(FILE)];
+        return FileReport::absent(file);
     }
     let outcome = match fs::read_to_string(&path) {
-        Ok(rows) => measure(&rows),
+        Ok(rows) => measure(&file, &rows),
         Err(error) => Outcome::Unreadable(error.to_string()),
     };
-    vec![FileReport { file: FILE.to_owned(), outcome }]
+    FileReport { file, outcome }
 }
 
 /// A row that was read.
@@ -40,7 +54,7 @@ struct Row {
     result: Result<(), String>,
 }
 
-fn measure(rows: &str) -> Outcome {
+fn measure(file: &str, rows: &str) -> Outcome {
     let mut failures = Vec::new();
     let mut kinds: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let (mut total, mut nulls, mut false_answers, mut malformed) = (0, 0, 0, 0);
@@ -68,7 +82,7 @@ fn measure(rows: &str) -> Outcome {
         }
     }
     for (kind, (right, all)) in kinds {
-        println!("answers {kind}: {right}/{all}");
+        println!("{file} by {kind}: {right}/{all}");
     }
     let right = (total - failures.len()) as f64 / total.max(1) as f64;
     let why = if malformed > 0 {

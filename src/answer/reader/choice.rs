@@ -27,8 +27,13 @@ impl Statements<'_> {
         }
         let range = range.start..end;
         let equation = self.equation(range.clone());
+        // `min(17.3, 17.03) = 17.03`
+        let equals = (first..range.end).find(|&at| self.kind(at) == Kind::Equals);
+        let leads = equals.is_some_and(|equals| (first + 1..equals).all(|at| self.is_left_side(at)));
         let mut stated = match equation {
-            Some((Stated::Number(side), _)) if self.is_in_equation(first) || !self.is_alone(first) || side == first => {
+            Some((Stated::Number(side), _))
+                if leads || self.is_in_equation(first) || !self.is_alone(first) || side == first =>
+            {
                 Some(side)
             }
             Some((cut @ Stated::Cut(_), _)) => return cut,
@@ -91,6 +96,11 @@ impl Statements<'_> {
         while before > range.start && (self.is_mark(before) || self.tokens.means(before, Meaning::FILLER)) {
             before -= 1;
         }
+        // "between 100 and 110"
+        let between = self.tokens.means(before, Meaning::AND)
+            && range.clone().take_while(|&at| at < before).any(|at| {
+                ["between", "zwischen", "entre"].iter().any(|word| self.tokens.slice(at).eq_ignore_ascii_case(word))
+            });
         let joins =
             |at: usize| self.tokens.means(at, Meaning::OR) || (self.tokens.means(at, Meaning::AND) && candidates <= 2);
         let listed = either && self.kind(before) == Kind::Comma;
@@ -107,7 +117,11 @@ impl Statements<'_> {
             words += usize::from(self.is_unit(number));
             number -= 1;
         }
-        let different = self.is_candidate(number) && self.is_alone(number) && !self.same(number, at);
+        let percents = |at: usize| self.number(at).is_some_and(|number| number.percent);
+        let different = self.is_candidate(number)
+            && self.is_alone(number)
+            && !self.same(number, at)
+            && percents(number) == percents(at);
         // A unit of its own makes it another spelling: "1 hour or 60 minutes".
         let both_units = self.is_unit(number + 1)
             && self.is_unit(at + 1)
@@ -119,7 +133,7 @@ impl Statements<'_> {
         let and = self.tokens.means(before, Meaning::AND);
         // "6 and 7 apples" in a story is no list of guesses; two numbers and nothing else are.
         let bare = range.clone().filter(|&at| matches!(self.kind(at), Kind::Word(_))).count() <= 2;
-        (given(number) == given(at) && (!and || bare)).then_some(number)
+        (given(number) == given(at) && (!and || bare || between)).then_some(number)
     }
 
     /// "84 or 85" behind a statement's number.
@@ -142,7 +156,12 @@ impl Statements<'_> {
         if other >= self.tokens.tokens.len() && self.truncated {
             return Some(at);
         }
-        let different = other < range.end && self.is_candidate(other) && self.is_alone(other) && !self.same(other, at);
+        let percent = |at: usize| self.number(at).is_some_and(|number| number.percent);
+        let different = other < range.end
+            && self.is_candidate(other)
+            && self.is_alone(other)
+            && !self.same(other, at)
+            && percent(other) == percent(at);
         let (end, other_unit) = self.behind(other);
         // "5 apples and 3 pears" and "1 hour or 60 minutes" are told apart by their units.
         let units =

@@ -36,7 +36,15 @@ pub(super) struct Statement {
 }
 
 /// Phrases that say that there is no answer.
-const UNDETERMINED: [&str; 12] = [
+const UNDETERMINED: [&str; 20] = [
+    "not stated",
+    "not given",
+    "not mentioned",
+    "not provided",
+    "not specified",
+    "does not give",
+    "doesn't say",
+    "does not say",
     "cannot be determined",
     "can't be determined",
     "cannot determine",
@@ -66,6 +74,7 @@ pub fn decide(question: &Question, text: &str, truncated: bool) -> Reading {
         truncated,
         best: None,
         reopened: false,
+        withdrawn: None,
         contested: None,
         rivals: Vec::new(),
         unevaluated: false,
@@ -88,6 +97,8 @@ pub(super) struct State<'a> {
     pub(super) best: Option<Statement>,
     /// What was said was withdrawn, and what follows replaces it.
     reopened: bool,
+    /// What was said before that.
+    withdrawn: Option<Statement>,
     /// Two statements of equal standing, neither withdrawn.
     contested: Option<(usize, usize)>,
     /// Tokens of other numbers that were stated.
@@ -117,6 +128,10 @@ impl<'a> State<'a> {
                 checking = has_best && self.words(piece).take(3).any(|at| self.tokens.means(at, Meaning::CHECKS));
             }
             let first_content = index == 0;
+            if has_best && self.corrects(piece) {
+                self.reopened = true;
+                self.withdrawn = self.best;
+            }
             if self.is_question_or_guess(piece) {
                 continue;
             }
@@ -125,8 +140,11 @@ impl<'a> State<'a> {
                 continue;
             }
             let aside = has_best && (checking || self.is_aside(piece));
-            if has_best && self.corrects(piece) {
-                self.reopened = true;
+            // "Hmm, is it really 2380? ... Yes."
+            if self.confirms(piece) && self.withdrawn.is_some() {
+                self.best = self.withdrawn.take();
+                self.reopened = false;
+                continue;
             }
             let mut found = false;
             for statement in self.declarations(piece, pieces.get(index + 1..).unwrap_or_default()) {
@@ -143,6 +161,7 @@ impl<'a> State<'a> {
                 if has_best
                     && piece.after_rule
                     && (statement.strength < Strength::Shown || statement.mark == Mark::OnlyNumber)
+                    && !self.is_given_commitment()
                 {
                     continue;
                 }
@@ -163,6 +182,11 @@ impl<'a> State<'a> {
 
     pub(super) fn has_number(&self, range: Range<usize>) -> bool {
         range.into_iter().any(|at| matches!(self.kind(at), Kind::Number(_)))
+    }
+
+    /// True if what was stated so far is a number that the question gives.
+    fn is_given_commitment(&self) -> bool {
+        matches!(self.best, Some(Statement { stated: Stated::Number(at), .. }) if self.statements.is_given(at))
     }
 
     /// True if what was stated so far is the prompt's own example.
@@ -227,11 +251,17 @@ impl<'a> State<'a> {
             Stated::Number(at) => self.statements.is_example(at),
             _ => false,
         };
+        // Figures one below the other: the operands, then the result.
+        let is_operand = |statement: &Statement| match statement.stated {
+            Stated::Number(at) => self.statements.is_given(at) && !self.question.selects,
+            _ => false,
+        };
+        let column = is_operand(&best) && !is_operand(&new) && self.question.instructs;
         let replaces = if self.reopened || (example && new.strength >= Strength::Result) {
             true
         } else if new.strength != best.strength {
             new.strength > best.strength
-        } else if new_example && new.strength <= Strength::Shown {
+        } else if new_example && (new.strength <= Strength::Said || new.mark == Mark::OnlyNumber) {
             false
         } else {
             match new.strength {
@@ -245,7 +275,7 @@ impl<'a> State<'a> {
                     true
                 }
                 // Lines of single numbers: in a raw completion the first answers, elsewhere they are guesses.
-                Strength::Shown if best.mark == Mark::OnlyNumber && new.mark == Mark::OnlyNumber => {
+                Strength::Shown if best.mark == Mark::OnlyNumber && new.mark == Mark::OnlyNumber && !column => {
                     if self.question.is_chat
                         && let (Stated::Number(a), Stated::Number(b)) = (best.stated, new.stated)
                     {
@@ -377,6 +407,14 @@ impl<'a> State<'a> {
     /// A number's text with a power of ten in words behind it multiplied in, unless the question's own numbers are in it.
     fn canonical(&self, at: usize) -> String {
         let Some(number) = self.statements.number(at) else { return String::new() };
+        // "5 degrees below zero"
+        let below = (at + 1..at + 4).any(|word| {
+            self.tokens.slice(word).eq_ignore_ascii_case("below")
+                && self.tokens.slice(word + 1).eq_ignore_ascii_case("zero")
+        });
+        if below && !number.text.starts_with('-') {
+            return format!("-{}", number.text);
+        }
         if let Kind::Word(_) = self.kind(at + 1)
             && let Some(power) = words::scale(self.tokens.slice(at + 1))
             && !self.question.states_scale(power)

@@ -188,7 +188,9 @@ impl<'a> State<'a> {
         let strength = if is_answer {
             Strength::Declared
         } else if label {
-            Strength::Shown
+            // Of a story's labels the one that the question names: "Sum: 60", "Mean: 20".
+            let named = self.question.instructs || self.question.mentions(self.tokens.slice(at));
+            if named { Strength::Shown } else { Strength::Result }
         } else {
             return None;
         };

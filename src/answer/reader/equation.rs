@@ -32,6 +32,10 @@ impl Statements<'_> {
         while matches!(self.kind(at), Kind::Bold | Kind::Quote) {
             at += 1;
         }
+        // Figures one below the other: the sign begins the next line.
+        if self.kind(at) == Kind::Line && matches!(self.kind(at + 1), Kind::Operator('+' | '*' | '/')) {
+            return true;
+        }
         if self.kind(at) == Kind::Open && !self.tokens.is_spaced(at) && matches!(self.kind(at + 1), Kind::Number(_)) {
             return true;
         }

@@ -122,6 +122,10 @@ impl Lexer<'_> {
             '?' | '？' | '؟' => self.push(Kind::Question, width),
             '…' => self.push(Kind::Ellipsis, width),
             ',' | '，' | '、' | '،' => self.push(Kind::Comma, width),
+            // "Answer — 4"
+            '—' if matches!(self.last(), Some(Kind::Word(meaning)) if meaning.has(Meaning::ANSWER)) => {
+                self.push(Kind::Colon, width);
+            }
             ';' | '；' | '—' => self.push(Kind::Semicolon, width),
             ':' | '：' => self.push(Kind::Colon, width),
             '|' => self.push(Kind::Bar, width),

@@ -222,7 +222,9 @@ impl Lexer<'_> {
         let body = &body[..length];
         let language = info.split_whitespace().next().unwrap_or("");
         let marks = CODE_MARKS.iter().filter(|mark| body.contains(*mark)).count();
-        let program = if PROSE.contains(&language) { marks > 0 && language.is_empty() } else { true };
+        // What a program printed.
+        let output = ["output", "result", "stdout", "answer"].iter().any(|word| language.contains(word));
+        let program = !output && if PROSE.contains(&language) { marks > 0 && language.is_empty() } else { true };
         if program {
             self.spaced = true;
             let end = body_at + length + if closed { 3 } else { 0 };

@@ -21,6 +21,9 @@ mod value;
 mod vocabulary;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use reading::{Answer, Asked, Form, Mark, NoAnswer, Reading};
 
 use super::thinking::{Visible, opened_by, visible};

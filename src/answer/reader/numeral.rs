@@ -11,6 +11,8 @@ pub struct Style {
     pub decimals: bool,
     /// The question is about digits with spaces between them.
     pub spaced: bool,
+    /// Whole numbers of several groups were given and nothing is divided, so that `99.999` is a whole number.
+    pub point_groups: bool,
     /// `0b` before digits is a prefix.
     pub binary: bool,
     /// A number of things was asked for, so that "none" and "twice" are numbers.
@@ -106,6 +108,10 @@ fn digits(text: &str, mut at: usize, into: &mut String) -> usize {
     {
         into.push((b'0' + value) as char);
         at += c.len_utf8();
+        // Keycaps.
+        while text[at..].starts_with(['\u{fe0f}', '\u{20e3}']) {
+            at += 3;
+        }
     }
     at
 }
@@ -290,7 +296,7 @@ fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, style: Style
                 None if joins(None) && first > 0 && number.text != "0" => {
                     let before_comma =
                         next.is_some_and(|next| next.before == Separator::Comma && next.digits.len() != 3);
-                    let language = style.decimal_comma && !style.decimals;
+                    let language = (style.decimal_comma || style.point_groups) && !style.decimals;
                     !(more(Separator::Point) || before_comma || language)
                 }
                 _ => true,
@@ -503,7 +509,9 @@ fn skip_spaces(text: &str, mut at: usize) -> usize {
 fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usize)> {
     let at = number.end;
     let rest = &text[at..];
-    if let Some(behind) = rest.strip_prefix(['e', 'E']) {
+    let upright = ["\\mathrm{e}", "\\text{e}", "\\mathrm{E}", "\\text{E}"];
+    let letter = rest.strip_prefix(['e', 'E']).or_else(|| upright.iter().find_map(|letter| rest.strip_prefix(letter)));
+    if let Some(behind) = letter {
         let (power, end) = exponent(text, text.len() - behind.len())?;
         let letter = char_at(text, end).is_some_and(|c| c.is_alphabetic() && c.is_ascii());
         return (!letter).then_some((power, end));
@@ -512,6 +520,9 @@ fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usize)> {
         && number.text == "10"
         && let Some(power) = raised(text, at)
     {
+        return Some(power);
+    }
+    if let Some(power) = in_words(text, at) {
         return Some(power);
     }
     let times = rest.trim_start_matches([' ', '\u{a0}', '\u{2009}']);
@@ -526,6 +537,14 @@ fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usize)> {
         return None;
     }
     raised(text, end)
+}
+
+/// "times ten to the power of 15"
+fn in_words(text: &str, at: usize) -> Option<(String, usize)> {
+    let rest = text[at..].strip_prefix(" times ")?;
+    let rest = rest.strip_prefix("ten to the ").or_else(|| rest.strip_prefix("10 to the "))?;
+    let rest = rest.strip_prefix("power of ").or_else(|| rest.strip_prefix("power ")).unwrap_or(rest);
+    exponent(text, text.len() - rest.len())
 }
 
 /// `^{16}`, `**16`, superscripts: the exponent and the first byte behind it.

@@ -67,7 +67,9 @@ impl<'a> State<'a> {
         let has = |word: &str| self.words(piece).any(|at| self.tokens.slice(at).eq_ignore_ascii_case(word));
         let hypothetical = self.words(piece).any(|at| self.tokens.means(at, Meaning::IF))
             && (has("would") || has("were") || has("could"));
-        hypothetical
+        // "24 if the gift was 3 coins, and 27 if it was none"
+        let cases = self.words(piece).filter(|&at| self.tokens.means(at, Meaning::IF)).count();
+        hypothetical || cases >= 2
     }
 
     /// A check, a reason, a remark in brackets: no new answer.
@@ -94,6 +96,14 @@ impl<'a> State<'a> {
                     && self.tokens.slice(at + 1).eq_ignore_ascii_case("on")
         };
         self.words(piece).any(said)
+    }
+
+    /// A word that confirms what was asked back, and nothing else.
+    pub(super) fn confirms(&self, piece: &Piece) -> bool {
+        const YES: [&str; 7] = ["yes", "yep", "yeah", "correct", "right", "good", "indeed"];
+        let first = self.words(piece).next();
+        first.is_some_and(|at| YES.iter().any(|yes| self.tokens.slice(at).eq_ignore_ascii_case(yes)))
+            && !self.has_number(piece.range.clone())
     }
 
     /// A conclusion of nothing but the question's own numbers and words.

@@ -33,6 +33,7 @@ pub struct Question {
     pub looks_up: bool,
     pub extreme: Option<Extreme>,
     pub asks_percent: bool,
+    pub asks_year: bool,
     pub asks_remainder: bool,
     pub asks_quotient: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
@@ -49,6 +50,10 @@ pub struct Question {
     pub is_chat: bool,
     /// It asks by an instruction, not by a story.
     pub instructs: bool,
+    /// Names in the last sentence of a story.
+    names: Vec<String>,
+    /// The prompt in lower case.
+    lower: String,
     /// Three neighbouring words of it, hashed.
     trigrams: Vec<u64>,
 }
@@ -117,6 +122,11 @@ impl Question {
                 integer: form == Form::Integer,
                 decimals: matches!(form, Form::Float | Form::Scientific),
                 spaced,
+                point_groups: form == Form::Integer
+                    && !prompt.contains('/')
+                    && !has("divi")
+                    && operands.iter().all(|operand| operand.bytes().all(|b| b.is_ascii_digit()))
+                    && operands.iter().any(|operand| operand.len() > 3),
                 binary: has("binary"),
                 counts: has("how many") || has("count"),
             },
@@ -127,6 +137,7 @@ impl Question {
             asks_percent: ["percent", "per cent", "prozent", "pourcent", "porcentaje", "porcentagem"]
                 .iter()
                 .any(|word| has(word)),
+            asks_year: form == Form::Number && (has("which year") || has("what year")),
             asks_remainder: has("remainder") || has("modul") || has(" mod ") || has("reste") && form == Form::Integer,
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
             scales: scales(&tokens, &words),
@@ -137,8 +148,10 @@ impl Question {
             asks_digits: digitwise,
             instructs: form != Form::Number,
             trigrams: trigrams(&tokens, &words),
+            names: if form == Form::Number { names(prompt) } else { Vec::new() },
             operands,
             examples,
+            lower,
         }
     }
 
@@ -146,7 +159,7 @@ impl Question {
     pub fn gives(&self, number: &Number) -> bool {
         let plain = number.text.trim_start_matches('-');
         self.operands.iter().any(|operand| {
-            let parts = operand.contains('/') && operand.split('/').any(|part| part == plain);
+            let parts = self.instructs && operand.contains('/') && operand.split('/').any(|part| part == plain);
             parts || is_same(operand, &number.text) || is_same(operand, plain)
         })
     }
@@ -201,6 +214,16 @@ impl Question {
             && self.units.iter().any(|unit| {
                 stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
             })
+    }
+
+    /// True if a word stands in the prompt.
+    pub fn mentions(&self, word: &str) -> bool {
+        word.len() >= 3 && self.lower.contains(&word.to_lowercase())
+    }
+
+    /// True if a word is a name that the last sentence of a story asks about.
+    pub fn asks_about(&self, word: &str) -> bool {
+        self.names.iter().any(|name| name == word)
     }
 
     /// True if a word names what an instruction asks for.
@@ -283,6 +306,14 @@ fn has_decimal_comma(prompt: &str) -> bool {
                 && (digits == 1 || digits == 2)
                 && bytes.get(at + 1 + digits) != Some(&b',')
         })
+}
+
+/// Words with a capital letter in the last question of a story, but for its first.
+fn names(prompt: &str) -> Vec<String> {
+    let end = prompt.rfind(['?', '？']).unwrap_or(prompt.len());
+    let start = prompt[..end].rfind(['.', '\n', ';', '!', ',']).map_or(0, |at| at + 1);
+    let words = prompt[start..end].split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1);
+    words.skip(1).filter(|word| word.starts_with(char::is_uppercase)).map(str::to_owned).collect()
 }
 
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".

@@ -20,25 +20,33 @@ impl Statements<'_> {
             return Sentence { stated: Stated::Number(none), rank: Rank::Result, asked: false };
         }
         // By rank, and numbers that are not given before those that are.
-        let mut best: Option<(Rank, bool, usize)> = None;
+        let mut best: Option<(Rank, bool, bool, usize)> = None;
         let mut depth = 0usize;
         let mut candidates = 0;
         let mut unevaluated = false;
         let mut elaborates = false;
         for at in range.clone() {
             match self.kind(at) {
+                // "gives: (7)" is no aside.
+                Kind::Open if self.is_answer_in_brackets(at, range.start) => {}
                 Kind::Open => depth += 1,
                 Kind::Close => depth = depth.saturating_sub(1),
                 // "He pays 43: 28 for ropes and 15 for hooks."
-                Kind::Colon => elaborates |= matches!(best, Some((Rank::Result, true, _))),
+                Kind::Colon => elaborates |= matches!(best, Some((Rank::Result, true, ..))),
                 Kind::Number(_) => {
                     let depth = depth + usize::from(elaborates);
                     let rank = if self.is_in_equation(at) { Rank::Not } else { self.rank(at, &range, depth) };
                     candidates += usize::from(rank > Rank::Not);
                     unevaluated |= self.is_candidate(at) && !self.is_alone(at);
                     let new = !self.is_given(at);
-                    if rank > Rank::Not && best.is_none_or(|(most, was_new, _)| (rank, new) >= (most, was_new)) {
-                        best = Some((rank, new, at));
+                    // "Ana is 18 and Ben is 36"
+                    let named = (range.start.max(at.saturating_sub(4))..at)
+                        .any(|before| self.question.asks_about(self.tokens.slice(before)));
+                    let standing = (rank, new, named);
+                    if rank > Rank::Not
+                        && best.is_none_or(|(most, was_new, was_named, _)| standing >= (most, was_new, was_named))
+                    {
+                        best = Some((rank, new, named, at));
                     }
                 }
                 _ => {}
@@ -48,14 +56,14 @@ impl Statements<'_> {
         let result = match equation {
             Some((Stated::Number(side), asked)) => match best {
                 // "= 6.94, round up → 7 boxes": a later result of the same sentence.
-                Some((Rank::Result, _, at)) if at > side && !self.is_reason_before(side, at) => {
+                Some((Rank::Result, _, _, at)) if at > side && !self.is_reason_before(side, at) => {
                     Sentence { stated: Stated::Number(at), rank: Rank::Result, asked }
                 }
                 _ => Sentence { stated: Stated::Number(side), rank: Rank::Result, asked },
             },
             Some((cut @ Stated::Cut(_), asked)) => Sentence { stated: cut, rank: Rank::Result, asked },
             _ => match best {
-                Some((rank, _, at)) => Sentence { stated: Stated::Number(at), rank, asked: false },
+                Some((rank, _, _, at)) => Sentence { stated: Stated::Number(at), rank, asked: false },
                 None if unevaluated || equation.is_some() => Sentence { stated: Stated::Unevaluated, ..nothing },
                 None => return nothing,
             },
@@ -118,7 +126,13 @@ impl Statements<'_> {
                 linked && (counts || (range.start..at).any(|before| matches!(self.kind(before), Kind::Number(_))));
             // "Therefore, 6,120 more came": all that the conclusion says.
             let only = concludes && range.clone().filter(|&at| matches!(self.kind(at), Kind::Number(_))).count() == 1;
-            let said_of = said_of || (only && !self.question.instructs);
+            // "The digit at the given position is 40871."
+            let named = linked
+                && self.question.instructs
+                && (range.start..at).any(|before| {
+                    self.tokens.means(before, Meaning::RESULT) && self.question.mentions(self.tokens.slice(before))
+                });
+            let said_of = said_of || named || (only && !self.question.instructs);
             if self.question.looks_up {
                 rank = rank.min(Rank::Neutral);
             } else if !said_of {
@@ -132,10 +146,27 @@ impl Statements<'_> {
             rank = Rank::Result;
         }
         // Number words are often mere words, but for those that answer how many.
-        if number.spelling == Spelling::Words && rank == Rank::Neutral && number.text.len() < 3 {
+        if number.spelling == Spelling::Words && rank == Rank::Neutral && is_small(&number.text) {
             rank = if self.is_count(at) { Rank::Result } else { Rank::Context };
         }
+        // "In 2016, when 812 came", where a year was asked for.
+        if self.question.asks_year && rank > Rank::Not {
+            let year = number.text.len() == 4 && number.spelling == Spelling::Integer;
+            rank = if year { Rank::Result } else { rank.min(Rank::Neutral) };
+        }
         rank
+    }
+
+    /// One number in brackets behind words or signs that lead to a result.
+    fn is_answer_in_brackets(&self, open: usize, start: usize) -> bool {
+        matches!(self.kind(open + 1), Kind::Number(_))
+            && self.kind(open + 2) == Kind::Close
+            && open > start
+            && match self.kind(open - 1) {
+                Kind::Colon | Kind::Equals | Kind::Arrow => true,
+                Kind::Word(meaning) => meaning.has(Meaning::LINK.with(Meaning::GIVES)),
+                _ => false,
+            }
     }
 
     /// "none", "no", "once", "twice".
@@ -162,6 +193,15 @@ impl Statements<'_> {
                     let of = self.tokens.slice(before).eq_ignore_ascii_case("of")
                         || self.tokens.slice(before).eq_ignore_ascii_case("de");
                     if of && before > start && self.tokens.means(before - 1, Meaning::TOTALS.with(Meaning::RESULT)) {
+                        return (Rank::Result, Some(kind));
+                    }
+                    // "I'll go with 72"
+                    if self.tokens.slice(before).eq_ignore_ascii_case("with")
+                        && before > start
+                        && ["go", "going", "stick"]
+                            .iter()
+                            .any(|word| self.tokens.slice(before - 1).eq_ignore_ascii_case(word))
+                    {
                         return (Rank::Result, Some(kind));
                     }
                     // "from 48.2 in 2021 to 53.9"
@@ -273,4 +313,9 @@ impl Statements<'_> {
         });
         corrected.map_or(range.start, |at| at + 1)..range.end
     }
+}
+
+/// Zero to twelve: words that stand in many sentences that state no number.
+fn is_small(text: &str) -> bool {
+    text.parse::<u64>().is_ok_and(|value| value <= 12)
 }

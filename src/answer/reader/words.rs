@@ -39,9 +39,9 @@ const TELLING: [(Language, &str); 7] = [
     (Language::French, "le la les est et une réponse donc des du il y dans sont somme résultat coûte nous reste avec"),
     (
         Language::Spanish,
-        "el los las es y una respuesta la del se en por son suma resultado cuesta entonces total número tiene",
+        "cuánto cuánta cuántos cuántas qué entre el los las es y una respuesta la del se en por son suma resultado cuesta entonces total número tiene",
     ),
-    (Language::Portuguese, "o a os as é um uma resposta soma resultado então são do da tem no na custa portanto"),
+    (Language::Portuguese, "os é um uma resposta soma resultado então são da tem na custa portanto"),
     (Language::Italian, "il lo gli è un una risposta la somma risultato quindi sono di che costa"),
     (
         Language::CommaDecimal,
@@ -102,8 +102,9 @@ fn told_by(text: &str) -> Option<Language> {
     if other > most {
         return Some(Language::Other);
     }
-    // English wins a tie: its words are the most common ones in prompts.
-    (most > 0).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
+    // One word may be another language's too. English wins a tie: its words are the most common ones in prompts.
+    let enough = if counts[0] == most { 1 } else { 2 };
+    (most >= enough).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
 }
 
 /// What a number word adds to the number that it stands in.
@@ -170,13 +171,35 @@ const ENGLISH: &[(&str, Part)] = &[
     ("thirds", Part::Over(3)),
     ("quarter", Part::Over(4)),
     ("quarters", Part::Over(4)),
+    ("fourth", Part::Over(4)),
     ("fourths", Part::Over(4)),
+    ("fifth", Part::Over(5)),
     ("fifths", Part::Over(5)),
+    ("sixth", Part::Over(6)),
     ("sixths", Part::Over(6)),
+    ("seventh", Part::Over(7)),
     ("sevenths", Part::Over(7)),
+    ("eighth", Part::Over(8)),
     ("eighths", Part::Over(8)),
+    ("ninth", Part::Over(9)),
     ("ninths", Part::Over(9)),
+    ("tenth", Part::Over(10)),
     ("tenths", Part::Over(10)),
+    ("eleventh", Part::Over(11)),
+    ("elevenths", Part::Over(11)),
+    ("twelfth", Part::Over(12)),
+    ("twelfths", Part::Over(12)),
+    ("thirteenths", Part::Over(13)),
+    ("fourteenths", Part::Over(14)),
+    ("fifteenth", Part::Over(15)),
+    ("fifteenths", Part::Over(15)),
+    ("sixteenth", Part::Over(16)),
+    ("sixteenths", Part::Over(16)),
+    ("twentieth", Part::Over(20)),
+    ("twentieths", Part::Over(20)),
+    ("hundredth", Part::Over(100)),
+    ("hundredths", Part::Over(100)),
+    ("thousandths", Part::Over(1000)),
 ];
 
 const FRENCH: &[(&str, Part)] = &[
@@ -529,6 +552,11 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, counts: bool) {
             Kind::Word(meaning) => in_words(tokens, at, language, counts, meaning, joined.last()),
             _ => None,
         };
+        mark_percent(tokens, at);
+        if let Some(cents) = in_coins(tokens, at, &mut joined) {
+            at = cents;
+            continue;
+        }
         match found {
             Some((number, next)) => {
                 let start = number.start;
@@ -554,6 +582,45 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, counts: bool) {
         }
     }
     tokens.tokens = joined;
+}
+
+/// "40 per cent", "65 percent".
+fn mark_percent(tokens: &mut Tokens<'_>, at: usize) {
+    let Kind::Number(index) = tokens.tokens[at].kind else { return };
+    let is = |at: usize, word: &str| tokens.slice(at).eq_ignore_ascii_case(word);
+    let percent = ["percent", "prozent", "percentage"].iter().any(|word| is(at + 1, word))
+        || (["per", "pour", "por"].iter().any(|word| is(at + 1, word))
+            && ["cent", "ciento", "cento"].iter().any(|word| is(at + 2, word)));
+    if percent {
+        tokens.numbers[index].percent = true;
+    }
+}
+
+/// "12 dollars and 50 cents" as one number: where its first part stands; the token behind it.
+fn in_coins(tokens: &mut Tokens<'_>, at: usize, joined: &mut Vec<Token>) -> Option<usize> {
+    const COINS: [&str; 6] = ["dollar", "euro", "pound", "rupee", "franc", "real"];
+    const CENTS: [&str; 6] = ["cent", "pence", "penny", "centime", "paise", "centavo"];
+    let names = |at: usize, words: &[&str]| {
+        let word = tokens.slice(at);
+        words.iter().any(|one| word.get(..one.len()).is_some_and(|stem| stem.eq_ignore_ascii_case(one)))
+    };
+    let (Kind::Number(whole), Kind::Number(part)) = (tokens.kind(at), tokens.kind(at + 3)) else { return None };
+    let and = matches!(tokens.kind(at + 2), Kind::Word(meaning) if meaning.has(Meaning::AND));
+    if !(and && names(at + 1, &COINS) && names(at + 4, &CENTS)) {
+        return None;
+    }
+    let cents = tokens.numbers[part].text.clone();
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if cents.len() > 2 || !digits(&cents) || !digits(tokens.numbers[whole].text.trim_start_matches('-')) {
+        return None;
+    }
+    let end = tokens.numbers[part].end;
+    let number = &mut tokens.numbers[whole];
+    number.text = format!("{}.{cents:0>2}", number.text);
+    number.spelling = Spelling::Decimal;
+    number.end = end;
+    joined.push(Token { end, ..tokens.tokens[at] });
+    Some(at + 4)
 }
 
 /// The number that begins with the word at `at`, and the first token behind it.
@@ -601,7 +668,9 @@ fn in_words(
             .map(|piece| {
                 part(piece, language).or_else(|| {
                     // "a hundred", "a dozen", "a half": the article counts one where a power follows.
-                    (piece == "a" || piece == "an").then_some(Part::Joint).filter(|_| parts.is_empty())
+                    (piece == "a" || piece == "an")
+                        .then_some(Part::Joint)
+                        .filter(|_| matches!(parts.last(), None | Some(Part::Joint | Part::Over(2))))
                 })
             })
             .collect();
@@ -646,7 +715,8 @@ fn in_words(
             return None;
         }
     }
-    if matches!(parts[..], [Part::Over(3)]) {
+    // An ordinal, unless something is divided: "one ninth".
+    if matches!(parts[..], [Part::Over(bottom)] if bottom != 2 && bottom != 4) {
         return None;
     }
     let text = value(&parts)?;
@@ -701,6 +771,10 @@ fn value(parts: &[Part]) -> Option<String> {
         Some(point) => (&parts[..point], Some(&parts[point + 1..])),
         None => (parts, None),
     };
+    // "half a million"
+    if let [Part::Over(2), Part::Joint, Part::Power(power)] | [Part::Over(2), Part::Power(power)] = whole {
+        return Some((10u64.checked_pow(*power)? / 2).to_string());
+    }
     let (mut total, mut group, mut over) = (0u64, 0u64, None);
     let mut last_small = None;
     for (place, part) in whole.iter().enumerate() {
@@ -709,6 +783,8 @@ fn value(parts: &[Part]) -> Option<String> {
                 // "four twenty": French for eighty; elsewhere two numbers beside each other, which is none.
                 group = match last_small {
                     Some(4) if value == 20 => group - 4 + 80,
+                    // "dix-sept"
+                    Some(10) if (7..=9).contains(&value) => group.checked_add(value)?,
                     Some(last)
                         if last < 20 && last != 0 && value < 100
                             || value >= 20 && last >= 20 && value < 100 && last != 60 && last != 80 =>
