@@ -3,6 +3,7 @@ use std::ops::Range;
 
 use super::Form;
 use super::decide::{State, Statement, Strength};
+use super::numeral::Spelling;
 use super::piece::{LONGEST, Piece};
 use super::reading::Mark;
 use super::statement::{Rank, Stated};
@@ -334,6 +335,10 @@ impl<'a> State<'a> {
             let number = self.statements.number(at)?;
             let given = self.statements.is_given(at) && !self.question.selects;
             if given && (sentence.rank < Rank::Neutral || sentence.rank < Rank::Result && !self.question.looks_up) {
+                return None;
+            }
+            // "A quarter is one of four parts"
+            if number.spelling == Spelling::Words && sentence.rank < Rank::Neutral {
                 return None;
             }
             if self.question.instructs && sentence.rank < Rank::Neutral {

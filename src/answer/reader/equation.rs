@@ -201,7 +201,13 @@ impl Statements<'_> {
         // The last side decides whether the chain was finished.
         let last_side = self.alone_behind(last, end);
         if let Some(side) = last_side.filter(|&side| self.is_cut(side)) {
-            return Some((Stated::Cut(Some(side)), asked));
+            // Unless it is about to say the same again.
+            let said = sides.iter().rev().find(|&&said| said != side && !self.is_cut(said));
+            let again = said.filter(|&&said| match (self.number(said), self.number(side)) {
+                (Some(said), Some(cut)) => said.text.starts_with(&cut.text),
+                _ => false,
+            });
+            return Some((again.map_or(Stated::Cut(Some(side)), |&said| Stated::Number(said)), asked));
         }
         let fits = |&&side: &&usize| self.number(side).is_some_and(|number| self.question.is_in_form(number));
         let in_unit = |&&side: &&usize| self.question.asks_unit(self.tokens.slice(side + 1));

@@ -203,6 +203,15 @@ impl Lexer<'_> {
             let bullet = matches!(first, '•' | '◦' | '▪' | '‣' | '●')
                 || followed && matches!(first, '-' | '*' | '+' | '·' | '–');
             // `- 5` at the very beginning may be a negative number with a space; a bullet needs words or company.
+            // `- 48` and nothing else is a negative number.
+            let alone = self.text.trim() == body.trim() && body[width..].trim().bytes().all(|b| b.is_ascii_digit());
+            if bullet && alone && is_minus(first) {
+                self.at += indent + width;
+                self.minus = Some(self.at - width);
+                self.spaced = true;
+                self.line_start = false;
+                return true;
+            }
             if bullet {
                 self.skip(indent, true);
                 self.push(Kind::Bullet, width);

@@ -176,7 +176,7 @@ impl<'a> State<'a> {
         if !has_best || !self.question.instructs {
             return false;
         }
-        let words: Vec<usize> = self.words(piece).take(12).collect();
+        let words: Vec<usize> = piece.range.clone().filter(|&at| self.tokens.is_word(at)).take(12).collect();
         let echoes = words.windows(3).any(|three| {
             three[2] - three[0] <= 4
                 && self.question.echoes([

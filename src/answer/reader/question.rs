@@ -147,7 +147,7 @@ impl Question {
             is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
             asks_digits: digitwise,
             instructs: form != Form::Number,
-            trigrams: trigrams(&tokens, &words),
+            trigrams: trigrams(&tokens),
             names: if form == Form::Number { names(prompt) } else { Vec::new() },
             operands,
             examples,
@@ -243,8 +243,22 @@ impl Question {
 }
 
 fn is_same(a: &str, b: &str) -> bool {
-    let plain = |text: &str| !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
-    a == b || (a.len() < 40 && b.len() < 40 && !(plain(a) && plain(b)) && value::same(a, b))
+    if a == b {
+        return true;
+    }
+    match (plain_parts(a), plain_parts(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a.len() < 40 && b.len() < 40 && value::same(a, b),
+    }
+}
+
+/// Whole part and decimals of a number without a sign, an exponent or a fraction bar, without zeros that say nothing; none of
+/// digits after a leading zero, which are compared as text.
+fn plain_parts(text: &str) -> Option<(&str, &str)> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let padded = whole.len() > 1 && whole.starts_with('0');
+    (digits(whole) && digits(decimals) && !whole.is_empty() && !padded).then(|| (whole, decimals.trim_end_matches('0')))
 }
 
 /// The last question of a chat; the whole prompt where there are no turns.
@@ -379,7 +393,8 @@ fn hash(words: [&str; 3]) -> u64 {
     hasher.finish()
 }
 
-fn trigrams(tokens: &Tokens<'_>, words: &[usize]) -> Vec<u64> {
+fn trigrams(tokens: &Tokens<'_>) -> Vec<u64> {
+    let words: Vec<usize> = (0..tokens.tokens.len()).filter(|&at| tokens.is_word(at)).collect();
     words
         .windows(3)
         .map(|three| hash([tokens.slice(three[0]), tokens.slice(three[1]), tokens.slice(three[2])]))

@@ -101,6 +101,15 @@ impl<'t> Tokens<'t> {
         }
     }
 
+    /// True for words, number words included.
+    pub fn is_word(&self, at: usize) -> bool {
+        match self.kind(at) {
+            Kind::Word(_) => true,
+            Kind::Number(index) => self.numbers[index].spelling == Spelling::Words,
+            _ => false,
+        }
+    }
+
     /// The meanings of a word; none of another token.
     pub fn meaning(&self, at: usize) -> Meaning {
         match self.kind(at) {
