@@ -15,6 +15,8 @@ mod report;
 #[path = "golden_subjects/runner.rs"]
 mod runner;
 
+#[path = "golden_subjects/answers.rs"]
+mod answers;
 #[path = "golden_subjects/arithmetic_bench.rs"]
 mod arithmetic_bench;
 #[path = "golden_subjects/dnc.rs"]
@@ -31,6 +33,7 @@ mod nupa;
 use runner::Subject;
 
 const SUBJECTS: &[Subject] = &[
+    Subject { name: "answers", check: answers::check },
     Subject { name: "arithmetic_bench", check: arithmetic_bench::check },
     Subject { name: "dnc", check: dnc::check },
     Subject { name: "engine", check: engine::check },

@@ -2,6 +2,8 @@
 use std::fs;
 use std::path::Path;
 
+#[path = "golden_subjects/answers.rs"]
+mod answers;
 #[path = "golden_subjects/arithmetic_bench.rs"]
 mod arithmetic_bench;
 #[path = "golden_subjects/gsm.rs"]
@@ -130,4 +132,47 @@ fn spoilt_extractions_fail() {
         assert!(row.contains(from), "{from}");
         assert!(!gsm_report(TEXT, &row.replacen(from, to, 1)).passes(), "{row}: {from} -> {to}");
     }
+}
+
+/// The report on a file of labelled answers.
+fn answers_report(rows: &[String]) -> FileReport {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("answers")).unwrap();
+    fs::write(folder.path().join(answers::FILE), rows.join("\n")).unwrap();
+    answers::check(folder.path()).pop().unwrap()
+}
+
+#[test]
+fn answers_pass_at_their_rates_and_fail_below() {
+    let row = |label: &str| {
+        format!(
+            r#"{{"id": "t", "form": "integer", "prompt": "1+1=?", "completion": "The answer is 2.", "answer": {label}, "finish": "stop", "tags": []}}"#
+        )
+    };
+    let (good, other, none) = (row("\"2\""), row("\"3\""), row("null"));
+    let refused = good.replace("The answer is 2.", "I cannot say.").replace("\"2\"", "null");
+    let rows = |bad: &String, wrong: usize| -> Vec<String> {
+        let mut rows = vec![bad.clone(); wrong];
+        rows.resize(100 - 20, good.clone());
+        rows.resize(100, refused.clone());
+        rows
+    };
+    assert!(answers_report(&rows(&other, 5)).passes());
+    assert!(!answers_report(&rows(&other, 6)).passes());
+    // Of 22 rows without an answer two may be read as one, of 23 three may not.
+    assert!(answers_report(&rows(&none, 2)).passes());
+    assert!(!answers_report(&rows(&none, 3)).passes());
+    for (from, to) in [
+        ("\"integer\"", "\"whole\""),
+        ("\"stop\"", "\"end\""),
+        ("\"2\"", "2"),
+        ("\"answer\": \"2\",", ""),
+        ("\"prompt\": \"1+1=?\",", ""),
+        ("}", ""),
+    ] {
+        assert!(!answers_report(&rows(&good.replacen(from, to, 1), 1)).passes(), "{from}");
+    }
+    assert!(!answers_report(&[]).passes());
+    let also = other.replace("\"finish\"", "\"also\": [\"2\"], \"finish\"");
+    assert!(answers_report(&[also]).passes());
 }

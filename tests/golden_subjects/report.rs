@@ -17,6 +17,9 @@ pub enum Outcome {
     Absent,
     /// It was read; `failures` has one line for each row that did not pass.
     Checked { total: usize, failures: Vec<String> },
+    /// Rows of which a stated share must pass; `why` says how it was missed.
+    #[allow(dead_code, reason = "of the subjects only one has rates")]
+    Rated { total: usize, failures: Vec<String>, why: Option<String> },
     /// It exists, and not a row of it could be read.
     Unreadable(String),
 }
@@ -50,6 +53,7 @@ impl FileReport {
         match &self.outcome {
             Outcome::Absent => true,
             Outcome::Checked { total, failures } => *total > 0 && failures.is_empty(),
+            Outcome::Rated { total, why, .. } => *total > 0 && why.is_none(),
             Outcome::Unreadable(_) => false,
         }
     }

@@ -126,13 +126,16 @@ fn print(report: &FileReport) {
             println!("golden {file}: 0/0");
             eprintln!("{file}: {why}");
         }
-        Outcome::Checked { total, failures } => {
+        Outcome::Checked { total, failures } | Outcome::Rated { total, failures, .. } => {
             println!("golden {file}: {}/{total}", total - failures.len());
             if *total == 0 {
                 eprintln!("{file}: the file has no rows");
             }
             for failure in failures.iter().take(SHOWN_FAILURES) {
                 eprintln!("{file}: {failure}");
+            }
+            if let Outcome::Rated { why: Some(why), .. } = &report.outcome {
+                eprintln!("{file}: {why}");
             }
             if let Some(more @ 1..) = failures.len().checked_sub(SHOWN_FAILURES) {
                 eprintln!("{file}: and {more} more");

@@ -3,15 +3,26 @@
 //! [`read`] takes thinking out, divides what is left into tokens ([`token`]), asks the prompt what was asked ([`question`]), finds
 //! what every sentence states ([`statement`]) and follows the statements to the last one that commits ([`decide`]).
 
+mod choice;
 mod decide;
+mod declaration;
+mod equation;
+mod lexer;
+mod markup;
 mod numeral;
+mod piece;
 mod question;
 mod reading;
+mod roles;
+mod sentence;
 mod statement;
 mod token;
 mod value;
 mod vocabulary;
 mod words;
+
+#[cfg(test)]
+mod tests;
 
 pub use reading::{Answer, Asked, Form, Mark, NoAnswer, Reading};
 
@@ -27,7 +38,8 @@ pub fn read(asked: &Asked<'_>, completion: &str, truncated: bool) -> Reading {
             let whole = format!("{marker}{completion}");
             let mut reading = read_whole(asked, &whole, truncated);
             if let Ok(answer) = &mut reading.answer {
-                answer.span = answer.span.start.saturating_sub(marker.len())..answer.span.end.saturating_sub(marker.len());
+                answer.span =
+                    answer.span.start.saturating_sub(marker.len())..answer.span.end.saturating_sub(marker.len());
             }
             reading
         }
@@ -60,7 +72,8 @@ fn read_whole(asked: &Asked<'_>, completion: &str, truncated: bool) -> Reading {
     }
     if let Ok(answer) = &mut reading.answer {
         let piece = starts.iter().rposition(|&start| start <= answer.span.start).unwrap_or(0);
-        let shift = |at: usize| at - starts.get(piece).copied().unwrap_or(0) + pieces.get(piece).map_or(0, |piece| piece.start);
+        let shift =
+            |at: usize| at - starts.get(piece).copied().unwrap_or(0) + pieces.get(piece).map_or(0, |piece| piece.start);
         answer.span = shift(answer.span.start)..shift(answer.span.end);
     }
     reading

@@ -11,6 +11,8 @@ pub struct Style {
     pub decimals: bool,
     /// The question is about digits with spaces between them.
     pub spaced: bool,
+    /// Whole numbers of several groups were given and nothing is divided, so that `99.999` is a whole number.
+    pub point_groups: bool,
     /// `0b` before digits is a prefix.
     pub binary: bool,
     /// A number of things was asked for, so that "none" and "twice" are numbers.
@@ -106,6 +108,10 @@ fn digits(text: &str, mut at: usize, into: &mut String) -> usize {
     {
         into.push((b'0' + value) as char);
         at += c.len_utf8();
+        // Keycaps.
+        while text[at..].starts_with(['\u{fe0f}', '\u{20e3}']) {
+            at += 3;
+        }
     }
     at
 }
@@ -131,7 +137,9 @@ fn separator(text: &str, at: usize) -> Option<(Separator, usize)> {
     let separator = match c {
         ',' | '，' => Separator::Comma,
         '.' | '．' | '٫' => Separator::Point,
-        '_' | '\'' | '’' | '٬' | '\u{2009}' | '\u{202f}' | '\u{a0}' | '\u{2008}' | '\u{200a}' | '˙' => Separator::Group,
+        '_' | '\'' | '’' | '٬' | '\u{2009}' | '\u{202f}' | '\u{a0}' | '\u{2008}' | '\u{200a}' | '˙' => {
+            Separator::Group
+        }
         ' ' => Separator::Space,
         _ => return None,
     };
@@ -254,7 +262,10 @@ fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, style: Style
                 false
             }
             Separator::Space => {
-                let room = !style.spaced && joins(grouped) && first <= 3 && (first < 3 || next.is_none() || more(Separator::Space));
+                let room = !style.spaced
+                    && joins(grouped)
+                    && first <= 3
+                    && (first < 3 || next.is_none() || more(Separator::Space));
                 if !room {
                     break;
                 }
@@ -283,8 +294,9 @@ fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, style: Style
                 Some(Separator::Point) if three => false,
                 Some(Separator::Point) => return not_a_number(number, group.end),
                 None if joins(None) && first > 0 && number.text != "0" => {
-                    let before_comma = next.is_some_and(|next| next.before == Separator::Comma && next.digits.len() != 3);
-                    let language = style.decimal_comma && !style.decimals;
+                    let before_comma =
+                        next.is_some_and(|next| next.before == Separator::Comma && next.digits.len() != 3);
+                    let language = (style.decimal_comma || style.point_groups) && !style.decimals;
                     !(more(Separator::Point) || before_comma || language)
                 }
                 _ => true,
@@ -354,7 +366,9 @@ fn finish(text: &str, mut number: Scanned, style: Style) -> Scanned {
         return number;
     }
     if let Some((power, end)) = power_of_ten(text, &number) {
-        let ten = number.text == "10" && number.spelling == Spelling::Integer && text[number.end..end].starts_with(['^', '⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁻', '*']);
+        let ten = number.text == "10"
+            && number.spelling == Spelling::Integer
+            && text[number.end..end].starts_with(['^', '⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁻', '*']);
         let significand = if ten { "1".to_owned() } else { number.text };
         return Scanned { text: format!("{significand}e{power}"), spelling: Spelling::Scientific, end };
     }
@@ -380,7 +394,11 @@ fn finish(text: &str, mut number: Scanned, style: Style) -> Scanned {
                 let mut bottom = String::new();
                 let end = digits(text, start, &mut bottom);
                 let after = &text[end..];
-                if bottom.is_empty() || after.strip_prefix(['.', ',']).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()) && !next.starts_with("000")) {
+                if bottom.is_empty()
+                    || after
+                        .strip_prefix(['.', ','])
+                        .is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()) && !next.starts_with("000"))
+                {
                     break;
                 }
                 if after.strip_prefix('/').is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit())) {
@@ -405,7 +423,9 @@ fn mixed(text: &str, number: &Scanned) -> Option<Scanned> {
     let rest = &text[number.end..];
     let mut part = rest.strip_prefix(" and ").unwrap_or(rest);
     // Spaces of LaTeX too.
-    while let Some(behind) = [" ", "\u{a0}", "\u{2009}", "\\,", "\\;", "\\ ", "~"].iter().find_map(|space| part.strip_prefix(space)) {
+    while let Some(behind) =
+        [" ", "\u{a0}", "\u{2009}", "\\,", "\\;", "\\ ", "~"].iter().find_map(|space| part.strip_prefix(space))
+    {
         part = behind;
     }
     let start = text.len() - part.len();
@@ -441,7 +461,9 @@ fn mixed(text: &str, number: &Scanned) -> Option<Scanned> {
 /// `\frac{7}{15}`, `\dfrac715` and the like with whole numbers: numerator, denominator and the first byte behind.
 pub fn latex_fraction(text: &str, at: usize) -> Option<(String, String, usize)> {
     let rest = &text[at..];
-    let name = ["\\frac", "\\dfrac", "\\tfrac", "\\cfrac", "\\sfrac", "\\nicefrac"].into_iter().find(|name| rest.starts_with(name))?;
+    let name = ["\\frac", "\\dfrac", "\\tfrac", "\\cfrac", "\\sfrac", "\\nicefrac"]
+        .into_iter()
+        .find(|name| rest.starts_with(name))?;
     let mut at = at + name.len();
     let mut parts = [String::new(), String::new()];
     for part in &mut parts {
@@ -487,7 +509,9 @@ fn skip_spaces(text: &str, mut at: usize) -> usize {
 fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usize)> {
     let at = number.end;
     let rest = &text[at..];
-    if let Some(behind) = rest.strip_prefix(['e', 'E']) {
+    let upright = ["\\mathrm{e}", "\\text{e}", "\\mathrm{E}", "\\text{E}"];
+    let letter = rest.strip_prefix(['e', 'E']).or_else(|| upright.iter().find_map(|letter| rest.strip_prefix(letter)));
+    if let Some(behind) = letter {
         let (power, end) = exponent(text, text.len() - behind.len())?;
         let letter = char_at(text, end).is_some_and(|c| c.is_alphabetic() && c.is_ascii());
         return (!letter).then_some((power, end));
@@ -498,8 +522,13 @@ fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usize)> {
     {
         return Some(power);
     }
+    if let Some(power) = in_words(text, at) {
+        return Some(power);
+    }
     let times = rest.trim_start_matches([' ', '\u{a0}', '\u{2009}']);
-    let sign = ["×", "\\times", "\\cdot", "·", "⋅", "∙", "•", "x", "X", "*", "∗", "✕"].into_iter().find(|sign| times.starts_with(sign))?;
+    let sign = ["×", "\\times", "\\cdot", "·", "⋅", "∙", "•", "x", "X", "*", "∗", "✕"]
+        .into_iter()
+        .find(|sign| times.starts_with(sign))?;
     let ten = times[sign.len()..].trim_start_matches([' ', '\u{a0}', '\u{2009}', '{']);
     let mut run = String::new();
     let ten_at = text.len() - ten.len();
@@ -508,6 +537,14 @@ fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usize)> {
         return None;
     }
     raised(text, end)
+}
+
+/// "times ten to the power of 15"
+fn in_words(text: &str, at: usize) -> Option<(String, usize)> {
+    let rest = text[at..].strip_prefix(" times ")?;
+    let rest = rest.strip_prefix("ten to the ").or_else(|| rest.strip_prefix("10 to the "))?;
+    let rest = rest.strip_prefix("power of ").or_else(|| rest.strip_prefix("power ")).unwrap_or(rest);
+    exponent(text, text.len() - rest.len())
 }
 
 /// `^{16}`, `**16`, superscripts: the exponent and the first byte behind it.
@@ -626,7 +663,11 @@ mod tests {
             "1.287 \\cdot 10^3",
         ] {
             let (found, spelling, rest) = read(text, Style::default());
-            assert_eq!((found.replace("e03", "e3").as_str(), spelling, rest.as_str()), ("1.287e3", Spelling::Scientific, ""), "{text}");
+            assert_eq!(
+                (found.replace("e03", "e3").as_str(), spelling, rest.as_str()),
+                ("1.287e3", Spelling::Scientific, ""),
+                "{text}"
+            );
         }
         assert_eq!(read("10^{16}", Style::default()).0, "1e16");
         assert_eq!(read("3.1 × 10⁻⁶ m", Style::default()).0, "3.1e-6");
@@ -636,7 +677,14 @@ mod tests {
 
     #[test]
     fn fractions() {
-        for (text, expected) in [("7/15", "7/15"), ("½", "1/2"), ("2½", "5/2"), ("3 1/2", "7/2"), ("2 \\frac{1}{4}", "9/4"), ("1 and 3/4 cups", "7/4")] {
+        for (text, expected) in [
+            ("7/15", "7/15"),
+            ("½", "1/2"),
+            ("2½", "5/2"),
+            ("3 1/2", "7/2"),
+            ("2 \\frac{1}{4}", "9/4"),
+            ("1 and 3/4 cups", "7/4"),
+        ] {
             let (found, spelling, _) = read(text, Style::default());
             assert_eq!((found.as_str(), spelling), (expected, Spelling::Fraction), "{text}");
         }

@@ -33,6 +33,7 @@ pub struct Question {
     pub looks_up: bool,
     pub extreme: Option<Extreme>,
     pub asks_percent: bool,
+    pub asks_year: bool,
     pub asks_remainder: bool,
     pub asks_quotient: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
@@ -49,6 +50,10 @@ pub struct Question {
     pub is_chat: bool,
     /// It asks by an instruction, not by a story.
     pub instructs: bool,
+    /// Names in the last sentence of a story.
+    names: Vec<String>,
+    /// The prompt in lower case.
+    lower: String,
     /// Three neighbouring words of it, hashed.
     trigrams: Vec<u64>,
 }
@@ -76,9 +81,9 @@ impl Question {
         let lower = prompt.to_lowercase();
         let has = |word: &str| lower.contains(word);
         let spaced = has("space") && form == Form::Integer;
+        // The prompt's own numbers need its language only where a separator stands in one.
         let question_style = Style {
-            decimal_comma: words::language(prompt, "").has_decimal_comma(),
-            spaced: false,
+            decimal_comma: separates_digits(prompt) && words::language(prompt, "").has_decimal_comma(),
             ..Style::default()
         };
         let tokens = Tokens::new(prompt, question_style, Language::English);
@@ -92,11 +97,15 @@ impl Question {
             }
             if is_example(&tokens, at) { &mut examples } else { &mut operands }.push(number.text.clone());
         }
-        let words: Vec<usize> = (0..tokens.tokens.len()).filter(|&at| matches!(tokens.kind(at), Kind::Word(_))).collect();
+        let words: Vec<usize> =
+            (0..tokens.tokens.len()).filter(|&at| matches!(tokens.kind(at), Kind::Word(_))).collect();
         let digitwise = has("digit");
         let extreme = if digitwise {
             None
-        } else if ["maxim", "larger", "largest", "greater", "greatest", "bigger", "biggest"].iter().any(|word| has(word)) {
+        } else if ["maxim", "larger", "largest", "greater", "greatest", "bigger", "biggest"]
+            .iter()
+            .any(|word| has(word))
+        {
             Some(Extreme::Largest)
         } else if ["minim", "minin", "smaller", "smallest", "lesser"].iter().any(|word| has(word)) {
             Some(Extreme::Smallest)
@@ -105,8 +114,7 @@ impl Question {
         };
         let copies = ["in parentheses only: ", "copy the", "repeat the"].iter().any(|phrase| has(phrase));
         let comma_evidence = has_decimal_comma(prompt);
-        let decimal_comma =
-            language.has_decimal_comma() || comma_evidence || writes_points(completion, &operands);
+        let decimal_comma = language.has_decimal_comma() || comma_evidence || writes_points(completion, &operands);
         Question {
             form,
             style: Style {
@@ -114,6 +122,11 @@ impl Question {
                 integer: form == Form::Integer,
                 decimals: matches!(form, Form::Float | Form::Scientific),
                 spaced,
+                point_groups: form == Form::Integer
+                    && !prompt.contains('/')
+                    && !has("divi")
+                    && operands.iter().all(|operand| operand.bytes().all(|b| b.is_ascii_digit()))
+                    && operands.iter().any(|operand| operand.len() > 3),
                 binary: has("binary"),
                 counts: has("how many") || has("count"),
             },
@@ -121,7 +134,10 @@ impl Question {
             selects: extreme.is_some() || copies || (has("convert") && in_words),
             looks_up: form == Form::Number && ["table:", "text:", "passage", "|"].iter().any(|mark| has(mark)),
             extreme,
-            asks_percent: ["percent", "per cent", "prozent", "pourcent", "porcentaje", "porcentagem"].iter().any(|word| has(word)),
+            asks_percent: ["percent", "per cent", "prozent", "pourcent", "porcentaje", "porcentagem"]
+                .iter()
+                .any(|word| has(word)),
+            asks_year: form == Form::Number && (has("which year") || has("what year")),
             asks_remainder: has("remainder") || has("modul") || has(" mod ") || has("reste") && form == Form::Integer,
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
             scales: scales(&tokens, &words),
@@ -131,9 +147,11 @@ impl Question {
             is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
             asks_digits: digitwise,
             instructs: form != Form::Number,
-            trigrams: trigrams(&tokens, &words),
+            trigrams: trigrams(&tokens),
+            names: if form == Form::Number { names(prompt) } else { Vec::new() },
             operands,
             examples,
+            lower,
         }
     }
 
@@ -141,14 +159,14 @@ impl Question {
     pub fn gives(&self, number: &Number) -> bool {
         let plain = number.text.trim_start_matches('-');
         self.operands.iter().any(|operand| {
-            let parts = operand.contains('/') && operand.split('/').any(|part| part == plain);
+            let parts = self.instructs && operand.contains('/') && operand.split('/').any(|part| part == plain);
             parts || is_same(operand, &number.text) || is_same(operand, plain)
         })
     }
 
-    /// True if a number is the prompt's example of a format, and not also given.
+    /// True if a number is the prompt's example of a format.
     pub fn is_example(&self, number: &Number) -> bool {
-        !self.gives(number) && self.examples.iter().any(|example| is_same(example, &number.text))
+        self.examples.iter().any(|example| is_same(example, &number.text))
     }
 
     /// True if numbers are those of the question, in its order.
@@ -160,7 +178,10 @@ impl Question {
         let plain = |text: &str| text.trim_start_matches('-').to_owned();
         if numbers.len() == self.operands.len() && numbers.len() >= 2 {
             // In a repeated `a-b` the sign of the second may read as part of it.
-            return numbers.iter().zip(&self.operands).all(|(number, operand)| is_same(&plain(&number.text), &plain(operand)));
+            return numbers
+                .iter()
+                .zip(&self.operands)
+                .all(|(number, operand)| is_same(&plain(&number.text), &plain(operand)));
         }
         match (numbers, &self.operands[..]) {
             // One operand that is converted: 13/16 = 0.8125.
@@ -175,7 +196,9 @@ impl Question {
     /// True if a number is written as was asked; any number answers a word problem.
     pub fn is_in_form(&self, number: &Number) -> bool {
         match self.form {
-            Form::Integer => matches!(number.spelling, Spelling::Integer | Spelling::Words | Spelling::Spaced) && !number.percent,
+            Form::Integer => {
+                matches!(number.spelling, Spelling::Integer | Spelling::Words | Spelling::Spaced) && !number.percent
+            }
             Form::Float => number.spelling == Spelling::Decimal && !number.percent,
             Form::Fraction => number.spelling == Spelling::Fraction,
             Form::Scientific => number.spelling == Spelling::Scientific,
@@ -187,7 +210,20 @@ impl Question {
     pub fn asks_unit(&self, word: &str) -> bool {
         let lower = word.to_lowercase();
         let stem = |word: &str| word.trim_end_matches('s').to_owned();
-        !lower.is_empty() && self.units.iter().any(|unit| stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)]))
+        !lower.is_empty()
+            && self.units.iter().any(|unit| {
+                stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
+            })
+    }
+
+    /// True if a word stands in the prompt.
+    pub fn mentions(&self, word: &str) -> bool {
+        word.len() >= 3 && self.lower.contains(&word.to_lowercase())
+    }
+
+    /// True if a word is a name that the last sentence of a story asks about.
+    pub fn asks_about(&self, word: &str) -> bool {
+        self.names.iter().any(|name| name == word)
     }
 
     /// True if a word names what an instruction asks for.
@@ -207,8 +243,22 @@ impl Question {
 }
 
 fn is_same(a: &str, b: &str) -> bool {
-    let plain = |text: &str| !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
-    a == b || (a.len() < 40 && b.len() < 40 && !(plain(a) && plain(b)) && value::same(a, b))
+    if a == b {
+        return true;
+    }
+    match (plain_parts(a), plain_parts(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a.len() < 40 && b.len() < 40 && value::same(a, b),
+    }
+}
+
+/// Whole part and decimals of a number without a sign, an exponent or a fraction bar, without zeros that say nothing; none of
+/// digits after a leading zero, which are compared as text.
+fn plain_parts(text: &str) -> Option<(&str, &str)> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let padded = whole.len() > 1 && whole.starts_with('0');
+    (digits(whole) && digits(decimals) && !whole.is_empty() && !padded).then(|| (whole, decimals.trim_end_matches('0')))
 }
 
 /// The last question of a chat; the whole prompt where there are no turns.
@@ -225,18 +275,27 @@ fn last_turn(prompt: &str) -> &str {
 /// True if a number of the prompt stands behind words that make it an example.
 fn is_example(tokens: &Tokens<'_>, at: usize) -> bool {
     (at.saturating_sub(3)..at).any(|before| {
-        tokens.means(before, Meaning::EXAMPLE) && (before..at).all(|between| !matches!(tokens.kind(between), Kind::Stop | Kind::Number(_)))
+        tokens.means(before, Meaning::EXAMPLE)
+            && (before..at).all(|between| !matches!(tokens.kind(between), Kind::Stop | Kind::Number(_)))
     })
+}
+
+/// True if a comma or a point stands between two digits.
+fn separates_digits(text: &str) -> bool {
+    let separates =
+        |three: &[u8]| three[0].is_ascii_digit() && matches!(three[1], b',' | b'.') && three[2].is_ascii_digit();
+    text.as_bytes().windows(3).any(separates)
 }
 
 /// True if a completion writes a given number with points between its groups: `4.250` for 4250.
 fn writes_points(completion: &str, operands: &[String]) -> bool {
-    operands.iter().filter(|operand| (4..=6).contains(&operand.len()) && operand.bytes().all(|b| b.is_ascii_digit())).any(
-        |operand| {
+    operands
+        .iter()
+        .filter(|operand| (4..=6).contains(&operand.len()) && operand.bytes().all(|b| b.is_ascii_digit()))
+        .any(|operand| {
             let (thousands, rest) = operand.split_at(operand.len() - 3);
             completion.contains(&format!("{thousands}.{rest}"))
-        },
-    )
+        })
 }
 
 /// Decimals with a comma or groups with a point among the prompt's own numbers: `3,45`, `12.450,50`.
@@ -244,14 +303,31 @@ fn has_decimal_comma(prompt: &str) -> bool {
     let bytes = prompt.as_bytes();
     let groups = |separator: char| {
         prompt.match_indices(separator).any(|(at, _)| {
-            let group = |from: usize| bytes.get(from..from + 3).is_some_and(|group| group.iter().all(u8::is_ascii_digit));
-            at > 0 && bytes[at - 1].is_ascii_digit() && group(at + 1) && bytes.get(at + 4) == Some(&(separator as u8)) && group(at + 5)
+            let group =
+                |from: usize| bytes.get(from..from + 3).is_some_and(|group| group.iter().all(u8::is_ascii_digit));
+            at > 0
+                && bytes[at - 1].is_ascii_digit()
+                && group(at + 1)
+                && bytes.get(at + 4) == Some(&(separator as u8))
+                && group(at + 5)
         })
     };
-    groups('.') || prompt.match_indices(',').any(|(at, _)| {
-        let digits = bytes[at + 1..].iter().take(4).take_while(|b| b.is_ascii_digit()).count();
-        at > 0 && bytes[at - 1].is_ascii_digit() && (digits == 1 || digits == 2) && bytes.get(at + 1 + digits) != Some(&b',')
-    })
+    groups('.')
+        || prompt.match_indices(',').any(|(at, _)| {
+            let digits = bytes[at + 1..].iter().take(4).take_while(|b| b.is_ascii_digit()).count();
+            at > 0
+                && bytes[at - 1].is_ascii_digit()
+                && (digits == 1 || digits == 2)
+                && bytes.get(at + 1 + digits) != Some(&b',')
+        })
+}
+
+/// Words with a capital letter in the last question of a story, but for its first.
+fn names(prompt: &str) -> Vec<String> {
+    let end = prompt.rfind(['?', '？']).unwrap_or(prompt.len());
+    let start = prompt[..end].rfind(['.', '\n', ';', '!', ',']).map_or(0, |at| at + 1);
+    let words = prompt[start..end].split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1);
+    words.skip(1).filter(|word| word.starts_with(char::is_uppercase)).map(str::to_owned).collect()
 }
 
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".
@@ -259,7 +335,11 @@ fn scales(tokens: &Tokens<'_>, words: &[usize]) -> Vec<usize> {
     let stated = |&at: &usize| {
         let before = (at.saturating_sub(3)..at).any(|before| tokens.slice(before).eq_ignore_ascii_case("in"));
         let number = at > 0 && matches!(tokens.kind(at - 1), Kind::Number(_));
-        if (before || (at > 0 && tokens.kind(at - 1) == Kind::Open)) && !number { words::scale(tokens.slice(at)) } else { None }
+        if (before || (at > 0 && tokens.kind(at - 1) == Kind::Open)) && !number {
+            words::scale(tokens.slice(at))
+        } else {
+            None
+        }
     };
     words.iter().filter_map(stated).collect()
 }
@@ -286,7 +366,8 @@ fn targets(lower: &str, form: Form) -> Vec<&'static str> {
     if form == Form::Number {
         return Vec::new();
     }
-    let named = TARGETS.iter().filter(|(phrase, _)| lower.contains(phrase)).flat_map(|(_, nouns)| nouns.iter().copied());
+    let named =
+        TARGETS.iter().filter(|(phrase, _)| lower.contains(phrase)).flat_map(|(_, nouns)| nouns.iter().copied());
     named.collect()
 }
 
@@ -312,6 +393,10 @@ fn hash(words: [&str; 3]) -> u64 {
     hasher.finish()
 }
 
-fn trigrams(tokens: &Tokens<'_>, words: &[usize]) -> Vec<u64> {
-    words.windows(3).map(|three| hash([tokens.slice(three[0]), tokens.slice(three[1]), tokens.slice(three[2])])).collect()
+fn trigrams(tokens: &Tokens<'_>) -> Vec<u64> {
+    let words: Vec<usize> = (0..tokens.tokens.len()).filter(|&at| tokens.is_word(at)).collect();
+    words
+        .windows(3)
+        .map(|three| hash([tokens.slice(three[0]), tokens.slice(three[1]), tokens.slice(three[2])]))
+        .collect()
 }

@@ -52,6 +52,8 @@ fn decimal(text: &str) -> Option<Decimal> {
     };
     let (significand, power) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
     let (whole, decimals) = significand.split_once('.').unwrap_or((significand, ""));
+    // `.8`
+    let whole = if whole.is_empty() && !decimals.is_empty() { "0" } else { whole };
     let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if whole.is_empty() || !is_digits(whole) || !is_digits(decimals) {
         return None;

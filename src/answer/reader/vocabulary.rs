@@ -112,14 +112,14 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::RESULT,
-        "sum total totals difference product quotient remainder maximum minimum count digit digits number value \
+        "sum total totals mean difference product quotient remainder maximum minimum count digit digits number value \
          output modulus average percentage fraction change increase decrease summe differenz produkt rest quotient somme \
          différence produit reste suma diferencia producto resto soma diferença produto somma differenza prodotto \
          сумма разность произведение остаток частное المجموع الفرق योग",
     ),
     (
         Meaning::LINK,
-        "i.e d.h namely is are was were be equals equal being becomes became ist sind war beträgt lautet ergibt gleich est sont vaut \
+        "i.e d.h namely it's that's is are was were be equals equal being becomes became ist sind war beträgt lautet ergibt gleich est sont vaut \
          égale fait es son era é são è sono vale está равно равна равен это составляет هو هي है हैं são adalah ialah",
     ),
     (

@@ -28,13 +28,25 @@ impl Language {
 
 /// Short words that tell a language; those that two of them share are left out.
 const TELLING: [(Language, &str); 7] = [
-    (Language::English, "the is are of and to in answer so we have has you with that it for this was be equals total number"),
-    (Language::German, "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit"),
+    (
+        Language::English,
+        "the is are of and to in answer so we have has you with that it for this was be equals total number",
+    ),
+    (
+        Language::German,
+        "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit",
+    ),
     (Language::French, "le la les est et une réponse donc des du il y dans sont somme résultat coûte nous reste avec"),
-    (Language::Spanish, "el los las es y una respuesta la del se en por son suma resultado cuesta entonces total número tiene"),
-    (Language::Portuguese, "o a os as é um uma resposta soma resultado então são do da tem no na custa portanto"),
+    (
+        Language::Spanish,
+        "cuánto cuánta cuántos cuántas qué entre el los las es y una respuesta la del se en por son suma resultado cuesta entonces total número tiene",
+    ),
+    (Language::Portuguese, "os é um uma resposta soma resultado então são da tem na custa portanto"),
     (Language::Italian, "il lo gli è un una risposta la somma risultato quindi sono di che costa"),
-    (Language::CommaDecimal, "het een en antwoord är svaret och wynik jest odpowiedź to odpověď cevap ve sonuç jawabannya adalah"),
+    (
+        Language::CommaDecimal,
+        "het een en antwoord är svaret och wynik jest odpowiedź to odpověď cevap ve sonuç jawabannya adalah",
+    ),
 ];
 
 /// Telling words and the places of their languages in [`TELLING`], as bits.
@@ -53,12 +65,10 @@ const LOOKED_AT: usize = 60;
 
 /// The language of a completion; where it has too few words, that of its question.
 pub fn language(completion: &str, question: &str) -> Language {
-    if let Some(found) = told_by(completion) {
-        return found;
-    }
-    told_by(question).unwrap_or(Language::English)
+    told_by(completion).or_else(|| told_by(question)).unwrap_or(Language::English)
 }
 
+/// The language that the short words of a text tell.
 fn told_by(text: &str) -> Option<Language> {
     let mut counts = [0usize; TELLING.len()];
     let mut cyrillic = 0;
@@ -78,6 +88,10 @@ fn told_by(text: &str) -> Option<Language> {
                 for (place, count) in counts.iter_mut().enumerate() {
                     *count += usize::from(languages >> place & 1);
                 }
+                // Most texts are English, and soon say so.
+                if counts[0] >= 4 && counts[1..].iter().all(|&count| count + 2 < counts[0]) {
+                    return Some(Language::English);
+                }
             }
         }
     }
@@ -88,8 +102,9 @@ fn told_by(text: &str) -> Option<Language> {
     if other > most {
         return Some(Language::Other);
     }
-    // English wins a tie: its words are the most common ones in prompts.
-    (most > 0).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
+    // One word may be another language's too. English wins a tie: its words are the most common ones in prompts.
+    let enough = if counts[0] == most { 1 } else { 2 };
+    (most >= enough).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
 }
 
 /// What a number word adds to the number that it stands in.
@@ -156,13 +171,35 @@ const ENGLISH: &[(&str, Part)] = &[
     ("thirds", Part::Over(3)),
     ("quarter", Part::Over(4)),
     ("quarters", Part::Over(4)),
+    ("fourth", Part::Over(4)),
     ("fourths", Part::Over(4)),
+    ("fifth", Part::Over(5)),
     ("fifths", Part::Over(5)),
+    ("sixth", Part::Over(6)),
     ("sixths", Part::Over(6)),
+    ("seventh", Part::Over(7)),
     ("sevenths", Part::Over(7)),
+    ("eighth", Part::Over(8)),
     ("eighths", Part::Over(8)),
+    ("ninth", Part::Over(9)),
     ("ninths", Part::Over(9)),
+    ("tenth", Part::Over(10)),
     ("tenths", Part::Over(10)),
+    ("eleventh", Part::Over(11)),
+    ("elevenths", Part::Over(11)),
+    ("twelfth", Part::Over(12)),
+    ("twelfths", Part::Over(12)),
+    ("thirteenths", Part::Over(13)),
+    ("fourteenths", Part::Over(14)),
+    ("fifteenth", Part::Over(15)),
+    ("fifteenths", Part::Over(15)),
+    ("sixteenth", Part::Over(16)),
+    ("sixteenths", Part::Over(16)),
+    ("twentieth", Part::Over(20)),
+    ("twentieths", Part::Over(20)),
+    ("hundredth", Part::Over(100)),
+    ("hundredths", Part::Over(100)),
+    ("thousandths", Part::Over(1000)),
 ];
 
 const FRENCH: &[(&str, Part)] = &[
@@ -375,7 +412,9 @@ fn part(word: &str, language: Language) -> Option<Part> {
         Language::Spanish => of(SPANISH),
         Language::Portuguese => of(PORTUGUESE),
         Language::German => compound(word, GERMAN, "und", &[("hundert", 100), ("tausend", 1000)]).map(Part::Small),
-        Language::Italian => compound(word, ITALIAN, "", &[("cento", 100), ("mila", 1000), ("mille", 1000)]).map(Part::Small),
+        Language::Italian => {
+            compound(word, ITALIAN, "", &[("cento", 100), ("mila", 1000), ("mille", 1000)]).map(Part::Small)
+        }
         Language::English | Language::CommaDecimal | Language::Other => of(ENGLISH),
     }
 }
@@ -407,7 +446,8 @@ fn compound(word: &str, units: &[(&str, u64)], and: &str, powers: &[(&str, u64)]
             rest = behind;
             continue;
         }
-        let (name, value) = units.iter().filter(|(name, _)| rest.starts_with(name)).max_by_key(|(name, _)| name.len())?;
+        let (name, value) =
+            units.iter().filter(|(name, _)| rest.starts_with(name)).max_by_key(|(name, _)| name.len())?;
         rest = &rest[name.len()..];
         unit = Some(unit.unwrap_or(0) + value);
         any = true;
@@ -481,7 +521,8 @@ pub fn wide_number(run: &str) -> Option<(usize, usize, String)> {
     }
     if !numeral.chars().any(|c| power(c).is_some()) {
         // Digit by digit: 二〇一九.
-        let digits: Option<String> = numeral.chars().map(|c| value(c).map(|digit| char::from(b'0' + digit as u8))).collect();
+        let digits: Option<String> =
+            numeral.chars().map(|c| value(c).map(|digit| char::from(b'0' + digit as u8))).collect();
         return Some((start, length, digits?));
     }
     let (mut total, mut section, mut unit) = (0u64, 0u64, 0u64);
@@ -511,11 +552,18 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, counts: bool) {
             Kind::Word(meaning) => in_words(tokens, at, language, counts, meaning, joined.last()),
             _ => None,
         };
+        mark_percent(tokens, at);
+        if let Some(cents) = in_coins(tokens, at, &mut joined) {
+            at = cents;
+            continue;
+        }
         match found {
             Some((number, next)) => {
                 let start = number.start;
                 // The word for the sign belongs to the number.
-                if joined.last().is_some_and(|last| matches!(last.kind, Kind::Word(m) if m.has(Meaning::MINUS)) && last.start == start) {
+                if joined.last().is_some_and(|last| {
+                    matches!(last.kind, Kind::Word(m) if m.has(Meaning::MINUS)) && last.start == start
+                }) {
                     joined.pop();
                 }
                 joined.push(Token {
@@ -536,6 +584,45 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, counts: bool) {
     tokens.tokens = joined;
 }
 
+/// "40 per cent", "65 percent".
+fn mark_percent(tokens: &mut Tokens<'_>, at: usize) {
+    let Kind::Number(index) = tokens.tokens[at].kind else { return };
+    let is = |at: usize, word: &str| tokens.slice(at).eq_ignore_ascii_case(word);
+    let percent = ["percent", "prozent", "percentage"].iter().any(|word| is(at + 1, word))
+        || (["per", "pour", "por"].iter().any(|word| is(at + 1, word))
+            && ["cent", "ciento", "cento"].iter().any(|word| is(at + 2, word)));
+    if percent {
+        tokens.numbers[index].percent = true;
+    }
+}
+
+/// "12 dollars and 50 cents" as one number: where its first part stands; the token behind it.
+fn in_coins(tokens: &mut Tokens<'_>, at: usize, joined: &mut Vec<Token>) -> Option<usize> {
+    const COINS: [&str; 6] = ["dollar", "euro", "pound", "rupee", "franc", "real"];
+    const CENTS: [&str; 6] = ["cent", "pence", "penny", "centime", "paise", "centavo"];
+    let names = |at: usize, words: &[&str]| {
+        let word = tokens.slice(at);
+        words.iter().any(|one| word.get(..one.len()).is_some_and(|stem| stem.eq_ignore_ascii_case(one)))
+    };
+    let (Kind::Number(whole), Kind::Number(part)) = (tokens.kind(at), tokens.kind(at + 3)) else { return None };
+    let and = matches!(tokens.kind(at + 2), Kind::Word(meaning) if meaning.has(Meaning::AND));
+    if !(and && names(at + 1, &COINS) && names(at + 4, &CENTS)) {
+        return None;
+    }
+    let cents = tokens.numbers[part].text.clone();
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if cents.len() > 2 || !digits(&cents) || !digits(tokens.numbers[whole].text.trim_start_matches('-')) {
+        return None;
+    }
+    let end = tokens.numbers[part].end;
+    let number = &mut tokens.numbers[whole];
+    number.text = format!("{}.{cents:0>2}", number.text);
+    number.spelling = Spelling::Decimal;
+    number.end = end;
+    joined.push(Token { end, ..tokens.tokens[at] });
+    Some(at + 4)
+}
+
 /// The number that begins with the word at `at`, and the first token behind it.
 fn in_words(
     tokens: &Tokens<'_>,
@@ -554,13 +641,17 @@ fn in_words(
     }
     if counts
         && matches!(language, Language::English | Language::Other)
-        && let Some(number) = counted(tokens, at, before) {
+        && let Some(number) = counted(tokens, at, before)
+    {
         return Some((number, at + 1));
     }
     // Most words are no number.
     let compounds = matches!(language, Language::German | Language::Italian);
     let first = tokens.slice(at).split('-').next().unwrap_or_default();
-    if !compounds && !meaning.has(Meaning::NUMERAL) && !(tokens.slice(at).contains('-') && meaning_of(first).has(Meaning::NUMERAL)) {
+    if !compounds
+        && !meaning.has(Meaning::NUMERAL)
+        && !(tokens.slice(at).contains('-') && meaning_of(first).has(Meaning::NUMERAL))
+    {
         return None;
     }
     let mut parts: Vec<Part> = Vec::new();
@@ -571,10 +662,18 @@ fn in_words(
             break;
         }
         let lower = word.to_lowercase();
-        let found: Option<Vec<Part>> = lower.split('-').filter(|piece| !piece.is_empty()).map(|piece| part(piece, language).or_else(|| {
-            // "a hundred", "a dozen", "a half": the article counts one where a power follows.
-            (piece == "a" || piece == "an").then_some(Part::Joint).filter(|_| parts.is_empty())
-        })).collect();
+        let found: Option<Vec<Part>> = lower
+            .split('-')
+            .filter(|piece| !piece.is_empty())
+            .map(|piece| {
+                part(piece, language).or_else(|| {
+                    // "a hundred", "a dozen", "a half": the article counts one where a power follows.
+                    (piece == "a" || piece == "an")
+                        .then_some(Part::Joint)
+                        .filter(|_| matches!(parts.last(), None | Some(Part::Joint | Part::Over(2))))
+                })
+            })
+            .collect();
         let Some(found) = found.filter(|found| !found.is_empty()) else { break };
         if parts.is_empty() && matches!(found[0], Part::Joint) {
             let follows = part(&tokens.slice(next + 1).to_lowercase(), language);
@@ -601,14 +700,23 @@ fn in_words(
     // "one" is rarely a number, ordinals never.
     if parts == [Part::Small(1)] {
         let follows = tokens.slice(next).to_lowercase();
-        let idle = matches!(follows.as_str(), "of" | "by" | "can" | "more" | "another" | "is" | "should" | "must" | "way" | "could" | "the");
-        let alone = !idle && matches!(before.map(|token| token.kind), None | Some(Kind::Line | Kind::Colon | Kind::Bold | Kind::Equals | Kind::BoxOpen | Kind::Open) | Some(Kind::Word(_)));
+        let idle = matches!(
+            follows.as_str(),
+            "of" | "by" | "can" | "more" | "another" | "is" | "should" | "must" | "way" | "could" | "the"
+        );
+        let alone = !idle
+            && matches!(
+                before.map(|token| token.kind),
+                None | Some(Kind::Line | Kind::Colon | Kind::Bold | Kind::Equals | Kind::BoxOpen | Kind::Open)
+                    | Some(Kind::Word(_))
+            );
         let by = before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if !m.has(Meaning::LINK.with(Meaning::GIVES).with(Meaning::ANSWER).with(Meaning::CONTEXT))));
         if !alone || by {
             return None;
         }
     }
-    if matches!(parts[..], [Part::Over(3)]) {
+    // An ordinal, unless something is divided: "one ninth".
+    if matches!(parts[..], [Part::Over(bottom)] if bottom != 2 && bottom != 4) {
         return None;
     }
     let text = value(&parts)?;
@@ -632,8 +740,10 @@ fn in_words(
 fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Number> {
     let word = tokens.slice(at);
     let is = |words: &[&str]| words.iter().any(|one| word.eq_ignore_ascii_case(one));
-    let begins = before.is_none_or(|token| matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold));
-    let linked = before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::LINK.with(Meaning::GIVES))));
+    let begins = before
+        .is_none_or(|token| matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold));
+    let linked =
+        before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::LINK.with(Meaning::GIVES))));
     let text = match () {
         () if is(&["none", "nobody", "nothing"]) && (begins || linked) => "0",
         () if is(&["no"]) && linked => "0",
@@ -661,6 +771,10 @@ fn value(parts: &[Part]) -> Option<String> {
         Some(point) => (&parts[..point], Some(&parts[point + 1..])),
         None => (parts, None),
     };
+    // "half a million"
+    if let [Part::Over(2), Part::Joint, Part::Power(power)] | [Part::Over(2), Part::Power(power)] = whole {
+        return Some((10u64.checked_pow(*power)? / 2).to_string());
+    }
     let (mut total, mut group, mut over) = (0u64, 0u64, None);
     let mut last_small = None;
     for (place, part) in whole.iter().enumerate() {
@@ -669,7 +783,14 @@ fn value(parts: &[Part]) -> Option<String> {
                 // "four twenty": French for eighty; elsewhere two numbers beside each other, which is none.
                 group = match last_small {
                     Some(4) if value == 20 => group - 4 + 80,
-                    Some(last) if last < 20 && last != 0 && value < 100 || value >= 20 && last >= 20 && value < 100 && last != 60 && last != 80 => return None,
+                    // "dix-sept"
+                    Some(10) if (7..=9).contains(&value) => group.checked_add(value)?,
+                    Some(last)
+                        if last < 20 && last != 0 && value < 100
+                            || value >= 20 && last >= 20 && value < 100 && last != 60 && last != 80 =>
+                    {
+                        return None;
+                    }
                     _ => group.checked_add(value)?,
                 };
                 last_small = Some(if group % 100 == 80 && value == 20 { 80 } else { value });
@@ -734,10 +855,14 @@ mod tests {
 
     fn numbers(text: &str, language: Language) -> Vec<String> {
         let tokens = Tokens::new(text, Style::default(), language);
-        tokens.tokens.iter().filter_map(|token| match token.kind {
-            Kind::Number(index) => Some(tokens.numbers[index].text.clone()),
-            _ => None,
-        }).collect()
+        tokens
+            .tokens
+            .iter()
+            .filter_map(|token| match token.kind {
+                Kind::Number(index) => Some(tokens.numbers[index].text.clone()),
+                _ => None,
+            })
+            .collect()
     }
 
     #[test]

@@ -1,0 +1,152 @@
+//! Numbers that no sentence can state: list markers, options, labels, dates, denials, the prompt's example.
+use super::numeral::Spelling;
+use super::statement::Statements;
+use super::token::Kind;
+use super::vocabulary::Meaning;
+
+impl Statements<'_> {
+    /// `1.`, `2)` and `(3)` at the beginnings of lines that count upwards.
+    pub(super) fn exclude_list_markers(&mut self) {
+        let tokens = self.tokens;
+        let mut expected = 1u32;
+        let mut first: Option<usize> = None;
+        let mut line_start = true;
+        for at in 0..tokens.tokens.len() {
+            match tokens.kind(at) {
+                Kind::Line | Kind::Rule | Kind::Program => {
+                    line_start = true;
+                    continue;
+                }
+                Kind::Bullet | Kind::Heading | Kind::Bold | Kind::Open if line_start => continue,
+                _ => {}
+            }
+            if !std::mem::take(&mut line_start) {
+                continue;
+            }
+            let Some(number) = tokens.number(at) else { continue };
+            let closes = matches!(tokens.kind(at + 1), Kind::Stop | Kind::Close);
+            let more =
+                !matches!(tokens.kind(at + 2), Kind::Line | Kind::End | Kind::Rule) && at + 2 < tokens.tokens.len();
+            let small = number.text.len() <= 2 && number.spelling == Spelling::Integer;
+            if !(closes && more && small)
+                || tokens.text.as_bytes().get(number.end).is_none_or(|b| !matches!(b, b'.' | b')'))
+            {
+                continue;
+            }
+            let Ok(value) = number.text.parse::<u32>() else { continue };
+            // A completion may go on with the number that was asked for.
+            if value == 1 && !(self.question.open_ended && first.is_none() && at == 0) {
+                first = Some(at);
+                expected = 2;
+                // One point alone is a list only where words follow.
+                self.excluded[at] = matches!(tokens.kind(at + 2), Kind::Word(_) | Kind::Bold);
+            } else if value == expected && expected > 1 {
+                if let Some(first) = first.take() {
+                    self.excluded[first] = true;
+                }
+                self.excluded[at] = true;
+                expected += 1;
+            } else if !(self.question.open_ended && at == 0)
+                && matches!(tokens.kind(at + 2), Kind::Number(_))
+                && at > 0
+                && value != 1
+            {
+                // `2. 71+49=?`
+                self.excluded[at] = true;
+            }
+        }
+    }
+
+    /// `A) 81`, `(b) 93`, `C. 97` at the beginnings of lines: none of them is stated, but a letter may choose one.
+    pub(super) fn exclude_options(&mut self) {
+        let tokens = self.tokens;
+        let mut line_start = true;
+        let mut found: Vec<(char, usize)> = Vec::new();
+        for at in 0..tokens.tokens.len() {
+            match tokens.kind(at) {
+                Kind::Line => line_start = true,
+                Kind::Open | Kind::Bold | Kind::Bullet if line_start => {}
+                Kind::Word(_) if line_start => {
+                    line_start = false;
+                    let letter = tokens
+                        .slice(at)
+                        .chars()
+                        .next()
+                        .filter(|c| tokens.slice(at).len() == 1 && ('a'..='h').contains(&c.to_ascii_lowercase()));
+                    let mut number = at + 2;
+                    while matches!(tokens.kind(number), Kind::Bold | Kind::Close) {
+                        number += 1;
+                    }
+                    let closed = matches!(tokens.kind(at + 1), Kind::Close | Kind::Stop | Kind::Colon | Kind::Other);
+                    if let Some(letter) = letter
+                        && closed
+                        && matches!(tokens.kind(number), Kind::Number(_))
+                    {
+                        found.push((letter.to_ascii_lowercase(), number));
+                    }
+                }
+                _ => line_start = false,
+            }
+        }
+        if found.len() >= 2 {
+            for &(_, number) in &found {
+                self.excluded[number] = true;
+            }
+            self.options = found;
+        }
+    }
+
+    /// The number of an option by its letter.
+    pub fn option(&self, letter: &str) -> Option<usize> {
+        let letter = letter.chars().next().filter(|_| letter.len() == 1)?.to_ascii_lowercase();
+        self.options.iter().find(|(option, _)| *option == letter).map(|(_, number)| *number)
+    }
+
+    /// Step 2, page 112, 3 significant figures, 12 May.
+    pub(super) fn is_label(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map_or(Meaning::default(), |before| self.tokens.meaning(before));
+        let label = before.has(Meaning::LABEL) && !before.has(Meaning::ANSWER);
+        let no = label && at.checked_sub(1).is_some_and(|before| self.tokens.slice(before).eq_ignore_ascii_case("no"));
+        let hashed = matches!(at.checked_sub(1).map(|before| self.tokens.slice(before)), Some("#" | "§" | "№" | "©"));
+        let behind = self.tokens.slice(at + 1);
+        let figures =
+            ["significant", "sig", "decimal", "decimals"].iter().any(|word| behind.eq_ignore_ascii_case(word));
+        let month = before.has(Meaning::MONTH) && self.tokens.slice(at - 1).len() > 2 || {
+            self.tokens.means(at + 1, Meaning::MONTH) && behind.starts_with(char::is_uppercase)
+        };
+        // The year behind "12 May".
+        let year = at >= 2
+            && self.tokens.means(at - 1, Meaning::MONTH)
+            && self.tokens.slice(at - 1).starts_with(char::is_uppercase);
+        (label && !no) || hashed || figures || (month && self.number(at).is_some_and(|n| n.text.len() <= 4)) || year
+    }
+
+    /// "not 47", "instead of 47", "rather than 47", "≠ 47".
+    pub(super) fn is_denied(&self, at: usize) -> bool {
+        let mut before = at;
+        for _ in 0..3 {
+            let Some(next) = before.checked_sub(1) else { return false };
+            before = next;
+            match self.kind(before) {
+                Kind::Unequal => return true,
+                Kind::Word(meaning) if meaning.has(Meaning::DENIES) => {
+                    return !self.tokens.slice(before).eq_ignore_ascii_case("no");
+                }
+                Kind::Word(meaning) if meaning.has(Meaning::FILLER.with(Meaning::CONTEXT)) => {}
+                Kind::Bold | Kind::Quote => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// The prompt's own example behind "like" or "format" in its sentence.
+    pub(super) fn is_quoted_example(&self, at: usize) -> bool {
+        let Some(number) = self.number(at) else { return false };
+        self.is_example(at)
+            && (at.saturating_sub(12)..at)
+                .rev()
+                .take_while(|&before| !matches!(self.kind(before), Kind::Stop | Kind::Line | Kind::Number(_)))
+                .any(|before| self.tokens.means(before, Meaning::EXAMPLE))
+    }
+}
