@@ -52,7 +52,7 @@ fn chats_are_read_by_their_final_answer_and_raw_texts_by_the_papers_rule() {
     assert_eq!(named["manifest"]["settings"]["suite_options"]["profile"], "paper");
     let run = chat["manifest"]["run"].as_str().unwrap();
     let shown = stdout(&run_in(at, &["runs", "show", run]));
-    for part in ["Exact match, per cent, as read by final", "differs", "strict      2/3  66.7", "is decided by final"] {
+    for part in ["Exact match, per cent, as read by final", "differs", "strict     2/3  66.7", "is decided by final"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let list = stdout(&run_in(at, &["runs", "list"]));
@@ -199,7 +199,8 @@ fn the_last_number_of_stored_runs_has_its_new_name() {
     sql(
         at,
         "DELETE FROM texts WHERE key % 2 = 1; DELETE FROM samples WHERE key % 2 = 1; \
-             UPDATE runs SET status = 'interrupted', manifest = json_set(manifest, '$.status', 'interrupted');",
+             UPDATE runs SET status = 'interrupted', manifest = json_set(manifest, '$.status', 'interrupted', \
+             '$.settings_sha256', 'of another version');",
     );
     let refused = run_in(at, &["resume", &run]);
     assert_eq!(code(&refused), 4, "{}", stderr(&refused));

@@ -220,7 +220,7 @@ fn rules(found: &Comparison, width: usize) -> String {
         ("items", Align::Right),
         ("A %", Align::Right),
         ("B %", Align::Right),
-        ("B - A", Align::Right),
+        ("change", Align::Right),
     ];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
     for rule in &found.rules {

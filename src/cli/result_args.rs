@@ -174,8 +174,8 @@ pub struct CompareArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  earnest score 1f2e3d4c                            what today's rules change
-  earnest score 1f2e3d4c --save --profile final     a run of its own in which the final answer decides")]
+  earnest score 1f2e3d4c                          what today's rules change
+  earnest score 1f2e3d4c --save --profile final   a run in which the final answer decides")]
 pub struct ScoreArgs {
     /// The run; a part of its name is enough
     #[arg(value_name = "RUN")]

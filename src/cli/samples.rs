@@ -251,7 +251,7 @@ fn card(
         let readings: Vec<String> =
             readings.map(|(rule, read)| format!("{rule} {}", read.as_deref().unwrap_or("nothing"))).collect();
         if let Some(mark) = &verdict.evidence.mark {
-            row("final is", mark);
+            row("final mark", mark);
         }
         if !verdict.evidence.rivals.is_empty() {
             row("rivals", &verdict.evidence.rivals.join(", "));
