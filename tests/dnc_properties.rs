@@ -286,7 +286,8 @@ proptest! {
             let _ = earnest::suite::dnc::reference_perturb_text(kind, &problem.body, &mut random);
         }
         let _ = (earnest::suite::dnc::parse_number(&problem.body), earnest::suite::dnc::parse_equation(&problem.question));
-        let _ = earnest::suite::dnc::tatqa_match("5", "percent", &problem.body, "");
+        let _ = earnest::suite::dnc::tatqa_match("5", "percent", &problem.body.as_str().into(), "");
+        let _ = earnest::suite::dnc::paper_equation(&problem.body, "5");
         let _ = earnest::suite::dnc::paper_equation(&problem.question, "5");
     }
 }

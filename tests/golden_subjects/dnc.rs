@@ -2,8 +2,8 @@
 use std::path::Path;
 
 use earnest::suite::dnc::{
-    Donor, DonorPool, Kind, Mention, Problem, ReferenceRandom, Remainder, inserted, is_simple, number_words,
-    paper_equation, place, raw_reference_mentions, reference_mentions, reference_perturb, tatqa_match,
+    Donor, DonorPool, Kind, Mention, Problem, PythonValue, ReferenceRandom, Remainder, inserted, is_simple,
+    number_words, paper_equation, place, raw_reference_mentions, reference_mentions, reference_perturb, tatqa_match,
 };
 use serde_json::{Map, Value};
 
@@ -160,16 +160,13 @@ fn asdiv_row(row: &Row) -> Result<(), String> {
 
 fn tatqa_row(row: &Row) -> Result<(), String> {
     let gold = field(row, "gold")?;
-    let written = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let prediction = row.get("pred").map(written).ok_or("no prediction")?;
-    let scale = text(row, "pred_scale")?;
-    let ours = tatqa_match(&written(&gold["answer"]), text(gold, "scale")?, &prediction, scale);
-    let em = row.get("em").and_then(Value::as_f64).ok_or("no em")?;
+    let answer = PythonValue::from_json(&gold["answer"]).text().map_err(|error| error.to_string())?;
+    let prediction = PythonValue::from_json(row.get("pred").ok_or("no prediction")?);
+    let ours = tatqa_match(&answer, text(gold, "scale")?, &prediction, text(row, "pred_scale")?);
+    let failed = row.get("error").is_some_and(|error| !error.is_null());
+    let em = row.get("em").and_then(Value::as_f64).or(failed.then_some(0.0)).ok_or("no em")?;
     same("exact match", ours.exact, em == 1.0)?;
-    same("gold string", Some(ours.gold.as_str()), row["gold_string"][0].as_str())?;
+    same("gold string", ours.gold.as_deref(), row["gold_string"][0].as_str())?;
     same("prediction string", ours.prediction.as_deref(), row["pred_string"][0].as_str())
 }
 

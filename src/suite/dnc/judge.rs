@@ -143,7 +143,7 @@ pub(super) fn judge(
                 normalised |= said.is_some_and(|said| Scale::parse(said).is_none()) && read.is_some();
                 let said = read.map_or("", Scale::word);
                 let wanted = item.covariates.get("scale").and_then(serde_json::Value::as_str).unwrap_or_default();
-                let found = tatqa_match(gold.answer, wanted, line.unwrap_or_default(), said);
+                let found = tatqa_match(gold.answer, wanted, &line.unwrap_or_default().into(), said);
                 let exact = found.exact && !unparsed;
                 verdict.matchers.insert(TATQA.into(), exact);
                 let value = parsed.as_ref().is_some_and(|number| {

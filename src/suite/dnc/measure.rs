@@ -4,7 +4,7 @@ use num_integer::Integer;
 use num_traits::{Signed, Zero};
 
 use super::expression::Expression;
-use super::python_eval::{python_close, python_eval};
+use super::python::{PythonError, python_close, python_eval};
 use crate::number::Fraction;
 
 /// The paper's metrics of an equation (spec section 5).
@@ -14,23 +14,19 @@ pub struct PaperEquation {
     pub equation: bool,
     /// Acc_ans: identical, or both evaluate (as Python does) to values that differ by less than 1e-4.
     pub answer: bool,
-    /// The class of the error that evaluating the prediction raises.
+    /// The class of the error that the comparison raises. The reference counts syntax, type, name and zero-division errors as
+    /// wrong and ends at others; here all count as wrong.
     pub exception: Option<&'static str>,
 }
 
 /// Scores a predicted left side as the paper does.
 pub fn paper_equation(prediction: &str, gold: &str) -> PaperEquation {
     let equation = prediction == gold;
-    let evaluated = python_eval(prediction);
-    let close = match (&evaluated, python_eval(gold)) {
-        (Ok(ours), Ok(gold)) => python_close(ours, &gold),
-        _ => false,
-    };
-    PaperEquation {
-        equation,
-        answer: equation || close,
-        exception: evaluated.err().map(super::python_eval::PythonError::class).filter(|_| !equation),
+    if equation {
+        return PaperEquation { equation, answer: true, exception: None };
     }
+    let close = python_eval(prediction).and_then(|ours| python_close(&ours, &python_eval(gold)?));
+    PaperEquation { equation, answer: close == Ok(true), exception: close.err().map(PythonError::class) }
 }
 
 /// Ours, beside it.

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::python::is_space;
+
 /// A number in a text. Positions are byte offsets; numbers are ASCII, so a mention's length in bytes is that in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
@@ -54,7 +56,7 @@ fn runs(text: &str) -> impl Iterator<Item = (usize, &str, bool)> {
         let start = rest + text[rest..].find(in_run)?;
         let end = text[start..].find(|character| !in_run(character)).map_or(text.len(), |length| start + length);
         rest = end;
-        let free = text[..start].chars().next_back().is_none_or(char::is_whitespace);
+        let free = text[..start].chars().next_back().is_none_or(is_space);
         Some((start, &text[start..end], free))
     })
 }
@@ -84,7 +86,8 @@ fn collect(run: &str, start: usize, free: bool, found: &mut Vec<Mention>) {
         let parts = &parts[first..=last];
         if parts.iter().all(|(_, part)| LEGAL.is_match(part)) {
             for (place, (at, part)) in parts.iter().enumerate() {
-                collect(part, start + at, free && place == 0, found);
+                // Only the first part can have its sign set aside: the others count as free.
+                collect(part, start + at, free || place > 0, found);
             }
             return;
         }
@@ -286,6 +289,12 @@ mod tests {
         assert_eq!(reference("$1,050.00,"), of(&[("1", 1), ("050.00", 3)]));
         assert_eq!(reference("$-1000 (-5) -5"), of(&[("1000", 2), ("5", 9), ("-5", 12)]));
         assert_eq!(reference("5. 5--6 1..2 5%5 %5"), of(&[("5", 0)]));
+        // Parts behind a separator keep their own sign; only the first one can lose it.
+        assert_eq!(reference("-5,-6 $-5,-6"), of(&[("-5", 0), ("-6", 3), ("5", 7), ("-6", 9)]));
+        assert_eq!(
+            reference("x1,+2 1,.5 1\u{1c}-5"),
+            of(&[("1", 1), ("+2", 3), ("1", 6), (".5", 8), ("1", 11), ("-5", 13)])
+        );
         assert_eq!(reference("2nd mp3 12:30 5/6 2019-20").len(), 8);
         assert_eq!(reference("５ ٣ – ٥"), of(&[]));
     }

@@ -5,12 +5,14 @@
 //! this one's.
 use std::collections::HashMap;
 
+use num_bigint::BigInt;
+
 use super::kind::Kind;
 use super::mention::{Mention, reference_mentions};
 use super::number_words::number_words;
 use super::perturbation::{Edit, Field, Perturbed, apply, rewritten};
 use super::problem::Problem;
-use super::python_eval::python_eval;
+use super::python::python_eval;
 use crate::suite::python_random::PythonRandom;
 
 /// Both generators that the program draws from.
@@ -69,8 +71,12 @@ pub fn is_simple(problem: &Problem) -> bool {
 /// What the program makes of a question, or none where its filter leaves the question out, there is no such program (Extra,
 /// Logic, Order), or evaluating the formula raises an error.
 pub fn perturb(kind: Kind, problem: &Problem, random: &mut ReferenceRandom) -> Option<Perturbed> {
-    if problem.formula.is_none() {
+    let Some(formula) = &problem.formula else {
         return without_formula(kind, problem, random);
+    };
+    // The program unpacks two sides, before it draws anything, and fails where there are more or fewer.
+    if formula.matches('=').count() != 1 {
+        return None;
     }
     let (problem_edits, formula) = match kind {
         Kind::Language => (words(problem), problem.formula.clone()),
@@ -79,7 +85,7 @@ pub fn perturb(kind: Kind, problem: &Problem, random: &mut ReferenceRandom) -> O
             if !is_simple(problem) {
                 return None;
             }
-            operands(kind, problem, random)
+            operands(kind, problem, random)?
         }
         Kind::Extra | Kind::Logic | Kind::Order | Kind::LanguageToDigits => return None,
     };
@@ -179,56 +185,42 @@ fn verbosity(problem: &Problem, random: &mut ReferenceRandom) -> Vec<Edit> {
         .collect()
 }
 
-/// Operands from left to right in the formula; their texts are replaced in the body and in the formula.
-fn operands(kind: Kind, problem: &Problem, random: &mut ReferenceRandom) -> (Vec<Edit>, Option<String>) {
-    let mentions = last_mentions(&problem.body);
+/// Operands from left to right in the formula; their texts are replaced in the body and in the formula, where they are mentions
+/// too. None where the program raises an error: an operand that is no mention (`5--3`), or no integer where one is moved.
+fn operands(kind: Kind, problem: &Problem, random: &mut ReferenceRandom) -> Option<(Vec<Edit>, Option<String>)> {
     let mut changed: Vec<(String, String)> = Vec::new();
     for operand in problem.reference_operands() {
         let to = match kind {
             Kind::Type => format!("{operand}.0"),
             Kind::Noise => format!("{operand}.{}", random.digit()),
-            _ => {
-                let moved = random.offset(1000.0, 300.0);
-                match operand.parse::<i64>() {
-                    Ok(value) => (value + moved).to_string(),
-                    Err(_) => operand.clone(),
-                }
-            }
+            _ => (operand.parse::<BigInt>().ok()? + random.offset(1000.0, 300.0)).to_string(),
         };
         changed.push((operand, to));
     }
-    let edits = changed
-        .iter()
-        .filter_map(|(from, to)| {
-            let mention = mentions.iter().find(|mention| mention.text == *from)?;
-            Some(edit(mention, to.clone()))
-        })
-        .collect();
-    let formula = problem.formula.as_deref().map(|formula| {
-        let (left, right) = formula.split_once('=').unwrap_or((formula, ""));
-        let mut text = String::new();
-        let mut rest = left;
-        while let Some(start) = rest.find(|c: char| !"+-*/() ".contains(c)) {
-            text.push_str(&rest[..start]);
-            let end = rest[start..].find(|c: char| "+-*/() ".contains(c)).map_or(rest.len(), |length| start + length);
-            let operand = &rest[start..end];
-            text.push_str(changed.iter().find(|(from, _)| from == operand).map_or(operand, |(_, to)| to));
-            rest = &rest[end..];
-        }
-        format!("{text}{rest}={right}")
-    });
-    (edits, formula)
+    let (left, right) = problem.formula.as_deref()?.split_once('=')?;
+    let (of_body, of_formula) = (last_mentions(&problem.body), last_mentions(left));
+    let mention = |mentions: &[Mention], operand: &str| mentions.iter().find(|found| found.text == operand).cloned();
+    let mut edits = Vec::new();
+    let mut moved = Vec::new();
+    for (operand, to) in &changed {
+        edits.push(edit(&mention(&of_body, operand)?, to.clone()));
+        moved.push((mention(&of_formula, operand)?, to));
+    }
+    moved.sort_by_key(|(mention, _)| std::cmp::Reverse(mention.start));
+    let mut formula = left.to_owned();
+    for (mention, to) in moved {
+        formula.replace_range(mention.start..mention.end, to);
+    }
+    Some((edits, Some(format!("{formula}={right}"))))
 }
 
 /// The formula's right side becomes what Python makes of the left one, and so does every occurrence of the old right side in
 /// the answer.
 fn recompute(after: &mut Problem, original: &str, formula: &str) -> Option<()> {
-    let old = original.split_once('=').map_or("", |(_, right)| right);
+    let (_, old) = original.split_once('=')?;
     let left = formula.split_once('=').map_or(formula, |(left, _)| left);
-    let value = python_eval(left).ok()?.text();
+    let value = python_eval(left).ok()?.text().ok()?;
     after.formula = Some(format!("{left}={value}"));
-    if !old.is_empty() {
-        after.answer = after.answer.replace(old, &value);
-    }
+    after.answer = after.answer.replace(old, &value);
     Some(())
 }

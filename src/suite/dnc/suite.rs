@@ -19,7 +19,7 @@ use super::target::{Numbers, PromptShape, Target, masked, shot_answer, system};
 use crate::suite::{Answered, Budget, Item, Scored, Segments, Shot, Suite, Summary, Verdict};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
-pub const VERSION: &str = "4.1";
+pub const VERSION: &str = "5.0";
 
 /// Tokens for models that think first.
 const THINKING: usize = 8_192;

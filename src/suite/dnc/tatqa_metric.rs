@@ -1,59 +1,103 @@
-//! TAT-QA's official exact match for arithmetic and count questions (spec section 5). Its strings, its rounding and its doubles
-//! are part of it: a right number with a missing scale is wrong except through the routes that are named there.
+//! TAT-QA's official exact match for arithmetic and count questions (spec section 5). Its strings, its rounding and Python's
+//! numbers are part of it: a right number with a missing scale is wrong except through the routes that are named there.
+use std::cmp::Ordering;
 use std::sync::LazyLock;
 
+use num_bigint::BigInt;
 use regex::Regex;
+
+use super::python::{
+    Operator, PythonError, PythonNumber, PythonValue, calculate, four_decimals, is_space, parsed_float, parsed_integer,
+    rounded,
+};
 
 /// Both sides as the metric compares them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TatqaMatch {
     pub exact: bool,
-    /// The gold answer with its scale, four decimals.
-    pub gold: String,
-    /// The prediction with its own scale; none of an empty prediction.
+    /// The gold answer with its scale, four decimals; none where the metric fails on it.
+    pub gold: Option<String>,
+    /// The prediction with its own scale; none where the metric takes none, or fails on it.
     pub prediction: Option<String>,
 }
 
-/// Compares a prediction with a gold number.
-pub fn tatqa_match(gold: &str, gold_scale: &str, prediction: &str, prediction_scale: &str) -> TatqaMatch {
-    let gold = scaled(gold, gold_scale);
-    if prediction.is_empty() {
-        return TatqaMatch { exact: false, gold, prediction: None };
+/// Compares a prediction with a gold number. What Python takes for false is no prediction: an empty text or list, `None`, and
+/// the number zero (a text of zero is one). Several predictions are several spans of one answer.
+pub fn tatqa_match(gold: &str, gold_scale: &str, prediction: &PythonValue, prediction_scale: &str) -> TatqaMatch {
+    let gold = scaled(gold, gold_scale).ok();
+    let given = if prediction.is_true() { given(prediction, prediction_scale).ok() } else { None };
+    let normal = gold.as_deref().and_then(|gold| normalised(gold).ok());
+    let is_gold = |text: &String| normalised(text).ok().is_some_and(|text| Some(text) == normal);
+    TatqaMatch {
+        exact: given.as_ref().is_some_and(|given| given.iter().any(is_gold)),
+        prediction: given.and_then(|given| given.into_iter().next()),
+        gold,
     }
-    let ours = scaled(prediction, prediction_scale);
-    let mut accepted = vec![ours.clone()];
+}
+
+/// The texts that count as the prediction, the one with the scale first.
+fn given(prediction: &PythonValue, scale: &str) -> Result<Vec<String>, PythonError> {
+    let spans = match prediction {
+        PythonValue::List(spans) => in_order(spans)?,
+        other => vec![other],
+    };
+    let texts = spans.iter().map(|span| span.text()).collect::<Result<Vec<_>, _>>()?;
+    let with_scale = texts.iter().map(|text| scaled(text, scale)).collect::<Result<Vec<_>, _>>()?;
+    let mut given = vec![with_scale.join(" ")];
     // `0.2046` for 20.46 per cent: a bare number without a scale counts unrounded too.
-    if prediction_scale.is_empty() && !prediction.contains('%') && is_number(prediction) {
-        accepted.extend(number(prediction).map(|value| format!("{value:.4}")));
+    if let ([text], true) = (texts.as_slice(), scale.is_empty())
+        && !text.contains('%')
+        && is_number(text)
+    {
+        given.extend(number(text)?.map(|value| four_decimals(&value)).transpose()?);
     }
-    let normal = normalised(&gold);
-    TatqaMatch { exact: accepted.iter().any(|text| normalised(text) == normal), gold, prediction: Some(ours) }
+    Ok(given)
+}
+
+/// `sorted(spans)`.
+fn in_order(spans: &[PythonValue]) -> Result<Vec<&PythonValue>, PythonError> {
+    let mut sorted: Vec<&PythonValue> = spans.iter().collect();
+    let order = |a: &PythonValue, b: &PythonValue| match (a, b) {
+        (PythonValue::Text(a), PythonValue::Text(b)) => Some(a.cmp(b)),
+        (PythonValue::Number(a), PythonValue::Number(b)) => a.order(b),
+        _ => None,
+    };
+    if spans.len() > 1 && spans.iter().any(|span| order(&spans[0], span).is_none()) {
+        return Err(PythonError::Type);
+    }
+    sorted.sort_by(|a, b| order(a, b).unwrap_or(Ordering::Equal));
+    Ok(sorted)
 }
 
 /// What the scale word multiplies by.
-fn factor(scale: &str) -> f64 {
+fn factor(scale: &str) -> PythonNumber {
     let scale = scale.to_lowercase();
-    let factors = [("hundred", 1e2), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9), ("percent", 0.01)];
-    factors.into_iter().find(|(word, _)| scale.contains(word)).map_or(1.0, |(_, factor)| factor)
+    let factors = [("hundred", 100), ("thousand", 1_000), ("million", 1_000_000), ("billion", 1_000_000_000)];
+    match factors.into_iter().find(|(word, _)| scale.contains(word)) {
+        Some((_, factor)) => whole(factor),
+        None if scale.contains("percent") => PythonNumber::Float(0.01),
+        None => whole(1),
+    }
+}
+
+fn whole(value: i64) -> PythonNumber {
+    PythonNumber::Int(BigInt::from(value))
+}
+
+fn product(a: &PythonNumber, b: &PythonNumber) -> Result<PythonNumber, PythonError> {
+    calculate(Operator::Multiply, a, b)
 }
 
 /// An answer as text: a number rounded to two decimals times its scale, with four decimals.
-fn scaled(text: &str, scale: &str) -> String {
-    let with_scale = || if scale.is_empty() { text.to_owned() } else { format!("{text} {scale}") };
-    if !is_number(text) {
-        return with_scale();
-    }
-    match number(text) {
-        None => with_scale(),
+fn scaled(text: &str, scale: &str) -> Result<String, PythonError> {
+    let value = if is_number(text) { number(text)? } else { None };
+    match value {
+        None if scale.is_empty() => Ok(text.to_owned()),
+        None => Ok(format!("{text} {scale}")),
         // The number has its scale already.
-        Some(value) if text.contains('%') => format!("{value:.4}"),
-        Some(value) => format!("{:.4}", rounded(value, 2) * factor(scale)),
+        Some(value) if text.contains('%') => four_decimals(&value),
+        Some(value) => four_decimals(&product(&rounded(&value, 2)?, &factor(scale))?),
     }
-}
-
-/// Python's `round`: to the nearest decimal of the exact binary value.
-fn rounded(value: f64, places: usize) -> f64 {
-    format!("{value:.places$}").parse().unwrap_or(value)
 }
 
 fn clean(text: &str) -> String {
@@ -62,58 +106,67 @@ fn clean(text: &str) -> String {
 
 /// Whether a text is a number, or a number and a scale word.
 fn is_number(text: &str) -> bool {
-    let words: Vec<String> = text.split_whitespace().map(clean).filter(|word| !word.is_empty()).collect();
-    let Some(first) = words.first() else { return false };
-    let Some(value) = python_float(first) else { return false };
-    !value.is_nan() && words.get(1).is_none_or(|word| factor(word) != 1.0)
+    let mut words = text.split(is_space).map(clean).filter(|word| !word.is_empty());
+    let Some(Ok(value)) = words.next().map(|first| parsed_float(&first)) else { return false };
+    !value.is_nan() && words.next().is_none_or(|word| factor(&word) != whole(1))
 }
 
-/// Python's `float(text)`.
-fn python_float(text: &str) -> Option<f64> {
-    let bare = text.trim().replace('_', "");
-    let body = bare.trim_start_matches(['+', '-']).to_ascii_lowercase();
-    let known = body.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        || matches!(body.as_str(), "inf" | "infinity" | "nan");
-    known.then(|| bare.parse().ok()).flatten()
+static FIRST_NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"([+-]?\d+(?:\.\d+)?)|([+-]?\.\d+)"));
+static NEGATIVE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\([\d.\s\x1c-\x1f]+\)"));
+static PERCENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"[\d.\s\x1c-\x1f]+%"));
+static WORD_SCALE: LazyLock<Regex> = LazyLock::new(|| pattern(r"[\d.]+[\s\x1c-\x1f]?[a-zA-Z]+"));
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant and the tests use it")
 }
 
-static FIRST_NUMBER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"([+-]?[0-9]+(?:\.[0-9]+)?)|([+-]?\.[0-9]+)").expect("the pattern is a constant"));
-static NEGATIVE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\([0-9.\s]+\)").expect("the pattern is a constant"));
-static PERCENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[0-9.\s]+%").expect("the pattern is a constant"));
-static WORD_SCALE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[0-9.]+\s?[a-zA-Z]+").expect("the pattern is a constant"));
-
-/// The first number of a text, with its scale word, brackets (negative) and per cent sign, rounded to four decimals.
-fn number(text: &str) -> Option<f64> {
+/// The first number of a text, with its scale word, brackets (negative) and per cent sign, rounded to four decimals; none where
+/// the text begins with a point.
+fn number(text: &str) -> Result<Option<PythonNumber>, PythonError> {
     let cleaned = clean(text);
-    let written = FIRST_NUMBER.captures(&cleaned)?.get(1)?.as_str();
-    let mut value: f64 = written.parse().ok()?;
-    let scale = WORD_SCALE.find(text).map_or(1.0, |found| factor(found.as_str()));
-    let bracketed = NEGATIVE.is_match(text.trim());
-    // Python keeps whole numbers apart, and they have no negative zero; a per cent word makes a double of them.
-    if value == 0.0 && !written.contains('.') {
-        value = 0.0;
-    }
-    let sign = if bracketed && (value != 0.0 || written.contains('.') || scale < 1.0) { -1.0 } else { 1.0 };
-    let percent = if PERCENT.is_match(text.trim()) { 0.01 } else { 1.0 };
-    Some(rounded(value * scale * sign * percent, 4))
+    let Some(written) = FIRST_NUMBER.captures(&cleaned).and_then(|found| found.get(1)) else { return Ok(None) };
+    let written = written.as_str();
+    let value = if written.contains('.') {
+        PythonNumber::Float(parsed_float(written)?)
+    } else {
+        PythonNumber::Int(parsed_integer(written, 10)?)
+    };
+    let scale = WORD_SCALE.find(text).map_or_else(|| whole(1), |found| factor(found.as_str()));
+    let trimmed = text.trim_matches(is_space);
+    let sign = whole(if NEGATIVE.is_match(trimmed) { -1 } else { 1 });
+    let percent = if PERCENT.is_match(trimmed) { PythonNumber::Float(0.01) } else { whole(1) };
+    let value = product(&product(&product(&value, &scale)?, &sign)?, &percent)?;
+    rounded(&value, 4).map(Some)
 }
 
-/// Token by token: lower case, no punctuation unless it is a number, no articles, numbers in one form.
-fn normalised(text: &str) -> String {
-    let tokens = text.split(' ').map(|token| {
-        let token = token.to_lowercase();
-        let token =
-            if is_number(&token) { token } else { token.chars().filter(|c| !c.is_ascii_punctuation()).collect() };
-        let token = match number(&token).filter(|_| is_number(&token)) {
-            Some(value) => format!("{value:?}"),
-            None => token,
+/// Token by token: lower case, no punctuation unless it is a number, numbers in one form, no articles.
+fn normalised(text: &str) -> Result<String, PythonError> {
+    let mut parts = Vec::new();
+    for token in text.split(' ') {
+        let lower = token.to_lowercase();
+        let bare =
+            if is_number(&lower) { lower } else { lower.chars().filter(|c| !c.is_ascii_punctuation()).collect() };
+        let token = if !is_number(&bare) {
+            bare
+        } else {
+            // Python writes out that there is no number.
+            number(&bare)?.map_or_else(|| Ok("None".to_owned()), |value| value.text())?
         };
-        let word = |word: &&str| !matches!(*word, "a" | "an" | "the");
-        token.split_whitespace().filter(word).collect::<Vec<_>>().join(" ")
-    });
-    tokens.filter(|token| !token.is_empty()).collect::<Vec<_>>().join(" ")
+        let without = without_articles(&token);
+        parts.extend(without.split(is_space).filter(|word| !word.is_empty()).map(str::to_owned));
+    }
+    Ok(parts.join(" "))
+}
+
+static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r"[\p{L}\p{N}_]+"));
+
+/// The text with a blank for every word that is an article.
+fn without_articles(text: &str) -> String {
+    WORD.replace_all(text, |found: &regex::Captures<'_>| match &found[0] {
+        "a" | "an" | "the" => " ".to_owned(),
+        word => word.to_owned(),
+    })
+    .into_owned()
 }
 
 #[cfg(test)]
@@ -121,7 +174,7 @@ mod tests {
     use super::*;
 
     fn exact(gold: &str, gold_scale: &str, prediction: &str, scale: &str) -> bool {
-        tatqa_match(gold, gold_scale, prediction, scale).exact
+        tatqa_match(gold, gold_scale, &prediction.into(), scale).exact
     }
 
     #[test]
@@ -140,8 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn the_number_zero_is_no_prediction_and_a_text_of_it_is() {
+        for none in [PythonValue::None, 0.into(), (-0.0).into(), "".into(), PythonValue::List(Vec::new())] {
+            let found = tatqa_match("0", "million", &none, "million");
+            assert_eq!((found.exact, found.prediction), (false, None));
+        }
+        for zero in ["0".into(), "0.0".into(), PythonValue::List(vec![0.into()])] {
+            let found = tatqa_match("0", "million", &zero, "million");
+            assert_eq!((found.exact, found.prediction.as_deref()), (true, Some("0.0000")));
+        }
+    }
+
+    #[test]
     fn hostile_predictions_are_wrong_and_nothing_else() {
-        for text in ["nan", "inf", "-", "%", "()", "1e400", "٣", "\u{0}", "1_0", &"9".repeat(5_000)] {
+        for text in ["nan", "inf", "-", "%", "()", "1e400", "٣", "\u{0}", "1_0", &"9".repeat(5_000), &"9".repeat(400)]
+        {
             assert!(!exact("3", "", text, "percent"), "{text}");
         }
     }
