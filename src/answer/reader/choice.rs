@@ -9,7 +9,7 @@ use super::vocabulary::Meaning;
 impl Statements<'_> {
     /// What stands behind words that say that this is the answer, up to the end of its sentence.
     pub fn marked(&self, range: Range<usize>) -> Stated {
-        let range = self.from_correction(range);
+        let range = self.behind_correction(range);
         let Some(first) = range.clone().find(|&at| self.is_candidate(at)) else {
             let number = range.clone().any(|at| matches!(self.kind(at), Kind::Number(_)));
             return if number { Stated::Unevaluated } else { Stated::Nothing };
@@ -41,10 +41,8 @@ impl Statements<'_> {
         };
         if stated.is_none() && equation.is_none_or(|(stated, _)| stated == Stated::Unevaluated) {
             // "26 × 14, which gives 364" is still a result; "64891-91064" is none.
-            let later = range
-                .clone()
-                .filter(|&at| at > first && self.rank(at, &range, 0) == Rank::Result && !self.is_in_equation(at))
-                .last();
+            let is_later = |&at: &usize| self.rank(at, &range, 0) == Rank::Result && !self.is_in_equation(at);
+            let later = (first + 1..range.end).rev().find(is_later);
             match later {
                 Some(later) => stated = Some(later),
                 None => return Stated::Unevaluated,
@@ -191,7 +189,6 @@ impl Statements<'_> {
         };
         let denied = (range.start..at).any(|before| self.tokens.means(before, Meaning::DENIES));
         let subject = (range.start..at).rev().find(|&at| self.is_candidate(at))?;
-        let number = self.number(subject)?;
         if !self.is_given(subject) || denied {
             return None;
         }

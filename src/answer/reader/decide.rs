@@ -36,7 +36,9 @@ pub(super) struct Statement {
 }
 
 /// Phrases that say that there is no answer.
-const UNDETERMINED: [&str; 20] = [
+const UNDETERMINED: [&str; 22] = [
+    "no way to know",
+    "not told",
     "not stated",
     "not given",
     "not mentioned",
@@ -274,6 +276,13 @@ impl<'a> State<'a> {
                     }
                     true
                 }
+                // "The minimal number is 4/9. The minimal number is 3/7."
+                Strength::Shown if self.says_otherwise(&best, &new) => {
+                    if let (Stated::Number(a), Stated::Number(b)) = (best.stated, new.stated) {
+                        self.contested = Some((a, b));
+                    }
+                    return;
+                }
                 // Lines of single numbers: in a raw completion the first answers, elsewhere they are guesses.
                 Strength::Shown if best.mark == Mark::OnlyNumber && new.mark == Mark::OnlyNumber && !column => {
                     if self.question.is_chat
@@ -320,6 +329,17 @@ impl<'a> State<'a> {
             self.cut = true;
             self.best = None;
         }
+    }
+
+    /// True for sentences of the same words with another number.
+    fn says_otherwise(&self, best: &Statement, new: &Statement) -> bool {
+        let words = |statement: &Statement| {
+            let begins = statement.at..self.tokens.tokens.len().min(statement.at + 8);
+            let text = |at: usize| self.tokens.slice(at).to_lowercase();
+            begins.take_while(|&at| matches!(self.kind(at), Kind::Word(_))).map(text).collect::<Vec<_>>()
+        };
+        let (old, again) = (words(best), words(new));
+        old.len() >= 3 && old == again
     }
 
     /// Two declarations one behind the other, with nothing that would lead from the first to the second.

@@ -200,7 +200,8 @@ impl<'a> State<'a> {
             if !is_answer && !(at + 1..next).any(|at| self.kind(at) == Kind::Colon) && !self.is_key(at) {
                 return None;
             }
-            if !led && !(is_answer && next <= at + 3 && unknown == 0) {
+            let follows = is_answer && next <= at + 3 && unknown == 0;
+            if !(led || follows) {
                 return None;
             }
             let range = self.up_to_next_declaration(next, end, is_answer);
@@ -222,10 +223,7 @@ impl<'a> State<'a> {
         if !short || next.asks {
             return None;
         }
-        let stated = match self.boxed(next.range.clone()) {
-            Some(stated) => stated,
-            None => return None,
-        };
+        let stated = self.boxed(next.range.clone())?;
         Some((Statement { stated, strength, mark: Mark::Marker, at }, end))
     }
 
@@ -307,7 +305,6 @@ impl<'a> State<'a> {
         if !self.statements.is_alone(at) && words == 0 {
             return None;
         }
-        let number = self.statements.number(at)?;
         let given = self.statements.is_given(at) && !self.question.selects;
         let strength = if given { Strength::Said } else { Strength::Shown };
         Some(Statement { stated: Stated::Number(at), strength, mark: Mark::Bold, at: open })

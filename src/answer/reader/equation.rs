@@ -48,6 +48,10 @@ impl Statements<'_> {
             Kind::Operator('-') if has_unit && self.tokens.is_spaced(at) && self.tokens.is_spaced(at + 1) => {
                 matches!(self.kind(at + 1), Kind::Number(_)) && self.equals_follows(at + 1)
             }
+            // "6.9 and 3.1 =" is the question's own pair again.
+            Kind::Word(meaning) if meaning.has(Meaning::AND) && self.question.instructs => {
+                matches!(self.kind(at + 1), Kind::Number(_)) && self.equals_follows(at + 1)
+            }
             Kind::Operator('^') => true,
             Kind::Operator(_) => self.is_operand(at + 1) || (self.truncated && at + 1 >= self.tokens.tokens.len()),
             Kind::Word(meaning) if meaning.has(Meaning::OPERATOR) => {
@@ -79,10 +83,8 @@ impl Statements<'_> {
                 let before = at.checked_sub(1).map(|before| self.kind(before));
                 let operand = matches!(before, Some(Kind::Number(_) | Kind::Close | Kind::Bold));
                 let letter = matches!(before, Some(Kind::Word(_))) && self.tokens.slice(at - 1).len() == 1;
-                operand
-                    || letter
-                    || (!dash && matches!(before, Some(Kind::Word(_))))
-                    || (dash && matches!(before, Some(Kind::Word(_))) && self.equals_follows(number))
+                let word = matches!(before, Some(Kind::Word(_)));
+                operand || letter || (word && (!dash || self.equals_follows(number)))
             }
             Kind::Operator(_) => true,
             Kind::Word(meaning) if meaning.has(Meaning::OPERATOR) => {
@@ -169,7 +171,11 @@ impl Statements<'_> {
                 end += 1;
             }
             if let Some(result) = self.chain(start, first, last, end.max(first + 1)) {
-                found = Some(result);
+                // What stands in brackets behind the operation that was asked for checks it.
+                let known = matches!(found, Some((Stated::Number(_), true)));
+                if !known || result.1 {
+                    found = Some(result);
+                }
             }
             at = end.max(first + 1);
         }
@@ -202,7 +208,7 @@ impl Statements<'_> {
         let last_side = self.alone_behind(last, end);
         if let Some(side) = last_side.filter(|&side| self.is_cut(side)) {
             // Unless it is about to say the same again.
-            let said = sides.iter().rev().find(|&&said| said != side && !self.is_cut(said));
+            let said = sides.iter().rev().find(|&&said| said != side && !self.is_cut(said) && !self.is_given(said));
             let again = said.filter(|&&said| match (self.number(said), self.number(side)) {
                 (Some(said), Some(cut)) => said.text.starts_with(&cut.text),
                 _ => false,

@@ -440,7 +440,9 @@ impl Lexer<'_> {
         let unary = match self.last() {
             Some(Kind::Number(_) | Kind::Close | Kind::BoxClose) => false,
             Some(Kind::Word(meaning)) => {
-                if meaning.has(Meaning::LINK.with(Meaning::ANSWER)) {
+                // "Answer - 123" has a dash.
+                let dash = c == '-' && !touching && meaning.has(Meaning::ANSWER);
+                if meaning.has(Meaning::LINK.with(Meaning::ANSWER)) && !dash {
                     spaced_digits && (gap || !before.is_some_and(|c| c.is_ascii_alphabetic()))
                 } else {
                     touching && (gap || before.is_some_and(|c| c as u32 >= 0x2e80))

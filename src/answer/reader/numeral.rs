@@ -278,8 +278,7 @@ fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, style: Style
                 None if indian(&groups[place..]) && can_group => false,
                 None if three && can_group => {
                     let several = more(Separator::Comma) || next.is_some_and(|next| next.before == Separator::Point);
-                    let decimal = !several && (style.decimals || (style.decimal_comma && !style.integer));
-                    decimal
+                    !several && (style.decimals || (style.decimal_comma && !style.integer))
                 }
                 // `1,2` is a list where nobody writes decimals with a comma.
                 None if style.decimals || style.decimal_comma || (!style.integer && group.digits.len() == 2) => {

@@ -159,8 +159,11 @@ impl Question {
     pub fn gives(&self, number: &Number) -> bool {
         let plain = number.text.trim_start_matches('-');
         self.operands.iter().any(|operand| {
-            let parts = self.instructs && operand.contains('/') && operand.split('/').any(|part| part == plain);
-            parts || is_same(operand, &number.text) || is_same(operand, plain)
+            if self.instructs && operand.contains('/') {
+                // The value of `6300/75` is its answer, no given number.
+                return operand == plain || operand.split('/').any(|part| part == plain);
+            }
+            is_same(operand, &number.text) || is_same(operand, plain)
         })
     }
 

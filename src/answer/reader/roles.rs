@@ -142,7 +142,6 @@ impl Statements<'_> {
 
     /// The prompt's own example behind "like" or "format" in its sentence.
     pub(super) fn is_quoted_example(&self, at: usize) -> bool {
-        let Some(number) = self.number(at) else { return false };
         self.is_example(at)
             && (at.saturating_sub(12)..at)
                 .rev()

@@ -11,7 +11,7 @@ impl Statements<'_> {
     /// What a sentence states: the result of its equations or the last of its numbers that are stated most strongly.
     pub fn sentence(&self, range: Range<usize>) -> Sentence {
         let nothing = Sentence { stated: Stated::Nothing, rank: Rank::Not, asked: false };
-        let range = self.from_correction(range);
+        let range = self.behind_correction(range);
         if let Some(chosen) = self.comparison(&range) {
             return Sentence { stated: Stated::Number(chosen), rank: Rank::Result, asked: true };
         }
@@ -42,6 +42,11 @@ impl Statements<'_> {
                     // "Ana is 18 and Ben is 36"
                     let named = (range.start.max(at.saturating_sub(4))..at)
                         .any(|before| self.question.asks_about(self.tokens.slice(before)));
+                    // "180 min, that is 3 hours"
+                    let other_unit = self.is_unit(at + 1) && !self.has_asked_unit(at);
+                    if other_unit && best.is_some_and(|(most, _, _, best)| most == rank && self.has_asked_unit(best)) {
+                        continue;
+                    }
                     let standing = (rank, new, named);
                     if rank > Rank::Not
                         && best.is_none_or(|(most, was_new, was_named, _)| standing >= (most, was_new, was_named))
@@ -110,6 +115,10 @@ impl Statements<'_> {
         {
             rank = Rank::Result;
         }
+        // "Sixteen: twelve on the cars and four on the bicycles"
+        if at == range.start && self.kind(at + 1) == Kind::Colon {
+            rank = Rank::Result;
+        }
         // "So in 5 hours she covers 400 km."
         let concludes = (range.start..at.min(range.start + 2)).any(|at| self.tokens.means(at, Meaning::CONCLUDES));
         if rank == Rank::Neutral && concludes {
@@ -121,13 +130,15 @@ impl Statements<'_> {
         if self.is_given(at) && !self.question.selects && cue != Some(Kind::Equals) && !self.is_count(at) {
             // "The reverse of 6 is 6": said of another number, a given one is a result.
             let linked = matches!(cue, Some(Kind::Word(meaning)) if meaning.has(Meaning::LINK));
-            let counts = self.question.style.counts && number.text.len() <= 2;
-            let said_of =
-                linked && (counts || (range.start..at).any(|before| matches!(self.kind(before), Kind::Number(_))));
+            let counts = self.question.style.counts && self.question.instructs && number.text.len() <= 2;
+            let gives = matches!(cue, Some(Kind::Word(meaning)) if meaning.has(Meaning::GIVES));
+            let said_of = (linked || gives && counts)
+                && (counts || (range.start..at).any(|before| matches!(self.kind(before), Kind::Number(_))));
             // "Therefore, 6,120 more came": all that the conclusion says.
             let only = concludes && range.clone().filter(|&at| matches!(self.kind(at), Kind::Number(_))).count() == 1;
             // "The digit at the given position is 40871."
-            let named = linked
+            let result = matches!(cue, Some(Kind::Word(meaning)) if meaning.has(Meaning::RESULT));
+            let named = (linked || result)
                 && self.question.instructs
                 && (range.start..at).any(|before| {
                     self.tokens.means(before, Meaning::RESULT) && self.question.mentions(self.tokens.slice(before))
@@ -167,6 +178,11 @@ impl Statements<'_> {
                 Kind::Word(meaning) => meaning.has(Meaning::LINK.with(Meaning::GIVES)),
                 _ => false,
             }
+    }
+
+    /// True if the unit that was asked for stands behind a number.
+    fn has_asked_unit(&self, at: usize) -> bool {
+        self.is_unit(at + 1) && self.question.asks_unit(self.tokens.slice(at + 1))
     }
 
     /// "none", "no", "once", "twice".
@@ -298,7 +314,7 @@ impl Statements<'_> {
     }
 
     /// The part behind the last correction, if a number stands there.
-    pub fn from_correction(&self, range: Range<usize>) -> Range<usize> {
+    pub fn behind_correction(&self, range: Range<usize>) -> Range<usize> {
         let corrected = range.clone().rev().find(|&at| {
             let no = self.tokens.slice(at).eq_ignore_ascii_case("no") && self.kind(at + 1) == Kind::Comma;
             let but = self.tokens.slice(at).eq_ignore_ascii_case("but")

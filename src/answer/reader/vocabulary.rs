@@ -172,7 +172,7 @@ const WORDS: &[(Meaning, &str)] = &[
     (Meaning::DENIES, "not instead isn't wasn't neither nicht sondern pas non no rather except excluding"),
     (Meaning::OR, "or oder ou o или atau"),
     (Meaning::AND, "and und et y e и dan"),
-    (Meaning::IF, "if suppose supposing assume imagine instance wenn falls si se если were"),
+    (Meaning::IF, "if suppose supposing assume imagine instance wenn falls si se если"),
     (
         Meaning::LABEL,
         "step steps question exercise problem example figure fig table page pages chapter section version case \

@@ -648,10 +648,8 @@ fn in_words(
     // Most words are no number.
     let compounds = matches!(language, Language::German | Language::Italian);
     let first = tokens.slice(at).split('-').next().unwrap_or_default();
-    if !compounds
-        && !meaning.has(Meaning::NUMERAL)
-        && !(tokens.slice(at).contains('-') && meaning_of(first).has(Meaning::NUMERAL))
-    {
+    let hyphenated = tokens.slice(at).contains('-') && meaning_of(first).has(Meaning::NUMERAL);
+    if !(compounds || hyphenated || meaning.has(Meaning::NUMERAL)) {
         return None;
     }
     let mut parts: Vec<Part> = Vec::new();
