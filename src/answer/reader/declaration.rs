@@ -412,7 +412,11 @@ impl<'a> State<'a> {
             }
             end += 1;
         }
-        let whole = end == piece.range.end || self.kind(end) == Kind::Open && self.tokens.is_spaced(end);
+        // Words behind it are its unit where the line ends: "61 years old together." may begin a story.
+        let line_ends = matches!(self.kind(piece.range.end), Kind::Line | Kind::End | Kind::Rule)
+            || matches!(self.kind(piece.range.end + 1), Kind::Line | Kind::End | Kind::Rule);
+        let whole = end == piece.range.end && (words == 0 || line_ends)
+            || self.kind(end) == Kind::Open && self.tokens.is_spaced(end);
         if whole && statements.is_alone(at) {
             let verb = (at..end).any(|at| {
                 self.tokens.means(at, Meaning::LINK.with(Meaning::GIVES).with(Meaning::UP).with(Meaning::DOWN))

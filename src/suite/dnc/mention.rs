@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(reference("$-1000 (-5) -5"), of(&[("1000", 2), ("5", 9), ("-5", 12)]));
         assert_eq!(reference("5. 5--6 1..2 5%5 %5"), of(&[("5", 0)]));
         // Parts behind a separator keep their own sign; only the first one can lose it.
-        assert_eq!(reference("-5,-6 $-5,-6"), of(&[("-5", 0), ("-6", 3), ("5", 7), ("-6", 9)]));
+        assert_eq!(reference("-5,-6 $-5,-6"), of(&[("-5", 0), ("-6", 3), ("5", 8), ("-6", 10)]));
         assert_eq!(
             reference("x1,+2 1,.5 1\u{1c}-5"),
             of(&[("1", 1), ("+2", 3), ("1", 6), (".5", 8), ("1", 11), ("-5", 13)])
