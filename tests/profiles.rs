@@ -56,7 +56,7 @@ fn chats_are_read_by_their_final_answer_and_raw_texts_by_the_papers_rule() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let list = stdout(&run_in(at, &["runs", "list"]));
-    assert!(list.contains("read by") && list.contains(" final ") && list.contains(" paper "), "{list}");
+    assert!(list.contains(" read ") && list.contains(" final ") && list.contains(" paper "), "{list}");
     let output = run_in(at, &["report", run, "-o", "page.html"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let page = std::fs::read_to_string(at.join("page.html")).unwrap();

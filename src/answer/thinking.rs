@@ -127,7 +127,11 @@ pub fn visible(completion: &str) -> Visible {
 /// completions are no such ones.
 fn bare_channels(completion: &str) -> Option<Option<usize>> {
     const FINAL: &str = "assistantfinal";
-    let rest = completion.trim_start().strip_prefix("analysis")?;
+    let text = completion.trim_start();
+    if text.starts_with(FINAL) {
+        return Some(Some(completion.len() - text.len() + FINAL.len()));
+    }
+    let rest = text.strip_prefix("analysis")?;
     if !rest.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()) {
         return None;
     }

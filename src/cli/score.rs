@@ -160,7 +160,7 @@ fn note(changes: &mut Changes, before: &Sample, (_, after): (usize, Sample), lim
     changes.scored += 1;
     changes.correct_before += usize::from(old.correct);
     changes.correct_now += usize::from(new.correct);
-    changes.changed += usize::from(!old.agrees_with(&of_before(old, new)));
+    changes.changed += usize::from(changed(old, new, changes.primary == changes.primary_now));
     for (name, matched) in &new.matchers {
         match old.matchers.get(name) {
             Some(before) if before == matched => {}
@@ -194,12 +194,13 @@ fn note(changes: &mut Changes, before: &Sample, (_, after): (usize, Sample), lim
     }
 }
 
-/// The new verdict without the rules and metrics that the old one does not have.
-fn of_before(old: &Verdict, new: &Verdict) -> Verdict {
-    let mut new = new.clone();
-    new.matchers.retain(|name, _| old.matchers.contains_key(name));
-    new.metrics.retain(|name, _| old.metrics.contains_key(name));
-    new
+/// True if a rule or a metric of before says something else now. What the deciding rule took as the answer is compared only
+/// where the same rule decides.
+fn changed(old: &Verdict, new: &Verdict, same_rule: bool) -> bool {
+    let mut known = new.clone();
+    known.matchers.retain(|name, _| old.matchers.contains_key(name));
+    known.metrics.retain(|name, _| old.metrics.contains_key(name));
+    if same_rule { !old.agrees_with(&known) } else { known.matchers != old.matchers || known.metrics != old.metrics }
 }
 
 /// Writes the new verdicts as a run of their own, so that the old ones stay readable.
@@ -250,13 +251,23 @@ fn screen(changes: &Changes) -> String {
         let names: Vec<&str> = changes.new_metrics.iter().map(String::as_str).collect();
         line(format!("new numbers: {}", names.join(", ")));
     }
-    if changes.changed == 0 {
-        line("No verdict changed.".to_owned());
-    } else {
+    let same_rule = changes.primary_now == changes.primary;
+    if !same_rule {
         line(format!(
-            "{} verdicts changed: {} became right, {} became wrong.",
-            changes.changed, changes.gained, changes.lost
+            "{} decides instead of {}: {} became right, {} became wrong.",
+            changes.primary_now, changes.primary, changes.gained, changes.lost
         ));
+    }
+    if changes.changed == 0 {
+        line(if same_rule { "No verdict changed.".to_owned() } else { "No rule changed.".to_owned() });
+    } else {
+        line(match same_rule {
+            true => format!(
+                "{} verdicts changed: {} became right, {} became wrong.",
+                changes.changed, changes.gained, changes.lost
+            ),
+            false => format!("{} samples on which rules or metrics changed:", changes.changed),
+        });
         for (rule, count) in &changes.rules {
             line(format!("  {rule}: {count}"));
         }

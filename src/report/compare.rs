@@ -452,6 +452,16 @@ impl Comparison {
                 format!("All clusters differ by the same amount, so that no error can be estimated.{exact}")
             };
         };
+        let known = self.primary.iter().all(|rules| !rules.is_empty());
+        if known && self.primary[0] != self.primary[1] {
+            let [mine, theirs] = self.primary.each_ref().map(|rules| rules.join(" and "));
+            return format!(
+                "The runs are not read by the same rule ({theirs} and {mine}), so their difference of {} says nothing about the \
+                 models. The table of rules compares like with like; `earnest score RUN --save --profile NAME` reads a run by another \
+                 rule.",
+                points(overall.difference)
+            );
+        }
         let direction = if overall.difference > 0.0 { "better" } else { "worse" };
         let (adjusted, together) = match overall.family {
             1 => (String::new(), String::new()),

@@ -38,7 +38,7 @@ impl Verdict {
         self.evidence.mark = Some(mark.to_owned());
         self.evidence.rivals = reading.rivals.iter().take(MOST_RIVALS).cloned().map(shortened).collect();
         for (name, value) in [
-            (EXAMPLE_ECHOED, f64::from(reading.example_echoed)),
+            (EXAMPLE_ECHOED, f64::from(reading.example_echoed && !(right && reading.answers_example))),
             (ONLY_IN_THINKING, f64::from(reading.only_in_thinking)),
             (RIVALS, reading.rivals.len() as f64),
         ] {
@@ -50,12 +50,12 @@ impl Verdict {
     /// failure is known of the primary rule alone: by another one an answer is just wrong.
     pub fn by_rule(&self, rule: &str) -> Option<Verdict> {
         let correct = *self.matchers.get(rule)?;
-        let failure = match (correct, &self.failure) {
-            (true, _) => None,
-            (false, Some(failure)) => Some(failure.clone()),
-            (false, None) => Some("wrong".to_owned()),
+        // What other rules read is in the evidence.
+        let Some(read) = self.evidence.readings.get(rule) else {
+            return (correct == self.correct).then(|| self.clone());
         };
-        Some(Verdict { correct, failure, ..self.clone() })
+        let failure = (!correct).then(|| "wrong".to_owned());
+        Some(Verdict { correct, extracted: read.clone(), failure, ..self.clone() })
     }
 }
 

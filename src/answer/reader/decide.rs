@@ -35,6 +35,10 @@ pub(super) struct Statement {
     pub(super) at: usize,
 }
 
+/// Most rivals that are told, and most that are looked at for that.
+const MOST_RIVALS: usize = 8;
+const MOST_LOOKED_AT: usize = 64;
+
 /// Phrases that say that there is no answer.
 const UNDETERMINED: [&str; 22] = [
     "no way to know",
@@ -82,6 +86,7 @@ pub fn decide(question: &Question, text: &str, truncated: bool) -> Reading {
         unevaluated: false,
         cut: false,
         restated: false,
+        example_stated: false,
         looped: false,
         ended: false,
         last_piece: 0,
@@ -109,6 +114,8 @@ pub(super) struct State<'a> {
     cut: bool,
     /// The last conclusion says only the question again.
     restated: bool,
+    /// The prompt's own example was stated as an answer, other than as a result.
+    example_stated: bool,
     /// A line that states the answer stands there twice.
     looped: bool,
     /// Another question follows: the answer to the first is whole.
@@ -206,7 +213,8 @@ impl<'a> State<'a> {
 
     /// Weighs a statement against the one that holds.
     fn take(&mut self, new: Statement) {
-        if matches!(new.stated, Stated::Number(_)) {
+        if let Stated::Number(at) = new.stated {
+            self.example_stated |= self.statements.is_example(at) && new.mark != Mark::Sentence;
             self.restated = false;
         }
         match new.stated {
@@ -361,9 +369,9 @@ impl<'a> State<'a> {
     /// The reading that the statements come to.
     fn finish(self, pieces: &[Piece]) -> Reading {
         let text = |at: usize| self.statements.number(at).map(|number| number.text.clone());
-        let example_echoed = (0..self.tokens.tokens.len()).any(|at| self.statements.is_example(at));
         let mut reading = Reading::none(NoAnswer::NoNumber);
-        reading.example_echoed = example_echoed;
+        reading.example_echoed = self.example_stated;
+        reading.answers_example = answer.is_some_and(|(_, at)| self.statements.is_example(at));
         let answer = self.best.and_then(|best| match best.stated {
             Stated::Number(at) => Some((best, at)),
             _ => None,
@@ -373,11 +381,14 @@ impl<'a> State<'a> {
             rivals.extend([a, b]);
         }
         let chosen = answer.filter(|_| self.contested.is_none()).map(|(_, at)| at);
+        let answered = chosen.and_then(text);
         let mut values: Vec<String> = Vec::new();
-        for rival in rivals.into_iter().filter_map(text) {
-            let known =
-                values.contains(&rival) || chosen.and_then(text).is_some_and(|chosen| value::same(&chosen, &rival));
-            if !known && values.len() < 8 {
+        // The prompt's example is an echo, no rival.
+        for rival in
+            rivals.into_iter().filter(|&at| !self.statements.is_example(at)).take(MOST_LOOKED_AT).filter_map(text)
+        {
+            let known = values.contains(&rival) || answered.as_ref().is_some_and(|answer| value::same(answer, &rival));
+            if !known && values.len() < MOST_RIVALS {
                 values.push(rival);
             }
         }

@@ -199,8 +199,15 @@ impl Statements<'_> {
     pub(super) fn chain(&self, start: usize, first: usize, last: usize, end: usize) -> Option<(Stated, bool)> {
         let left: Vec<&Number> = (start..first).filter_map(|at| self.number(at)).collect();
         let asked = self.question.is_asked_operation(&left);
+        let equals = |at: &usize| self.kind(*at) == Kind::Equals;
+        // "= 1287 ≈ 1300": what is about the same is no result where there is an exact one.
+        let about = |at: &usize| {
+            self.tokens.slice(*at).starts_with(['≈', '≃', '≅']) || self.tokens.slice(*at).starts_with("\\approx")
+        };
+        let exact = (first..=last).filter(equals).any(|at| !about(&at) && self.alone_behind(at, end).is_some());
         let sides: Vec<usize> = (first..=last)
-            .filter(|&at| self.kind(at) == Kind::Equals)
+            .filter(equals)
+            .filter(|at| !exact || !about(at))
             .filter_map(|equals| self.alone_behind(equals, end))
             .filter(|&side| self.is_candidate(side))
             .collect();

@@ -204,8 +204,11 @@ impl Lexer<'_> {
                 || followed && matches!(first, '-' | '*' | '+' | '·' | '–');
             // `- 5` at the very beginning may be a negative number with a space; a bullet needs words or company.
             // `- 48` and nothing else is a negative number.
-            let alone = self.text.trim() == body.trim() && body[width..].trim().bytes().all(|b| b.is_ascii_digit());
-            if bullet && alone && is_minus(first) {
+            let alone = bullet
+                && is_minus(first)
+                && self.text.trim() == body.trim()
+                && body[width..].trim().bytes().all(|b| b.is_ascii_digit());
+            if alone {
                 self.at += indent + width;
                 self.minus = Some(self.at - width);
                 self.spaced = true;

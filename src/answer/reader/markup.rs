@@ -189,7 +189,10 @@ impl Lexer<'_> {
                 let mut end = length;
                 for _ in 0..2 {
                     let behind = &rest[end..];
-                    match behind.strip_prefix('{').and_then(|inside| inside.find('}')) {
+                    match behind
+                        .strip_prefix('{')
+                        .and_then(|inside| inside.bytes().take(24).position(|byte| byte == b'}'))
+                    {
                         Some(close) if close < 24 && !behind[1..=close].bytes().any(|b| b.is_ascii_digit()) => {
                             end += close + 2
                         }
@@ -238,8 +241,10 @@ impl Lexer<'_> {
 
     /// Struck text was withdrawn.
     pub(super) fn struck(&mut self) {
-        let line = self.rest().split('\n').next().unwrap_or_default();
-        let length = line[2..].find("~~").map_or(2, |end| end + 4);
+        const LONGEST: usize = 400;
+        let near = self.rest().as_bytes().iter().take(LONGEST).take_while(|&&byte| byte != b'\n').count();
+        let inside = self.rest().as_bytes().get(2..near).unwrap_or_default();
+        let length = inside.windows(2).position(|two| two == b"~~").map_or(2, |end| end + 4);
         self.skip(length, true);
     }
 }

@@ -152,14 +152,16 @@ impl<'a> State<'a> {
         }
         if piece.begins_line || has_best {
             let mut at = piece.range.start;
-            while matches!(self.kind(at), Kind::Heading | Kind::Bold | Kind::Other | Kind::Bullet) {
+            while at < piece.range.end
+                && matches!(self.kind(at), Kind::Heading | Kind::Bold | Kind::Other | Kind::Bullet)
+            {
                 at += 1;
             }
             let asks = self.tokens.means(at, Meaning::ASKS);
             let mut next = at + 1;
             let short = self.tokens.slice(at).eq_ignore_ascii_case("q")
                 || self.tokens.slice(at).eq_ignore_ascii_case("question");
-            while matches!(self.kind(next), Kind::Number(_) | Kind::Bold) {
+            while next < piece.range.end && matches!(self.kind(next), Kind::Number(_) | Kind::Bold) {
                 next += 1;
             }
             let numbered = next > at + 1 && matches!(self.kind(at + 1), Kind::Number(_));

@@ -82,8 +82,10 @@ pub struct Reading {
     pub answer: Result<Answer, NoAnswer>,
     /// Other numbers that were stated as the answer, withdrawn or not, in order and without repetition.
     pub rivals: Vec<String>,
-    /// The prompt's own example of a number (`like 123`) stands where an answer would.
+    /// The prompt's own example of a number (`like 123`) was stated as an answer, other than as the result of an equation.
     pub example_echoed: bool,
+    /// The answer has the value of that example: right, it is no echo.
+    pub answers_example: bool,
     /// There is thinking that holds a number, and none outside it.
     pub only_in_thinking: bool,
 }
@@ -137,7 +139,13 @@ impl Reading {
 
     /// A reading without an answer.
     pub fn none(why: NoAnswer) -> Self {
-        Reading { answer: Err(why), rivals: Vec::new(), example_echoed: false, only_in_thinking: false }
+        Reading {
+            answer: Err(why),
+            rivals: Vec::new(),
+            example_echoed: false,
+            answers_example: false,
+            only_in_thinking: false,
+        }
     }
 
     /// The answer's text.

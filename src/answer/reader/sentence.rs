@@ -211,6 +211,14 @@ impl Statements<'_> {
                     if of && before > start && self.tokens.means(before - 1, Meaning::TOTALS.with(Meaning::RESULT)) {
                         return (Rank::Result, Some(kind));
                     }
+                    // "about 1300; exactly 1287"
+                    if before + 1 == at
+                        && ["exactly", "precisely"]
+                            .iter()
+                            .any(|word| self.tokens.slice(before).eq_ignore_ascii_case(word))
+                    {
+                        return (Rank::Result, Some(kind));
+                    }
                     // "I'll go with 72"
                     if self.tokens.slice(before).eq_ignore_ascii_case("with")
                         && before > start

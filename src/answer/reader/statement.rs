@@ -51,6 +51,8 @@ pub struct Statements<'a> {
     pub(super) excluded: Vec<bool>,
     /// Letters and numbers of options that the completion lists.
     pub(super) options: Vec<(char, usize)>,
+    /// Where the text ends but for marks behind its last number.
+    end: usize,
     /// By number: one that the question gives.
     given: Vec<bool>,
 }
@@ -85,6 +87,7 @@ impl<'a> Statements<'a> {
             truncated,
             excluded: vec![false; tokens.tokens.len()],
             options: Vec::new(),
+            end: tokens.text.trim_end_matches(['*', '`', '$', '}']).len(),
             given: tokens.numbers.iter().map(|number| question.gives(number)).collect(),
         };
         statements.exclude_list_markers();
@@ -137,7 +140,13 @@ impl<'a> Statements<'a> {
             return false;
         }
         // "87." may be the beginning of 87.5 where decimals were asked for.
-        let rest = self.tokens.text[number.end..].trim_end_matches(['*', '`', '$', '}']);
+        if number.end >= self.end {
+            return true;
+        }
+        if self.end - number.end > 8 {
+            return false;
+        }
+        let rest = &self.tokens.text[number.end..self.end];
         if rest == "." {
             return matches!(self.question.form, super::Form::Float | super::Form::Scientific);
         }

@@ -179,6 +179,24 @@ fn hostile_texts_take_time_in_proportion() {
     ] {
         texts.push(repeated(piece));
     }
+    // Long things beside many short ones.
+    let long = "7".repeat(LENGTH / 2);
+    let lines = |line: &str| -> String {
+        (0..LENGTH / 24).map(|place| line.replace('#', &(10_000 + place).to_string())).collect()
+    };
+    texts.extend([
+        "\n".repeat(LENGTH / 2) + &"a\n".repeat(LENGTH / 4),
+        "a\n".repeat(LENGTH / 4) + &"\n".repeat(LENGTH / 2),
+        "so 5 = 5 x. ".repeat(LENGTH / 24) + &"}".repeat(LENGTH / 2),
+        lines("**#**\n") + &format!("**{long}**"),
+        format!("\\boxed{{{long}}}\n") + &lines("x = #\n"),
+        format!("{long}\n") + &lines("The answer is #.\n"),
+        "The answer is 5. ".to_owned() + &"@".repeat(LENGTH),
+        "The answer is 5. Question ".to_owned() + &"1 ".repeat(LENGTH / 2),
+        "~~a~~".repeat(LENGTH / 5),
+        "\\begin{".repeat(LENGTH / 7),
+        "<|channel|>analysis".repeat(LENGTH / 19),
+    ]);
     texts.push("{".repeat(LENGTH / 2) + &"}".repeat(LENGTH / 2));
     texts.push("\\boxed{".repeat(LENGTH / 8) + "5" + &"}".repeat(LENGTH / 8));
     texts.push("\\frac{".repeat(LENGTH / 8) + "5" + &"}{2}".repeat(LENGTH / 8));

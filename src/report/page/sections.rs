@@ -121,7 +121,18 @@ pub fn tables(runs: &[ReportRun]) -> String {
         "<div class=\"scroll\"><table class=\"sortable\" id=\"matrix\"><caption>Accuracy in per cent with 95 % intervals, tasks by models</caption><thead><tr><th scope=\"col\">task</th>",
     );
     for (place, run) in runs.iter().enumerate() {
-        write!(html, "<th scope=\"col\" class=\"num\" data-run=\"{place}\">{}</th>", escape(&run.label)).expect(WRITES);
+        let by = run
+            .document
+            .readings
+            .as_ref()
+            .map(|readings| format!("<br><small>read by {}</small>", escape(&readings.decides())));
+        write!(
+            html,
+            "<th scope=\"col\" class=\"num\" data-run=\"{place}\">{}{}</th>",
+            escape(&run.label),
+            by.unwrap_or_default()
+        )
+        .expect(WRITES);
     }
     html.push_str("</tr></thead><tbody>");
     for name in names {
@@ -158,7 +169,9 @@ pub fn tables(runs: &[ReportRun]) -> String {
         for (title, table) in readings.chain(tables) {
             write!(
                 html,
-                "<details data-run=\"{place}\"><summary>{}: {}</summary>{table}</details>",
+                "<details data-run=\"{place}\"{}><summary>{}: {}</summary>{table}</details>",
+                // Which rule decides is not to be missed.
+                if title.starts_with(HOW_READ) { " open" } else { "" },
                 escape(&title),
                 escape(&run.label),
             )
@@ -168,8 +181,11 @@ pub fn tables(runs: &[ReportRun]) -> String {
     html
 }
 
+/// Beginning of the title of the table of rules.
+const HOW_READ: &str = "How answers were read";
+
 fn side_by_side_title(readings: &Readings) -> String {
-    format!("How answers were read; {} decides", readings.decides())
+    format!("{HOW_READ}; {} decides", readings.decides())
 }
 
 /// All rules on all samples, against the one that decides.
