@@ -371,7 +371,6 @@ impl<'a> State<'a> {
         let text = |at: usize| self.statements.number(at).map(|number| number.text.clone());
         let mut reading = Reading::none(NoAnswer::NoNumber);
         reading.example_echoed = self.example_stated;
-        reading.answers_example = answer.is_some_and(|(_, at)| self.statements.is_example(at));
         let answer = self.best.and_then(|best| match best.stated {
             Stated::Number(at) => Some((best, at)),
             _ => None,
@@ -381,6 +380,7 @@ impl<'a> State<'a> {
             rivals.extend([a, b]);
         }
         let chosen = answer.filter(|_| self.contested.is_none()).map(|(_, at)| at);
+        reading.answers_example = chosen.is_some_and(|at| self.statements.is_example(at));
         let answered = chosen.and_then(text);
         let mut values: Vec<String> = Vec::new();
         // The prompt's example is an echo, no rival.
