@@ -38,8 +38,6 @@ pub struct Question {
     pub asks_quotient: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
     scales: Vec<usize>,
-    /// Nouns for what an instruction asks for: binary, remainder, sum.
-    targets: Vec<&'static str>,
     /// Words for the unit that is asked for, in lower case.
     units: Vec<String>,
     /// It ends with `=`, so that a completion may go on with the number alone.
@@ -141,7 +139,6 @@ impl Question {
             asks_remainder: has("remainder") || has("modul") || has(" mod ") || has("reste") && form == Form::Integer,
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
             scales: scales(&tokens, &words),
-            targets: targets(&lower, form),
             units: units(&tokens, &words),
             open_ended: lower.trim_end().ends_with('='),
             is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
@@ -231,7 +228,10 @@ impl Question {
 
     /// True if a word names what an instruction asks for.
     pub fn names_target(&self, word: &str) -> bool {
-        self.targets.iter().any(|target| target.eq_ignore_ascii_case(word))
+        self.instructs
+            && TARGETS.iter().any(|(phrase, nouns)| {
+                nouns.iter().any(|noun| noun.eq_ignore_ascii_case(word)) && self.lower.contains(phrase)
+            })
     }
 
     /// True if the question's own numbers are in this power of ten.
@@ -364,15 +364,6 @@ const TARGETS: [(&str, &[&str]); 14] = [
     ("minimal", &["minimum", "minimal", "smaller", "smallest"]),
     ("to float", &["float", "decimal"]),
 ];
-
-fn targets(lower: &str, form: Form) -> Vec<&'static str> {
-    if form == Form::Number {
-        return Vec::new();
-    }
-    let named =
-        TARGETS.iter().filter(|(phrase, _)| lower.contains(phrase)).flat_map(|(_, nouns)| nouns.iter().copied());
-    named.collect()
-}
 
 /// Words behind "how many", "in" and "how much": what the answer is counted in.
 fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
