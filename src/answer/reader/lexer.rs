@@ -13,6 +13,7 @@ impl<'t> Tokens<'t> {
             style,
             spaced: false,
             line_start: true,
+            line_end: text.find('\n').unwrap_or(text.len()),
             fenced: false,
             minus: None,
             tokens: Vec::with_capacity(text.len() / 4 + 8),
@@ -45,6 +46,8 @@ pub(super) struct Lexer<'t> {
     pub(super) style: Style,
     pub(super) spaced: bool,
     pub(super) line_start: bool,
+    /// Where the line ends, or an earlier one did.
+    pub(super) line_end: usize,
     /// Inside a fenced block that is read.
     pub(super) fenced: bool,
     /// Where the minus sign of the next number stands.
@@ -147,9 +150,12 @@ impl Lexer<'_> {
 
     /// What only the beginning of a line can be. True if something was read.
     fn begins_line(&mut self) -> bool {
+        // Marks of LaTeX begin lines too: the end of one is looked for once.
+        if self.line_end < self.at {
+            self.line_end = self.rest().find('\n').map_or(self.text.len(), |length| self.at + length);
+        }
         let rest = self.rest();
-        let line_length = rest.find('\n').unwrap_or(rest.len());
-        // Lines longer than that hold no mark that is looked for.
+        let line_length = self.line_end - self.at;
         let line = &rest[..line_length];
         let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
         let body = &line[indent..];

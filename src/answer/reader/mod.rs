@@ -1,7 +1,7 @@
 //! The final answer of a completion, read as a careful person would. `docs/answers.md` has the rule in a page.
 //!
-//! [`read`] takes thinking out, divides what is left into tokens ([`token`]), asks the prompt what was asked ([`question`]), finds
-//! what every sentence states ([`statement`]) and follows the statements to the last one that commits ([`decide`]).
+//! [`read`] takes thinking out, divides what is left into tokens (`token`), asks the prompt what was asked (`question`), finds
+//! what every sentence states (`statement`) and follows the statements to the last one that commits (`decide`).
 
 mod choice;
 mod decide;
