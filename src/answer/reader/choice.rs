@@ -1,4 +1,4 @@
-//! What words that announce an answer announce; comparisons; numbers of equal standing.
+//! Announced answers, comparisons, and numbers of equal standing.
 use std::ops::Range;
 
 use super::question::Extreme;
@@ -7,7 +7,7 @@ use super::token::Kind;
 use super::vocabulary::Meaning;
 
 impl Statements<'_> {
-    /// What stands behind words that say that this is the answer, up to the end of its sentence.
+    /// The number announced in a range: the text behind words that say that this is the answer, up to the end of its sentence.
     pub fn marked(&self, range: Range<usize>) -> Stated {
         let range = self.behind_correction(range);
         let Some(first) = range.clone().find(|&at| self.is_candidate(at)) else {
@@ -180,7 +180,7 @@ impl Statements<'_> {
         range.clone().filter(compares).find_map(|at| self.compared(at, range, extreme))
     }
 
-    /// What the comparison at a token says of the numbers around it.
+    /// The number that the comparison at a token singles out.
     pub(super) fn compared(&self, at: usize, range: &Range<usize>, extreme: Extreme) -> Option<usize> {
         let up = match self.kind(at) {
             Kind::Greater => true,

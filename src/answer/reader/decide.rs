@@ -10,7 +10,7 @@ use super::value;
 use super::vocabulary::Meaning;
 use super::words;
 
-/// How strongly a statement says that it is the answer, weakest first.
+/// The strength of a statement's claim to be the answer, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strength {
     /// A number that nothing makes a result.
@@ -95,14 +95,14 @@ pub fn decide(question: &Question, text: &str, truncated: bool) -> Reading {
     state.finish(&pieces)
 }
 
-/// What was stated so far.
+/// The statements read so far and the one that holds.
 pub(super) struct State<'a> {
     pub(super) question: &'a Question,
     pub(super) tokens: &'a Tokens<'a>,
     pub(super) statements: &'a Statements<'a>,
     pub(super) truncated: bool,
     pub(super) best: Option<Statement>,
-    /// What was said was withdrawn, and what follows replaces it.
+    /// The statement that holds was withdrawn: the next one replaces it.
     reopened: bool,
     /// What was said before that.
     withdrawn: Option<Statement>,
