@@ -18,7 +18,6 @@ pub enum Outcome {
     /// It was read; `failures` has one line for each row that did not pass.
     Checked { total: usize, failures: Vec<String> },
     /// Rows of which a stated share must pass; `why` says how it was missed.
-    #[allow(dead_code, reason = "of the subjects only one has rates")]
     Rated { total: usize, failures: Vec<String>, why: Option<String> },
     /// It exists, and not a row of it could be read.
     Unreadable(String),
