@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use divan::Bencher;
-use earnest::stats::glmm::{GlmmData, GlmmOptions, fit};
+use earnest_stats::glmm::{GlmmData, GlmmOptions, fit};
 
 fn typical() -> GlmmData {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm/01_typical.csv");

@@ -3,8 +3,8 @@
 //!
 //! `cargo bench --bench glmm_coverage -- [data sets] [seed]` prints JSON; `benches/results/glmm_coverage.json` is the result
 //! of the defaults. Laplace, one thread.
-use earnest::stats::distribution::normal_quantile;
-use earnest::stats::glmm::{GlmmData, GlmmOptions, Parameter, fit, profile_interval, wald_interval};
+use earnest_stats::distribution::normal_quantile;
+use earnest_stats::glmm::{GlmmData, GlmmOptions, Parameter, fit, profile_interval, wald_interval};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;

@@ -3,9 +3,9 @@
 use candle_core::{Device, Tensor as CandleTensor};
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use earnest::checkpoint::{Tensor, Values};
-use earnest::engine::native::Team;
-use earnest::engine::native::kernels::{Isa, MatmulScratch, PackedMatrix, Target, matmul};
+use earnest_engine::cpu::Team;
+use earnest_engine::cpu::kernels::{Isa, MatmulScratch, PackedMatrix, Target, matmul};
+use earnest_models::checkpoint::{Tensor, Values};
 
 /// (rows, output columns, input columns)
 const SHAPES: &[(usize, usize, usize)] = &[

@@ -1,6 +1,6 @@
 //! Items per second of the generator, as JSON lines, one thread.
 use divan::counter::ItemsCount;
-use earnest::suite::nupa::{Lengths, NumberFormat, PairRules, Split, TaskId, TextStyle, TrainingSet, Wording};
+use earnest_tasks::suite::nupa::{Lengths, NumberFormat, PairRules, Split, TaskId, TextStyle, TrainingSet, Wording};
 
 const LINES: usize = 20_000;
 

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use earnest::engine::{FinishReason, Sampling, Timings};
-use earnest::prompt::Mode;
-use earnest::report::Document;
-use earnest::run::store::{BULK_ROWS, Filter, RunRecord, Store};
-use earnest::run::{
+use earnest_engine::{FinishReason, Sampling, Timings};
+use earnest_eval::prompt::Mode;
+use earnest_eval::report::Document;
+use earnest_eval::run::store::{BULK_ROWS, Filter, RunRecord, Store};
+use earnest_eval::run::{
     FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, RunError, RunSettings,
     SAMPLE_FORMAT, Sample, Status,
 };
-use earnest::suite::{Answered, Budget, Item, Scored, Segments, Suite, Summary, SummaryRow, Verdict};
+use earnest_tasks::suite::{Answered, Budget, FailureClass, Item, Score, Scored, Segments, Suite, Summary, SummaryRow};
 
 fn main() {
     let mut counts: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
@@ -138,7 +138,7 @@ impl Suite for Questions {
     fn len(&self) -> usize {
         self.0
     }
-    fn score(&self, _: &Item, _: &Answered<'_>) -> Verdict {
+    fn score(&self, _: &Item, _: &Answered<'_>) -> Score {
         unreachable!("nothing is judged here")
     }
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
@@ -185,17 +185,13 @@ fn sample(number: usize) -> Sample {
             cached_tokens: 832,
             timings: Timings { queued_s: 0.013, prefill_s: 0.21, decode_s: 2.75 },
         }),
-        verdict: Some(Verdict {
+        score: Some(Score {
             correct,
-            extracted: Some((number + 28).to_string()),
-            matchers: BTreeMap::from([
-                ("boundary".into(), correct),
-                ("compat".into(), true),
-                ("final".into(), correct),
-            ]),
-            metrics: BTreeMap::from([("digit_match".into(), 0.75), ("length_error".into(), 0.0)]),
-            failure: (!correct).then(|| "wrong".into()),
-            ..Verdict::default()
+            answer: Some((number + 28).to_string()),
+            rules: [("boundary", correct), ("compat", true), ("final", correct)].into(),
+            metrics: [("digit_match", 0.75), ("length_error", 0.0)].into(),
+            failure: (!correct).then_some(FailureClass::Wrong),
+            ..Score::default()
         }),
         failure: None,
     }
@@ -211,7 +207,7 @@ fn manifest(name: &str, suite: &Questions) -> Manifest {
         model_files: vec![FileRecord { name: "model".into(), size: 1, sha256: "0".repeat(64) }],
         weights: None,
         prompt_mode: Mode::Raw,
-        system: earnest::prompt::SystemPlace::Own,
+        system: earnest_eval::prompt::SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
             seed: 1,

@@ -16,9 +16,10 @@ case "${1:-}" in
     ;;
 esac
 
-kernels=src/engine/cuda/kernels
-digest=$(git ls-files -- "$kernels" ':!'"$kernels/assembled" src/engine/cuda/kernels.rs | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d' ' -f1)
-if [ "${1:-}" != --record ] && [ "$digest" = "$(cat "$kernels/assembled" 2> /dev/null)" ]; then
+kernels=crates/engine/src/cuda
+# Paths are relative to the folder, so that it may move.
+digest=$(cd "$kernels" && git ls-files -- kernels ':!kernels/assembled' kernels.rs | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d' ' -f1)
+if [ "${1:-}" != --record ] && [ "$digest" = "$(cat "$kernels/kernels/assembled" 2> /dev/null)" ]; then
   echo "skipped: the CUDA kernels have not changed since they were assembled"
   exit 0
 fi
@@ -36,7 +37,7 @@ fi
 
 cargo run --release --locked --quiet -- doctor --assemble sm_80,sm_86,sm_89,sm_90,sm_120
 if [ "${1:-}" = --record ]; then
-  echo "$digest" > "$kernels/assembled"
+  echo "$digest" > "$kernels/kernels/assembled"
 else
   echo "they assemble; scripts/cuda-assemble.sh --record keeps that, so that it is skipped until the next change"
 fi

@@ -232,18 +232,18 @@ answering=$!
 # Single kernels, and the reference checkpoints: f32 closely, bf16 within its rounding, both with batch-invariant products too.
 if [ -n "$dry" ]; then
   # There is no kernel to run on the CPU: only the command line is tried.
-  run kernels 60 "$binary" bench kernels --device cuda --json
+  run kernels 60 "$binary" dev kernels --device cuda --json
   note "kernels" "$([ "$(cat "$out/kernels.status")" = 2 ] && echo FAIL || echo 'not run')" "no GPU in a dry run; $(reason kernels)"
 else
   item kernels "kernels" 20 150 'd.passed' \
     'f"{len(d.checks)} checks" + "".join(f"; WRONG: {c.name}: {c.error:.3g}, same bits {c.same_bits}" for c in d.checks if not c.passed)' \
-    "$binary" bench kernels --device cuda --json
+    "$binary" dev kernels --device cuda --json
 fi
 for kind in "f32 0.001" "bf16 0.2" "f32 0.001 --batch-invariant" "bf16 0.2 --batch-invariant"; do
   read -r type tolerance invariant <<< "$kind"
   item "golden-$type$invariant" "golden $type${invariant:+ $invariant}" 10 90 'd.passed and len(d.results) == 14' \
     'f"{len(d.results)} checkpoints, logits within {max(r.largest_difference for r in d.results):.5f}, largest lead lost {max(r.largest_lost_margin for r in d.results):.4f}"' \
-    "$binary" bench golden "$golden" --device $device --dtype "$type" --tolerance "$tolerance" ${invariant:+"$invariant"} --json
+    "$binary" dev golden "$golden" --device $device --dtype "$type" --tolerance "$tolerance" ${invariant:+"$invariant"} --json
 done
 
 # A real model: the greedy texts of the CPU, but for small leads. In f32 only the order of sums differs, in bf16 every rounding does.
@@ -288,7 +288,7 @@ agreement() { # name, title, limit, reference, tolerance, options...
   local condition='d.passed and d.distinct_tokens > 3'
   case $name$device in *library*cuda | agree-q*cuda) condition="$condition and d.engine.options.products == 'cublasLt'" ;; esac
   item "$name" "$title" 15 "$limit" "$condition" "$told" \
-    "$binary" bench agreement --model "$reduced" --device $device --reference "$reference" --tolerance "$tolerance" "$@" --json
+    "$binary" dev agreement --model "$reduced" --device $device --reference "$reference" --tolerance "$tolerance" "$@" --json
 }
 agreement agree-library "cublasLt and our own products agree" 60 batch-invariant 0.15 "${agree[@]}"
 agreement agree-cache "with and without the prefix cache the same bits" 60 no-prefix-cache 0 --batch-invariant "${agree[@]}"
@@ -300,7 +300,7 @@ measure() { # name, title, least seconds, limit, condition, detail, options...
   local name=$1 title=$2 least=$3 limit=$4 condition=$5 detail=$6
   shift 6
   if [ "$(cat "$out/make.status" 2> /dev/null)" = 0 ]; then
-    item "$name" "$title" "$least" "$limit" "$condition" "$detail" "$binary" bench device --model "$model" --device $device "$@" --json
+    item "$name" "$title" "$least" "$limit" "$condition" "$detail" "$binary" dev device --model "$model" --device $device "$@" --json
   else
     note "$title" "not run" "no checkpoint of 16 GB in $work: $(reason make)"
   fi
@@ -319,7 +319,7 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 memcheck() { # name, title, options...
   local name=$1 title=$2 checked
   shift 2
-  checked=("$binary" bench golden $golden/gemma2 --device $device --dtype bf16 --tolerance 0.2 "$@")
+  checked=("$binary" dev golden $golden/gemma2 --device $device --dtype bf16 --tolerance 0.2 "$@")
   if [ -n "$dry" ]; then
     if run "$name" 60 "${checked[@]}"; then note "$title" "not run" "a dry run has nothing to check"; else note "$title" FAIL "$(reason "$name")"; fi
     return

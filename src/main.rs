@@ -1,6 +1,8 @@
 //! The `earnest` program; everything is in the library.
+mod cli;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    earnest::cli::main()
+    cli::main()
 }

@@ -5,32 +5,15 @@
 //! does a file without rows: nothing is skipped. The program takes the usual arguments of `cargo test`; a test is a subject.
 //!
 //! To add a subject, write `tests/golden_subjects/<subject>.rs` with `pub fn check(root: &Path) -> Vec<FileReport>` (see
-//! `report.rs` for what a report needs) and name it here, once as a module and once in [`SUBJECTS`].
+//! `report.rs` for what a report needs) and name it here, in [`SUBJECTS`], and as a module beside it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-#[path = "golden_subjects/report.rs"]
-mod report;
-#[path = "golden_subjects/runner.rs"]
-mod runner;
+mod golden_subjects;
 
-#[path = "golden_subjects/answers.rs"]
-mod answers;
-#[path = "golden_subjects/arithmetic_bench.rs"]
-mod arithmetic_bench;
-#[path = "golden_subjects/dnc.rs"]
-mod dnc;
-#[path = "golden_subjects/engine.rs"]
-mod engine;
-#[path = "golden_subjects/glmm.rs"]
-mod glmm;
-#[path = "golden_subjects/gsm.rs"]
-mod gsm;
-#[path = "golden_subjects/nupa.rs"]
-mod nupa;
-
-use runner::Subject;
+use golden_subjects::runner::{self, Subject};
+use golden_subjects::{answers, arithmetic_bench, dnc, engine, glmm, gsm, nupa};
 
 const SUBJECTS: &[Subject] = &[
     Subject { name: "answers", check: answers::check },

@@ -1,21 +1,22 @@
 //! The command line as clap reads it: no I/O, no defaults that depend on the machine.
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::PossibleValuesParser;
+use clap::{
+    Arg, ArgMatches, Args, Command as Definition, CommandFactory, FromArgMatches, Id, Parser, Subcommand, ValueEnum,
+};
 
 use super::Exit;
-use super::catalogue::data::DataArgs;
-use super::catalogue::dnc::DncArgs;
-use super::catalogue::gsm_symbolic::GsmArgs;
-use super::catalogue::nupa::NupaArgs;
-use super::device::{self, DeviceArg};
+use super::catalogue::{self, AskedSuite};
+use super::dev::DevCommand;
 use super::engine_choice::{PatienceArgs, TargetArgs};
 use super::models::{HubArgs, WeightArgs};
 use super::result_args::{
     CompareArgs, CompletionsArgs, ImportArgs, ManArgs, MergeArgs, RunsArgs, SamplesArgs, ScoreArgs,
 };
-use super::values::{ByteSize, Lengths, Prompts};
-use crate::run::Shard;
+use super::values::{ByteSize, Prompts};
+use earnest_eval::model::DeviceChoice;
+use earnest_eval::run::Shard;
 
 /// Evaluates the numerical reasoning of open-weight language models: offline, exactly scored, with error bars.
 #[derive(Debug, Parser)]
@@ -41,6 +42,26 @@ pub struct Cli {
     /// Show no progress; errors, warnings and results are printed
     #[arg(long, short, global = true)]
     pub quiet: bool,
+}
+
+impl Cli {
+    /// The arguments of this process.
+    ///
+    /// # Errors
+    /// Clap's, which knows how it is printed.
+    pub fn from_arguments() -> Result<Self, clap::Error> {
+        Cli::from_arg_matches(&definition().try_get_matches()?)
+    }
+}
+
+/// The commands and their options.
+pub fn definition() -> Definition {
+    // The former spelling of `dev` is read and not shown.
+    let former = |bench: Definition| {
+        let dev = DevCommand::augment_subcommands(Definition::new("dev"));
+        dev.get_subcommands().fold(bench, |bench, moved| bench.mut_subcommand(moved.get_name(), |old| old.hide(true)))
+    };
+    Cli::command().mut_subcommands(|command| if command.get_name() == "bench" { former(command) } else { command })
 }
 
 fn long_help() -> String {
@@ -122,6 +143,8 @@ pub enum Command {
     Train(super::train::TrainArgs),
     /// Measure the speed of the engine on this machine
     Bench(super::bench::BenchArgs),
+    /// Check and measure the engine as its developers do
+    Dev(super::dev::DevArgs),
     /// Show what this machine offers: CPU features, memory, CUDA, cache and results folders
     Doctor(super::doctor::DoctorArgs),
     /// Write runs as one HTML page: tables, plots, every sample, no network
@@ -136,49 +159,12 @@ pub enum Command {
     Man(ManArgs),
 }
 
-/// Which items.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Items")]
-pub struct SuiteArgs {
-    /// Only these tasks, separated by commas; `earnest suites` lists them [default: all]
-    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
-    pub tasks: Option<Vec<String>>,
-
-    /// Only these lengths: a number, an inclusive range, or a list of both, e.g. 5, 1..3 or 1,2,5-7; or `all`; or
-    /// `reference` for those that the authors of NUPA test [default: all]
-    #[arg(long, value_name = "LENGTHS")]
-    pub lengths: Option<Lengths>,
-
-    /// Items of each task at each length [default: 10; nupa: 100]
-    #[arg(long, value_name = "N")]
-    pub per_length: Option<usize>,
-
-    /// Item set of arithmetic-bench: 1 or 2 are independent draws, to see how far a score moves [default: 1]
-    #[arg(long, value_name = "1|2")]
-    pub set: Option<u8>,
-
+/// `--seed`.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct SeedArgs {
     /// Seed of the items and of sampling
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, help_heading = "Items")]
     pub seed: u64,
-
-    /// Which rule decides what is right, all of them are stored and reported: final reads the answer as a careful person would;
-    /// nupa also has strict, paper and ref, arithmetic-bench boundary, compat and last_number, gsm-symbolic study, study_strict,
-    /// strict and flexible, dnc answer (tatqa_em, eq_equivalent) [default: final for chat prompts and endpoints; for raw
-    /// prompts strict, boundary, study, answer]
-    #[arg(long, value_name = "NAME", help_heading = "Scoring")]
-    pub profile: Option<String>,
-
-    #[command(flatten)]
-    pub data: DataArgs,
-
-    #[command(flatten)]
-    pub nupa: NupaArgs,
-
-    #[command(flatten)]
-    pub gsm: GsmArgs,
-
-    #[command(flatten)]
-    pub dnc: DncArgs,
 }
 
 /// Which model.
@@ -186,7 +172,7 @@ pub struct SuiteArgs {
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = super::built_in::NAME)]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = earnest_eval::model::BUILT_IN)]
     pub model: PathBuf,
 
     /// How prompts are written: `chat` with the checkpoint's chat template, `raw` as bare text, `auto` chat if there is a
@@ -292,8 +278,8 @@ pub struct EngineArgs {
 
     /// Where the native engine computes: auto (a GPU that is ready, else the CPU), cpu, cuda or cuda:N. Part of a run's settings: the
     /// two round differently [default: auto]
-    #[arg(long, value_name = "DEVICE", env = "EARNEST_DEVICE", hide_env_values = true, value_parser = device::parse)]
-    pub device: Option<DeviceArg>,
+    #[arg(long, value_name = "DEVICE", env = "EARNEST_DEVICE", hide_env_values = true, value_parser = str::parse::<DeviceChoice>)]
+    pub device: Option<DeviceChoice>,
 
     /// On a GPU, compute so that a request's bits do not depend on its batch; on the CPU they never do. Part of a run's settings
     #[arg(long)]
@@ -331,15 +317,6 @@ pub(super) fn threads(text: &str) -> Result<usize, String> {
 A run is named after its settings and the content of the model's files. The same command continues an interrupted \
 run and reports a finished one.")]
 pub struct RunArgs {
-    /// The suite
-    #[arg(value_name = "SUITE", value_parser = super::catalogue::names(), required_unless_present = "from")]
-    pub suite: Option<String>,
-
-    /// Repeat this run: its suite, options, model and generation settings, from its manifest. It is looked for in --results,
-    /// then in the usual results folder; FOLDER/RUN names another one
-    #[arg(long, value_name = "RUN", conflicts_with_all = FIXED_BY_FROM)]
-    pub from: Option<String>,
-
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file [default:
     /// earnest-abacus-1m, the model inside this program]
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, help_heading = "Model")]
@@ -360,7 +337,7 @@ pub struct RunArgs {
     pub hub: HubArgs,
 
     #[command(flatten)]
-    pub items: SuiteArgs,
+    pub seed: SeedArgs,
 
     /// Ask only the first N items; the suite's order goes round over tasks and lengths, so any N is balanced
     #[arg(long, value_name = "N", help_heading = "Items")]
@@ -383,70 +360,55 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub session: SessionArgs,
+
+    #[command(flatten)]
+    pub from: FromArgs,
+
+    #[command(subcommand)]
+    pub suite: Option<AskedSuite>,
 }
 
-/// What `--from` takes from the manifest.
-const FIXED_BY_FROM: [&str; 59] = [
-    "batch_invariant",
-    "suite",
-    "engine",
-    "base_url",
-    "model_name",
-    "api",
-    "tokenizer",
-    "context",
-    "quant",
-    "dtype",
-    "compute",
-    "prompt",
-    "tasks",
-    "lengths",
-    "per_length",
-    "set",
-    "seed",
-    "limit",
-    "samples",
-    "shard",
-    "temperature",
-    "top_k",
-    "top_p",
-    "min_p",
-    "repetition_penalty",
-    "recommended",
-    "max_tokens",
-    "thinking",
-    "thinking_text",
-    "split",
-    "profile",
-    "style",
-    "shots",
-    "budget",
-    "no_stop_at_newline",
-    "wording",
-    "reference",
-    "short_operand",
-    "hard_floats",
-    "data",
-    "sets",
-    "instances",
-    "templates",
-    "per_template",
-    "trailing_space",
-    "python",
-    "eos",
-    "dataset",
-    "kinds",
-    "mode",
-    "splits",
-    "numbers",
-    "demonstrations",
-    "demonstration_sets",
-    "defence",
-    "draws",
-    "annotations",
-    "malformed",
-    "new",
-];
+/// `--from`.
+#[derive(Debug, Clone)]
+pub struct FromArgs {
+    pub run: Option<String>,
+}
+
+impl Args for FromArgs {
+    /// Adds the option, which excludes all that the command has already but what a session may change.
+    fn augment_args(command: Definition) -> Definition {
+        let session = HubArgs::augment_args(SessionArgs::augment_args(Definition::new("")));
+        let free = |arg: &&Arg| session.get_arguments().any(|own| own.get_id() == arg.get_id());
+        // The model's files may have moved. That a GPU keeps requests apart is part of the run.
+        let fixed = command.get_arguments().filter(|arg| !free(arg) && arg.get_id() != "model").map(Arg::get_id);
+        let fixed: Vec<Id> = fixed.cloned().chain(["batch_invariant".into()]).collect();
+        command.arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("RUN")
+                .help(
+                    "Repeat this run: its suite, options, model and generation settings, from its manifest. It is looked for \
+                     in --results, then in the usual results folder; FOLDER/RUN names another one",
+                )
+                .conflicts_with_all(fixed),
+        )
+    }
+
+    fn augment_args_for_update(command: Definition) -> Definition {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for FromArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(FromArgs { run: matches.get_one::<String>("from").cloned() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
 
 /// What `run` and `resume` share.
 #[derive(Debug, Clone, Args)]
@@ -524,32 +486,25 @@ impl ResultsArgs {
 const USUAL_RESULTS: &str = "earnest-results";
 
 /// Which table of a suite that has several.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct TableArgs {
-    /// Which of the suite's tables to print; a finished run prints another one at once
-    #[arg(long, value_name = "METRIC", value_enum, default_value_t = MetricArg::ExactMatch, help_heading = "NUPA")]
-    pub metric: MetricArg,
+    /// Which of the suite's tables to print, where it has several, or `all`; a finished run prints another one at once
+    /// [default: the first]
+    #[arg(long, value_name = "METRIC", value_parser = tables(), help_heading = "Results")]
+    pub metric: Option<String>,
 }
 
-/// `--metric`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum MetricArg {
-    ExactMatch,
-    DigitMatch,
-    Dlength,
-    /// Up to how many digits a model copes
-    Digits,
-    All,
+/// Names of tables.
+fn tables() -> PossibleValuesParser {
+    PossibleValuesParser::new(catalogue::tables().into_iter().chain(["all"]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {
-        Cli::command().debug_assert();
+        definition().debug_assert();
     }
 }

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::CompareArgs;
-use super::{Exit, catalogue, results};
-use crate::report::{Align, Comparison, Difference, Scores, Table, compare, differing_settings, p_text, wrap};
-use crate::run::store::{Filter, RunRecord};
-use crate::run::{FileRecord, shown};
+use super::{Exit, results};
+use earnest_eval::report::{Align, Comparison, Difference, Scores, Table, compare, differing_settings, p_text, wrap};
+use earnest_eval::run::store::{Filter, RunRecord, Store};
+use earnest_eval::run::{FileRecord, shown};
 
 /// Compares.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -16,7 +16,7 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     check(&runs, printer)?;
     let mut scores = Vec::with_capacity(runs.len());
     for run in &runs {
-        let mut of_run = Scores::decided_by(catalogue::primary(&run.manifest.settings));
+        let mut of_run = Scores::decided_by(results::primary(&store, run)?);
         for sample in store.samples(run, Filter::default()) {
             of_run.add(&sample?);
         }
@@ -28,7 +28,7 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
         }
         scores.push(of_run);
     }
-    read_questions(&runs, &mut scores, printer);
+    read_questions(&store, &runs, &mut scores, printer);
     let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
     let mut comparisons = compare(&names, &scores);
     for (found, run) in comparisons.iter_mut().zip(&runs[1..]) {
@@ -47,8 +47,8 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-/// Runs whose options differ may have other questions under the same ids: where rows do not tell, the suites do.
-fn read_questions(runs: &[RunRecord], scores: &mut [Scores], printer: Printer) {
+/// Runs whose options differ may have other questions under the same ids.
+fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], printer: Printer) {
     let Some((first, rest)) = runs.split_first() else { return };
     let mine = &first.manifest.settings;
     let alike = rest.iter().all(|run| mine.asks_alike(&run.manifest.settings));
@@ -56,13 +56,12 @@ fn read_questions(runs: &[RunRecord], scores: &mut [Scores], printer: Printer) {
         return;
     }
     for (run, scores) in runs.iter().zip(scores) {
-        match catalogue::stored(&run.manifest.settings) {
-            Ok(suite) => scores.read_questions(suite.items()),
-            Err(error) => printer.warning(&format!(
+        if let Err(error) = results::each_question(store, run, |item| scores.read_question(&item)) {
+            printer.warning(&format!(
                 "the options of the runs differ, and whether an item of {} is the same question cannot be seen, only whether it has \
                  the same answer: {error}",
                 run.manifest.run
-            )),
+            ));
         }
     }
 }

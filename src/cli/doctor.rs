@@ -10,11 +10,11 @@ use super::args::ResultsArgs;
 use super::error::CliError;
 use super::printer::Printer;
 use super::sandbox_args::SandboxArgs;
-use super::values::human_bytes;
-use crate::engine::cuda;
-use crate::hub::Environment;
-use crate::run::{Host, available_memory};
-use crate::sandbox;
+use earnest_engine::cuda;
+use earnest_eval::run::{Host, available_memory};
+use earnest_models::hub::Environment;
+use earnest_models::memory::human_bytes;
+use earnest_sandbox as sandbox;
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {

@@ -3,23 +3,31 @@ use std::process::ExitCode;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
 
-use super::args::{Cli, Command};
+use super::args::{self, Cli, Command};
 use super::error::{CliError, with_causes};
 use super::printer::Printer;
 use super::{
-    bench, compare, doctor, export, generate, import, merge, models, perturb, report, reproduce, rf_lengths, run, runs,
-    samples, score, serve, shell, show, stats, suites, train,
+    bench, catalogue, compare, dev, doctor, export, generate, import, merge, models, perturb, report, reproduce,
+    rf_lengths, run, runs, samples, score, serve, shell, show, stats, suites, train,
 };
 
 /// Parses the arguments, runs the command, prints an error if there is one.
 pub fn main() -> ExitCode {
     // A worker of the sandbox is this program too; it must not parse arguments, print or read settings.
-    crate::sandbox::serve_if_worker();
+    earnest_sandbox::serve_if_worker();
     let printer = Printer::new();
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
-    let cli = Cli::try_parse().unwrap_or_else(|error| with_names(error).exit());
+    let cli = match Cli::from_arguments() {
+        Ok(cli) => cli,
+        Err(error) => match catalogue::refusal(&error, args::definition(), std::env::args().skip(1)) {
+            Some(error) => {
+                printer.error(&error);
+                return error.exit.into();
+            }
+            None => with_names(error).exit(),
+        },
+    };
     let outcome = match &cli.command {
         Command::Run(args) => run::execute(args, cli.quiet, printer),
         Command::Resume(args) => run::resume(args, cli.quiet, printer),
@@ -37,6 +45,7 @@ pub fn main() -> ExitCode {
         Command::Models(args) => models::execute(args, cli.quiet, printer),
         Command::Train(args) => train::execute(args, cli.quiet, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
+        Command::Dev(args) => dev::execute(&args.what, cli.quiet, printer),
         Command::Serve(args) => serve::execute(args, cli.quiet, printer),
         Command::Stats(args) => statistics(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),
@@ -60,13 +69,7 @@ fn with_names(mut error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
     }
-    let mut command = Cli::command();
-    for word in std::env::args().skip(1) {
-        if let Some(found) = command.find_subcommand(&word) {
-            command = found.clone();
-        }
-    }
-    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    let names = catalogue::names_at(args::definition(), std::env::args().skip(1));
     let tip = StyledStr::from(format!("choose from {}", names.join(", ")));
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     error

@@ -1,7 +1,10 @@
 //! Errors as the user sees them: what happened, where, and the next step.
 use super::Exit;
-use crate::prompt::PromptError;
-use crate::run::RunError;
+use earnest_eval::EvalError;
+use earnest_eval::prompt::PromptError;
+use earnest_eval::report::ReportError;
+use earnest_eval::run::RunError;
+use earnest_models::hub::HubError;
 
 /// An error with its exit code and, where there is one, the next step.
 #[derive(Debug)]
@@ -62,15 +65,52 @@ impl From<RunError> for CliError {
     }
 }
 
+impl From<HubError> for CliError {
+    fn from(error: HubError) -> Self {
+        let exit = match &error {
+            HubError::NotARepository { .. }
+            | HubError::IsAPath { .. }
+            | HubError::NotPinned { .. }
+            | HubError::NoRevision { .. }
+            | HubError::BadEndpoint { .. }
+            | HubError::Registry { .. } => Exit::Usage,
+            _ => Exit::Model,
+        };
+        CliError { exit, message: error.to_string(), help: error.help() }
+    }
+}
+
 impl From<PromptError> for CliError {
     fn from(error: PromptError) -> Self {
-        let help = match &error {
-            PromptError::NoTemplate => "use --prompt raw for a base model",
-            PromptError::Template(_) | PromptError::Tokenizer(_) | PromptError::RepeatedBos { .. } => {
-                "--prompt raw leaves the chat template out"
-            }
+        CliError::new(Exit::Model, error.to_string()).help(error.help())
+    }
+}
+
+impl From<ReportError> for CliError {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Run(error) => error.into(),
+            error => CliError { exit: Exit::Results, message: error.to_string(), help: error.help() },
+        }
+    }
+}
+
+impl From<EvalError> for CliError {
+    fn from(error: EvalError) -> Self {
+        let exit = match error {
+            EvalError::Hub(error) => return error.into(),
+            EvalError::Prompt(error) => return error.into(),
+            EvalError::Run(error) => return error.into(),
+            EvalError::Report(error) => return error.into(),
+            EvalError::Suite(error) => return error.into(),
+            EvalError::Setting(_) | EvalError::PartsNotMerged { .. } => Exit::Usage,
+            EvalError::Model(_) => Exit::Model,
+            EvalError::Engine(_) => Exit::Engine,
+            EvalError::Results(_) | EvalError::SettingsChanged { .. } => Exit::Results,
+            EvalError::Interrupted { .. } => Exit::Interrupted,
+            EvalError::TooManyFailures { .. } => Exit::TooManyFailures,
         };
-        CliError::new(Exit::Model, error.to_string()).help(help)
+        CliError { exit, message: error.to_string(), help: error.help() }
     }
 }
 

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::Exit;
 use super::error::CliError;
+use super::interrupt::stop_on_signal;
 use super::printer::Printer;
 use super::progress::Progress;
-use crate::run::{Ended, Reporter, RunEvent, Stage, timestamp};
+use earnest_eval::run::{Ended, Reporter, RunEvent, Stage, timestamp};
 
 /// Version of the lines' form.
 const EVENT_FORMAT: u32 = 1;
@@ -21,6 +22,7 @@ const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
 /// All that listen.
 pub struct Reporters {
     printer: Printer,
+    quiet: bool,
     progress: Option<Progress>,
     file: Option<EventFile>,
 }
@@ -30,11 +32,11 @@ impl Reporters {
     /// events.
     pub fn new(printer: Printer, quiet: bool, events: Option<&Path>) -> Result<Self, CliError> {
         let file = events.map(EventFile::open).transpose()?;
-        Ok(Reporters { printer, progress: Some(Progress::new(printer, quiet)), file })
+        Ok(Reporters { printer, quiet, progress: Some(Progress::new(printer, quiet)), file })
     }
 
     /// Does something that prints while the progress bar is out of the way.
-    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+    fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.progress {
             Some(progress) => progress.aside(print),
             None => print(),
@@ -42,7 +44,7 @@ impl Reporters {
     }
 
     /// Ends the display. Events that could not be written end no run, but they are reported.
-    pub fn close(&mut self) {
+    fn close(&mut self) {
         drop(self.progress.take());
         if let Some(file) = self.file.take()
             && let Err((path, error)) = file.finish()
@@ -54,6 +56,17 @@ impl Reporters {
 
 impl Reporter for Reporters {
     fn event(&mut self, event: &RunEvent<'_>) {
+        match event {
+            RunEvent::Message(text) if !self.quiet => self.aside(|| self.printer.message(text)),
+            RunEvent::Warning(text) => self.aside(|| self.printer.warning(text)),
+            // Not before: until here a signal ends the process at once; nothing is lost yet.
+            RunEvent::Started { .. } => {
+                if let Err(error) = stop_on_signal() {
+                    self.aside(|| self.printer.warning(&error.message));
+                }
+            }
+            _ => {}
+        }
         if let Some(progress) = &mut self.progress {
             progress.event(event);
         }
@@ -160,13 +173,14 @@ impl Reporter for EventFile {
                     "item": sample.item,
                     "sample": sample.sample,
                     "task": sample.task,
-                    "correct": sample.verdict.as_ref().map(|verdict| verdict.correct),
-                    "reason": sample.verdict.as_ref().and_then(|verdict| verdict.failure.as_deref()),
+                    "correct": sample.score.as_ref().map(|score| score.correct),
+                    "reason": sample.score.as_ref().and_then(|score| score.failure.as_ref()),
                     "finish": sample.completion.as_ref().map(|completion| completion.finish),
                     "tokens": sample.completion.as_ref().map(|completion| completion.ids.len()),
                     "failure": sample.failure,
                 }),
             ),
+            RunEvent::Message(_) | RunEvent::Warning(_) => {}
             RunEvent::Notice(text) => self.write("notice", json!({ "text": text })),
             RunEvent::Stopping => self.write("stopping", json!({})),
             RunEvent::Ended(ended) => {

@@ -6,13 +6,14 @@ use clap::{Args, ValueEnum};
 
 use super::error::CliError;
 use super::printer::Printer;
-use super::prompt_again::{Again, Prompt};
 use super::stored::{StoredRun, write_file};
 use super::{Exit, catalogue};
-use crate::prompt::{ModeRequest, Prompter, Remote};
-use crate::report::ReportError;
-use crate::report::export::{Asked, LmEval, write_csv, write_jsonl, write_parquet};
-use crate::suite::{Item, gsm_symbolic};
+use earnest_eval::prompt::{ModeRequest, Prompter, Remote};
+use earnest_eval::report::export::{LmEval, write_csv, write_jsonl, write_parquet};
+use earnest_eval::report::{ReportError, Row, Rows, WithoutTexts};
+use earnest_eval::run::Sample;
+use earnest_eval::run::store::StoredQuestion;
+use earnest_tasks::suite::Item;
 
 /// `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -31,7 +32,8 @@ pub enum ExportFormat {
 #[command(after_help = "Examples:
   earnest export RUN --format parquet -o samples.parquet
   earnest export RUN --format csv -o - | head
-  earnest export RUN --format lm-eval -o lm-eval-results")]
+  earnest export RUN --format lm-eval -o lm-eval-results
+  earnest export RUN --format jsonl --without-texts -o samples.jsonl")]
 pub struct ExportArgs {
     /// The run, by name or by a beginning of it that only one run has
     #[arg(value_name = "RUN")]
@@ -44,6 +46,10 @@ pub struct ExportArgs {
     /// The file, - for standard output; for lm-eval a folder
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
+
+    /// Leave questions and prompts out, e.g. where the licence of the questions lets nobody pass them on
+    #[arg(long)]
+    pub without_texts: bool,
 
     /// Folder for results
     #[arg(
@@ -59,6 +65,8 @@ pub struct ExportArgs {
 /// Writes a run in another format.
 pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
     let run = StoredRun::open(&args.results, &args.run)?;
+    let plain = WithoutTexts(&run);
+    let rows: &dyn Rows = if args.without_texts { &plain } else { &run };
     let mut count = 0;
     let place = match args.format {
         ExportFormat::LmEval => {
@@ -68,15 +76,15 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
             return lm_eval(args, &run, printer);
         }
         ExportFormat::Jsonl => write_file(&args.output, |mut out| {
-            count = write_jsonl(&run, &mut out)?;
+            count = write_jsonl(rows, &mut out)?;
             Ok(())
         }),
         ExportFormat::Csv => write_file(&args.output, |mut out| {
-            count = write_csv(&run, &mut out)?;
+            count = write_csv(rows, &mut out)?;
             Ok(())
         }),
         ExportFormat::Parquet => write_file(&args.output, |out| {
-            count = write_parquet(&run, &run.manifest, out)?;
+            count = write_parquet(rows, &run.manifest, out)?;
             Ok(())
         }),
     };
@@ -85,50 +93,58 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
+/// Rows of a run of a version that stored no questions, with those of its suite.
+struct OfSuite<'a> {
+    run: &'a StoredRun,
+    items: HashMap<String, Item>,
+}
+
+impl OfSuite<'_> {
+    /// The pieces of a prompt, one a line.
+    fn asked(&self, sample: &Sample) -> Option<StoredQuestion> {
+        let item = self.items.get(&sample.item)?.clone();
+        let plain = Prompter::new(&Remote::Text, ModeRequest::Raw).and_then(|plain| plain.text(&item.segments));
+        Some(StoredQuestion { item, prompt: plain.ok() })
+    }
+}
+
+impl Rows for OfSuite<'_> {
+    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
+        self.run.walk(row)
+    }
+
+    fn walk_asked(&self, row: &mut dyn FnMut(&Row) -> Result<(), ReportError>) -> Result<(), ReportError> {
+        self.run.walk(&mut |sample| row(&Row { sample: sample.clone(), asked: self.asked(sample) }))
+    }
+}
+
+/// The suite's items by task, those that the run did not ask included, and as stored where the suite cannot be had.
+fn planned(run: &StoredRun) -> Result<BTreeMap<String, usize>, CliError> {
+    let mut planned: BTreeMap<String, usize> = BTreeMap::new();
+    let mut count = |task: &str| *planned.entry(task.to_owned()).or_default() += 1;
+    match catalogue::stored(&run.manifest.settings) {
+        Ok(suite) => suite.items().for_each(|item| count(&item.task)),
+        Err(_) => run.each_question(|item| count(&item.task))?,
+    }
+    Ok(planned)
+}
+
 fn lm_eval(args: &ExportArgs, run: &StoredRun, printer: Printer) -> Result<Exit, CliError> {
     let settings = &run.manifest.settings;
-    let suite = catalogue::stored(settings)?;
-    let mut items: HashMap<String, Item> = HashMap::new();
-    let mut planned: BTreeMap<String, usize> = BTreeMap::new();
-    let limit = settings.limit.unwrap_or(usize::MAX);
-    for (place, item) in suite.items().enumerate() {
-        *planned.entry(item.task.clone()).or_default() += 1;
-        if place < limit {
-            items.insert(item.id.clone(), item);
-        }
-    }
-    let again = Again::of(&run.manifest);
-    let source = again.source();
-    let prompter = again.prompter(source.as_deref());
-    let plain = Prompter::new(&Remote::Text, ModeRequest::Raw)?;
-    // A task's first prompt is held against its row to the token; the others are made the same way.
-    let mut as_asked: HashMap<String, bool> = HashMap::new();
-    let mut bare = None;
-    let document = LmEval::new(&run.manifest, &planned, run, &mut |sample| {
-        let item = items.get(&sample.item)?;
-        let first = || match again.prompt(prompter.as_ref(), item, sample) {
-            Prompt::Asked(_) | Prompt::Unchecked(..) => true,
-            Prompt::Pieces(reason) => {
-                bare = bare.take().or(reason);
-                false
-            }
-        };
-        let known = *as_asked.entry(sample.task.clone()).or_insert_with(first);
-        let prompt = prompter.as_ref().filter(|_| known).and_then(|prompter| prompter.text(&item.segments).ok());
-        Some(Asked {
-            question: item.segments.question.clone(),
-            prompt: prompt.or_else(|| plain.text(&item.segments).ok()).unwrap_or_default(),
-            stop_strings: item.stop_strings.clone(),
-            shots: if settings.suite.starts_with("gsm-") {
-                gsm_symbolic::Prompt::EXAMPLES
-            } else {
-                item.segments.shots.len()
-            },
-        })
-    })?;
-    if let Some(reason) = bare {
-        printer.warning(&format!("the prompts are without the chat template that was around them, because {reason}"));
-    }
+    let of_suite;
+    let rows: &dyn Rows = if run.has_questions()? {
+        run
+    } else {
+        let mut items = HashMap::new();
+        run.each_question(|item| drop(items.insert(item.id.clone(), item)))?;
+        printer.warning(
+            "the prompts were not stored: these are their pieces, without the chat template that was around them",
+        );
+        of_suite = OfSuite { run, items };
+        &of_suite
+    };
+    let examples = Some(catalogue::examples_in_text(&settings.suite)).filter(|&examples| examples > 0);
+    let document = LmEval::new(&run.manifest, &planned(run)?, rows, !args.without_texts, examples)?;
     let folder = args.output.join(&document.folder);
     std::fs::create_dir_all(&folder).map_err(|source| ReportError::Write { path: folder.clone(), source })?;
     let failed = |error: serde_json::Error| ReportError::Format { format: "lm-eval", reason: error.to_string() };

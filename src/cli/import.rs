@@ -7,20 +7,20 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
-use super::args::MetricArg;
 use super::catalogue::{Channel, Choice, GivenQuestion};
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ImportArgs;
 use super::{Exit, catalogue, results};
-use crate::engine::{FinishReason, Sampling, Timings};
-use crate::prompt::{Mode, ModeRequest, SystemPlace};
-use crate::run::store::{BULK_ROWS, Store};
-use crate::run::{
+use earnest_engine::{FinishReason, Sampling, Timings};
+use earnest_eval::evaluate::free_name;
+use earnest_eval::prompt::{Mode, ModeRequest, SystemPlace};
+use earnest_eval::run::store::{BULK_ROWS, RunRecord, Store};
+use earnest_eval::run::{
     FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, Plan,
-    PlannedSample, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored, judge_all, timestamp,
+    PlannedSample, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored, score_completions, timestamp,
 };
-use crate::suite::{Item, Suite, Verdict};
+use earnest_tasks::suite::{Item, Score, Suite};
 
 /// How imported prompts count as written where `--prompt` does not say: as raw text.
 const MODE: Mode = Mode::Raw;
@@ -58,19 +58,19 @@ pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
                 .help("say --prompt chat for answers of a chat, --prompt raw for continuations of a text"));
         }
     };
-    let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
+    let chosen = catalogue::choose(args.suite.name, &args.suite.options, args.seed.seed, &prompts)?;
     let channel = Channel::local(mode);
-    let suite = choice.suite(channel)?;
+    let suite = chosen.suite(channel)?;
     let mut lines = read(&args.completions)?;
     for (number, line) in &mut lines {
         if let Some(task) = &mut line.task {
-            *task = choice.task(task).map_err(|error| wrong(&args.completions, *number, error.message))?;
+            *task = chosen.task(task).map_err(|error| wrong(&args.completions, *number, error.message))?;
         }
     }
     let samples = lines.iter().map(|(_, line)| line.sample.saturating_add(1)).max().unwrap_or(1);
     let plan = Plan { limit: args.limit, samples, shard: None };
     let own = match args.limit {
-        None => own_questions(choice.as_ref(), suite.as_ref(), channel, &args.completions, &lines)?,
+        None => own_questions(chosen.choice.as_ref(), suite.as_ref(), channel, &args.completions, &lines)?,
         Some(_) => None,
     };
     if let Some(own) = &own {
@@ -90,7 +90,7 @@ pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     let run = store.run(&run)?;
     let document = results::document(&store, &run)?;
-    results::present(document, args.json, MetricArg::ExactMatch, printer)?;
+    results::present(document, args.json, None, printer)?;
     Ok(Exit::Success)
 }
 
@@ -148,7 +148,7 @@ fn own_questions(
                     .given(channel, std::slice::from_ref(question))
                     .map_err(|error| wrong(path, *number, error.message))?;
             }
-            return Err(all);
+            return Err(all.into());
         }
     };
     for item in suite.items() {
@@ -243,7 +243,7 @@ fn manifest(args: &ImportArgs, suite: &dyn Suite, mode: Mode, plan: Plan, rows: 
     let failed =
         |error: std::io::Error| CliError::usage(format!("cannot read {}: {error}", args.completions.display()));
     let size = std::fs::metadata(&args.completions).map_err(failed)?.len();
-    let sha256 = crate::digest::sha256_file(&args.completions, |_| ()).map_err(failed)?;
+    let sha256 = earnest_digest::sha256_file(&args.completions, |_| ()).map_err(failed)?;
     let name = args.completions.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let settings = RunSettings {
         suite: suite.name().to_owned(),
@@ -257,7 +257,7 @@ fn manifest(args: &ImportArgs, suite: &dyn Suite, mode: Mode, plan: Plan, rows: 
         system: SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
-            seed: args.items.seed,
+            seed: args.seed.seed,
             stop_ids: Vec::new(),
             max_tokens: None,
             thinking: false,
@@ -304,11 +304,12 @@ fn keep(
     plan: Plan,
     lines: &BTreeMap<usize, Line>,
 ) -> Result<String, CliError> {
-    let (_lock, name) = results::free_name(store, &manifest.run)?;
+    let (_lock, name) = free_name(store, &manifest.run)?;
     manifest.run.clone_from(&name);
     // Whole only once every row is written: programs are run to judge them, and that can be interrupted.
     let status = std::mem::replace(&mut manifest.status, Status::Interrupted);
     let run = store.begin(&manifest, plan.len(suite))?;
+    store.keep_questions(&run, suite)?;
     let mut writer = store.writer(&run).batches_of(BULK_ROWS);
     let mut answered = plan.walk(suite).filter_map(|planned| Some((lines.get(&planned.index)?, planned)));
     loop {
@@ -324,19 +325,20 @@ fn keep(
                 truncated: line.truncated,
             })
             .collect();
-        for ((line, planned), verdict) in read.iter().zip(judge_all(suite, None, &stored)) {
-            writer.push(planned.index, imported(&name, suite, planned, line, verdict))?;
+        for ((line, planned), score) in read.iter().zip(score_completions(suite, None, &stored)) {
+            writer.push(planned.index, imported(&name, suite, planned, line, score))?;
         }
     }
     writer.write()?;
     drop(writer);
     manifest.status = status;
     store.update(run.id, &manifest, plan.len(suite))?;
+    results::conclude(store, &RunRecord { manifest, ..run }, suite)?;
     Ok(name)
 }
 
 /// The row of a completion that another engine generated.
-fn imported(run: &str, suite: &dyn Suite, planned: &PlannedSample, line: &Line, verdict: Verdict) -> Sample {
+fn imported(run: &str, suite: &dyn Suite, planned: &PlannedSample, line: &Line, score: Score) -> Sample {
     let item = &planned.item;
     Sample {
         format: SAMPLE_FORMAT,
@@ -360,7 +362,7 @@ fn imported(run: &str, suite: &dyn Suite, planned: &PlannedSample, line: &Line, 
             cached_tokens: 0,
             timings: Timings::default(),
         }),
-        verdict: Some(verdict),
+        score: Some(score),
         failure: None,
     }
 }

@@ -5,8 +5,9 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::MergeArgs;
 use super::{Exit, catalogue, results};
-use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
-use crate::run::{Manifest, Sample, Status};
+use earnest_eval::evaluate::free_name;
+use earnest_eval::run::store::{BULK_ROWS, Filter, RunRecord, Store};
+use earnest_eval::run::{Manifest, Sample, Status};
 
 /// Most differing samples that are named.
 const SHOWN: usize = 3;
@@ -22,7 +23,8 @@ pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
                 .help("name the other folders; parts in the results folder are joined without being named"));
         }
         for run in other.runs()? {
-            let faults = other.examine(&run, catalogue::stored(&run.manifest.settings)?.as_ref())?;
+            let suite = results::suite(&other, &run, printer)?;
+            let faults = other.examine(&run, suite.as_deref())?;
             if let Some(first) = faults.first() {
                 let message = format!("{} in {} is damaged: {first}", run.manifest.run, other.path().display());
                 return Err(CliError::new(Exit::Results, message)
@@ -94,16 +96,20 @@ fn copy(from: &Store, run: &RunRecord, to: &Store, printer: Printer) -> Result<(
     let (_lock, target) = match equal {
         Some(equal) => (to.lock(&equal.manifest.run)?, equal),
         None => {
-            let (lock, name) = results::free_name(to, &manifest.run)?;
+            let (lock, name) = free_name(to, &manifest.run)?;
             let target = to.begin(&Manifest { run: name, ..manifest.clone() }, planned)?;
             (lock, target)
         }
     };
     agree(from, run, to, &target)?;
     let copied = fill(from, run, to, &target)?;
+    let summary = from.summary(run)?;
     if manifest.status == Status::Finished && target.manifest.status != Status::Finished {
         let name = target.manifest.run.clone();
         to.update(target.id, &Manifest { run: name, ..manifest.clone() }, planned)?;
+    }
+    if let Some(summary) = summary.filter(|_| copied > 0 && manifest.status == Status::Finished) {
+        to.keep_summary(&target, &summary)?;
     }
     printer.message(&match copied {
         0 => format!(
@@ -122,8 +128,9 @@ fn is_whole(run: &RunRecord) -> bool {
     run.manifest.shard.is_none() && run.manifest.status == Status::Finished
 }
 
-/// Copies the rows that the target lacks; says how many.
+/// Copies questions, and the rows that the target lacks; says how many.
 fn fill(from: &Store, run: &RunRecord, to: &Store, target: &RunRecord) -> Result<usize, CliError> {
+    to.copy_questions(from, run, target)?;
     let standing = to.standing(target)?;
     let mut writer = to.writer(target).batches_of(BULK_ROWS);
     let mut copied = 0;
@@ -216,15 +223,18 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], printer: Printer) -> Resu
         return Ok(false);
     }
     let chosen: Vec<&RunRecord> = (1..=of).filter_map(|number| finished(parts, number)).collect();
-    let suite = catalogue::stored(&first.manifest.settings)?;
     let whole = Manifest { shard: None, ..first.manifest.clone() };
-    let planned = whole.plan().len(suite.as_ref());
+    let suite = catalogue::stored(&first.manifest.settings).ok();
+    let planned = match &suite {
+        Some(suite) => whole.plan().len(suite.as_ref()),
+        None => chosen.iter().map(|part| part.planned.unwrap_or_default()).sum(),
+    };
     // A whole run that was begun and not finished takes the parts' rows in.
     let begun = wholes.into_iter().find(|run| run.manifest.shard.is_none());
     let (_lock, target) = match begun {
         Some(run) => (store.lock(&run.manifest.run)?, run),
         None => {
-            let (lock, name) = results::free_name(store, &base)?;
+            let (lock, name) = free_name(store, &base)?;
             let sum = |value: fn(&Manifest) -> f64| chosen.iter().map(|run| value(&run.manifest)).sum::<f64>();
             let manifest = Manifest {
                 run: name,
@@ -251,7 +261,11 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], printer: Printer) -> Resu
         let message = format!("{name} has {rows} of {planned} samples although all parts are finished");
         return Err(CliError::new(Exit::Results, message).help("`earnest runs verify` examines the parts"));
     }
-    store.update(target.id, &Manifest { status: Status::Finished, ..target.manifest.clone() }, planned)?;
+    let manifest = Manifest { status: Status::Finished, ..target.manifest.clone() };
+    store.update(target.id, &manifest, planned)?;
+    if let Some(suite) = suite {
+        results::conclude(store, &RunRecord { manifest, ..target.clone() }, suite.as_ref())?;
+    }
     // The rows are all in the whole run now.
     for run in &chosen {
         store.delete(run)?;

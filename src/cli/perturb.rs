@@ -7,14 +7,13 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::Exit;
-use super::catalogue::dnc::{MalformedArg, ModeArg, malformed_rows};
 use super::error::CliError;
 use super::printer::Printer;
 use super::stored::write_file;
-use crate::report::ReportError;
-use crate::suite::dnc::{
-    Annotations, Asked, Context, DonorPool, Fields, Kind, Malformed, Mode, Problem, SetRow, has_program, kinds,
-    perturb, read_annotations, records, reference_perturb_all,
+use earnest_eval::report::ReportError;
+use earnest_tasks::suite::dnc::{
+    Annotations, Asked, Context, DonorPool, Fields, Kind, Malformed, Mode, Problem, RowError, SetRow, has_program,
+    kinds, malformed_rows, perturb, read_annotations, records, reference_perturb_all,
 };
 
 #[derive(Debug, Args)]
@@ -88,6 +87,29 @@ pub struct PerturbArgs {
     /// Field to write what was done into; no row may have it already [default: dnc]
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     pub about_field: Option<String>,
+}
+
+/// `--mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    Fixed,
+    Reference,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(arg: ModeArg) -> Self {
+        match arg {
+            ModeArg::Fixed => Mode::Fixed,
+            ModeArg::Reference => Mode::Reference,
+        }
+    }
+}
+
+/// `--malformed`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MalformedArg {
+    Refuse,
+    Skip,
 }
 
 /// `--ineligible`.
@@ -252,9 +274,9 @@ fn read_rows(args: &PerturbArgs, malformed: &mut Vec<(String, Malformed)>) -> Re
     for record in found.into_rows() {
         let row = record.value.and_then(|value| match value {
             Value::Object(row) => fields.read(&record.place, &row, record.text),
-            _ => Err("not a JSON object".to_owned()),
+            _ => Err(RowError::NotAnObject),
         });
-        let row = row.and_then(|row| match seen.insert(row.problem.id.clone()) {
+        let row = row.map_err(|error| error.to_string()).and_then(|row| match seen.insert(row.problem.id.clone()) {
             true => Ok(row),
             false => Err(format!("another row has the id {} too", row.problem.id)),
         });

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::error::CliError;
-use crate::report::wrap;
+use earnest_eval::report::wrap;
 
 /// Prints.
 #[derive(Debug, Clone, Copy)]

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::printer::Printer;
-use crate::engine::Statistics;
-use crate::run::store::Standing;
-use crate::run::{Reporter, RunEvent, Sample, Stage};
-use crate::stats::{Z95, wilson};
+use earnest_engine::Statistics;
+use earnest_eval::run::store::Standing;
+use earnest_eval::run::{Reporter, RunEvent, Sample, Stage};
+use earnest_stats::{Z95, wilson};
 
 /// Time between plain lines.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
@@ -163,6 +163,7 @@ impl Reporter for Progress {
                 self.sample(sample);
                 self.refresh();
             }
+            RunEvent::Message(_) | RunEvent::Warning(_) => {}
             RunEvent::Notice(text) => self.warning(text),
             RunEvent::Stopping => self.line("stopping: finished samples are being written"),
             RunEvent::Ended(_) => {
@@ -201,10 +202,10 @@ impl Tally {
     fn add(&mut self, sample: &Sample) {
         self.finished += 1;
         self.truncated += usize::from(sample.truncated());
-        match &sample.verdict {
-            Some(verdict) => {
+        match &sample.score {
+            Some(score) => {
                 self.judged += 1;
-                self.correct += usize::from(verdict.correct);
+                self.correct += usize::from(score.correct);
             }
             None => self.failed += 1,
         }

@@ -3,14 +3,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Exit;
 use super::error::CliError;
 use super::printer::Printer;
 use super::stored::{StoredRun, write_file};
-use super::values::human_bytes;
-use super::{Exit, catalogue};
-use crate::report::ReportError;
-use crate::report::page::{ReportRun, figures, page};
-use crate::reproduce::gsm_symbolic::chapters;
+use earnest_eval::report::ReportError;
+use earnest_eval::report::page::{ReportRun, figures, page};
+use earnest_models::memory::human_bytes;
+use earnest_papers::gsm_symbolic::chapters;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -51,13 +51,12 @@ pub fn write(args: &ReportArgs) -> Result<Vec<String>, CliError> {
     let mut runs = Vec::with_capacity(args.runs.len());
     for name in &args.runs {
         let stored = StoredRun::open(&args.results, name)?;
-        let suite = catalogue::stored(&stored.manifest.settings)?;
         let samples = stored.samples()?;
         if samples.is_empty() {
             let message = format!("{} has no samples yet: there is nothing to report", stored.place);
             return Err(CliError::new(Exit::Results, message).help("continue the run with the command that began it"));
         }
-        runs.push(ReportRun::new(&stored.place, stored.manifest, suite.as_ref(), samples));
+        runs.push(ReportRun::stored(stored.document()?, samples, stored.questions()?));
     }
     ReportRun::distinguish(&mut runs);
     let chapters = chapters(&runs);

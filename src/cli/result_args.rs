@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 
-use super::args::{ResultsArgs, SuiteArgs, TableArgs};
+use super::args::{ResultsArgs, SeedArgs, TableArgs};
+use super::catalogue::AskedSuite;
 use super::values::Prompts;
 
 #[derive(Debug, Args)]
@@ -181,11 +182,11 @@ pub struct ScoreArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// List at most N samples whose verdict changed
+    /// List at most N samples whose score changed
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub limit: usize,
 
-    /// Keep the new verdicts, as a run of their own
+    /// Keep the new scores, as a run of their own
     #[arg(long)]
     pub save: bool,
 
@@ -209,10 +210,6 @@ A line of the file is {\"item\": ID, \"completion\": TEXT}, or with \"task\", \"
 of \"item\". Optional: \"sample\" (0, 1, ... where an item has several completions), \"truncated\" (true if a token limit \
 ended it).")]
 pub struct ImportArgs {
-    /// The suite
-    #[arg(value_name = "SUITE", value_parser = super::catalogue::names())]
-    pub suite: String,
-
     /// The completions, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub completions: PathBuf,
@@ -227,7 +224,7 @@ pub struct ImportArgs {
     pub prompt: Option<Prompts>,
 
     #[command(flatten)]
-    pub items: SuiteArgs,
+    pub seed: SeedArgs,
 
     /// Only the first N items
     #[arg(long, value_name = "N", help_heading = "Items")]
@@ -239,6 +236,9 @@ pub struct ImportArgs {
     /// Print one JSON document instead of the table
     #[arg(long)]
     pub json: bool,
+
+    #[command(subcommand)]
+    pub suite: AskedSuite,
 }
 
 #[derive(Debug, Args)]

@@ -1,16 +1,18 @@
 //! `earnest rf-lengths`: up to how many digits rule following fits a context window.
+use earnest_eval::model::{self, LocatedModel};
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
+use super::Exit;
+use super::catalogue::refused;
 use super::error::CliError;
 use super::models::HubArgs;
 use super::printer::Printer;
-use super::{Exit, catalogue::nupa, model};
-use crate::report::{Align, Table};
-use crate::suite::nupa::{RuleReach, TASKS, TaskId, rule, rule_reach, ruled_tasks};
+use earnest_eval::report::{Align, Table};
+use earnest_tasks::suite::nupa::{self, RuleReach, TASKS, TaskId, rule, rule_reach, ruled_tasks};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -18,7 +20,7 @@ use crate::suite::nupa::{RuleReach, TASKS, TaskId, rule, rule_reach, ruled_tasks
   earnest rf-lengths --model model.gguf --context 8192 --tasks mod_Integer,add_Float --json")]
 pub struct RfLengthsArgs {
     /// The checkpoint whose tokenizer counts; its weights are not read
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = super::built_in::NAME)]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = earnest_eval::model::BUILT_IN)]
     pub model: PathBuf,
 
     #[command(flatten)]
@@ -61,16 +63,16 @@ const UNREADABLE: usize = 1 << 40;
 /// Measures and shows.
 pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError> {
     let tasks: Vec<TaskId> = match &args.tasks {
-        Some(names) => nupa::tasks(names)?,
+        Some(names) => nupa::tasks(names).map_err(refused)?,
         None => {
             let ruled = ruled_tasks();
             TASKS.into_iter().filter(|task| ruled.contains(task)).collect()
         }
     };
     for &task in &tasks {
-        rule(task).map_err(nupa::refused)?;
+        rule(task).map_err(refused)?;
     }
-    let chosen = model::choose(&args.model, &args.hub, Default::default())?;
+    let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;
     let checkpoint = model::open(&chosen)?;
     let count = |text: &str| checkpoint.tokenizer.encode(text, false).map_or(UNREADABLE, |ids| ids.len());
     let measure = |task: TaskId| rule_reach(task, args.context, args.questions as usize, args.seed, &count);
@@ -79,7 +81,7 @@ pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError>
         context: args.context,
         questions: args.questions,
         seed: args.seed,
-        tasks: tasks.into_iter().map(measure).collect::<Result<_, _>>().map_err(nupa::refused)?,
+        tasks: tasks.into_iter().map(measure).collect::<Result<_, _>>().map_err(refused)?,
     };
     if args.json {
         printer.json(&reaches)?;

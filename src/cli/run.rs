@@ -1,57 +1,75 @@
 //! `earnest run` and `earnest resume`: which run is worked on.
 use std::path::Path;
 
-use super::args::{ResultsArgs, ResumeArgs, RunArgs};
-use super::engine_choice::{EngineName, Target, enable_thinking};
+use super::args::{ResultsArgs, ResumeArgs, RunArgs, SessionArgs};
+use super::catalogue::{self, AskedSuite};
+use super::engine_choice::{EngineName, enable_thinking, model_source};
 use super::error::CliError;
+use super::events::Reporters;
+use super::interrupt::stop_flag;
 use super::models::HubArgs;
 use super::printer::Printer;
 use super::report::ReportArgs;
-use super::session::{self, Decoding, Job, Questions, Which};
-use super::{Exit, built_in, catalogue, report, results};
-use crate::prompt::{Mode, ModeRequest};
-use crate::run::store::{RunLock, RunRecord, Store};
-use crate::run::{Plan, RunError, Status};
+use super::{Exit, report, results};
+use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
+use earnest_eval::model::ModelSource;
+use earnest_eval::run::store::{RunLock, RunRecord, Store};
+use earnest_eval::run::{Plan, RunError, Status};
+
+/// The notice of a run that asks the built-in model because no other was named.
+const NOTICE: &str = "no --model is named: asking earnest-abacus-1m, the one inside this program. It adds, subtracts, compares, \
+                      measures and copies whole numbers of up to 6 digits and knows nothing else: word problems and other \
+                      representations are at the floor";
 
 /// Runs, continues or reports; with `--from` repeats.
 pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    if let Some(name) = &args.from {
+    if let Some(name) = &args.from.run {
+        if let Some(suite) = &args.suite {
+            let message = format!("--from repeats a run with its own suite and options, not {}", suite.name);
+            return Err(CliError::usage(message).help(format!("earnest run --from {name}")));
+        }
         let run = repeated(name, &args.session.results, printer)?;
-        let job = repeat(&run, args.model.as_deref(), &args.hub)?;
-        let (exit, _) = session::execute(job, Which::Repeat(Box::new(run.manifest)), &args.session, quiet, printer)?;
-        return Ok(exit);
+        let settings = repeat(&run, args.model.as_deref(), &args.hub, &args.session)?;
+        let settings = EvaluationSettings { run: RunChoice::Repeat(Box::new(run.manifest)), ..settings };
+        return Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0);
     }
     if args.limit == Some(0) || args.samples == 0 {
         return Err(CliError::usage("--limit 0 and --samples 0 leave nothing to ask"));
     }
-    // Clap asks for one unless --from is given.
-    let Some(suite) = &args.suite else {
-        return Err(CliError::usage("name a suite, or a run with --from"));
+    let Some(AskedSuite { name: suite, options }) = &args.suite else {
+        return Err(CliError::usage("name a SUITE, or a run with --from")
+            .help(format!("the suites are {}", catalogue::names().join(", "))));
     };
     let prompts = args.prompt.clone().unwrap_or_default();
-    let choice = catalogue::choose(suite, &args.items, &prompts)?;
+    let chosen = catalogue::choose(suite, options, args.seed.seed, &prompts)?;
     let first = asks_built_in(args);
     if first && !quiet {
-        printer.message(built_in::NOTICE);
+        printer.message(NOTICE);
     }
-    let limit = args.limit.or_else(|| first.then(|| first_limit(args, suite)).flatten());
+    let look = || catalogue::first_look(suite, options).filter(|_| first && args.shard.is_none());
+    let limit = args.limit.or_else(look);
     if let Some(limit) = limit.filter(|_| args.limit.is_none() && !quiet) {
         printer.message(&format!(
             "asking the first {limit} items, which go round over tasks and lengths; --limit asks others"
         ));
     }
-    let prompt = prompts.mode.unwrap_or_else(|| choice.default_mode());
-    let job = Job {
-        target: Target::of(args, Some(prompt))?,
+    let prompt = prompts.mode.unwrap_or_else(|| chosen.default_mode());
+    let settings = EvaluationSettings {
+        model: model_source(args, Some(prompt))?,
         thinking: enable_thinking(args.generation.thinking),
         thinking_text: args.generation.thinking_text.into(),
         prompt,
-        questions: Questions::Chosen(choice),
+        questions: Questions::Chosen(chosen.choice),
         plan: Plan { limit, samples: args.samples, shard: args.shard },
-        decoding: Decoding::Asked { args: args.generation.clone(), seed: args.items.seed },
+        decoding: Decoding::Asked(args.generation.settings(args.seed.seed)),
+        results: args.session.results.folder.clone(),
+        run: if args.new { RunChoice::New } else { RunChoice::Continue },
+        engine: args.session.engine.settings()?,
+        traffic: args.session.patience.settings(),
+        fail_on_error: args.session.fail_on_error,
+        stop: stop_flag(),
     };
-    let which = if args.new { Which::New } else { Which::Continue };
-    let (exit, run) = session::execute(job, which, &args.session, quiet, printer)?;
+    let (exit, run) = evaluate_and_show(&settings, &args.session, quiet, printer)?;
     if first && !args.session.json {
         follow_up(args, suite, run, quiet, printer)?;
     }
@@ -61,19 +79,6 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
 /// True if the model inside the program is asked because nothing else was named.
 fn asks_built_in(args: &RunArgs) -> bool {
     args.model.is_none() && args.target.engine.is_none_or(|engine| engine == EngineName::Native)
-}
-
-/// Items that are a first look at a suite: a minute or two, where all of them would be an hour.
-fn first_limit(args: &RunArgs, suite: &str) -> Option<usize> {
-    let items = &args.items;
-    if items.tasks.is_some() || items.lengths.is_some() || items.per_length.is_some() || args.shard.is_some() {
-        return None;
-    }
-    match suite {
-        "nupa" => Some(5300),
-        "arithmetic-bench" => Some(1600),
-        _ => None,
-    }
 }
 
 /// After a first look: the page, and what to do next.
@@ -133,9 +138,9 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     if run.manifest.settings.imported() {
         return Err(CliError::usage(format!("{} was imported: there is nothing to ask", run.manifest.run)));
     }
-    let job = repeat(&run, args.model.as_deref(), &args.hub)?;
-    let (exit, _) = session::execute(job, Which::Resume(Box::new(run)), &args.session, quiet, printer)?;
-    Ok(exit)
+    let settings = repeat(&run, args.model.as_deref(), &args.hub, &args.session)?;
+    let settings = EvaluationSettings { run: RunChoice::Resume(Box::new(run)), ..settings };
+    Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0)
 }
 
 fn newest_unfinished(store: &Store) -> Result<Option<RunRecord>, CliError> {
@@ -149,19 +154,43 @@ fn newest_unfinished(store: &Store) -> Result<Option<RunRecord>, CliError> {
     Ok(newest)
 }
 
-/// What a stored run asked.
-fn repeat(run: &RunRecord, model: Option<&Path>, hub: &HubArgs) -> Result<Job, CliError> {
+/// The settings of a stored run's evaluation.
+fn repeat(
+    run: &RunRecord,
+    model: Option<&Path>,
+    hub: &HubArgs,
+    session: &SessionArgs,
+) -> Result<EvaluationSettings, CliError> {
     let settings = &run.manifest.settings;
-    Ok(Job {
-        questions: Questions::Stored(catalogue::stored(settings)?),
+    let model = ModelSource::stored(settings, &run.manifest.model, model, &hub.settings())?;
+    Ok(EvaluationSettings {
         plan: run.manifest.plan(),
-        target: Target::stored(settings, &run.manifest.model, model, hub)?,
         thinking: settings.enable_thinking,
         thinking_text: settings.thinking_text,
-        prompt: match settings.prompt_mode {
-            Mode::Chat => ModeRequest::Chat,
-            Mode::Raw => ModeRequest::Raw,
-        },
+        prompt: settings.prompt_mode.into(),
         decoding: Decoding::Stored(settings.generation.clone()),
+        engine: session.engine.settings()?,
+        traffic: session.patience.settings(),
+        fail_on_error: session.fail_on_error,
+        stop: stop_flag(),
+        ..EvaluationSettings::new(catalogue::stored(settings)?, model, &session.results.folder)
     })
+}
+
+/// Evaluates, with progress, and prints the run's document; also the run's name.
+fn evaluate_and_show(
+    settings: &EvaluationSettings,
+    session: &SessionArgs,
+    quiet: bool,
+    printer: Printer,
+) -> Result<(Exit, String), CliError> {
+    let mut reporters = Reporters::new(printer, quiet, session.events.as_deref())?;
+    let evaluated = evaluate(settings, &mut reporters);
+    // The progress is out of the way of whatever is printed next.
+    drop(reporters);
+    let Evaluated { store, run } = evaluated?;
+    let document = results::document(&store, &run)?;
+    let failed = document.totals.failed;
+    results::present(document, session.json, session.table.metric.as_deref(), printer)?;
+    Ok((if failed > 0 { Exit::FailedSamples } else { Exit::Success }, run.manifest.run))
 }

@@ -6,10 +6,11 @@ use serde::Serialize;
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
-use super::{Exit, catalogue, results};
-use crate::report::{Align, Table, wrap};
-use crate::run::store::{Aggregate, RunLock, RunRecord, Store};
-use crate::run::{Manifest, Status};
+use super::{Exit, results};
+use earnest_eval::report::{Align, Document, Table, wrap};
+use earnest_eval::run::store::{Aggregate, RunLock, RunRecord, Store};
+use earnest_eval::run::{Manifest, Status};
+use earnest_tasks::suite::Suite;
 
 /// A run as it is listed.
 #[derive(Debug, Serialize)]
@@ -75,6 +76,7 @@ fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
     let found: Aggregate = store.aggregate(&run)?;
     let accuracy = found.accuracy();
     let device_seconds = device_seconds(&run.manifest);
+    let primary = results::primary(store, &run)?;
     let status = match run.manifest.status {
         Status::Finished => "finished",
         _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
@@ -83,7 +85,7 @@ fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
         Status::Running | Status::Interrupted => "interrupted",
     };
     Ok(Line {
-        primary: catalogue::primary(&run.manifest.settings),
+        primary,
         status,
         started: run.manifest.started,
         suite: run.manifest.settings.suite,
@@ -199,7 +201,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
         return Ok(Exit::Success);
     }
     let totals = document.totals;
-    let mut text = results::screen(document, args.table.metric, printer);
+    let mut text = results::screen(document, args.table.metric.as_deref(), printer);
     let manifest = &run.manifest;
     let settings = &manifest.settings;
     let files: Vec<String> = settings
@@ -290,20 +292,21 @@ fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
         args.runs.iter().map(|name| store.run(name)).collect::<Result<_, _>>()?
     };
     for run in runs {
-        let suite = catalogue::stored(&run.manifest.settings)?;
-        let faults = store.examine(&run, suite.as_ref())?;
+        let suite = results::suite(&store, &run, printer)?;
+        let mut faults = store.examine(&run, suite.as_deref())?;
+        faults.extend(summary_fault(&store, &run, suite.as_deref()));
         damaged += usize::from(!faults.is_empty());
         verdict(&run.manifest.run, &faults);
-        let (then, today) = (&run.manifest.settings.suite_version, suite.version());
-        if then != today {
+        let then = &run.manifest.settings.suite_version;
+        if let Some(today) = suite.as_ref().map(|suite| suite.version()).filter(|today| then != today) {
             old_rules.push(format!("{} (version {then}; today's is {today})", run.manifest.run));
         }
     }
     text.push('\n');
     text += &wrap(
         "Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
-         answer of today's questions, and has the verdict that today's scoring gives its completion; that the list of runs says \
-         what their manifests say. That a model really was asked and said this, `earnest run --from RUN` shows by asking again.",
+         answer of today's questions, and has the verdict that today's scoring gives its completion; that stored questions are \
+         those of the suite, and stored results those of the rows; that the list of runs says what their manifests say. That a model really was asked and said this, `earnest run --from RUN` shows by asking again.",
         printer.width(),
         "",
     );
@@ -319,4 +322,19 @@ fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
     Err(CliError::new(Exit::Results, found).help(
         "a damaged run can be deleted (`earnest runs delete`) and repeated (`earnest run --from` first reads its settings)",
     ))
+}
+
+/// What is wrong with the results that were kept with a run; another program may have made them otherwise.
+fn summary_fault(store: &Store, run: &RunRecord, suite: Option<&dyn Suite>) -> Option<String> {
+    let settings = &run.manifest.settings;
+    let kept = match Document::kept(store, run) {
+        Ok(kept) => kept?,
+        Err(error) => return Some(error.to_string()),
+    };
+    let same =
+        |suite: &&dyn Suite| suite.version() == settings.suite_version && settings.earnest == env!("CARGO_PKG_VERSION");
+    let today = Document::stored(store, run, suite.filter(same)?).ok()?;
+    // As text, in which NaN equals itself.
+    let text = |document: &Document| serde_json::to_string(document).unwrap_or_default();
+    (text(&kept) != text(&today)).then(|| "the results that were kept are not those of the rows".to_owned())
 }

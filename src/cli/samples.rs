@@ -4,13 +4,12 @@ use std::fmt::Write;
 
 use super::error::CliError;
 use super::printer::{Printer, harmless};
-use super::prompt_again::{Again, Prompt};
 use super::result_args::SamplesArgs;
 use super::{Exit, catalogue, results};
-use crate::engine::FinishReason;
-use crate::run::store::{Filter, Named, RunRecord, Store};
-use crate::run::{RunError, Sample, write_jsonl};
-use crate::suite::{Item, Suite};
+use earnest_engine::FinishReason;
+use earnest_eval::run::store::{Filter, Named, RunRecord, Store, StoredQuestion};
+use earnest_eval::run::{RunError, Sample, write_jsonl};
+use earnest_tasks::suite::{FailureClass, Item, Suite};
 
 /// Cards shown without `--limit`.
 const CARDS: usize = 10;
@@ -44,21 +43,20 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         }
         return Ok(Exit::Success);
     }
-    let suite = catalogue::stored(&run.manifest.settings)?;
-    let primary = suite.primary();
-    let mut items = Items::of(suite.as_ref(), run.manifest.settings.samples);
-    let again = Again::of(&run.manifest);
-    let source = again.source();
-    let prompter = again.prompter(source.as_deref());
+    // Versions that stored no questions leave them to the suite.
+    let suite = if store.has_questions(&run)? { None } else { Some(catalogue::stored(&run.manifest.settings)?) };
+    let mut items = suite.as_ref().map(|suite| Items::of(suite.as_ref(), run.manifest.settings.samples));
+    let mut questions = store.questions(&run);
+    let primary = results::primary(&store, &run)?;
     let mut shown = 0;
     for sample in samples.by_ref().take(limit) {
         let (place, sample) = sample?;
         let whole = args.full || !printer.is_terminal();
-        let item = items.at(place).filter(|item| item.id == sample.item);
-        let prompt = item.as_ref().map(|item| again.prompt(prompter.as_ref(), item, &sample));
-        let asked = item.as_ref().zip(prompt.as_ref());
+        let of_suite = |items: &mut Items<'_>| items.at(place).filter(|item| item.id == sample.item);
+        let unstored = || items.as_mut().and_then(of_suite).map(|item| StoredQuestion { item, prompt: None });
+        let asked = questions.of_sample(place, &sample)?.or_else(unstored);
         let first = args.disagree.as_ref().map(|rules| side_by_side(&sample, rules, &primary));
-        printer.result(&card(&sample, asked, run.manifest.opened_thinking(), first, whole))?;
+        printer.result(&card(&sample, asked.as_ref(), run.manifest.opened_thinking(), first, whole))?;
         shown += 1;
     }
     if shown == 0 {
@@ -150,17 +148,17 @@ fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
 }
 
 /// What two rules made of a sample, a line each.
-fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[&str]) -> Vec<(String, String)> {
-    let Some(verdict) = &sample.verdict else { return Vec::new() };
+fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[String]) -> Vec<(String, String)> {
+    let Some(score) = &sample.score else { return Vec::new() };
     let line = |rule: &String| {
-        let outcome = match verdict.matchers.get(rule) {
+        let outcome = match score.rules.get(rule) {
             Some(true) => "right",
             Some(false) => "wrong",
             None => "did not judge it",
         };
         // What the primary rule read is the extracted answer; a rule that looks for the expected one reads none.
-        let own = primary.contains(&rule.as_str()).then_some(&verdict.extracted);
-        let read = match own.or_else(|| verdict.evidence.readings.get(rule)) {
+        let own = primary.contains(rule).then_some(&score.answer);
+        let read = match own.or_else(|| score.evidence.readings.get(rule)) {
             Some(Some(read)) => format!(", read {read}"),
             Some(None) => ", read nothing".to_owned(),
             None => String::new(),
@@ -170,19 +168,19 @@ fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[&str]) -> Vec<(
     rules.iter().map(line).collect()
 }
 
-/// A sample to read, with its item and prompt where today's suite has them. What a model wrote can do nothing to a terminal.
+/// A sample to read, with what it was asked where that is known. What a model wrote can do nothing to a terminal.
 fn card(
     sample: &Sample,
-    asked: Option<(&Item, &Prompt)>,
+    asked: Option<&StoredQuestion>,
     opened: Option<&str>,
     first: Option<Vec<(String, String)>>,
     whole: bool,
 ) -> String {
     let mut text = String::new();
-    let outcome = match (&sample.verdict, &sample.failure) {
-        (Some(verdict), _) if verdict.correct => "right".to_owned(),
-        (Some(verdict), _) => match verdict.failure.as_deref() {
-            None | Some("wrong") => "wrong".to_owned(),
+    let outcome = match (&sample.score, &sample.failure) {
+        (Some(score), _) if score.correct => "right".to_owned(),
+        (Some(score), _) => match &score.failure {
+            None | Some(FailureClass::Wrong) => "wrong".to_owned(),
             Some(reason) => format!("wrong ({reason})"),
         },
         (None, Some(_)) => "no answer".to_owned(),
@@ -201,12 +199,8 @@ fn card(
         row(rule, outcome);
     }
     match asked {
-        Some((_, Prompt::Asked(prompt))) => row("prompt", &shortened(prompt, whole)),
-        Some((_, Prompt::Unchecked(prompt, reason))) => {
-            row("prompt", &shortened(prompt, whole));
-            row("", &format!("[as the suite writes it; not held against the row's hash, because {reason}]"));
-        }
-        Some((item, Prompt::Pieces(reason))) => {
+        Some(StoredQuestion { prompt: Some(prompt), .. }) => row("prompt", &shortened(prompt, whole)),
+        Some(StoredQuestion { item, prompt: None }) => {
             let segments = &item.segments;
             if let Some(system) = &segments.system {
                 row("system", system);
@@ -216,8 +210,9 @@ fn card(
                 row("", &shortened(&shot.answer, whole));
             }
             row("question", &shortened(&segments.question, whole));
-            if let Some(reason) = reason {
-                row("", &format!("[without the chat template that was around it, because {reason}]"));
+            // Nothing was asked where the prompt could not be rendered, and nothing is known of prompts made elsewhere.
+            if !sample.prompt_sha256.is_empty() {
+                row("", "[the prompt was not stored: these are its pieces, without what was around them]");
             }
         }
         None => row("question", "(today's suite has no such item)"),
@@ -242,31 +237,31 @@ fn card(
         }
         None => row("completion", "(none)"),
     }
-    if let Some(verdict) = &sample.verdict {
-        row("extracted", verdict.extracted.as_deref().unwrap_or("(nothing)"));
-        if let Some(reason) = &verdict.evidence.reason {
+    if let Some(score) = &sample.score {
+        row("extracted", score.answer.as_deref().unwrap_or("(nothing)"));
+        if let Some(reason) = &score.evidence.reason {
             row("reason", reason);
         }
-        let readings = verdict.evidence.readings.iter();
+        let readings = score.evidence.readings.iter();
         let readings: Vec<String> =
             readings.map(|(rule, read)| format!("{rule} {}", read.as_deref().unwrap_or("nothing"))).collect();
-        if let Some(mark) = &verdict.evidence.mark {
+        if let Some(mark) = &score.evidence.mark {
             row("final mark", mark);
         }
-        if !verdict.evidence.rivals.is_empty() {
-            row("rivals", &verdict.evidence.rivals.join(", "));
+        if !score.evidence.rivals.is_empty() {
+            row("rivals", &score.evidence.rivals.join(", "));
         }
         if !readings.is_empty() {
             row("read by", &readings.join(", "));
         }
-        let rules: Vec<String> = verdict
-            .matchers
+        let rules: Vec<String> = score
+            .rules
             .iter()
-            .map(|(name, matched)| format!("{name} {}", if *matched { "yes" } else { "no" }))
+            .map(|(name, matched)| format!("{name} {}", if matched { "yes" } else { "no" }))
             .collect();
         row("matchers", &rules.join(", "));
         let metrics: Vec<String> =
-            verdict.metrics.iter().map(|(name, value)| format!("{name} {}", short(*value))).collect();
+            score.metrics.iter().map(|(name, value)| format!("{name} {}", short(value))).collect();
         row("metrics", &metrics.join(", "));
     }
     if let Some(failure) = &sample.failure {
@@ -290,13 +285,13 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suite::arithmetic_bench::ArithmeticBench;
+    use earnest_tasks::suite::arithmetic_bench::ArithmeticBench;
 
     #[test]
     fn cards_show_prompts_as_far_as_they_are_known_and_no_control_characters() {
         let suite = ArithmeticBench::new(Default::default()).unwrap();
         let item = suite.items().next().unwrap();
-        let completion = crate::run::Generated {
+        let completion = earnest_eval::run::Generated {
             text: "\u{1b}]0;title\u{7}one\r\ntwo\0".into(),
             ids: vec![1],
             finish: FinishReason::Eos,
@@ -318,28 +313,25 @@ mod tests {
             budget: 8,
             max_tokens: 8,
             completion: Some(completion),
-            verdict: None,
+            score: None,
             failure: None,
         };
-        let shown = |prompt: Prompt| card(&sample, Some((&item, &prompt)), None, None, true);
-        let asked = shown(Prompt::Asked(format!("<user>\n{}<assistant>", item.segments.question)));
+        let shown = |prompt: Option<String>| {
+            card(&sample, Some(&StoredQuestion { item: item.clone(), prompt }), None, None, true)
+        };
+        let asked = shown(Some(format!("<user>\n{}<assistant>", item.segments.question)));
         assert!(asked.contains("  prompt      <user>\n              ") && asked.contains("<assistant>\n"), "{asked}");
         assert!(!asked.contains("  question "), "{asked}");
         assert!(asked.contains("␛]0;title␇one\n              two␀\n"), "{asked}");
         assert!(!asked.contains(|c: char| c.is_control() && c != '\n'), "{asked:?}");
-        let pieces = shown(Prompt::Pieces(Some("the model is not at here".into())));
-        assert!(pieces.contains("[without the chat template that was around it, because the model is not at here]"));
+        let pieces = shown(None);
+        assert!(pieces.contains("[the prompt was not stored: these are its pieces"), "{pieces}");
         assert!(pieces.contains(&format!("  question    {}\n", item.segments.question)), "{pieces}");
-        let unchecked = shown(Prompt::Unchecked("raw".into(), "so".into()));
-        assert!(
-            unchecked.contains("  prompt      raw\n              [as the suite writes it; not held"),
-            "{unchecked}"
-        );
     }
 
     #[test]
     fn two_rules_stand_side_by_side() {
-        let verdict: crate::suite::Verdict = serde_json::from_value(serde_json::json!({
+        let score: earnest_tasks::suite::Score = serde_json::from_value(serde_json::json!({
             "correct": true, "extracted": "1287", "matchers": {"final": true, "strict": false, "compat": true}, "metrics": {},
             "failure": null, "evidence": {"readings": {"strict": "700", "paper": null}},
         }))
@@ -347,11 +339,11 @@ mod tests {
         let sample: Sample = serde_json::from_value(serde_json::json!({
             "format": 1, "run": "r", "suite": "nupa", "item": "i", "sample": 0, "task": "t", "cluster": "c", "covariates": {},
             "gold": "1287", "prompt_sha256": "", "prompt_tokens": 1, "budget": 1, "max_tokens": 1, "completion": null,
-            "verdict": verdict, "failure": null,
+            "verdict": score, "failure": null,
         }))
         .unwrap();
         let of = |one: &str, other: &str| {
-            let lines = side_by_side(&sample, &[one.to_owned(), other.to_owned()], &["final"]);
+            let lines = side_by_side(&sample, &[one.to_owned(), other.to_owned()], &["final".to_owned()]);
             lines.into_iter().map(|(rule, outcome)| format!("{rule} {outcome}")).collect::<Vec<_>>()
         };
         assert_eq!(of("final", "strict"), ["final right, read 1287", "strict wrong, read 700"]);
@@ -360,7 +352,7 @@ mod tests {
             &sample,
             None,
             None,
-            Some(side_by_side(&sample, &["final".into(), "strict".into()], &["final"])),
+            Some(side_by_side(&sample, &["final".into(), "strict".into()], &["final".to_owned()])),
             true,
         );
         assert!(

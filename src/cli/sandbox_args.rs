@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::Exit;
 use super::error::CliError;
-use crate::sandbox::{Pool, SandboxError, Settings};
+use earnest_sandbox::{Pool, SandboxError, Settings};
 
 /// How model-written Python is run.
 #[derive(Debug, Clone, Default, Args)]

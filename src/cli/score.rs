@@ -8,9 +8,10 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ScoreArgs;
 use super::{Exit, catalogue, results};
-use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
-use crate::run::{Manifest, RunSettings, SIDE_BY_SIDE, Sample, Stored, judge_all};
-use crate::suite::{FINAL, Suite, Verdict};
+use earnest_eval::evaluate::free_name;
+use earnest_eval::run::store::{BULK_ROWS, Filter, RunRecord, Store};
+use earnest_eval::run::{Manifest, RunSettings, SIDE_BY_SIDE, Sample, Stored, score_completions};
+use earnest_tasks::suite::{FINAL, Score, Suite};
 
 /// What changed.
 #[derive(Debug, Default, Serialize)]
@@ -25,7 +26,7 @@ struct Changes {
     scored: usize,
     correct_before: usize,
     correct_now: usize,
-    /// Verdicts that differ in anything that was there before: extraction, a matcher, a metric, the reason.
+    /// Scores that differ in anything that was there before: extraction, a matcher, a metric, the reason.
     changed: usize,
     /// Samples that became right, and wrong.
     gained: usize,
@@ -38,7 +39,7 @@ struct Changes {
     new_metrics: BTreeSet<String>,
     /// The first changes of right and wrong.
     flips: Vec<Flip>,
-    /// The run that keeps the new verdicts.
+    /// The run that keeps the new scores.
     saved: Option<String>,
 }
 
@@ -144,11 +145,11 @@ fn rescore(
                 Some(Stored { item, completion, truncated: before.truncated() })
             })
             .collect();
-        let mut verdicts = judge_all(suite, manifest.opened_thinking(), &stored).into_iter();
+        let mut scores = score_completions(suite, manifest.opened_thinking(), &stored).into_iter();
         for (place, _, before) in &read {
             let mut after = before.clone();
             if before.completion.is_some() {
-                after.verdict = verdicts.next();
+                after.score = scores.next();
             }
             each(before, (*place, after))?;
         }
@@ -156,27 +157,27 @@ fn rescore(
 }
 
 fn note(changes: &mut Changes, before: &Sample, (_, after): (usize, Sample), limit: usize) {
-    let (Some(old), Some(new)) = (&before.verdict, &after.verdict) else { return };
+    let (Some(old), Some(new)) = (&before.score, &after.score) else { return };
     changes.scored += 1;
     changes.correct_before += usize::from(old.correct);
     changes.correct_now += usize::from(new.correct);
     changes.changed += usize::from(changed(old, new, changes.primary == changes.primary_now));
-    for (name, matched) in &new.matchers {
-        match old.matchers.get(name) {
+    for (name, matched) in new.rules.iter() {
+        match old.rules.get(name) {
             Some(before) if before == matched => {}
-            Some(_) => *changes.rules.entry(name.clone()).or_default() += 1,
+            Some(_) => *changes.rules.entry(name.to_owned()).or_default() += 1,
             None => {
-                let rule = changes.new_rules.entry(name.clone()).or_default();
+                let rule = changes.new_rules.entry(name.to_owned()).or_default();
                 rule.samples += 1;
-                rule.right += usize::from(*matched);
+                rule.right += usize::from(matched);
             }
         }
     }
-    for (name, value) in &new.metrics {
+    for (name, value) in new.metrics.iter() {
         match old.metrics.get(name) {
             Some(before) if before == value => {}
-            Some(_) => *changes.rules.entry(name.clone()).or_default() += 1,
-            None => drop(changes.new_metrics.insert(name.clone())),
+            Some(_) => *changes.rules.entry(name.to_owned()).or_default() += 1,
+            None => drop(changes.new_metrics.insert(name.to_owned())),
         }
     }
     if old.correct != new.correct {
@@ -187,8 +188,8 @@ fn note(changes: &mut Changes, before: &Sample, (_, after): (usize, Sample), lim
                 item: before.item.clone(),
                 sample: before.sample,
                 now_correct: new.correct,
-                extracted_before: old.extracted.clone(),
-                extracted_now: new.extracted.clone(),
+                extracted_before: old.answer.clone(),
+                extracted_now: new.answer.clone(),
             });
         }
     }
@@ -196,28 +197,33 @@ fn note(changes: &mut Changes, before: &Sample, (_, after): (usize, Sample), lim
 
 /// True if a rule or a metric of before says something else now. What the deciding rule took as the answer is compared only
 /// where the same rule decides.
-fn changed(old: &Verdict, new: &Verdict, same_rule: bool) -> bool {
+fn changed(old: &Score, new: &Score, same_rule: bool) -> bool {
     let mut known = new.clone();
-    known.matchers.retain(|name, _| old.matchers.contains_key(name));
-    known.metrics.retain(|name, _| old.metrics.contains_key(name));
-    if same_rule { !old.agrees_with(&known) } else { known.matchers != old.matchers || known.metrics != old.metrics }
+    known.rules.retain(|name, _| old.rules.contains(name));
+    known.metrics.retain(|name, _| old.metrics.contains(name));
+    if same_rule { !old.agrees_with(&known) } else { known.rules != old.rules || known.metrics != old.metrics }
 }
 
-/// Writes the new verdicts as a run of their own, so that the old ones stay readable.
+/// Writes the new scores as a run of their own, so that the old ones stay readable.
 fn save(store: &Store, run: &RunRecord, mut settings: RunSettings, suite: &dyn Suite) -> Result<String, CliError> {
     settings.suite_version = suite.version().to_owned();
     settings.earnest = env!("CARGO_PKG_VERSION").to_owned();
     let base = format!("{}-scored", run.manifest.run);
-    let (_lock, name) = results::free_name(store, &base)?;
+    let (_lock, name) = free_name(store, &base)?;
     let settings_sha256 = settings.sha256();
     let manifest = Manifest { run: name.clone(), settings, settings_sha256, ..run.manifest.clone() };
     let planned = manifest.plan().len(suite);
     let target = store.begin(&manifest, planned)?;
+    match store.has_questions(run)? {
+        true => store.copy_questions(store, run, &target)?,
+        false => store.keep_questions(&target, suite)?,
+    }
     let mut writer = store.writer(&target).batches_of(BULK_ROWS);
     rescore(store, run, suite, |_, (place, after)| {
         writer.push(place, Sample { run: name.clone(), ..after }).map_err(CliError::from)
     })?;
     writer.write()?;
+    results::conclude(store, &target, suite)?;
     Ok(name)
 }
 

@@ -1,18 +1,17 @@
 //! `earnest serve`: the native engine behind OpenAI's protocol.
+use earnest_eval::model::{self, LISTENING, LoadedEngine, LocatedModel};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 
+use super::Exit;
 use super::args::EngineArgs;
 use super::error::CliError;
+use super::interrupt::stop_on_signal;
 use super::models::HubArgs;
 use super::printer::Printer;
-use super::process::LISTENING;
 use super::values::ByteSize;
-use super::{Exit, model};
-use crate::serve::{Limits, ServeError, bind};
+use earnest_serve::{Limits, ServeError, bind};
 
 /// The variable with the key that clients must send.
 const KEY_VARIABLE: &str = "EARNEST_SERVE_KEY";
@@ -28,7 +27,7 @@ Paths: /v1/completions, /v1/chat/completions, /v1/models, /version, /health. Wit
 clients must send that key. There is no encryption: on other addresses than the loopback, put a proxy in front.")]
 pub struct ServeArgs {
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = super::built_in::NAME)]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = earnest_eval::model::BUILT_IN)]
     pub model: PathBuf,
 
     #[command(flatten)]
@@ -56,14 +55,14 @@ pub struct ServeArgs {
 
 /// Serves until it is interrupted.
 pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    super::settings::check_engine(&args.engine)?;
+    args.engine.settings()?;
     let key = match std::env::var(KEY_VARIABLE) {
         Ok(key) if key.trim().is_empty() => return Err(CliError::usage(format!("{KEY_VARIABLE} is set but empty"))),
         Ok(key) => Some(key.trim().to_owned()),
         Err(std::env::VarError::NotPresent) => None,
         Err(std::env::VarError::NotUnicode(_)) => return Err(CliError::usage(format!("{KEY_VARIABLE} is no text"))),
     };
-    let chosen = model::choose(&args.model, &args.hub, Default::default())?;
+    let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;
     let checkpoint = model::open(&chosen)?;
     // A port that is taken is noticed before the weights are loaded.
     let bound = bind(&args.host, args.port).map_err(failed)?;
@@ -73,7 +72,7 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
             bound.address
         ));
     }
-    let model::Loaded { mut engine, notes, .. } = model::load(&checkpoint, &args.engine)?;
+    let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &args.engine.settings()?)?;
     notes.iter().for_each(|note| printer.warning(note));
     let stop = stop_on_signal()?;
     let name = args.served_name.clone().unwrap_or_else(|| model::record(&chosen, &checkpoint).name);
@@ -95,17 +94,4 @@ fn failed(error: ServeError) -> CliError {
         ServeError::Listen { .. } => failed.help("choose another --port (0 takes a free one) or --host"),
         ServeError::Engine(_) => failed,
     }
-}
-
-/// The first signal stops, the second ends the process at once.
-fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(Exit::Interrupted.code().into());
-        }
-    })
-    .map_err(|error| CliError::new(Exit::Engine, format!("cannot listen for Ctrl-C: {error}")))?;
-    Ok(stop)
 }

@@ -1,8 +1,6 @@
 //! `earnest completions` and `earnest man`, from the definitions that the command line is parsed with.
-use clap::CommandFactory;
-
 use super::Exit;
-use super::args::Cli;
+use super::args::definition;
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{CompletionsArgs, ManArgs};
@@ -10,7 +8,7 @@ use super::result_args::{CompletionsArgs, ManArgs};
 /// Prints completions for a shell.
 pub fn completions(args: &CompletionsArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "earnest", &mut script);
+    clap_complete::generate(args.shell, &mut definition(), "earnest", &mut script);
     printer.result(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Success)
 }
@@ -21,12 +19,12 @@ pub fn man(args: &ManArgs, printer: Printer) -> Result<Exit, CliError> {
     match &args.dir {
         Some(folder) => {
             std::fs::create_dir_all(folder).map_err(failed)?;
-            clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+            clap_mangen::generate_to(definition(), folder).map_err(failed)?;
             printer.message(&format!("the manual pages are in {}", folder.display()));
         }
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(failed)?;
+            clap_mangen::Man::new(definition()).render(&mut page).map_err(failed)?;
             printer.result(&String::from_utf8_lossy(&page))?;
         }
     }

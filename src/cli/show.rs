@@ -1,18 +1,20 @@
 //! `earnest show`: the exact prompt of an item.
+use earnest_eval::model::{self, LocatedModel};
 use std::fmt::Write;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::args::{ModelArgs, SuiteArgs, ThinkingArg};
+use super::args::{ModelArgs, SeedArgs, ThinkingArg};
+use super::catalogue::AskedSuite;
 use super::engine_choice::enable_thinking;
 use super::error::CliError;
 use super::printer::Printer;
-use super::{Exit, catalogue, model};
-use crate::checkpoint::{Checkpoint, Tokenizer};
-use crate::digest;
-use crate::prompt::{Mode, Prompter, WithThinking};
-use crate::suite::{Budget, Item, Suite};
+use super::{Exit, catalogue};
+use earnest_digest as digest;
+use earnest_eval::prompt::{Mode, Prompter, WithThinking};
+use earnest_models::checkpoint::{Checkpoint, Tokenizer};
+use earnest_tasks::suite::{Budget, Item, Suite};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -21,10 +23,6 @@ use crate::suite::{Budget, Item, Suite};
   earnest show arithmetic-bench --model model.gguf --prompt raw --json
   earnest show nupa --model model.gguf --task sig_Float --shots 5")]
 pub struct ShowArgs {
-    /// The suite
-    #[arg(value_name = "SUITE", value_parser = super::catalogue::names())]
-    pub suite: String,
-
     #[command(flatten)]
     pub model: ModelArgs,
 
@@ -41,11 +39,14 @@ pub struct ShowArgs {
     pub thinking: ThinkingArg,
 
     #[command(flatten)]
-    pub items: SuiteArgs,
+    pub seed: SeedArgs,
 
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+
+    #[command(subcommand)]
+    pub suite: AskedSuite,
 }
 
 /// What is shown.
@@ -85,17 +86,17 @@ pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
     // Tasks are prompts where a suite has several; the one that is wanted need not be said twice.
     let wanted = args.task.as_deref().or_else(|| args.item.as_deref().and_then(|id| id.split('/').next()));
     if let (true, Some(name)) = (prompts.names.is_empty(), wanted)
-        && catalogue::prompts(&args.suite).contains(&name)
+        && catalogue::prompts(args.suite.name).contains(&name)
     {
         prompts.names.push(name.to_owned());
     }
-    let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
-    let task = args.task.as_deref().map(|name| choice.task(name)).transpose()?;
-    let chosen = model::choose(&args.model.model, &args.model.hub, Default::default())?;
+    let chosen_suite = catalogue::choose(args.suite.name, &args.suite.options, args.seed.seed, &prompts)?;
+    let task = args.task.as_deref().map(|name| chosen_suite.task(name)).transpose()?;
+    let chosen = LocatedModel::find(&args.model.model, &args.model.hub.settings(), Default::default())?;
     let checkpoint = model::open(&chosen)?;
     let source = WithThinking { checkpoint: &checkpoint, enable_thinking: enable_thinking(args.thinking) };
-    let prompter = Prompter::new(&source, prompts.mode.unwrap_or_else(|| choice.default_mode()))?;
-    let suite = choice.suite(catalogue::Channel::local(prompter.mode()))?;
+    let prompter = Prompter::new(&source, prompts.mode.unwrap_or_else(|| chosen_suite.default_mode()))?;
+    let suite = chosen_suite.suite(catalogue::Channel::local(prompter.mode()))?;
     let item = find(suite.as_ref(), args.item.as_deref(), task.as_deref())?;
     let rendered = prompter.render(&item.segments)?;
     let shown = Shown {

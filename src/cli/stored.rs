@@ -1,11 +1,13 @@
 //! Stored runs for the commands that read them.
 use std::path::{Path, PathBuf};
 
-use super::Exit;
 use super::error::CliError;
-use crate::report::{ReportError, Rows, StoredRows};
-use crate::run::store::{RunRecord, Store};
-use crate::run::{Manifest, Sample};
+use super::results;
+use earnest_eval::report::page::QuestionTexts;
+use earnest_eval::report::{Document, ReportError, Row, Rows, StoredRows};
+use earnest_eval::run::store::{RunRecord, Store};
+use earnest_eval::run::{Manifest, Sample};
+use earnest_tasks::suite::Item;
 
 /// A run and where its rows are.
 pub struct StoredRun {
@@ -34,6 +36,29 @@ impl StoredRun {
         StoredRun { manifest: record.manifest.clone(), place, results: results.to_owned(), record }
     }
 
+    /// Results, as [`results::document`] makes them.
+    pub fn document(&self) -> Result<Document, CliError> {
+        let document = results::document(&Store::open(&self.results)?, &self.record)?;
+        Ok(Document { folder: self.place.clone(), ..document })
+    }
+
+    /// Shows every question, as [`results::each_question`] does.
+    pub fn each_question(&self, each: impl FnMut(Item)) -> Result<(), CliError> {
+        results::each_question(&Store::open(&self.results)?, &self.record, each)
+    }
+
+    /// Questions by item, without the chat template.
+    pub fn questions(&self) -> Result<QuestionTexts, CliError> {
+        let mut questions = QuestionTexts::default();
+        self.each_question(|item| questions.add(item))?;
+        Ok(questions)
+    }
+
+    /// True if the question of every row is stored.
+    pub fn has_questions(&self) -> Result<bool, CliError> {
+        Ok(Store::open(&self.results)?.has_questions(&self.record)?)
+    }
+
     /// All rows in memory.
     pub fn samples(&self) -> Result<Vec<Sample>, ReportError> {
         let mut samples = Vec::new();
@@ -50,14 +75,10 @@ impl Rows for StoredRun {
         let store = Store::open(&self.results)?;
         StoredRows { store: &store, run: &self.record }.walk(row)
     }
-}
 
-impl From<ReportError> for CliError {
-    fn from(error: ReportError) -> Self {
-        match error {
-            ReportError::Run(error) => error.into(),
-            error => CliError { exit: Exit::Results, message: error.to_string(), help: error.help() },
-        }
+    fn walk_asked(&self, row: &mut dyn FnMut(&Row) -> Result<(), ReportError>) -> Result<(), ReportError> {
+        let store = Store::open(&self.results)?;
+        StoredRows { store: &store, run: &self.record }.walk_asked(row)
     }
 }
 

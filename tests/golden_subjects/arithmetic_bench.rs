@@ -1,8 +1,8 @@
 //! Items (operands to prompt and answer) and matcher cases of Arithmetic-Bench.
 use std::path::Path;
 
-use earnest::answer::{Expected, Matches, Normalised};
-use earnest::suite::arithmetic_bench::{Question, Task};
+use earnest_tasks::answer::{Expected, Matches, Normalised};
+use earnest_tasks::suite::arithmetic_bench::{Question, Task};
 use serde_json::{Map, Value};
 
 use super::report::{FileReport, check_json_lines, flag, require_equal, require_fields, text};

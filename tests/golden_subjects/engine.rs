@@ -3,12 +3,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use earnest::checkpoint::Checkpoint;
-use earnest::engine::native::{Native, Options};
-use earnest::engine::{Completion, Engine, Event, Request, RequestId};
+use earnest_engine::cpu::{CpuEngine, Options};
+use earnest_engine::{Completion, Engine, Event, Request, RequestId};
+use earnest_models::checkpoint::Checkpoint;
 use serde_json::{Map, Value};
 
-use crate::report::{FileReport, require_equal, require_fields, text};
+use super::report::{FileReport, require_equal, require_fields, text};
 
 /// Largest and mean deviation allowed for a logit, and the margin below which a greedy step may go either way.
 const LARGEST: f64 = 1e-3;
@@ -40,7 +40,7 @@ fn checkpoint(root: &Path, folder: &str) -> FileReport {
         Err(error) => return FileReport::unreadable(file, error),
     };
     let loaded = Checkpoint::open(&root.join(folder)).map_err(|e| e.to_string()).and_then(|c| {
-        let native = Native::load(&c, Options::default()).map_err(|e| e.to_string())?;
+        let native = CpuEngine::load(&c, Options::default()).map_err(|e| e.to_string())?;
         Ok((c, native))
     });
     let (checkpoint, mut native) = match loaded {
@@ -67,7 +67,7 @@ fn read(path: &Path) -> Result<Vec<Value>, String> {
 }
 
 /// Greedy continuations of all rows that can be submitted.
-fn generate(native: &mut Native, rows: &[Value]) -> HashMap<usize, Completion> {
+fn generate(native: &mut CpuEngine, rows: &[Value]) -> HashMap<usize, Completion> {
     for (i, row) in rows.iter().enumerate() {
         let (Ok(ids), Ok(greedy)) = (numbers(row, "ids"), numbers(row, "greedy")) else { continue };
         // A refusal shows as a missing answer.
@@ -87,7 +87,7 @@ fn generate(native: &mut Native, rows: &[Value]) -> HashMap<usize, Completion> {
     }
 }
 
-fn prompt(checkpoint: &Checkpoint, native: &mut Native, row: &Value, got: Option<Completion>) -> Result<(), String> {
+fn prompt(checkpoint: &Checkpoint, native: &mut CpuEngine, row: &Value, got: Option<Completion>) -> Result<(), String> {
     let row = row.as_object().ok_or("not a JSON object")?;
     require_fields(row, &["text", "ids", "logits_last", "logits_stats", "greedy", "margins", "greedy_text"])?;
     let value = Value::Object(row.clone());

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use earnest::stats::glmm::lme4::{DEFAULT_TOLERANCE, Lme4Objective, finite_differences};
-use earnest::stats::glmm::{GlmmData, GlmmOptions, INTERCEPT, Objective, fit, minus_two_log_likelihood};
+use earnest_stats::glmm::lme4::{DEFAULT_TOLERANCE, Lme4Objective, finite_differences};
+use earnest_stats::glmm::{GlmmData, GlmmOptions, INTERCEPT, Objective, fit, minus_two_log_likelihood};
 use serde_json::Value;
 
 use super::report::FileReport;

@@ -2,8 +2,9 @@
 use std::fs;
 use std::path::Path;
 
-use earnest::answer::gsm::{CodeNumber, CodeOutcome, CodeRunner, Label, NumberKind, code, text as study};
-use earnest::sandbox::{Pool, Settings};
+use earnest_eval::run::SandboxRunner;
+use earnest_sandbox::{Pool, Settings};
+use earnest_tasks::answer::gsm::{CodeNumber, CodeOutcome, CodeRunner, Label, NumberKind, code, text as study};
 use serde_json::{Map, Value};
 
 use super::report::{FileReport, require_equal as same, require_fields, text};
@@ -20,7 +21,7 @@ pub fn check(root: &Path) -> Vec<FileReport> {
         return vec![FileReport::absent(FILE)];
     }
     let pool = match Pool::new(Settings::new(env!("CARGO_BIN_EXE_earnest"))) {
-        Ok(pool) => pool,
+        Ok(pool) => SandboxRunner(pool),
         Err(error) => return vec![FileReport::unreadable(FILE, error)],
     };
     vec![match rows(&path) {

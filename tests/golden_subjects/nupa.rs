@@ -1,13 +1,13 @@
 //! The NUPA vectors: task answers and prompts, extraction and metrics, range averages.
 use std::path::Path;
 
-use earnest::answer::nupa::{AnswerForm, ReferenceMarker, extract_paper, extract_reference};
-use earnest::suite::nupa::{
+use earnest_tasks::answer::nupa::{AnswerForm, ReferenceMarker, extract_paper, extract_reference};
+use earnest_tasks::suite::nupa::{
     AggregateError, Auxiliary, DigitSet, MetricName, NupaOptions, NupaSuite, Operation, PairSource, RawPair, Record,
     Second, TaskId, Wording, exact_answer, half_even_answer, measure, prepare, question, question_length,
     reference_answer, reference_statistics,
 };
-use earnest::suite::{Answered, Suite};
+use earnest_tasks::suite::{Answered, Suite};
 use serde_json::{Map, Value};
 
 use super::report::{FileReport, check_json_lines, flag, require_equal as same, require_fields, text};
@@ -94,7 +94,7 @@ fn task_row(suite: &NupaSuite, row: &Row) -> Result<(), String> {
     require_fields(row, &fields)?;
     let a = text(row, "a")?;
     let b = optional(row, "b")?;
-    let said = |error: earnest::suite::nupa::NupaError| error.to_string();
+    let said = |error: earnest_tasks::suite::nupa::NupaError| error.to_string();
     let answer = exact_answer(task, a, b).map_err(said)?;
     same("answer", answer.as_str(), text(row, "answer")?)?;
     let reference = reference_answer(task, a, b).map_err(said)?;
@@ -164,8 +164,8 @@ fn profiles(
     for given in [answer, reference] {
         // The space before the answer is what the reference's marker needs.
         let completion = format!(" {given}");
-        let verdict = suite.score(&item, &Answered { completion: &completion, truncated: false });
-        let passes = |profile: &str| verdict.matchers.get(profile).copied();
+        let score = suite.score(&item, &Answered { completion: &completion, truncated: false });
+        let passes = |profile: &str| score.rules.get(profile);
         same("strict", passes("strict"), Some(given == answer))?;
         same("paper", passes("paper"), Some(given == answer))?;
         same("ref", passes("ref"), Some(given == reference))?;
@@ -222,7 +222,7 @@ fn metric_row(row: &Row) -> Result<(), String> {
         }
         (ours, golden) => return Err(format!("paper metrics: {ours:?} instead of {golden}")),
     }
-    let metrics = |total: bool, found: Option<earnest::suite::nupa::Metrics>| {
+    let metrics = |total: bool, found: Option<earnest_tasks::suite::nupa::Metrics>| {
         found.map(|found| (found.exact, found.digit_match, if total { found.dlength_total } else { found.dlength }))
     };
     let differs = metrics(true, ours) != metrics(false, theirs);

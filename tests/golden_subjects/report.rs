@@ -47,6 +47,30 @@ impl FileReport {
         FileReport { file: file.into(), outcome: Outcome::Unreadable(why.to_string()) }
     }
 
+    /// Rows that were read.
+    #[allow(dead_code, reason = "for the tests of spoilt files, which share this module")]
+    pub fn total(&self) -> usize {
+        match &self.outcome {
+            Outcome::Checked { total, .. } | Outcome::Rated { total, .. } => *total,
+            Outcome::Absent | Outcome::Unreadable(_) => 0,
+        }
+    }
+
+    /// A line for every row that did not pass, or why the file cannot be read.
+    #[allow(dead_code, reason = "for the tests of spoilt files, which share this module")]
+    pub fn failures(&self) -> &[String] {
+        match &self.outcome {
+            Outcome::Checked { failures, .. } | Outcome::Rated { failures, .. } => failures,
+            Outcome::Absent => &[],
+            Outcome::Unreadable(why) => std::slice::from_ref(why),
+        }
+    }
+
+    #[allow(dead_code, reason = "for the tests of spoilt files, which share this module")]
+    pub fn is_absent(&self) -> bool {
+        matches!(self.outcome, Outcome::Absent)
+    }
+
     /// True unless a row failed, the file has no rows, or it cannot be read.
     pub fn passes(&self) -> bool {
         match &self.outcome {

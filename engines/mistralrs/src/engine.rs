@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use earnest::checkpoint::Checkpoint;
-use earnest::engine::native::Decoding;
-use earnest::engine::{Card, Engine, EngineError, Event, FinishReason, Rejected, Request, RequestId, Statistics};
+use earnest_models::checkpoint::Checkpoint;
+use earnest_engine::core::LogitsDecoder;
+use earnest_engine::{Card, Engine, EngineError, Event, FinishReason, Rejected, Request, RequestId, Statistics};
 use mistralrs::core::{self, NormalRequest, RequestMessage, Response, SamplingParams};
 use mistralrs::{CustomLogitsProcessor, Tensor};
 use tokio::runtime::Runtime;
@@ -21,7 +21,7 @@ pub struct MistralRs {
     runtime: Runtime,
     model: Arc<core::MistralRs>,
     checkpoint: Checkpoint,
-    waiting: VecDeque<Decoding>,
+    waiting: VecDeque<LogitsDecoder>,
     current: Option<Current>,
     /// Ended since the last poll (cancelled).
     ended: Vec<Event>,
@@ -44,7 +44,7 @@ struct Chooser(Mutex<Progress>);
 
 struct Progress {
     /// None once it was taken for its completion.
-    decoding: Option<Decoding>,
+    decoding: Option<LogitsDecoder>,
     state: State,
     tokens: usize,
     /// Ids from here on are not in mistral.rs's tokenizer, which would panic over them.
@@ -79,7 +79,7 @@ impl Progress {
             self.state = State::Failed(message);
             return None;
         }
-        match decoding.choose(logits) {
+        match decoding.sample(logits) {
             Ok(step) => {
                 self.tokens += 1;
                 if let Some(reason) = step.finish {
@@ -209,11 +209,11 @@ fn said(answer: &Response) -> String {
 
 impl Engine for MistralRs {
     fn submit(&mut self, request: Request) -> Result<(), Rejected> {
-        let taken = self.waiting.iter().map(Decoding::id).chain(self.current.as_ref().map(|current| current.id));
+        let taken = self.waiting.iter().map(LogitsDecoder::id).chain(self.current.as_ref().map(|current| current.id));
         if taken.into_iter().any(|id| id == request.id) {
             return Err(Rejected::DuplicateId(request.id));
         }
-        self.waiting.push_back(Decoding::new(request, &self.checkpoint)?);
+        self.waiting.push_back(LogitsDecoder::new(request, &self.checkpoint)?);
         Ok(())
     }
 

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use earnest::checkpoint::Checkpoint;
+use earnest_models::checkpoint::Checkpoint;
 use mistralrs::Device;
 use mistralrs::core::{
     DefaultSchedulerMethod, DeviceMapSetting, Loader, MistralRs, MistralRsBuilder, ModelDType, NormalLoaderBuilder,

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use clap::Parser;
-use earnest::checkpoint::Checkpoint;
-use earnest::serve::{Limits, bind};
+use earnest_models::checkpoint::Checkpoint;
+use earnest_serve::{Limits, bind};
 use earnest_mistralrs::MistralRs;
 
 #[derive(Debug, Parser)]

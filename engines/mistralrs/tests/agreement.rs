@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use earnest::checkpoint::Checkpoint;
-use earnest::engine::native::{Native, Options};
-use earnest::engine::openai::{self, Address, Api, Concurrency, OpenAi, Retry};
-use earnest::engine::{
+use earnest_models::checkpoint::Checkpoint;
+use earnest_engine::cpu::{CpuEngine, Options};
+use earnest_engine::endpoint::{self, Address, Api, Concurrency, EndpointEngine, Retry};
+use earnest_engine::{
     Completion, Engine, Event, FinishReason, Input, Logprobs, Request, RequestId, Sampling, SamplingKey,
 };
 use earnest_mistralrs::MistralRs;
@@ -115,9 +115,9 @@ fn assert_same(family: &str, ours: &BTreeMap<u64, Completion>, theirs: &BTreeMap
     }
 }
 
-fn native(path: &Path) -> Native {
+fn native(path: &Path) -> CpuEngine {
     let checkpoint = Checkpoint::open(path).unwrap();
-    Native::load(&checkpoint, Options { threads: Some(1), kv_memory: Some(64 << 20), ..Options::default() }).unwrap()
+    CpuEngine::load(&checkpoint, Options { threads: Some(1), kv_memory: Some(64 << 20), ..Options::default() }).unwrap()
 }
 
 #[test]
@@ -259,14 +259,14 @@ fn the_program_answers_as_run_asks_it() {
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line:?}"));
-    let mut engine = OpenAi::connect(openai::Options {
+    let mut engine = EndpointEngine::connect(endpoint::Options {
         address: Address::parse(&format!("{address}/v1")).unwrap(),
         key: None,
         model: None,
         api: Api::Completions,
         concurrency: Concurrency { requests: 4, per_minute: None },
         retry: Retry::default(),
-        patience: Duration::from_secs(60),
+        timeout: Duration::from_secs(60),
         context: None,
         enable_thinking: None,
     })

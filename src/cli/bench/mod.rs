@@ -1,31 +1,28 @@
 //! `earnest bench`: measurements of the engine.
 
-mod agreement;
-mod device;
 mod engine;
-mod golden;
-mod kernels;
 mod latency;
 mod questions;
 
+use earnest_eval::model::{self, BUILT_IN, DEFAULT_BATCH, LocatedModel};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::Exit;
 use super::args::EngineArgs;
+use super::dev::{self, DevCommand};
 use super::error::CliError;
-use super::model::{self, Chosen, DEFAULT_BATCH};
 use super::models::{HubArgs, WeightArgs};
 use super::printer::Printer;
-use super::{Exit, built_in};
-use crate::bench::BenchError;
-use crate::checkpoint::Checkpoint;
+use earnest_engine::bench::BenchError;
+use earnest_models::checkpoint::Checkpoint;
 
 /// The model of a measurement.
 #[derive(Debug, Args)]
 pub struct BenchModel {
     /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long = "model", value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = built_in::NAME)]
+    #[arg(long = "model", value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = BUILT_IN)]
     pub path: PathBuf,
 
     #[command(flatten)]
@@ -37,13 +34,13 @@ pub struct BenchModel {
 
 impl BenchModel {
     /// The checkpoint and where it is from.
-    fn choose(&self) -> Result<Chosen, CliError> {
-        model::choose(&self.path, &self.hub, self.weights.into())
+    pub(super) fn choose(&self) -> Result<LocatedModel, CliError> {
+        Ok(LocatedModel::find(&self.path, &self.hub.settings(), self.weights.into())?)
     }
 
     /// The checkpoint.
-    fn open(&self) -> Result<Checkpoint, CliError> {
-        model::open(&self.choose()?)
+    pub(super) fn open(&self) -> Result<Checkpoint, CliError> {
+        Ok(model::open(&self.choose()?)?)
     }
 }
 
@@ -57,27 +54,19 @@ pub struct BenchArgs {
 pub enum BenchCommand {
     /// Prompts like an evaluation's through the whole engine: samples, prefill and decode tokens a second, memory
     Engine(engine::BenchEngineArgs),
-    /// Decoding, prefill and an evaluation's prompts as a fraction of what the device's memory and arithmetic allow
-    Device(device::BenchDeviceArgs),
-    /// The engine against what transformers recorded for small checkpoints
-    Golden(golden::BenchGoldenArgs),
-    /// The engine against the same model computed in another way: on the CPU, batch-invariantly, without the prefix cache
-    Agreement(agreement::BenchAgreementArgs),
-    /// Single kernels of a GPU against what they are defined to compute
-    Kernels(kernels::BenchKernelsArgs),
     /// Seconds a sample of direct answers and of rule following (RF-CoT) at several batch sizes, beside the paper's
     Latency(latency::LatencyArgs),
+    /// The former place of `earnest dev`
+    #[command(flatten)]
+    Dev(DevCommand),
 }
 
 /// Runs a benchmark.
 pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     match &args.what {
         BenchCommand::Engine(args) => engine::execute(args, quiet, printer),
-        BenchCommand::Device(args) => device::execute(args, quiet, printer),
-        BenchCommand::Golden(args) => golden::execute(args, printer),
-        BenchCommand::Agreement(args) => agreement::execute(args, quiet, printer),
-        BenchCommand::Kernels(args) => kernels::execute(args, printer),
         BenchCommand::Latency(args) => latency::execute(args, quiet, printer),
+        BenchCommand::Dev(what) => dev::execute(what, quiet, printer),
     }
 }
 

@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::bench::LatencyPrompt;
-use crate::checkpoint::Checkpoint;
 use crate::cli::Exit;
-use crate::cli::catalogue::nupa::refused;
+use crate::cli::catalogue::refused;
 use crate::cli::error::CliError;
-use crate::prompt::Prompter;
-use crate::suite::nupa::{NupaSuite, TaskId, rule};
-use crate::suite::{Item, Suite};
+use earnest_engine::bench::LatencyPrompt;
+use earnest_eval::prompt::Prompter;
+use earnest_models::checkpoint::Checkpoint;
+use earnest_tasks::suite::nupa::{NupaSuite, TaskId, rule};
+use earnest_tasks::suite::{Item, Suite};
 
 /// What a model is asked to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]

@@ -3,9 +3,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::checkpoint::{Compute, ElementType, Quant, WeightFormat};
-use crate::cli::args::{EngineArgs, SuiteArgs};
+use crate::cli::args::{EngineArgs, SeedArgs};
+use crate::cli::catalogue::AskedSuite;
 use crate::cli::values::Prompts;
+use earnest_models::checkpoint::{Compute, ElementType, Quant, WeightFormat};
 
 /// Where models are looked up.
 #[derive(Debug, Clone, Default, Args)]
@@ -251,10 +252,6 @@ Examples:
   earnest models quant-check nupa --model Meta-Llama-3-8B --quant nf4 --dtype bf16 --limit 100 --json"
 )]
 pub struct QuantCheckArgs {
-    /// The suite whose prompts are used
-    #[arg(value_name = "SUITE", value_parser = crate::cli::catalogue::names())]
-    pub suite: String,
-
     /// The model
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, help_heading = "Model")]
     pub model: PathBuf,
@@ -270,7 +267,7 @@ pub struct QuantCheckArgs {
     pub hub: HubArgs,
 
     #[command(flatten)]
-    pub items: SuiteArgs,
+    pub seed: SeedArgs,
 
     /// Number of prompts
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Items")]
@@ -286,4 +283,7 @@ pub struct QuantCheckArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+
+    #[command(subcommand)]
+    pub suite: AskedSuite,
 }

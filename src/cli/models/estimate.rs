@@ -1,8 +1,8 @@
 //! Memory of the list's models, from the table of shapes.
 use std::path::Path;
 
-use crate::checkpoint::{DecoderConfig, ElementType, MemoryEstimate};
-use crate::hub::{Entry, shape};
+use earnest_models::checkpoint::{DecoderConfig, ElementType, MemoryEstimate};
+use earnest_models::hub::{Entry, shape};
 
 /// The decoder that an entry's row of the table describes.
 pub fn decoder(entry: &Entry) -> Option<DecoderConfig> {
@@ -20,7 +20,7 @@ pub fn weights(entry: &Entry, dtype: ElementType) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hub::Registry;
+    use earnest_models::hub::Registry;
 
     #[test]
     fn every_runnable_model_has_a_shape_that_native_takes() {

@@ -6,13 +6,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use super::args::FetchArgs;
-use super::{Target, files};
+use super::files;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::cli::values::human_bytes;
-use crate::digest::DigestCache;
-use crate::hub::{self, Cache, Environment, FetchEvent, FetchReport, Remote};
+use earnest_digest::DigestCache;
+use earnest_models::hub::{self, Cache, CommitReference, Environment, FetchEvent, FetchReport, HubError, Remote};
+use earnest_models::memory::human_bytes;
 
 /// Time between plain lines.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
@@ -31,8 +31,11 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     let environment = Environment::read(args.hub.offline);
     let cache = Cache::of(&environment)?;
     // All names before the first byte, so that a slip at the end does not show after an hour.
-    let targets =
-        args.names.iter().map(|name| Target::of_hub(name, &args.hub)).collect::<Result<Vec<Target>, CliError>>()?;
+    let targets = args
+        .names
+        .iter()
+        .map(|name| CommitReference::of_hub(name, &args.hub.settings()))
+        .collect::<Result<Vec<CommitReference>, HubError>>()?;
     let mut fetched = Vec::new();
     for target in targets {
         let model = format!("{}@{}", target.repo, target.commit);

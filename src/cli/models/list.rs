@@ -2,14 +2,14 @@
 use serde::Serialize;
 
 use super::args::ListArgs;
-use super::{estimate, files, registry};
-use crate::checkpoint::ElementType;
-use crate::cli::Exit;
+use super::{estimate, files};
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::cli::values::human_bytes;
-use crate::hub::{Cache, Cached, Entry, Environment, RepoId};
-use crate::report::{Align, Table};
+use crate::cli::{Exit, catalogue};
+use earnest_eval::report::{Align, Table};
+use earnest_models::checkpoint::ElementType;
+use earnest_models::hub::{Cache, Cached, Entry, Environment, RepoId};
+use earnest_models::memory::human_bytes;
 
 /// A model as it is listed.
 #[derive(Debug, Serialize)]
@@ -43,7 +43,7 @@ impl Memory {
 
 /// Lists.
 pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
-    let list = registry(&args.hub)?;
+    let list = args.hub.settings().registry()?;
     let environment = Environment::read(args.hub.offline);
     let cache = Cache::of(&environment).ok();
     let mut cached = cache.as_ref().map(Cache::scan).unwrap_or_default();
@@ -71,7 +71,7 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         lines.retain(known);
         if lines.is_empty() && !args.cached {
             return Err(CliError::usage(format!("no model of the list belongs to {paper}"))
-                .help("papers are named like suites: gsm-symbolic, nupa, arithmetic-bench, dnc"));
+                .help(format!("papers are named like suites: {}", catalogue::names().join(", "))));
         }
     }
     if args.json {
@@ -135,9 +135,9 @@ fn cells(line: &Line) -> Vec<String> {
 /// Whether the hub wants a licence to be accepted.
 fn gate(entry: &Entry) -> &'static str {
     match entry.gate {
-        crate::hub::Gate::Licence => "licence",
-        crate::hub::Gate::None => "-",
-        crate::hub::Gate::Unknown => "?",
+        earnest_models::hub::Gate::Licence => "licence",
+        earnest_models::hub::Gate::None => "-",
+        earnest_models::hub::Gate::Unknown => "?",
     }
 }
 

@@ -9,11 +9,9 @@ mod quant_check;
 mod remove;
 mod resolve;
 mod show;
-mod target;
 mod verify;
 
 pub use args::{ComputeArg, HubArgs, ModelsArgs, WeightArgs};
-pub use target::{Target, registry};
 
 use super::Exit;
 use super::error::CliError;

@@ -1,15 +1,16 @@
 //! `earnest models quant-check`.
+use earnest_eval::model::{self, LoadedEngine, LocatedModel};
 use std::fmt::Write;
 
 use serde::Serialize;
 
 use super::args::QuantCheckArgs;
-use crate::bench::{Agreement, BenchError, Prompt, agreement, answer_all};
-use crate::checkpoint::{WeightFormat, WeightRecord};
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::cli::{Exit, catalogue, model};
-use crate::prompt::Prompter;
+use crate::cli::{Exit, catalogue};
+use earnest_engine::bench::{Agreement, BenchError, Prompt, agreement, answer_all};
+use earnest_eval::prompt::Prompter;
+use earnest_models::checkpoint::{WeightFormat, WeightRecord};
 
 /// What was measured.
 #[derive(Debug, Serialize)]
@@ -34,12 +35,12 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
         return Err(CliError::usage("there is nothing to compare: name a --quant, a --dtype or --compute int8"));
     }
     let prompts = args.prompt.clone().unwrap_or_default();
-    let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
-    let plain = model::choose(&args.model, &args.hub, WeightFormat::default())?;
-    let changed = model::choose(&args.model, &args.hub, format)?;
+    let chosen = catalogue::choose(args.suite.name, &args.suite.options, args.seed.seed, &prompts)?;
+    let plain = LocatedModel::find(&args.model, &args.hub.settings(), WeightFormat::default())?;
+    let changed = LocatedModel::find(&args.model, &args.hub.settings(), format)?;
     let checkpoint = model::open(&plain)?;
-    let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_else(|| choice.default_mode()))?;
-    let suite = choice.suite(catalogue::Channel::local(prompter.mode()))?;
+    let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_else(|| chosen.default_mode()))?;
+    let suite = chosen.suite(catalogue::Channel::local(prompter.mode()))?;
     let max_tokens = args.max_tokens as usize;
     let mut asked = Vec::new();
     for item in suite.items().take(args.limit as usize) {
@@ -67,7 +68,7 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
         if !quiet {
             printer.message(&format!("asking {name} {} prompts", asked.len()));
         }
-        let model::Loaded { mut engine, notes, .. } = model::load(&checkpoint, &args.engine)?;
+        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &args.engine.settings()?)?;
         notes.iter().for_each(|note| printer.warning(note));
         answers.push(answer_all(engine.as_mut(), &asked).map_err(failure)?);
         weights = checkpoint.weight_record();
@@ -77,7 +78,7 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
     };
     let document = Document {
         model: args.model.display().to_string(),
-        suite: args.suite.clone(),
+        suite: args.suite.name.to_owned(),
         prompts: asked.len(),
         max_tokens,
         base,

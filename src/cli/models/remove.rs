@@ -2,12 +2,12 @@
 use serde::Serialize;
 
 use super::args::RemoveArgs;
-use super::{Target, files};
+use super::files;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::cli::values::human_bytes;
-use crate::hub::{Cache, Environment, HubError, Removed};
+use earnest_models::hub::{Cache, CommitReference, Environment, HubError, Removed};
+use earnest_models::memory::human_bytes;
 
 /// What was removed.
 #[derive(Debug, Serialize)]
@@ -20,7 +20,11 @@ struct Line {
 /// Removes.
 pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
     let cache = Cache::of(&Environment::read(args.hub.offline))?;
-    let targets = args.names.iter().map(|name| Target::of_hub(name, &args.hub)).collect::<Result<Vec<_>, _>>()?;
+    let targets = args
+        .names
+        .iter()
+        .map(|name| CommitReference::of_hub(name, &args.hub.settings()))
+        .collect::<Result<Vec<_>, _>>()?;
     for target in &targets {
         if !cache.snapshot(&target.repo, &target.commit).is_dir() {
             let error = HubError::NotCached {

@@ -4,12 +4,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::args::ResolveArgs;
-use super::registry;
-use super::target::resolved_file;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::hub::{Commit, Environment, HubError, Reference, Remote, RepoId, save_commit};
+use earnest_models::hub::{Commit, Environment, HubError, Reference, Remote, RepoId, resolved_file, save_commit};
 
 /// What a revision is.
 #[derive(Debug, Serialize)]
@@ -66,7 +64,7 @@ fn asked(args: &ResolveArgs) -> Result<(RepoId, String, Option<String>), CliErro
             "--save '{name}' is no name: it has no /, @ or \\ and begins with neither - nor ."
         )));
     }
-    let list = registry(&args.hub)?;
+    let list = args.hub.settings().registry()?;
     Ok(match Reference::parse(&args.model)? {
         Reference::Word(name) => {
             let entry = list.get(&name)?;

@@ -1,4 +1,5 @@
 //! `earnest models show`.
+use earnest_eval::model::{self, LocatedModel};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -6,14 +7,13 @@ use serde::Serialize;
 
 use super::args::ShowArgs;
 use super::list::{Memory, billions};
-use super::{Target, estimate, files, registry};
-use crate::checkpoint::{ElementType, MemoryEstimate};
+use super::{estimate, files};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
-use crate::cli::model;
 use crate::cli::printer::Printer;
-use crate::cli::values::human_bytes;
-use crate::hub::{Cache, Cached, Entry, Environment, HubError, Listing, Reference, Remote};
+use earnest_models::checkpoint::{ElementType, MemoryEstimate};
+use earnest_models::hub::{Cache, Cached, CommitReference, Entry, Environment, HubError, Listing, Reference, Remote};
+use earnest_models::memory::human_bytes;
 
 /// Everything known about a model.
 #[derive(Debug, Default, Serialize)]
@@ -52,7 +52,7 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
     if !Path::new(text).exists()
         && let Reference::Word(name) = Reference::parse(text)?
     {
-        let list = registry(&args.hub)?;
+        let list = args.hub.settings().registry()?;
         let entry = list.get(&name)?;
         if entry.commit.is_none() {
             if args.remote {
@@ -61,8 +61,8 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
             return Ok(of_entry(entry.clone()));
         }
     }
-    let Some(target) = Target::find(text, &args.hub)? else {
-        let chosen = model::choose(Path::new(text), &args.hub, Default::default())?;
+    let Some(target) = CommitReference::find(text, &args.hub.settings())? else {
+        let chosen = LocatedModel::find(Path::new(text), &args.hub.settings(), Default::default())?;
         let checkpoint = model::open(&chosen)?;
         let files = checkpoint.files().iter().map(|path| path.display().to_string()).collect();
         return Ok(Shown {
@@ -87,7 +87,8 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
     shown.listing = listing;
     if found.files + found.missing.len() > 0 {
         let ready = cache.ready(&target.repo, &target.commit, text).ok();
-        shown.here = ready.and_then(|folder| crate::checkpoint::Checkpoint::open(&folder).ok()).map(|it| it.memory());
+        shown.here =
+            ready.and_then(|folder| earnest_models::checkpoint::Checkpoint::open(&folder).ok()).map(|it| it.memory());
         shown.cached = Some(found);
     }
     Ok(shown)
@@ -118,11 +119,11 @@ fn screen(shown: &Shown) -> String {
             lines.push(("weights", format!("{count} ({})", billions(count))));
         }
         let gate = match entry.gate {
-            crate::hub::Gate::Licence => {
+            earnest_models::hub::Gate::Licence => {
                 format!(", to be accepted at https://huggingface.co/{} before files are served", entry.repo)
             }
-            crate::hub::Gate::None => String::new(),
-            crate::hub::Gate::Unknown => ", possibly with a form to fill in first".to_owned(),
+            earnest_models::hub::Gate::None => String::new(),
+            earnest_models::hub::Gate::Unknown => ", possibly with a form to fill in first".to_owned(),
         };
         lines.push(("licence", format!("{}{gate}", entry.licence.as_deref().unwrap_or("unknown"))));
         lines.push(("decoding", decoding(entry)));

@@ -3,13 +3,14 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::Target;
 use super::args::VerifyArgs;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::cli::values::human_bytes;
-use crate::hub::{self, Cache, Checked, Commit, Environment, HubError, Remote, RepoId, State};
+use earnest_models::hub::{
+    self, Cache, Checked, Commit, CommitReference, Environment, HubError, Remote, RepoId, State,
+};
+use earnest_models::memory::human_bytes;
 
 /// A commit that was checked.
 #[derive(Debug, Serialize)]
@@ -33,8 +34,9 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
             .map(|found| (found.repo.clone(), found.commit.clone(), format!("{}@{}", found.repo, found.commit)))
             .collect()
     } else {
-        let find =
-            |name: &String| Target::of_hub(name, &args.hub).map(|target| (target.repo, target.commit, target.named));
+        let find = |name: &String| {
+            CommitReference::of_hub(name, &args.hub.settings()).map(|target| (target.repo, target.commit, target.named))
+        };
         args.names.iter().map(find).collect::<Result<_, _>>()?
     };
     if asked.is_empty() {

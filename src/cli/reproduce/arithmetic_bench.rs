@@ -1,22 +1,23 @@
 //! `earnest reproduce arithmetic-bench`.
+use earnest_eval::model::{self, LocatedModel};
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::ComparedRuns;
 use super::device::{self, MeasureArgs, MeasureOnArgs};
+use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
 use crate::cli::stored::write_file;
 use crate::cli::values::Prompts;
-use crate::cli::{Exit, model};
-use crate::prompt::Prompter;
-use crate::report::plot::{Curve, CurvePlot, Measure, curves};
-use crate::report::{ReportError, Rows};
-use crate::reproduce::arithmetic_bench::{Ours, compare, plan};
-use crate::reproduce::{Comparison, render, render_plan};
-use crate::suite::arithmetic_bench::{ArithmeticBench, Options};
+use earnest_eval::prompt::Prompter;
+use earnest_eval::report::plot::{Curve, CurvePlot, Measure, curves};
+use earnest_eval::report::{ReportError, Rows};
+use earnest_papers::arithmetic_bench::{Ours, compare, plan};
+use earnest_papers::{Comparison, render, render_plan};
+use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
 const SUITE: &str = "arithmetic-bench";
 
@@ -79,7 +80,7 @@ pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, Cli
 
 /// Figure 1 of ours.
 fn draw(comparison: &Comparison, folder: &std::path::Path, printer: Printer) -> Result<(), CliError> {
-    let curve = |(series, curve): (usize, &crate::reproduce::ComparedCurve)| Curve {
+    let curve = |(series, curve): (usize, &earnest_papers::ComparedCurve)| Curve {
         label: curve.model.clone(),
         series,
         points: curve.points.iter().filter_map(|p| Some((p.x as f64, p.items, *p.ours.get("compat")?))).collect(),
@@ -107,7 +108,7 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
     let plan = match args.measure.model(args.model.as_ref(), args.measure.measure || args.prompt.is_some())? {
         None => plan(None),
         Some(path) => {
-            let checkpoint = model::open(&model::choose(&path, &args.hub, args.measure.weights())?)?;
+            let checkpoint = model::open(&LocatedModel::find(&path, &args.hub.settings(), args.measure.weights())?)?;
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(

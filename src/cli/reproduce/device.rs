@@ -5,21 +5,23 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
-use crate::bench::{Asked, BenchError, Load, LoadMeasurement, Space, TokenCost, Worked, measure_load, work_through};
-use crate::checkpoint::{Checkpoint, DecoderConfig, WeightFormat};
+use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
-use crate::cli::device::{DeviceArg, parse};
 use crate::cli::error::CliError;
+use crate::cli::interrupt::stop_on_signal;
 use crate::cli::models::{ComputeArg, WeightArgs};
 use crate::cli::printer::Printer;
-use crate::cli::session::stop_on_signal;
 use crate::cli::values::counted;
-use crate::cli::{Exit, model};
-use crate::engine::{Card, Engine};
-use crate::prompt::Prompter;
-use crate::reproduce::gsm_symbolic::Assumptions;
-use crate::reproduce::nupa::Rate;
-use crate::suite::Suite;
+use earnest_engine::bench::{
+    Asked, BenchError, Load, LoadMeasurement, Space, TokenCost, Worked, measure_load, work_through,
+};
+use earnest_engine::{Card, Engine};
+use earnest_eval::model::{self, DeviceChoice, LoadedEngine};
+use earnest_eval::prompt::Prompter;
+use earnest_models::checkpoint::{Checkpoint, DecoderConfig, WeightFormat};
+use earnest_papers::gsm_symbolic::Assumptions;
+use earnest_papers::nupa::Rate;
+use earnest_tasks::suite::Suite;
 
 /// Times that word problems are measured after one that is not counted: the first one of an engine pays for memory and for choosing
 /// kernels.
@@ -41,7 +43,7 @@ const FEW_SHOT: Load = Load { batch: 32, prompt_tokens: 1000, shared: 0.9, new_t
 const TOKEN_BUDGET: u64 = 512;
 
 /// Sequences that an engine on a CPU runs at once.
-const ON_CPU: usize = crate::cli::model::DEFAULT_BATCH;
+const ON_CPU: usize = earnest_eval::model::DEFAULT_BATCH;
 
 #[derive(Debug, Clone, Args)]
 pub struct MeasureArgs {
@@ -82,9 +84,9 @@ impl MeasureArgs {
             options.push_str(" --compute int8");
         }
         match engine.device {
-            None | Some(DeviceArg::Auto) => {}
-            Some(DeviceArg::Cpu) => options.push_str(" --device cpu"),
-            Some(DeviceArg::Cuda(index)) => options.push_str(&format!(" --device cuda:{index}")),
+            None | Some(DeviceChoice::Auto) => {}
+            Some(DeviceChoice::Cpu) => options.push_str(" --device cpu"),
+            Some(DeviceChoice::Cuda(index)) => options.push_str(&format!(" --device cuda:{index}")),
         }
         if let Some(threads) = engine.threads {
             options.push_str(&format!(" --threads {threads}"));
@@ -104,8 +106,8 @@ pub(super) fn shell_word(path: &std::path::Path) -> String {
 #[derive(Debug, Clone, Args)]
 pub struct MeasureOnArgs {
     /// With --measure: where the native engine computes, auto, cpu, cuda or cuda:N [default: EARNEST_DEVICE, or auto]
-    #[arg(long, value_name = "DEVICE", value_parser = parse, requires = "measure")]
-    pub device: Option<DeviceArg>,
+    #[arg(long, value_name = "DEVICE", value_parser = str::parse::<DeviceChoice>, requires = "measure")]
+    pub device: Option<DeviceChoice>,
 
     /// With --measure: CPU threads [default: all cores]
     #[arg(long, value_name = "N", requires = "measure", value_parser = crate::cli::args::threads)]
@@ -120,7 +122,7 @@ impl MeasureOnArgs {
     pub(super) fn engine(&self) -> Result<EngineArgs, CliError> {
         let usual = || {
             let name = std::env::var("EARNEST_DEVICE").ok().filter(|name| !name.is_empty())?;
-            Some(parse(&name).map_err(|why| CliError::usage(format!("EARNEST_DEVICE {name}: {why}"))))
+            Some(name.parse::<DeviceChoice>().map_err(|why| CliError::usage(format!("EARNEST_DEVICE {name}: {why}"))))
         };
         let device = self.device.map(Ok).or_else(usual).transpose()?;
         Ok(EngineArgs { device, threads: self.threads, ..EngineArgs::default() })
@@ -234,7 +236,7 @@ struct Measured {
 impl Measured {
     fn load(checkpoint: &Checkpoint, args: &EngineArgs, printer: Printer) -> Result<Self, CliError> {
         printer.message("loading the model to measure its rate on this machine");
-        let model::Loaded { engine, options, notes } = model::load(checkpoint, args)?;
+        let LoadedEngine { engine, options, notes, .. } = model::load(checkpoint, &args.settings()?)?;
         notes.iter().for_each(|note| printer.warning(note));
         let budget = options.get("token_budget").and_then(serde_json::Value::as_u64).unwrap_or(TOKEN_BUDGET);
         let card = engine.card();
@@ -292,7 +294,7 @@ mod tests {
     #[test]
     fn commands_get_what_was_measured() {
         let args = MeasureArgs { measure: true, compute: Some(ComputeArg::Int8) };
-        let engine = EngineArgs { device: Some(DeviceArg::Cuda(1)), threads: Some(2), ..EngineArgs::default() };
+        let engine = EngineArgs { device: Some(DeviceChoice::Cuda(1)), threads: Some(2), ..EngineArgs::default() };
         assert_eq!(args.options(&engine), " --compute int8 --device cuda:1 --threads 2");
         let args = MeasureArgs { measure: true, compute: Some(ComputeArg::F32) };
         assert_eq!(args.options(&EngineArgs::default()), "");

@@ -5,8 +5,8 @@ use super::ComparedRuns;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::report::Rows;
-use crate::reproduce::dnc::{Ours, compare, render};
+use earnest_eval::report::Rows;
+use earnest_papers::dnc::{Ours, compare, render};
 
 const SUITE: &str = "dnc";
 

@@ -1,28 +1,33 @@
 //! `earnest reproduce gsm-symbolic`.
+use earnest_eval::model::{self, LocatedModel};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::gsm_symbolic_runs::{self, Executed, StudyModel};
 use super::{ComparedRuns, device};
-use crate::checkpoint::WeightFormat;
-use crate::cli::args::{GenerationArgs, SuiteArgs};
+use crate::cli::args::{GenerationArgs, SeedArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
 use crate::cli::stored::{StoredRun, write_file};
 use crate::cli::values::Prompts;
-use crate::cli::{Exit, catalogue, model};
-use crate::prompt::{Mode, ModeRequest, Prompter};
-use crate::report::{ReportError, Rows};
-use crate::reproduce::gsm_symbolic::{
+use crate::cli::{Exit, catalogue};
+use earnest_eval::prompt::{Mode, ModeRequest, Prompter};
+use earnest_eval::report::{ReportError, Rows};
+use earnest_eval::run::{ModelRecord, Status};
+use earnest_models::checkpoint::WeightFormat;
+use earnest_papers::gsm_symbolic::{
     Assumptions, Evaluation, NumberDistribution, SizeOfPrompt, Study, StudyRun, drawings, paper_name, plan,
     render_plan, render_study,
 };
-use crate::run::{ModelRecord, Status};
-use crate::suite::Item;
-use crate::suite::gsm_symbolic::Prompt;
+use earnest_tasks::suite::Item;
+use earnest_tasks::suite::gsm_symbolic::{CHOOSING, Prompt};
+use earnest_tasks::suite::registry::OptionValues;
+
+/// Suites of the study, the published questions first.
+const SUITES: [&str; 2] = ["gsm-symbolic", "gsm-mini"];
 
 /// Questions of the study.
 const QUESTIONS: usize = 5_100;
@@ -55,7 +60,7 @@ pub struct GsmSymbolicArgs {
     pub with: Vec<StudyModel>,
 
     /// Which suite's runs
-    #[arg(long, value_name = "SUITE", default_value = "gsm-symbolic", value_parser = ["gsm-symbolic", "gsm-mini"])]
+    #[arg(long, value_name = "SUITE", default_value = "gsm-symbolic", value_parser = SUITES)]
     pub suite: String,
 
     /// Only these prompts, separated by commas, of gsm, simple-nl, structured-nl, simple-code and structured-code
@@ -75,7 +80,10 @@ pub struct GsmSymbolicArgs {
     pub measure: super::device::MeasureArgs,
 
     #[command(flatten)]
-    pub items: SuiteArgs,
+    pub seed: SeedArgs,
+
+    #[command(flatten)]
+    pub items: StudyItems,
 
     /// With --run: ask only the first N items of each prompt
     #[arg(long, value_name = "N", requires = "run", help_heading = "Items")]
@@ -91,7 +99,38 @@ pub struct GsmSymbolicArgs {
     pub hub: HubArgs,
 }
 
+/// Options of the study's suites.
+#[derive(Debug, Clone)]
+pub struct StudyItems(pub OptionValues);
+
+impl Args for StudyItems {
+    fn augment_args(command: Command) -> Command {
+        catalogue::with_options_of(&SUITES, command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for StudyItems {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(StudyItems(catalogue::given_options_of(&SUITES, matches)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 impl GsmSymbolicArgs {
+    /// The suite under the options that were given, with one prompt.
+    pub(super) fn choose(&self, prompt: Prompt, options: &OptionValues) -> Result<catalogue::Chosen, CliError> {
+        let prompts = Prompts { mode: None, names: vec![prompt.to_string()] };
+        catalogue::choose(&self.suite, options, self.seed.seed, &prompts)
+    }
+
     /// The prompts, in the paper's order.
     pub(super) fn chosen(&self) -> Vec<Prompt> {
         let every = Prompt::ALL.into_iter();
@@ -200,7 +239,7 @@ fn labels(runs: &[StoredRun], args: &GsmSymbolicArgs, executed: Option<&[Execute
     for (label, run) in labels.iter_mut().zip(runs) {
         let others = plain.iter().zip(runs).filter(|(other, _)| **other == *label).map(|(_, other)| other);
         if others.into_iter().any(|other| files(other) != files(run)) {
-            let digest = crate::digest::hex(&crate::digest::sha256(files(run).concat().as_bytes()));
+            let digest = earnest_digest::hex(&earnest_digest::sha256(files(run).concat().as_bytes()));
             label.push_str(&format!(" ({})", &digest[..6]));
         }
     }
@@ -234,7 +273,7 @@ fn is_of(record: &ModelRecord, path: &Path) -> bool {
     }
     match (path.canonicalize(), Path::new(&record.path).canonicalize()) {
         (Ok(given), Ok(recorded)) => given == recorded,
-        _ => model::name(path) == record.name,
+        _ => model::short_name(path) == record.name,
     }
 }
 
@@ -311,7 +350,7 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
     };
     let assumptions = match &model {
         Some(path) if args.measure.measure => {
-            let checkpoint = model::open(&model::choose(path, &args.hub, args.measure.weights())?)?;
+            let checkpoint = model::open(&LocatedModel::find(path, &args.hub.settings(), args.measure.weights())?)?;
             device::measured_assumptions(&checkpoint, &args.engine, printer)?
         }
         _ => Assumptions::default(),
@@ -340,13 +379,12 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
 
 /// A prompt's questions without a tokenizer: as many and as long as the suite's are, or the study's where they are not at hand.
 fn estimated(args: &GsmSymbolicArgs, prompt: Prompt, assumptions: &Assumptions) -> Result<SizeOfPrompt, CliError> {
-    let prompts = Prompts { mode: None, names: vec![prompt.to_string()] };
-    let suite = catalogue::choose(&args.suite, &args.items, &prompts)
-        .and_then(|choice| choice.suite(catalogue::Channel::local(Mode::Raw)));
+    let suite =
+        args.choose(prompt, &args.items.0).and_then(|chosen| chosen.suite(catalogue::Channel::local(Mode::Raw)));
     let suite = match suite {
         Ok(suite) => suite,
         // Apple's questions are the user's to have; the study's number of them is known. Whoever chooses some needs them.
-        Err(_) if args.suite == "gsm-symbolic" && !args.items.gsm.chooses() && args.items.data.data.is_none() => {
+        Err(_) if args.suite == SUITES[0] && !args.items.0.has_any(&CHOOSING) && !args.items.0.has("data") => {
             return Ok(SizeOfPrompt::estimate(prompt, QUESTIONS, assumptions));
         }
         Err(error) => return Err(error),
@@ -359,11 +397,10 @@ fn estimated(args: &GsmSymbolicArgs, prompt: Prompt, assumptions: &Assumptions) 
 
 /// Tokens of a prompt's questions as this checkpoint sees them.
 fn count(args: &GsmSymbolicArgs, path: &Path, prompt: Prompt) -> Result<SizeOfPrompt, CliError> {
-    let prompts = Prompts { mode: None, names: vec![prompt.to_string()] };
-    let choice = catalogue::choose(&args.suite, &args.items, &prompts)?;
-    let checkpoint = model::open(&model::choose(path, &args.hub, WeightFormat::default())?)?;
+    let chosen = args.choose(prompt, &args.items.0)?;
+    let checkpoint = model::open(&LocatedModel::find(path, &args.hub.settings(), WeightFormat::default())?)?;
     let prompter = Prompter::new(&checkpoint, ModeRequest::Raw)?;
-    let suite = choice.suite(catalogue::Channel::local(prompter.mode()))?;
+    let suite = chosen.suite(catalogue::Channel::local(prompter.mode()))?;
     let mut size = SizeOfPrompt { prompt, questions: 0, tokens: 0, tokens_after_prefix: 0, counted: true };
     let mut first: Option<Vec<u32>> = None;
     let mut shared = usize::MAX;

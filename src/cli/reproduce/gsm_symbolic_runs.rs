@@ -3,20 +3,20 @@
 use std::path::PathBuf;
 
 use super::gsm_symbolic::GsmSymbolicArgs;
-use crate::checkpoint::WeightFormat;
-use crate::cli::args::{EosArg, GenerationArgs, MetricArg, SessionArgs, TableArgs};
-use crate::cli::device::Device;
-use crate::cli::engine_choice::{PatienceArgs, Target, enable_thinking};
+use crate::cli::Exit;
+use crate::cli::args::{EosArg, GenerationArgs};
+use crate::cli::engine_choice::enable_thinking;
 use crate::cli::error::CliError;
 use crate::cli::events::Reporters;
+use crate::cli::interrupt::stop_flag;
 use crate::cli::printer::Printer;
-use crate::cli::session::{self, Decoding, Job, OpenModel, Questions, Which};
-use crate::cli::values::Prompts;
-use crate::cli::{Exit, catalogue, model, settings};
-use crate::reproduce::gsm_symbolic::{Evaluation, analyse, selected};
-use crate::run::Plan;
-use crate::run::store::{Filter, RunRecord, Store};
-use crate::suite::gsm_symbolic::Prompt;
+use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, ModelSession, Questions, RunChoice};
+use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource, TrafficSettings};
+use earnest_eval::run::Plan;
+use earnest_eval::run::store::{Filter, RunRecord, Store};
+use earnest_models::checkpoint::WeightFormat;
+use earnest_papers::gsm_symbolic::{Evaluation, analyse, selected};
+use earnest_tasks::suite::gsm_symbolic::Prompt;
 
 /// A model of the study.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,38 +62,25 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
         )
         .help("add gsm (a finished run of it is not repeated), or say --select all"));
     }
-    let session = SessionArgs {
-        engine: args.engine.clone(),
-        patience: PatienceArgs::default(),
-        results: args.compared.results.clone(),
-        events: None,
-        fail_on_error: None,
-        table: TableArgs { metric: MetricArg::ExactMatch },
-        json: false,
-    };
-    settings::check_session(&session)?;
-    let (device, note) = Device::of(&session.engine)?;
+    let engine = args.engine.settings()?;
+    let (device, note) = Device::choose(&engine)?;
     // Before the first model is asked for hours: are all of them there?
-    let targets = args
+    let sources = args
         .with
         .iter()
         .map(|named| {
-            let chosen = model::choose(&named.path, &args.hub, WeightFormat::default())?;
-            Ok((named, Target::Native(chosen, device.clone(), note.clone())))
+            let model = LocatedModel::find(&named.path, &args.hub.settings(), WeightFormat::default())?;
+            Ok((named, ModelSource::Local { model, device: device.clone(), note: note.clone() }))
         })
         .collect::<Result<Vec<_>, CliError>>()?;
     let mut executed = Vec::new();
-    for (named, target) in targets {
-        let thinking = enable_thinking(args.generation.thinking);
-        let mut open = OpenModel::open(&target, thinking, &session.patience)?;
-        for warning in open.warnings() {
-            printer.warning(&warning);
-        }
+    for (named, source) in sources {
+        let mut model: Option<ModelSession> = None;
         for prompt in &chosen {
             if !quiet {
                 printer.message(&format!("{} on {prompt}", named.name));
             }
-            let (store, run) = ask(args, &session, &target, &mut open, *prompt, quiet, printer)?;
+            let Evaluated { store, run } = ask(args, &source, &engine, &mut model, *prompt, quiet, printer)?;
             executed.push(Executed { model: named.name.clone(), run: run.manifest.run.clone() });
             if selects && *prompt == Prompt::Gsm && chosen.len() > 1 {
                 let verdict = selection(&named.name, &store, &run)?;
@@ -117,32 +104,47 @@ pub(super) struct Executed {
     pub(super) run: String,
 }
 
-/// One model on one prompt.
+/// Asks one model on one prompt; the model is opened once for all prompts.
 fn ask(
     args: &GsmSymbolicArgs,
-    session: &SessionArgs,
-    target: &Target,
-    open: &mut OpenModel,
+    source: &ModelSource,
+    engine: &EngineSettings,
+    model: &mut Option<ModelSession>,
     prompt: Prompt,
     quiet: bool,
     printer: Printer,
-) -> Result<(Store, RunRecord), CliError> {
-    let prompts = Prompts { mode: None, names: vec![prompt.to_string()] };
-    let mut items = args.items.clone();
-    // An endpoint's runs are the study's too.
-    items.profile.get_or_insert_with(|| "study".to_owned());
-    let choice = catalogue::choose(&args.suite, &items, &prompts)?;
-    let job = Job {
-        prompt: choice.default_mode(),
-        questions: Questions::Chosen(choice),
+) -> Result<Evaluated, CliError> {
+    let mut options = args.items.0.clone();
+    if !options.has("profile") {
+        // An endpoint's runs are the study's too.
+        options = options.with("profile", "study");
+    }
+    let chosen = args.choose(prompt, &options)?;
+    let settings = EvaluationSettings {
+        prompt: chosen.default_mode(),
+        questions: Questions::Chosen(chosen.choice),
         plan: Plan { limit: args.limit, samples: 1, shard: None },
-        target: target.clone(),
+        model: source.clone(),
         thinking: enable_thinking(args.generation.thinking),
         thinking_text: args.generation.thinking_text.into(),
-        decoding: Decoding::Asked { args: studys(&args.generation), seed: args.items.seed },
+        decoding: Decoding::Asked(studys(&args.generation).settings(args.seed.seed)),
+        results: args.compared.results.folder.clone(),
+        run: RunChoice::Gather,
+        engine: engine.clone(),
+        traffic: TrafficSettings::default(),
+        fail_on_error: None,
+        stop: stop_flag(),
     };
-    let reporters = Reporters::new(printer, quiet, None)?;
-    session::perform(&job, open, &Which::Gather, session, quiet, reporters, printer)
+    let model = match model {
+        Some(model) => model,
+        None => {
+            let opened = model.insert(ModelSession::open(&settings)?);
+            opened.warnings().iter().for_each(|warning| printer.warning(warning));
+            opened
+        }
+    };
+    let mut reporters = Reporters::new(printer, quiet, None)?;
+    Ok(model.evaluate(&settings, &mut reporters)?)
 }
 
 /// Whether a model is asked the other prompts, and why.
@@ -188,7 +190,7 @@ fn studys(args: &GenerationArgs) -> GenerationArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::gsm_symbolic::{FailureClass, Observation};
+    use earnest_papers::gsm_symbolic::{ErrorClass, Observation};
 
     #[test]
     fn models_are_names_and_paths() {
@@ -212,7 +214,7 @@ mod tests {
                     variant: instance >= 0,
                     correct,
                     gamma: Some(2.0 + (template % 5) as f64),
-                    failure: (!correct).then_some(FailureClass::Wrong),
+                    failure: (!correct).then_some(ErrorClass::Wrong),
                 });
             }
         }

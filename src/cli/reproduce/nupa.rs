@@ -1,27 +1,26 @@
 //! `earnest reproduce nupa`.
+use earnest_eval::model::{self, LocatedModel};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::ComparedRuns;
 use super::device::{self, MeasureArgs, MeasureOnArgs};
-use crate::checkpoint::Checkpoint;
+use crate::cli::Exit;
 use crate::cli::catalogue;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
 use crate::cli::stored::{StoredRun, write_file};
 use crate::cli::values::Prompts;
-use crate::cli::{Exit, model};
-use crate::prompt::{ModeRequest, PromptError, Prompter};
-use crate::report::plot::Figure;
-use crate::report::{ReportError, Rows};
-use crate::reproduce::nupa::{
-    Against, NupaComparison, Ours, Rate, Tokens, compare, figures, plan, render, render_plan,
-};
-use crate::run::{Host, Manifest, Totals};
-use crate::suite::Item;
-use crate::suite::nupa::{Adapter, NupaOptions, NupaSuite};
+use earnest_eval::prompt::{ModeRequest, PromptError, Prompter};
+use earnest_eval::report::plot::Figure;
+use earnest_eval::report::{ReportError, Rows};
+use earnest_eval::run::{Host, Manifest, Totals};
+use earnest_models::checkpoint::Checkpoint;
+use earnest_papers::nupa::{Against, NupaComparison, Ours, Rate, Tokens, compare, figures, plan, render, render_plan};
+use earnest_tasks::suite::Item;
+use earnest_tasks::suite::nupa::{Adapter, NupaOptions, NupaSuite, adapter as adapter_of};
 
 const SUITE: &str = "nupa";
 
@@ -102,7 +101,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     };
     let mut runs = Vec::new();
     for run in args.compared.open(SUITE)? {
-        let mut ours = Ours::new(run.manifest.clone()).map_err(catalogue::nupa::refused)?;
+        let mut ours = Ours::new(run.manifest.clone()).map_err(catalogue::refused)?;
         run.walk(&mut |sample| {
             ours.add(sample);
             Ok(())
@@ -165,7 +164,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
                 );
             }
             let mode = prompts.mode.unwrap_or_default();
-            let chosen = model::choose(&path, &args.hub, args.measure.weights())?;
+            let chosen = LocatedModel::find(&path, &args.hub.settings(), args.measure.weights())?;
             let checkpoint = model::open(&chosen)?;
             let mut options = format!("--model {}", device::shell_word(&path));
             // Counted without a rate first: what a template refuses should not cost the minutes of a measurement.
@@ -174,9 +173,9 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
                 let engine = args.on.engine()?;
                 options.push_str(&args.measure.options(&engine));
                 let prompter = Prompter::new(&checkpoint, mode)?;
-                let adapter = catalogue::nupa::adapter(prompter.mode());
+                let adapter = adapter_of(prompter.mode());
                 let suite = NupaSuite::new(NupaOptions { adapter, ..NupaOptions::default() });
-                let suite = suite.map_err(catalogue::nupa::refused)?;
+                let suite = suite.map_err(catalogue::refused)?;
                 Some(device::measured_rate(&checkpoint, &engine, &prompter, &suite, printer)?)
             } else {
                 let found = rate(args, Some(&model::record(&chosen, &checkpoint).name))?;
@@ -188,7 +187,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
             counted.map(|plan| plan.at_rate(rate).of_model(&options))
         }
     }
-    .map_err(catalogue::nupa::refused)?;
+    .map_err(catalogue::refused)?;
     if args.compared.json {
         printer.json(&plan)?;
     } else {
@@ -197,7 +196,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-type Planned = Result<crate::reproduce::nupa::NupaPlan, crate::suite::nupa::NupaError>;
+type Planned = Result<earnest_papers::nupa::NupaPlan, earnest_tasks::suite::nupa::NupaError>;
 
 /// The plan with a checkpoint's tokens. Runs as published are raw whatever the mode of the others.
 fn count(checkpoint: &Checkpoint, mode: ModeRequest) -> Result<Planned, CliError> {
@@ -215,7 +214,7 @@ fn count(checkpoint: &Checkpoint, mode: ModeRequest) -> Result<Planned, CliError
         )
     };
     let text = |text: &str| checkpoint.tokenizer.encode(text, false).map_or(0, |ids| ids.len());
-    let adapter = catalogue::nupa::adapter(asked.mode());
+    let adapter = adapter_of(asked.mode());
     let planned = plan(adapter, Some(&Tokens { prompt: &prompt, text: &text }));
     match failed.into_inner() {
         Some(error) => Err(error.into()),

@@ -4,8 +4,8 @@ use std::path::Path;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::experiment::{EXPERIMENT_FILE, Experiment, ExperimentResults};
-use crate::reproduce::nupa::{drawings, render_section_3, section_3};
+use earnest_papers::nupa::{drawings, render_section_3, section_3};
+use earnest_train::experiment::{EXPERIMENT_FILE, Experiment, ExperimentResults};
 
 /// The run that the repository has.
 const OURS: &str = include_str!("../../../docs/training/section-3.json");

@@ -8,8 +8,8 @@ use super::columns::{self, Kind, Missing};
 use super::number_format::p_value;
 use super::source::SourceArgs;
 use crate::cli::Exit;
-use crate::stats::clustered::paired_difference;
-use crate::stats::mcnemar::{PairedCounts, mcnemar};
+use earnest_stats::clustered::paired_difference;
+use earnest_stats::mcnemar::{PairedCounts, mcnemar};
 
 /// Arguments of `earnest stats compare`: two columns of the same rows, or two stored runs that answered the same items.
 #[derive(Debug, Clone, Args)]

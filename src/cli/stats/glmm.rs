@@ -10,8 +10,8 @@ use super::model::{Model, ModelArgs};
 use super::number_format::{decimal, end, p_value, table};
 use super::source::SourceArgs;
 use crate::cli::Exit;
-use crate::stats::bootstrap::{Bootstrap, bootstrap_glmm};
-use crate::stats::glmm::{
+use earnest_stats::bootstrap::{Bootstrap, bootstrap_glmm};
+use earnest_stats::glmm::{
     Diagnosis, GlmmData, GlmmError, GlmmFit, GlmmOptions, LikelihoodRatio, Objective, OpenEnd, Parameter, Term,
     disagreement, fit, profile_interval, variance_ratio, wald_interval,
 };

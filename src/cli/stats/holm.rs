@@ -11,8 +11,8 @@ use super::source::{Pair, SourceArgs};
 use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
 use crate::cli::stored::StoredRun;
-use crate::stats::glmm::{GlmmOptions, fit};
-use crate::stats::multiplicity::holm;
+use earnest_stats::glmm::{GlmmOptions, fit};
+use earnest_stats::multiplicity::holm;
 
 /// Arguments of `earnest stats holm`: p values themselves, a column of them, or those of an effect in stored runs.
 #[derive(Debug, Clone, Args)]

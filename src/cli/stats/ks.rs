@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use super::columns::{self, Kind, Missing, Survey};
 use super::source::SourceArgs;
 use crate::cli::Exit;
-use crate::stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
+use earnest_stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
 
 /// How the p value is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::columns::{self, Kind, Missing, Survey};
 use super::source::{Pair, SourceArgs};
-use crate::stats::glmm::{GlmmData, GlmmRows, INTERCEPT, Term};
+use earnest_stats::glmm::{GlmmData, GlmmRows, INTERCEPT, Term};
 
 /// The columns of a mixed model.
 #[derive(Debug, Clone, Args)]

@@ -4,7 +4,7 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 
 use crate::cli::Exit;
-use crate::stats::power::{ClusteredDesign, PairedDesign, Rates};
+use earnest_stats::power::{ClusteredDesign, PairedDesign, Rates};
 
 /// Arguments of `earnest stats power`.
 #[derive(Debug, Clone, Args)]

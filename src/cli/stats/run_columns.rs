@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::columns::ColumnError;
-use crate::run::{Manifest, Sample};
+use earnest_eval::run::{Manifest, Sample};
 
 /// Columns that every sample has.
 const OWN: [&str; 14] = [
@@ -50,11 +50,11 @@ impl<'w> RunColumns<'w> {
     /// A sample's fields, empty where it has none.
     pub(super) fn fields(&mut self, sample: &Sample, manifest: &Manifest) -> Result<Vec<&str>, ColumnError> {
         self.rows += 1;
-        let verdict = sample.verdict.as_ref();
-        let rules = verdict.into_iter().flat_map(|verdict| verdict.matchers.keys().chain(verdict.metrics.keys()));
-        for name in sample.covariates.keys().chain(rules) {
+        let score = sample.score.as_ref();
+        let rules = score.into_iter().flat_map(|score| score.rules.names().chain(score.metrics.names()));
+        for name in sample.covariates.keys().map(String::as_str).chain(rules) {
             if !self.present.contains(name) {
-                self.present.insert(name.clone());
+                self.present.insert(name.to_owned());
             }
         }
         for (index, name) in self.wanted.iter().enumerate() {
@@ -86,7 +86,7 @@ impl<'w> RunColumns<'w> {
 
 /// A column of [`OWN`].
 fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
-    let verdict = sample.verdict.as_ref();
+    let score = sample.score.as_ref();
     let completion = sample.completion.as_ref();
     Some(match name {
         "run" => sample.run.clone(),
@@ -97,8 +97,8 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
         "sample" => sample.sample.to_string(),
         "cluster" => sample.cluster.clone(),
         "gold" => sample.gold.clone(),
-        "correct" => verdict.map(|verdict| truth(verdict.correct)).unwrap_or_default(),
-        "failure" => verdict.and_then(|verdict| verdict.failure.clone()).unwrap_or_default(),
+        "correct" => score.map(|score| truth(score.correct)).unwrap_or_default(),
+        "failure" => score.and_then(|score| score.failure.as_ref()).map(ToString::to_string).unwrap_or_default(),
         "finish" => completion
             .and_then(|completion| text(&serde_json::to_value(completion.finish).unwrap_or(Value::Null)))
             .unwrap_or_default(),
@@ -111,10 +111,10 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
 
 /// A covariate, rule or metric.
 fn other(sample: &Sample, name: &str) -> Result<Option<String>, ColumnError> {
-    let verdict = sample.verdict.as_ref();
+    let score = sample.score.as_ref();
     let covariate = |name: &str| sample.covariates.get(name).and_then(text);
-    let matcher = |name: &str| verdict?.matchers.get(name).map(|value| truth(*value));
-    let metric = |name: &str| verdict?.metrics.get(name).map(f64::to_string);
+    let matcher = |name: &str| score?.rules.get(name).map(truth);
+    let metric = |name: &str| score?.metrics.get(name).map(|value| value.to_string());
     if let Some(found) = name.strip_prefix("covariate_").and_then(covariate) {
         return Ok(Some(found));
     }

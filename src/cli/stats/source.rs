@@ -9,8 +9,8 @@ use super::columns::ColumnError;
 use super::run_columns::RunColumns;
 use crate::cli::args::ResultsArgs;
 use crate::cli::stored::StoredRun;
-use crate::report::Rows;
-use crate::run::Status;
+use earnest_eval::report::Rows;
+use earnest_eval::run::Status;
 
 /// What a row may be asked for in `--where`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,13 +6,13 @@ use clap::Args;
 use super::progress::Progress;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
+use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
-use crate::cli::session::stop_on_signal;
-use crate::experiment::{
+use earnest_eval::report::{Align, Table};
+use earnest_train::experiment::{
     CellEvent, CellState, EXPERIMENT_FILE, Experiment, ExperimentError, ExperimentResults, Gathered, GridCell, Memory,
     SeedMean, cell_state, memories, run,
 };
-use crate::report::{Align, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -1,4 +1,5 @@
 //! `earnest train lora`.
+use earnest_eval::model::LocatedModel;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,14 +11,13 @@ use super::merge::{merged_line, write_merged};
 use super::next::{Learnt, next};
 use super::number_model::{StoredArg, Weighted};
 use super::progress::{Progress, overall, table};
-use crate::checkpoint::WeightFormat;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
-use crate::cli::model;
+use crate::cli::interrupt::stop_on_signal;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
-use crate::cli::session::stop_on_signal;
-use crate::train::{
+use earnest_models::checkpoint::WeightFormat;
+use earnest_train::{
     AdamWSettings, AdapterFolder, AdapterSettings, Base, BaseRecord, Ended, FormatSettings, LoraData, LoraSettings,
     LoraTrainer, PromptForm, Retrofit, Schedule, TARGETS, TrainError, TrainEvent, Validation, lock_folder,
 };
@@ -292,7 +292,7 @@ impl LoraArgs {
                 rule_following: self.style == "rule-following",
             });
         };
-        let sha256 = crate::digest::sha256_file(file, |_| {})
+        let sha256 = earnest_digest::sha256_file(file, |_| {})
             .map_err(|error| CliError::usage(format!("cannot read {}: {error}", file.display())))?;
         Ok(LoraData::Pairs {
             file: file.clone(),
@@ -306,7 +306,7 @@ impl LoraArgs {
     }
 
     fn chosen(&self, given: &Path) -> Result<LoraSettings, CliError> {
-        let path = model::choose(given, &self.hub, WeightFormat::default())?.path().to_owned();
+        let path = LocatedModel::find(given, &self.hub.settings(), WeightFormat::default())?.path().to_owned();
         // From another folder, `--resume` should still find it.
         let path = std::path::absolute(&path).unwrap_or(path);
         let retrofit = Retrofit { nope: self.nope, single_digits: self.single_digits };
@@ -366,7 +366,8 @@ impl LoraArgs {
             let mut settings: LoraSettings = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
             if let Some(given) = &self.model {
                 // It may have moved; its files tell whether it is the same.
-                settings.base.path = model::choose(given, &self.hub, WeightFormat::default())?.path().to_owned();
+                settings.base.path =
+                    LocatedModel::find(given, &self.hub.settings(), WeightFormat::default())?.path().to_owned();
             }
             return Ok(settings);
         };
@@ -438,7 +439,7 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
         return Err(CliError::new(Exit::Interrupted, message).help(help));
     }
     // From the log, which also has the validations of earlier sessions.
-    let validations: Vec<Validation> = crate::experiment::events(&args.out)?
+    let validations: Vec<Validation> = earnest_train::experiment::events(&args.out)?
         .into_iter()
         .filter_map(|event| if let TrainEvent::Validated(found) = event { Some(found) } else { None })
         .collect();

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use super::Exit;
 use super::error::CliError;
 use super::printer::Printer;
-use crate::train::TrainError;
+use earnest_train::TrainError;
 
 #[derive(Debug, Args)]
 pub struct TrainArgs {

@@ -1,5 +1,5 @@
 //! The command after a training: the one that asks what was learnt, where there is one.
-use crate::train::{FormatSettings, TrainingTask};
+use earnest_train::{FormatSettings, TrainingTask};
 
 /// Questions that a model was trained on.
 pub struct Learnt<'a> {

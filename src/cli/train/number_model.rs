@@ -11,9 +11,9 @@ use super::next::{Learnt, next};
 use super::progress::{Progress, table};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
+use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
-use crate::cli::session::stop_on_signal;
-use crate::train::{
+use earnest_train::{
     AdamWSettings, DigitGroups, Ended, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings,
     TrainEvent, TrainSettings, Trainer, Validation, lock_folder,
 };
@@ -339,7 +339,7 @@ impl NumberModelArgs {
 /// True if the log says that steps are missing.
 fn broken_off(folder: &Path) -> Result<bool, CliError> {
     let steps = read_settings(&folder.join("training.json"))?.steps;
-    let events = crate::experiment::events(folder)?;
+    let events = earnest_train::experiment::events(folder)?;
     let done = events.iter().any(|event| matches!(event, TrainEvent::Saved { step } if *step == steps));
     Ok(!done && folder.join("log.jsonl").exists())
 }

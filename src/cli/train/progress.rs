@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::cli::printer::Printer;
-use crate::stats::{Z95, wilson};
-use crate::train::{TrainEvent, Validation};
+use earnest_stats::{Z95, wilson};
+use earnest_train::{TrainEvent, Validation};
 
 /// Time between lines.
 const PERIOD: Duration = Duration::from_secs(10);
@@ -145,7 +145,7 @@ pub fn table(validation: &Validation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::CellScore;
+    use earnest_train::CellScore;
 
     #[test]
     fn validations_are_a_line_and_a_table() {

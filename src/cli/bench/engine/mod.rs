@@ -10,18 +10,19 @@ use serde::Serialize;
 
 use self::sweep::{Swept, sweep, sweep_screen};
 use super::BenchModel;
-use crate::bench::{LoadMeasurement, Measurement, Workload, WorkloadKind, measure, peak_memory};
-use crate::checkpoint::Checkpoint;
+use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
-use crate::cli::device::Device;
 use crate::cli::error::CliError;
+use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
-use crate::cli::session::stop_on_signal;
-use crate::cli::values::{counted, human_bytes};
-use crate::cli::{Exit, model};
-use crate::engine::native::Peaks;
-use crate::engine::{Card, Engine};
-use crate::run::Host;
+use crate::cli::values::counted;
+use earnest_engine::bench::{LoadMeasurement, Measurement, Workload, WorkloadKind, measure, peak_memory};
+use earnest_engine::cpu::Peaks;
+use earnest_engine::{Card, Engine};
+use earnest_eval::model::{self, Device, LoadedEngine};
+use earnest_eval::run::Host;
+use earnest_models::checkpoint::Checkpoint;
+use earnest_models::memory::human_bytes;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Workloads:
@@ -132,9 +133,9 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
     };
     let largest = args.batch.iter().copied().max().unwrap_or(1) as usize;
     let engine_args = if args.sweep { super::holding(&args.engine, largest)? } else { args.engine.clone() };
-    if args.sweep && Device::of(&args.engine)?.0 != Device::Cpu {
+    if args.sweep && Device::choose(&args.engine.settings()?)?.0 != Device::Cpu {
         return Err(CliError::usage("--sweep measures the engine on a CPU")
-            .help("`earnest bench device` measures a GPU; --device cpu sweeps here"));
+            .help("`earnest dev device` measures a GPU; --device cpu sweeps here"));
     }
     let checkpoint = args.model.open()?;
     let workloads = if args.sweep { Vec::new() } else { workloads(args, &checkpoint)? };
@@ -163,7 +164,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
         };
     let loaded = || (start.elapsed().as_secs_f64(), peak_memory());
     let (document, measured, planned, failed) = if args.sweep {
-        let (mut native, options) = model::load_cpu(&checkpoint, model::engine_options(&engine_args))?;
+        let (mut native, options) = model::load_cpu(&checkpoint, engine_args.settings()?.cpu_options())?;
         let mut document = document(native.card(), options, loaded());
         let stop = stop_on_signal()?;
         let Swept { peaks, loads, planned, failed } = sweep(args, &mut native, &checkpoint.config, &stop, &say)?;
@@ -171,7 +172,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
         (document.peaks, document.sweep) = (Some(peaks), loads);
         (document, measured, planned, failed)
     } else {
-        let model::Loaded { mut engine, options, notes } = model::load(&checkpoint, &engine_args)?;
+        let LoadedEngine { mut engine, options, notes, .. } = model::load(&checkpoint, &engine_args.settings()?)?;
         notes.iter().for_each(|note| printer.warning(note));
         let mut document = document(engine.card(), options, loaded());
         let stop = stop_on_signal()?;

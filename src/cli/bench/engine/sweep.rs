@@ -3,14 +3,14 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
 use super::BenchEngineArgs;
-use crate::bench::{Load, LoadMeasurement, Roofline, Space, TokenCost, measure_load};
-use crate::checkpoint::DecoderConfig;
 use crate::cli::bench::failure;
 use crate::cli::error::CliError;
-use crate::cli::values::human_bytes;
-use crate::engine::Engine;
-use crate::engine::native::{Native, Peaks};
-use crate::report::{Align, Table};
+use earnest_engine::Engine;
+use earnest_engine::bench::{Load, LoadMeasurement, Roofline, Space, TokenCost, measure_load};
+use earnest_engine::cpu::{CpuEngine, Peaks};
+use earnest_eval::report::{Align, Table};
+use earnest_models::checkpoint::DecoderConfig;
+use earnest_models::memory::human_bytes;
 
 /// What was measured, and why no more.
 pub(super) struct Swept {
@@ -79,7 +79,7 @@ fn asked(args: &BenchEngineArgs) -> Vec<Load> {
 /// Of `repeat` measurements the one with the fastest decoding and prefilling together.
 pub(super) fn sweep(
     args: &BenchEngineArgs,
-    native: &mut Native,
+    native: &mut CpuEngine,
     config: &DecoderConfig,
     stop: &AtomicBool,
     say: &dyn Fn(String),

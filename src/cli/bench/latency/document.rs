@@ -1,13 +1,13 @@
 //! What is printed of a measurement: everything that a reader needs to judge the numbers.
 use serde::Serialize;
 
-use crate::bench::{Latency, ModeResult};
 use crate::cli::bench::questions::{Asked, Dropped, LatencyMode, TokenRule};
-use crate::engine::{Card, FinishReason};
-use crate::run::Host;
-use crate::stats::{Z95, wilson};
-use crate::suite::nupa::published_inference_times;
-use crate::suite::{Answered, Suite};
+use earnest_engine::bench::{Latency, ModeResult};
+use earnest_engine::{Card, FinishReason};
+use earnest_eval::run::Host;
+use earnest_stats::{Z95, wilson};
+use earnest_tasks::suite::nupa::published_inference_times;
+use earnest_tasks::suite::{Answered, Suite};
 
 /// Everything that a reader needs to judge the numbers.
 #[derive(Debug, Serialize)]

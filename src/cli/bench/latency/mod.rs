@@ -4,23 +4,26 @@ mod passes;
 mod screen;
 
 use clap::Args;
+use earnest_eval::model::{self, LoadedEngine};
 
 use self::document::{Document, Settings, documents};
 use self::passes::Passes;
 use self::screen::screen;
 use super::BenchModel;
 use super::questions::{LatencyMode, Selection, TokenRule};
-use crate::bench::{BenchError, Ended, LatencyPlan, LatencyResults, measure_latency};
+use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
-use crate::cli::catalogue::nupa::{adapter, lengths, refused, tasks, usual_profile};
+use crate::cli::catalogue::refused;
 use crate::cli::error::CliError;
+use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
-use crate::cli::session::stop_on_signal;
 use crate::cli::values::{Lengths, Prompts};
-use crate::cli::{Exit, model};
-use crate::prompt::Prompter;
-use crate::run::Host;
-use crate::suite::nupa::{self, NupaOptions, NupaSuite, PromptStyle, TASKS, ruled_tasks};
+use earnest_engine::bench::{BenchError, Ended, LatencyPlan, LatencyResults, measure_latency};
+use earnest_eval::prompt::Prompter;
+use earnest_eval::run::Host;
+use earnest_tasks::suite::nupa::{
+    self, NupaOptions, NupaSuite, PromptStyle, TASKS, adapter, lengths, ruled_tasks, tasks, usual_profile,
+};
 
 #[derive(Debug, Args)]
 #[command(
@@ -107,7 +110,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let options = options(args, &modes)?;
     let chosen = args.model.choose()?;
     let checkpoint = model::open(&chosen)?;
-    let says = model::says(&chosen, &checkpoint);
+    let says = model::checkpoint_defaults(&chosen, &checkpoint);
     let context = checkpoint.config.max_positions;
     let window = args.context.map_or(2000.min(context), |context| context as usize);
     if window > context {
@@ -167,7 +170,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         )));
     }
     say(format!("loading {}", args.model.path.display()));
-    let model::Loaded { engine: mut native, options, notes } = model::load(&checkpoint, &engine_args)?;
+    let LoadedEngine { engine: mut native, options, notes, .. } = model::load(&checkpoint, &engine_args.settings()?)?;
     notes.iter().for_each(|note| printer.warning(note));
     let card = native.card();
     let blocks = native.statistics().blocks_total.max(1);
@@ -240,7 +243,7 @@ fn distinct<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
 fn options(args: &LatencyArgs, modes: &[LatencyMode]) -> Result<NupaOptions, CliError> {
     let ruled = ruled_tasks();
     let tasks = match &args.tasks {
-        Some(names) => tasks(names)?,
+        Some(names) => tasks(names).map_err(refused)?,
         None => TASKS.into_iter().filter(|task| ruled.contains(task)).collect(),
     };
     if let (true, Some(task)) = (modes.contains(&LatencyMode::RfCot), tasks.iter().find(|task| !ruled.contains(task))) {

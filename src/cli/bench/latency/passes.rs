@@ -3,10 +3,10 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
-use crate::bench::{PassEvent, PassStage};
 use crate::cli::printer::Printer;
 use crate::cli::progress::{bar_style, clock, columns};
 use crate::cli::values::counted;
+use earnest_engine::bench::{PassEvent, PassStage};
 
 /// Tells of passes.
 pub(super) struct Passes {

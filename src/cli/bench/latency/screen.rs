@@ -2,10 +2,10 @@
 use std::fmt::Write;
 
 use super::document::{Document, ModeDocument, Row, published};
-use crate::bench::Spread;
 use crate::cli::bench::questions::{LatencyMode, TokenRule};
-use crate::cli::values::human_bytes;
-use crate::report::{Align, Table, wrap};
+use earnest_engine::bench::Spread;
+use earnest_eval::report::{Align, Table, wrap};
+use earnest_models::memory::human_bytes;
 
 /// Three significant digits, more of what is larger.
 fn seconds(value: f64) -> String {

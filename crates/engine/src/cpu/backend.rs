@@ -1,0 +1,129 @@
+//! The CPU as a [`Backend`].
+
+use super::decoder::{Forward, LoadError, Weights};
+use super::kernels::{Int8Isa, Isa, Peaks, SharedMut};
+use super::kv::{BlockLayout, CacheType, KvStore};
+use super::options::Options;
+use super::team::Team;
+use crate::EngineError;
+use crate::core::sampler::sample_row;
+use crate::core::{Backend, BackendInfo, BlockOp, EngineCore, Limits, Sampled, SamplingMetadata, Step};
+use earnest_models::checkpoint::{Checkpoint, DecoderConfig};
+
+/// Rows of logits computed at a time: bounds their memory with large vocabularies.
+const LOGIT_ROWS: usize = 48;
+
+/// Continuous batching on the CPU. The same request gives the same bits alone and in any batch.
+pub type CpuEngine = EngineCore<CpuBackend>;
+
+/// A decoder with its weights, KV blocks and threads.
+pub struct CpuBackend {
+    config: DecoderConfig,
+    weights: Weights,
+    team: Team,
+    forward: Forward,
+    kv: KvStore,
+}
+
+impl EngineCore<CpuBackend> {
+    /// Reads a checkpoint's weights and prepares to run it.
+    ///
+    /// # Errors
+    /// [`LoadError`] for a checkpoint that can not be run here.
+    pub fn load(checkpoint: &Checkpoint, options: Options) -> Result<CpuEngine, LoadError> {
+        let team = Team::start(options.threads(), Isa::detect()).map_err(LoadError::Threads)?;
+        let config = checkpoint.config.clone();
+        let layout = BlockLayout {
+            cache: if checkpoint.weight_format().is_int8() { CacheType::Int8 } else { CacheType::F32 },
+            layers: config.layers.len(),
+            kv_heads: config.num_kv_heads,
+            head_dim: config.head_dim,
+        };
+        let given = options.kv_bytes();
+        let blocks = (given / layout.size_bytes()) as usize;
+        if blocks == 0 {
+            return Err(LoadError::KvMemory { given, needed: layout.size_bytes() });
+        }
+        let max_batch = options.max_batch.max(1);
+        let limits = Limits {
+            // Decoding sequences always run; a prompt needs at least one token of the budget to make progress.
+            token_budget: options.token_budget.max(max_batch + 1),
+            max_batch,
+            blocks,
+            prefix_cache: options.prefix_cache,
+        };
+        let weights = Weights::load(checkpoint)?;
+        let kv = KvStore::new(layout, blocks);
+        let backend = CpuBackend { config, weights, team, forward: Forward::default(), kv };
+        Ok(EngineCore::new(backend, checkpoint, limits, options.trace))
+    }
+
+    /// Measures the peak performance of this engine's threads in its arithmetic, in a second or two.
+    pub fn peaks(&self) -> Peaks {
+        let CpuBackend { team, weights, .. } = self.backend();
+        Peaks::measure(team, weights.is_int8(), weights.size_bytes())
+    }
+}
+
+impl Backend for CpuBackend {
+    /// The step is computed when it begins.
+    type Handle = Vec<Sampled>;
+
+    const STEPS_IN_FLIGHT: usize = 1;
+    const DECODE_FIRST: bool = false;
+
+    fn begin(&mut self, step: &Step) -> Result<Vec<Sampled>, EngineError> {
+        for op in &step.block_ops {
+            match *op {
+                BlockOp::Clear(block) => self.kv.clear(block),
+                BlockOp::Copy { from, to, positions } => self.kv.copy(from, to, positions),
+            }
+        }
+        let CpuBackend { config, weights, team, forward, kv } = self;
+        let mut results = vec![Sampled::default(); step.sampling.len()];
+        team.enter(|| {
+            forward.run(team, config, weights, kv, step);
+            for start in (0..results.len()).step_by(LOGIT_ROWS) {
+                let rows = start..(start + LOGIT_ROWS).min(results.len());
+                let logits = &*forward.logits(team, config, weights, rows.clone());
+                let metadata = &step.sampling[rows.clone()];
+                let results = SharedMut::new(&mut results[rows]);
+                team.run(metadata.len(), &|i| {
+                    let logits = &logits[i * config.vocab_size..(i + 1) * config.vocab_size];
+                    let mut result = sample_row(team.isa(), &metadata[i], step.seen(&metadata[i]), logits);
+                    result.logits = metadata[i].return_logits.then(|| logits.to_vec());
+                    // SAFETY: each row is written by one piece.
+                    let row = unsafe { results.slice(i, 1) };
+                    row[0] = result;
+                });
+            }
+        });
+        Ok(results)
+    }
+
+    fn finish(&mut self, results: Vec<Sampled>) -> Result<Vec<Sampled>, EngineError> {
+        Ok(results)
+    }
+
+    fn samples(&self, _: &SamplingMetadata) -> bool {
+        true
+    }
+
+    fn block_bytes(&self) -> u64 {
+        self.kv.layout().size_bytes()
+    }
+
+    fn info(&self) -> BackendInfo {
+        let isa = self.team.isa();
+        let kernels = if self.weights.is_int8() { Int8Isa::best(isa).name() } else { isa.name() };
+        BackendInfo {
+            devices: vec![match self.team.threads() {
+                1 => format!("CPU, 1 thread, {kernels} kernels"),
+                threads => format!("CPU, {threads} threads, {kernels} kernels"),
+            }],
+            weights_dtype: self.weights.dtype(),
+            weight_bytes: self.weights.size_bytes(),
+            batch_invariant: true,
+        }
+    }
+}

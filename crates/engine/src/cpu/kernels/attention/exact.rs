@@ -1,0 +1,91 @@
+//! Keys and values in f32: every product is exact but for f32's rounding.
+
+use std::marker::PhantomData;
+
+use super::{Format, MAX_HEAD_DIM, QUERY_STRIDE, Scratch};
+use crate::core::BLOCK_SIZE;
+use crate::cpu::kernels::lanes::{LANES, Lanes};
+use crate::cpu::kernels::tile::{Rows, tile, tiles, with_rows};
+
+/// Keys transposed in two panels `[2][head_dim][16 positions]`, values in panels `[ceil(head_dim / 16)][32 positions][16]`.
+pub(super) struct Exact<L>(PhantomData<L>);
+
+impl<L: Lanes> Format for Exact<L> {
+    type L = L;
+
+    #[inline(always)]
+    unsafe fn prepare(_: &mut Scratch, _: usize, _: usize) {}
+
+    #[inline(always)]
+    unsafe fn score(s: &mut Scratch, start: usize, count: usize, d: usize, keys: *const f32, used: usize) {
+        for (offset, rows) in tiles(count, L::TILE_ROWS) {
+            let row = start + offset;
+            unsafe {
+                let q = Rows { first: s.queries.as_ptr().add(row * QUERY_STRIDE), row: QUERY_STRIDE, column: 1 };
+                let target = s.scores.as_mut_ptr().add(row * BLOCK_SIZE);
+                with_rows!(rows, L, R => {
+                    if L::TILE_PANELS == 2 && used > LANES {
+                        let mut acc = [[L::zero(); 2]; R];
+                        tile::<L, f32, R, 2>(d, q, [keys, keys.add(d * LANES)], &mut acc);
+                        for (r, [left, right]) in acc.into_iter().enumerate() {
+                            left.store(target.add(r * BLOCK_SIZE));
+                            right.store(target.add(r * BLOCK_SIZE + LANES));
+                        }
+                    } else {
+                        for panel in 0..used.div_ceil(LANES) {
+                            let mut acc = [[L::zero(); 1]; R];
+                            tile::<L, f32, R, 1>(d, q, [keys.add(panel * d * LANES)], &mut acc);
+                            for (r, [only]) in acc.into_iter().enumerate() {
+                                only.store(target.add(r * BLOCK_SIZE + panel * LANES));
+                            }
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn weigh(s: &mut Scratch, start: usize, count: usize, d: usize, values: *const f32, used: usize) {
+        let panels = d.div_ceil(LANES);
+        for (offset, rows) in tiles(count, L::TILE_ROWS) {
+            let row = start + offset;
+            unsafe {
+                let p = Rows { first: s.scores.as_ptr().add(row * BLOCK_SIZE), row: BLOCK_SIZE, column: 1 };
+                let target = s.values.as_mut_ptr().add(row * MAX_HEAD_DIM);
+                let mut panel = 0;
+                while panel < panels {
+                    let source = values.add(panel * BLOCK_SIZE * LANES);
+                    let pair = L::TILE_PANELS == 2 && panel + 1 < panels;
+                    with_rows!(rows, L, R => {
+                        if pair {
+                            let mut acc = [[L::zero(); 2]; R];
+                            for r in 0..R {
+                                let c = L::splat(s.correction[row + r]);
+                                let t = target.add(r * MAX_HEAD_DIM + panel * LANES);
+                                acc[r] = [L::load(t).mul(c), L::load(t.add(LANES)).mul(c)];
+                            }
+                            tile::<L, f32, R, 2>(used, p, [source, source.add(BLOCK_SIZE * LANES)], &mut acc);
+                            for (r, [left, right]) in acc.into_iter().enumerate() {
+                                let t = target.add(r * MAX_HEAD_DIM + panel * LANES);
+                                left.store(t);
+                                right.store(t.add(LANES));
+                            }
+                        } else {
+                            let mut acc = [[L::zero(); 1]; R];
+                            for r in 0..R {
+                                let c = L::splat(s.correction[row + r]);
+                                acc[r] = [L::load(target.add(r * MAX_HEAD_DIM + panel * LANES)).mul(c)];
+                            }
+                            tile::<L, f32, R, 1>(used, p, [source], &mut acc);
+                            for (r, [only]) in acc.into_iter().enumerate() {
+                                only.store(target.add(r * MAX_HEAD_DIM + panel * LANES));
+                            }
+                        }
+                    });
+                    panel += if pair { 2 } else { 1 };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Activations and other elementwise work.
+
+use super::lanes::{Isa, LANES, Lanes, for_each_isa};
+use super::math;
+use super::shared::SharedMut;
+use crate::cpu::team::Team;
+use earnest_models::checkpoint::Activation;
+
+/// Elements that one piece of parallel work takes.
+const PIECE: usize = 16 * 1024;
+
+/// `out[m, width] = act(x[m, ..width]) * x[m, width..]`: the two halves of a stacked gate and up projection.
+pub(crate) fn gate(team: &Team, activation: Activation, x: &[f32], width: usize, out: &mut [f32]) {
+    let m = out.len() / width;
+    assert!(out.len() == m * width && x.len() == 2 * out.len(), "operands of a gate do not fit");
+    let rows = PIECE.div_ceil(width);
+    let out = SharedMut::new(out);
+    team.run(m.div_ceil(rows), &|piece| {
+        for r in piece * rows..((piece + 1) * rows).min(m) {
+            let (left, right) = x[r * 2 * width..(r + 1) * 2 * width].split_at(width);
+            // SAFETY: rows are disjoint, widths equal.
+            let target = unsafe { out.slice(r * width, width) };
+            apply(team, activation, left, Some(right), target);
+        }
+    });
+}
+
+/// `x = act(x)` (through `out`, of the same length).
+pub(crate) fn activate(team: &Team, activation: Activation, x: &[f32], out: &mut [f32]) {
+    assert_eq!(x.len(), out.len(), "operands of an activation do not fit");
+    let all = SharedMut::new(out);
+    team.run(x.len().div_ceil(PIECE), &|piece| {
+        let range = piece * PIECE..((piece + 1) * PIECE).min(x.len());
+        // SAFETY: pieces are disjoint.
+        let target = unsafe { all.slice(range.start, range.len()) };
+        apply(team, activation, &x[range], None, target);
+    });
+}
+
+fn apply(team: &Team, activation: Activation, x: &[f32], by: Option<&[f32]>, out: &mut [f32]) {
+    let by = by.unwrap_or_default();
+    // SAFETY: the team's instruction set was detected; `by` is empty or as long as x, and out as long as x.
+    unsafe {
+        match activation {
+            Activation::Silu => silu_times(team.isa(), x, by, out),
+            Activation::GeluTanh => gelu_times(team.isa(), x, by, out),
+            Activation::GeluErf => {
+                for (i, (o, &v)) in out.iter_mut().zip(x).enumerate() {
+                    let y = 0.5 * v * (1.0 + libm::erff(v * std::f32::consts::FRAC_1_SQRT_2));
+                    *o = by.get(i).map_or(y, |b| y * b);
+                }
+            }
+        }
+    }
+}
+
+/// `x = cap * tanh(x / cap)`, or unchanged without a cap.
+pub(crate) fn scale_and_cap(team: &Team, x: &mut [f32], cap: Option<f32>) {
+    let Some(cap) = cap else { return };
+    let length = x.len();
+    let all = SharedMut::new(x);
+    team.run(length.div_ceil(PIECE), &|piece| {
+        let start = piece * PIECE;
+        // SAFETY: pieces are disjoint; the team's instruction set was detected.
+        unsafe { cap_on(team.isa(), all.slice(start, PIECE.min(length - start)), cap) }
+    });
+}
+
+/// `out = e^((x - shift) / divisor)`; `out` is as long as `x`.
+pub(crate) fn exponentials(isa: Isa, x: &[f32], shift: f32, divisor: f32, out: &mut [f32]) {
+    assert_eq!(x.len(), out.len(), "operands of an exponential do not fit");
+    // SAFETY: callers pass a detected instruction set; the lengths agree.
+    unsafe { exponentials_on(isa, x, shift, divisor, out) }
+}
+
+/// A function of sixteen elements. A trait and no closure: closures do not inherit the instruction set of the function
+/// around them.
+trait Elementwise {
+    unsafe fn apply<L: Lanes>(x: L) -> L;
+}
+
+struct Silu;
+struct GeluTanh;
+
+impl Elementwise for Silu {
+    #[inline(always)]
+    unsafe fn apply<L: Lanes>(x: L) -> L {
+        unsafe { math::silu(x) }
+    }
+}
+
+impl Elementwise for GeluTanh {
+    #[inline(always)]
+    unsafe fn apply<L: Lanes>(x: L) -> L {
+        unsafe { math::gelu_tanh(x) }
+    }
+}
+
+/// `out = f(x) * by`, or `f(x)` if `by` is empty; the last elements are padded with zeros.
+#[inline(always)]
+unsafe fn each<L: Lanes, F: Elementwise>(x: &[f32], by: &[f32], out: &mut [f32]) {
+    let n = x.len();
+    let whole = n / LANES * LANES;
+    unsafe {
+        for i in (0..whole).step_by(LANES) {
+            let mut v = F::apply(L::load(x.as_ptr().add(i)));
+            if !by.is_empty() {
+                v = v.mul(L::load(by.as_ptr().add(i)));
+            }
+            v.store(out.as_mut_ptr().add(i));
+        }
+        if whole < n {
+            let (mut a, mut b, mut y) = ([0f32; LANES], [1f32; LANES], [0f32; LANES]);
+            a[..n - whole].copy_from_slice(&x[whole..]);
+            if !by.is_empty() {
+                b[..n - whole].copy_from_slice(&by[whole..]);
+            }
+            F::apply(L::load(a.as_ptr())).mul(L::load(b.as_ptr())).store(y.as_mut_ptr());
+            out[whole..].copy_from_slice(&y[..n - whole]);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn cap_body<L: Lanes>(x: &mut [f32], cap: f32) {
+    unsafe {
+        let whole = x.len() / LANES * LANES;
+        for i in (0..whole).step_by(LANES) {
+            let p = x.as_mut_ptr().add(i);
+            math::softcap(L::load(p), L::splat(cap)).store(p);
+        }
+        let mut rest = [0f32; LANES];
+        let n = x.len() - whole;
+        rest[..n].copy_from_slice(&x[whole..]);
+        math::softcap(L::load(rest.as_ptr()), L::splat(cap)).store(rest.as_mut_ptr());
+        x[whole..].copy_from_slice(&rest[..n]);
+    }
+}
+
+#[inline(always)]
+unsafe fn exponentials_body<L: Lanes>(x: &[f32], shift: f32, divisor: f32, out: &mut [f32]) {
+    unsafe {
+        let (shift, divisor) = (L::splat(shift), L::splat(divisor));
+        let whole = x.len() / LANES * LANES;
+        for i in (0..whole).step_by(LANES) {
+            math::exp(L::load(x.as_ptr().add(i)).sub(shift).div(divisor)).store(out.as_mut_ptr().add(i));
+        }
+        let (mut rest, n) = ([0f32; LANES], x.len() - whole);
+        rest[..n].copy_from_slice(&x[whole..]);
+        math::exp(L::load(rest.as_ptr()).sub(shift).div(divisor)).store(rest.as_mut_ptr());
+        out[whole..].copy_from_slice(&rest[..n]);
+    }
+}
+
+for_each_isa! { fn exponentials_on(x: &[f32], shift: f32, divisor: f32, out: &mut [f32]) => exponentials_body }
+for_each_isa! { fn silu_times(x: &[f32], by: &[f32], out: &mut [f32]) => each, Silu }
+for_each_isa! { fn gelu_times(x: &[f32], by: &[f32], out: &mut [f32]) => each, GeluTanh }
+for_each_isa! { fn cap_on(x: &mut [f32], cap: f32) => cap_body }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::kernels::testing::noise;
+
+    #[test]
+    fn gates_and_activations_agree_with_their_definition_at_any_width() {
+        let team = Team::new(2);
+        for width in [1, 15, 16, 33, 20_000] {
+            let x: Vec<f32> = noise(2 * 2 * width, 5).iter().map(|v| v * 6.0).collect();
+            for activation in [Activation::Silu, Activation::GeluTanh, Activation::GeluErf] {
+                let f = |v: f64| match activation {
+                    Activation::Silu => v / (1.0 + (-v).exp()),
+                    Activation::GeluTanh => {
+                        0.5 * v * (1.0 + (0.797_884_560_802_865_4 * (v + 0.044_715 * v * v * v)).tanh())
+                    }
+                    Activation::GeluErf => 0.5 * v * (1.0 + libm::erf(v * std::f64::consts::FRAC_1_SQRT_2)),
+                };
+                let mut gated = vec![0f32; 2 * width];
+                gate(&team, activation, &x, width, &mut gated);
+                let mut plain = vec![0f32; x.len()];
+                activate(&team, activation, &x, &mut plain);
+                for (i, (&v, &y)) in x.iter().zip(&plain).enumerate() {
+                    assert!((f64::from(y) - f(v.into())).abs() < 2e-6, "{activation:?} {i}");
+                }
+                for r in 0..2 {
+                    for i in 0..width {
+                        let (g, u) = (x[r * 2 * width + i], x[r * 2 * width + width + i]);
+                        assert_eq!(gated[r * width + i], plain[r * 2 * width + i] * u, "{activation:?} {g}");
+                    }
+                }
+            }
+        }
+        let mut capped = vec![100.0, -3.0, 0.5];
+        scale_and_cap(&team, &mut capped, Some(30.0));
+        assert!((capped[0] - 30.0 * (100f32 / 30.0).tanh()).abs() < 1e-4 && (capped[2] - 0.499_95).abs() < 1e-4);
+    }
+}

@@ -1,0 +1,204 @@
+//! Layout of keys and values in a block.
+
+use crate::core::BLOCK_SIZE;
+
+/// Lanes that the attention kernel reads at once.
+const LANES: usize = 16;
+
+/// Size of sixteen int8 keys in 32 of their dimensions, in floats: a step and a least value each, and the codes.
+pub(crate) const KEY_GROUP: usize = 2 * LANES + LANES * KEY_DIMENSIONS / size_of::<f32>();
+
+/// Dimensions of a key that are rounded together.
+const KEY_DIMENSIONS: usize = 32;
+
+/// Size of sixteen dimensions of a block's int8 values, in floats.
+pub(crate) const VALUE_PANEL: usize = BLOCK_SIZE * LANES / size_of::<f32>();
+
+/// Positions whose bytes lie beside each other.
+const QUAD: usize = 4;
+
+/// Element type of keys and values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CacheType {
+    /// f32.
+    F32,
+    /// 8 bits and scales, a third of the memory.
+    Int8,
+}
+
+/// Shape of a block: for each layer and key/value head the keys of 32 positions, transposed in two panels
+/// `[2][head_dim][16 positions]`, then their values in panels `[ceil(head_dim / 16)][32 positions][16]`; in int8 the keys in
+/// panels `[2][ceil(head_dim / 32)]` of [`KEY_GROUP`], the values in panels `[ceil(head_dim / 16)][8][16][4 positions]` and
+/// their scales `[32]`. The attention kernel reads them as packed matrices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockLayout {
+    pub(crate) cache: CacheType,
+    pub(crate) layers: usize,
+    pub(crate) kv_heads: usize,
+    pub(crate) head_dim: usize,
+}
+
+impl BlockLayout {
+    /// Floats of one head's keys.
+    fn per_keys(&self) -> usize {
+        match self.cache {
+            CacheType::F32 => BLOCK_SIZE * self.head_dim,
+            CacheType::Int8 => BLOCK_SIZE / LANES * self.head_dim.div_ceil(KEY_DIMENSIONS) * KEY_GROUP,
+        }
+    }
+
+    /// Floats of one head's keys and values.
+    fn per_head(&self) -> usize {
+        let panels = self.head_dim.div_ceil(LANES);
+        self.per_keys()
+            + match self.cache {
+                CacheType::F32 => panels * BLOCK_SIZE * LANES,
+                CacheType::Int8 => panels * VALUE_PANEL + BLOCK_SIZE,
+            }
+    }
+
+    /// Floats in a block.
+    pub(crate) fn floats(&self) -> usize {
+        self.layers * self.kv_heads * self.per_head()
+    }
+
+    /// Bytes of a block.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.floats() as u64 * size_of::<f32>() as u64
+    }
+
+    /// Offset of the keys of a head.
+    pub(crate) fn keys(&self, layer: usize, head: usize) -> usize {
+        (layer * self.kv_heads + head) * self.per_head()
+    }
+
+    /// Offset of the values of a head.
+    pub(crate) fn values(&self, layer: usize, head: usize) -> usize {
+        self.keys(layer, head) + self.per_keys()
+    }
+
+    /// Writes one position's key and value as f32.
+    ///
+    /// # Safety
+    /// `block` points to [`floats`](Self::floats) elements that no other thread reads; two threads may write different
+    /// positions or heads at once.
+    pub(crate) unsafe fn write(
+        &self,
+        block: *mut f32,
+        layer: usize,
+        head: usize,
+        slot: usize,
+        key: &[f32],
+        value: &[f32],
+    ) {
+        assert!(self.cache == CacheType::F32, "an int8 block");
+        assert!(
+            slot < BLOCK_SIZE && key.len() == self.head_dim && value.len() == self.head_dim,
+            "a key of the wrong size"
+        );
+        unsafe {
+            let k = block.add(self.keys(layer, head) + slot / LANES * self.head_dim * LANES + slot % LANES);
+            for (i, &x) in key.iter().enumerate() {
+                *k.add(i * LANES) = x;
+            }
+            let v = block.add(self.values(layer, head) + slot * LANES);
+            for (i, &x) in value.iter().enumerate() {
+                *v.add(i / LANES * BLOCK_SIZE * LANES + i % LANES) = x;
+            }
+        }
+    }
+
+    /// Copies the first `count` positions of all layers and heads from one block to another.
+    pub(crate) fn copy_positions(&self, from: &[f32], to: &mut [f32], count: usize) {
+        assert!(
+            from.len() == self.floats() && to.len() == from.len() && count <= BLOCK_SIZE,
+            "blocks of different shapes"
+        );
+        if self.cache == CacheType::Int8 {
+            return self.copy_int8(from, to, count);
+        }
+        let mut copy =
+            |start: usize, length: usize| to[start..start + length].copy_from_slice(&from[start..start + length]);
+        for layer in 0..self.layers {
+            for head in 0..self.kv_heads {
+                for line in 0..BLOCK_SIZE / LANES * self.head_dim {
+                    let lanes = count.saturating_sub(line / self.head_dim * LANES).min(LANES);
+                    copy(self.keys(layer, head) + line * LANES, lanes);
+                }
+                for panel in 0..self.head_dim.div_ceil(LANES) {
+                    copy(self.values(layer, head) + panel * BLOCK_SIZE * LANES, count * LANES);
+                }
+            }
+        }
+    }
+
+    /// [`copy_positions`](Self::copy_positions) of an int8 block.
+    fn copy_int8(&self, from: &[f32], to: &mut [f32], count: usize) {
+        let (from, to) = (bytes_of(from), bytes_of_mut(to));
+        let mut copy =
+            |start: usize, length: usize| to[start..start + length].copy_from_slice(&from[start..start + length]);
+        const FLOAT: usize = size_of::<f32>();
+        let groups = self.head_dim.div_ceil(KEY_DIMENSIONS);
+        let panels = self.head_dim.div_ceil(LANES);
+        for layer in 0..self.layers {
+            for head in 0..self.kv_heads {
+                let (keys, values) = (self.keys(layer, head) * FLOAT, self.values(layer, head) * FLOAT);
+                copy(values + panels * VALUE_PANEL * FLOAT, count * FLOAT);
+                for slot in 0..count {
+                    for group in slot / LANES * groups..(slot / LANES + 1) * groups {
+                        // A key's step, least value and codes are in lines of sixteen times four bytes.
+                        for line in 0..KEY_GROUP / LANES {
+                            copy(keys + (group * KEY_GROUP + line * LANES + slot % LANES) * FLOAT, FLOAT);
+                        }
+                    }
+                    for dimension in 0..panels * LANES {
+                        let quad = dimension / LANES * VALUE_PANEL + slot / QUAD * LANES + dimension % LANES;
+                        copy(values + quad * FLOAT + slot % QUAD, 1);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Bytes of an int8 block.
+fn bytes_of(block: &[f32]) -> &[u8] {
+    // SAFETY: floats are four bytes each, without gaps, and every byte of them is initialised.
+    unsafe { std::slice::from_raw_parts(block.as_ptr().cast(), size_of_val(block)) }
+}
+
+fn bytes_of_mut(block: &mut [f32]) -> &mut [u8] {
+    // SAFETY: as above, and any four bytes are a float.
+    unsafe { std::slice::from_raw_parts_mut(block.as_mut_ptr().cast(), size_of_val(block)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copied_positions_are_those_written_and_no_others() {
+        let layout = BlockLayout { cache: CacheType::F32, layers: 2, kv_heads: 2, head_dim: 24 };
+        let fill = |count: usize| {
+            let mut block = vec![0f32; layout.floats()];
+            for slot in 0..count {
+                for layer in 0..2 {
+                    for head in 0..2 {
+                        let key: Vec<f32> =
+                            (0..24).map(|i| (slot * 1000 + layer * 100 + head * 50 + i) as f32 + 1.0).collect();
+                        let value: Vec<f32> = key.iter().map(|x| -x).collect();
+                        unsafe { layout.write(block.as_mut_ptr(), layer, head, slot, &key, &value) };
+                    }
+                }
+            }
+            block
+        };
+        let full = fill(BLOCK_SIZE);
+        assert_eq!(full.iter().filter(|x| **x != 0.0).count(), 2 * 2 * BLOCK_SIZE * 48);
+        for count in [0, 1, 15, 16, 17, 31, 32] {
+            let mut copy = vec![0f32; layout.floats()];
+            layout.copy_positions(&full, &mut copy, count);
+            assert_eq!(copy, fill(count), "{count}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Errors of the CUDA backend.
+
+use super::device::DeviceError;
+use earnest_models::checkpoint::CheckpointError;
+
+/// Reasons why a checkpoint can not be run on a GPU.
+#[derive(Debug, thiserror::Error)]
+pub enum CudaError {
+    /// A file could not be read or does not hold what the config promises.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The device, its driver or its libraries.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The kernels copy eight elements at a time.
+    #[error("{what} has rows of {width}, which is no multiple of 8: run this checkpoint with --device cpu")]
+    Width {
+        /// The parameter or head.
+        what: String,
+        /// Its width.
+        width: usize,
+    },
+    /// A head is wider than the attention kernels support.
+    #[error("heads of {0} dimensions are not supported on a GPU (at most 256): run this checkpoint with --device cpu")]
+    HeadTooWide(usize),
+    /// A head is wider than this device's shared memory allows.
+    #[error(
+        "heads of {head} dimensions need {needed} bytes of shared memory a block and this GPU has {shared}: run this checkpoint with --device cpu \
+         or on a GPU of a data centre (compute capability 8.0, 9.0 or 10.0)"
+    )]
+    HeadTooWideHere {
+        /// Dimensions of a head.
+        head: usize,
+        /// Bytes that its attention needs.
+        needed: u32,
+        /// Bytes that a block of this device can have.
+        shared: u32,
+    },
+    /// The run's settings say that products are cublasLt's, and no library of it can be used; the reasons.
+    #[error("matrix products by cublasLt were settled on, and it can not be used: {0}")]
+    NoLibrary(String),
+    /// More experts than the routing kernel supports.
+    #[error("{0} experts are not supported on a GPU (at most 64): run this checkpoint with --device cpu")]
+    TooManyExperts(usize),
+    /// A value in a weight is not a number.
+    #[error(
+        "{parameter} of the checkpoint holds {count} values that are not finite: the file is damaged, the training diverged, or f16 is too narrow"
+    )]
+    NotFinite {
+        /// The parameter.
+        parameter: String,
+        /// Number of such values.
+        count: usize,
+    },
+    /// Nothing is left for keys and values.
+    #[error(
+        "after the weights ({weights} bytes) and working memory the device has {free} bytes left; keys and values of one block need {needed}"
+    )]
+    NoRoom {
+        /// Bytes of the weights.
+        weights: u64,
+        /// Bytes left.
+        free: u64,
+        /// Bytes of a block of 32 positions.
+        needed: u64,
+    },
+    /// The KV memory that was asked for does not hold one block.
+    #[error("--kv-memory of {given} bytes is less than one block of 32 tokens ({needed} bytes)")]
+    KvMemory {
+        /// Bytes allowed.
+        given: u64,
+        /// Bytes of a block.
+        needed: u64,
+    },
+}

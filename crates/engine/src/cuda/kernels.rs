@@ -1,0 +1,211 @@
+//! The sources of the kernels, and which of them a model needs.
+
+use super::device::Element;
+
+const COMMON: &str = include_str!("kernels/common.cuh");
+const BLOCKS: &str = include_str!("kernels/blocks.cuh");
+const LAYERS: &str = include_str!("kernels/layers.cu");
+const CHOICE: &str = include_str!("kernels/choice.cu");
+const ATTENTION: &str = include_str!("kernels/attention.cu");
+const PRODUCT: &str = include_str!("kernels/product.cu");
+
+/// Storage format of a matrix on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// Elements.
+    Dense,
+    Q8_0,
+    Q4K,
+    Q5K,
+    Q6K,
+}
+
+impl Kind {
+    /// WEIGHTS of the kernels.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Kind::Dense => 0,
+            Kind::Q8_0 => 1,
+            Kind::Q4K => 2,
+            Kind::Q5K => 3,
+            Kind::Q6K => 4,
+        }
+    }
+
+    /// Bytes of a row of `k` weights on the device (blocks.cuh).
+    pub(crate) fn row_bytes(self, k: usize, element: Element) -> u64 {
+        let k = k as u64;
+        match self {
+            Kind::Dense => k * element.size_bytes(),
+            Kind::Q8_0 => (k + k / 32 * 2).next_multiple_of(16),
+            Kind::Q4K => k / 256 * 144,
+            Kind::Q5K => k / 256 * 176,
+            Kind::Q6K => k / 256 * 224,
+        }
+    }
+
+    pub(crate) fn name(self, element: Element) -> &'static str {
+        match self {
+            Kind::Dense => element.name(),
+            Kind::Q8_0 => "q8_0",
+            Kind::Q4K => "q4k",
+            Kind::Q5K => "q5k",
+            Kind::Q6K => "q6k",
+        }
+    }
+}
+
+/// Kernels that are compiled together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// For messages and file names.
+    pub(crate) name: String,
+    defines: Vec<(&'static str, u32)>,
+    sources: Vec<&'static str>,
+}
+
+impl Unit {
+    /// Everything between products, and sampling.
+    pub(crate) fn layers(element: Element) -> Unit {
+        Unit {
+            name: format!("layers-{}", element.name()),
+            defines: vec![("ELEMENT", element.number())],
+            sources: vec![COMMON, BLOCKS, LAYERS, CHOICE],
+        }
+    }
+
+    /// Attention for heads of `head` dimensions.
+    pub(crate) fn attention(element: Element, head: usize) -> Unit {
+        let head = padded_head(head);
+        Unit {
+            name: format!("attention-{}-{head}", element.name()),
+            defines: vec![("ELEMENT", element.number()), ("HEAD", head as u32)],
+            sources: vec![COMMON, ATTENTION],
+        }
+    }
+
+    /// Products with one kind of weights.
+    pub(crate) fn product(element: Element, kind: Kind) -> Unit {
+        Unit {
+            name: format!(
+                "product-{}-{}",
+                element.name(),
+                if kind == Kind::Dense { "dense" } else { kind.name(element) }
+            ),
+            defines: vec![("ELEMENT", element.number()), ("WEIGHTS", kind.number())],
+            sources: vec![COMMON, BLOCKS, PRODUCT],
+        }
+    }
+
+    /// The source that a compiler gets.
+    pub(crate) fn source(&self) -> String {
+        let defines = self.defines.iter().map(|(name, value)| format!("#define {name} {value}\n"));
+        defines.chain(self.sources.iter().map(|s| s.to_string())).collect()
+    }
+
+    /// Every unit that some model may need, for assembling them all.
+    pub(crate) fn all() -> Vec<Unit> {
+        let mut all = vec![];
+        for element in [Element::F32, Element::Bf16, Element::F16] {
+            all.push(Unit::layers(element));
+            let heads: &[usize] = if element == Element::F32 { &[256] } else { &[32, 64, 96, 128, 160, 192, 256] };
+            all.extend(heads.iter().map(|&head| Unit::attention(element, head)));
+            all.push(Unit::product(element, Kind::Dense));
+            if element != Element::F32 {
+                let kinds = [Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K];
+                all.extend(kinds.map(|kind| Unit::product(element, kind)));
+            }
+        }
+        all
+    }
+}
+
+/// Options of the compiler for an architecture such as `sm_90`; part of what names a cached kernel.
+pub(crate) fn compiler_options(architecture: &str) -> Vec<String> {
+    vec![format!("--gpu-architecture={architecture}"), "--std=c++17".into(), "--diag-suppress=177".into()]
+}
+
+/// Columns that the attention kernels lay a head out for.
+pub(crate) fn padded_head(head: usize) -> usize {
+    head.next_multiple_of(32)
+}
+
+/// Rows of an item of attend_tall.
+pub(crate) fn tall_rows(head: usize) -> usize {
+    if padded_head(head) > 192 { 32 } else { 64 }
+}
+
+/// Rows of an item of attend_wide.
+pub(crate) const WIDE_ROWS: usize = 16;
+
+/// Positions of a part of attention.
+pub(crate) const PART: usize = 128;
+
+/// Threads of attend_tall.
+pub(crate) fn tall_threads(head: usize) -> u32 {
+    2 * tall_rows(head) as u32
+}
+
+/// Dynamic shared memory of attend_tall and attend_wide in bytes.
+pub(crate) fn attention_shared(head: usize) -> (u32, u32) {
+    let row = (padded_head(head) + 8) * 2;
+    let tall = (tall_rows(head) + 2 * PART) * row;
+    let wide = (WIDE_ROWS + 2 * PART) * row + WIDE_ROWS * (PART + 8) * 2 + 4 * WIDE_ROWS * 4;
+    (tall as u32, wide as u32)
+}
+
+/// The kernels of product.cu by their rows: (rows of a tile, columns, threads, dynamic shared memory, name).
+pub(crate) const PRODUCTS: [(usize, usize, u32, u32, &str); 5] = [
+    (8, 64, 128, product_shared(64, 8), "product_8"),
+    (16, 64, 128, product_shared(64, 16), "product_16"),
+    (32, 64, 128, product_shared(64, 32), "product_32"),
+    (64, 64, 128, product_shared(64, 64), "product_64"),
+    (128, 128, 256, product_shared(128, 128), "product_128"),
+];
+
+/// Length of a segment of k in product.cu.
+pub(crate) const SEGMENT: usize = 1024;
+
+const fn product_shared(columns: u32, rows: u32) -> u32 {
+    3 * (columns + rows) * (64 + 8) * 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_those_of_the_sources() {
+        for (source, line) in [
+            (ATTENTION, format!("#define PART {PART}\n")),
+            (ATTENTION, format!("#define WIDE_ROWS {WIDE_ROWS}\n")),
+            (ATTENTION, "#define PAD 8\n".into()),
+            (ATTENTION, format!("#define BLOCK {}\n", crate::core::BLOCK_SIZE)),
+            (PRODUCT, format!("#define SEGMENT {SEGMENT}\n")),
+            (PRODUCT, "#define STAGES 3\n".into()),
+            (PRODUCT, "#define STEP 64\n".into()),
+        ] {
+            assert!(source.contains(&line), "{line}");
+        }
+        for (rows, columns, threads, _, name) in PRODUCTS {
+            let call = PRODUCT.lines().find(|l| l.starts_with(&format!("PRODUCT({name},"))).unwrap();
+            let numbers: Vec<usize> =
+                call[8 + name.len() + 1..call.len() - 1].split(", ").map(|n| n.trim().parse().unwrap()).collect();
+            assert_eq!(
+                (numbers[0], numbers[1], numbers[2] * numbers[3] * 32),
+                (columns, rows, threads as usize),
+                "{name}"
+            );
+        }
+        // What an A100 and an H100 offer a block, and what other devices do.
+        for (head, most) in [(16, 99), (64, 99), (80, 99), (96, 99), (128, 99), (160, 163), (192, 163), (256, 163)] {
+            let (tall, wide) = attention_shared(head);
+            assert_eq!(tall.max(wide) <= 99 * 1024, most == 99, "{head}: {tall} {wide}");
+            assert!(tall.max(wide) <= most * 1024, "{head}: {tall} {wide}");
+        }
+        assert!(PRODUCTS.iter().all(|p| p.3 <= 163 * 1024));
+        assert_eq!(PRODUCTS.iter().filter(|p| p.3 <= 99 * 1024).count(), 4);
+        // One that every device has.
+        assert!(PRODUCTS[0].3 <= 48 * 1024);
+    }
+}

@@ -1,0 +1,36 @@
+//! The CUDA backend: the engine on an NVIDIA GPU; docs/cuda.md describes it.
+//!
+//! `library` opens the driver, the compiler and cublasLt when the program runs, so it is built and started without any of them.
+//! `kernels` are CUDA C++ sources, compiled for the device by `compile`; `gpu` is the device; `executor` the forward pass of a step
+//! on a device, and `backend` joins it to the engine core; `checks` are single kernels against their
+//! definitions. In tests, `twin` runs the same kernels on the CPU.
+
+mod assemble;
+mod attention_plan;
+mod backend;
+mod checks;
+mod compile;
+mod cublaslt;
+mod device;
+mod error;
+mod executor;
+mod gpu;
+mod kernels;
+mod library;
+mod memory;
+mod options;
+mod packing;
+mod products;
+#[cfg(test)]
+mod twin;
+#[cfg(test)]
+mod twin_tests;
+mod weights;
+
+pub use assemble::{Assembled, assemble};
+pub use backend::{CudaBackend, CudaEngine};
+pub use checks::{KernelCheck, check_kernels};
+pub use device::{DeviceError, DeviceInfo};
+pub use error::CudaError;
+pub use gpu::{cublaslt_version, devices};
+pub use options::Options;

@@ -1,0 +1,302 @@
+//! The kernels on the CPU: the sources that run on a GPU, compiled as C++ with tests/cuda_twin/twin.h, behind [`Device`].
+//!
+//! Memory ends where the next page must not be touched, and begins as NaN, so that a kernel that reads or writes beyond its operands
+//! ends the test, and one that uses what nobody wrote fails it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+use libloading::Library;
+use sha2::{Digest, Sha256};
+
+use super::device::{Address, Argument, DenseProduct, Device, DeviceError, DeviceInfo, Element, Kernel, Mark, Out};
+use super::kernels::Unit;
+
+/// The emulation's state is one per library: launches take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+type Run = unsafe extern "C" fn(*const c_void, *const u32, u32, u32, *mut *mut c_void, i32);
+
+pub(crate) struct Twin {
+    /// A library for dense products is there.
+    pub(crate) library: bool,
+    /// That library is slightly wrong.
+    pub(crate) skewed: bool,
+    /// Order of a block's threads: 0, 1 or 2.
+    pub(crate) order: i32,
+    /// Bytes that it has.
+    pub(crate) total: u64,
+    /// Shared memory that a block may have.
+    pub(crate) shared: u32,
+    used: Cell<u64>,
+    units: Vec<Library>,
+    loaded: HashMap<String, usize>,
+    kernels: Vec<(usize, *const c_void)>,
+    memory: RefCell<HashMap<Address, (*mut c_void, usize, u64)>>,
+    host: RefCell<Vec<Box<[u8]>>>,
+}
+
+/// The C++ compiler's name, if there is one.
+pub(crate) fn compiler() -> Option<&'static str> {
+    static FOUND: OnceLock<Option<String>> = OnceLock::new();
+    FOUND
+        .get_or_init(|| {
+            let named = std::env::var("CXX").ok();
+            let works = |name: &String| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
+            named.into_iter().chain(["c++", "g++", "clang++"].map(String::from)).find(works)
+        })
+        .as_deref()
+}
+
+/// True, with a message, where the twin can not run.
+pub(crate) fn skipped() -> bool {
+    let can = cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")));
+    if can && compiler().is_some() {
+        return false;
+    }
+    eprintln!("skipped: the twin of the CUDA kernels needs a C++ compiler (c++, g++ or clang++) on Linux");
+    true
+}
+
+impl Twin {
+    pub(crate) fn new() -> Twin {
+        Twin {
+            library: true,
+            skewed: false,
+            order: 0,
+            total: 1 << 30,
+            shared: 163 * 1024,
+            used: Cell::new(0),
+            units: vec![],
+            loaded: HashMap::new(),
+            kernels: vec![],
+            memory: RefCell::default(),
+            host: RefCell::default(),
+        }
+    }
+}
+
+/// Compiles a unit, once for all tests and all runs with this source.
+fn build(unit: &Unit) -> Result<PathBuf, DeviceError> {
+    let failed = |log: String| DeviceError::Kernels { unit: unit.name.clone(), log };
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cuda_twin");
+    let text = std::fs::read_to_string(header.join("twin.h")).map_err(|e| failed(e.to_string()))?;
+    let source = format!("#define EARNEST_TWIN\n{}", unit.source());
+    let digest: String = Sha256::digest(format!("{source}{text}")).iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let folder = std::env::current_exe().map_err(|e| failed(e.to_string()))?.with_file_name("cuda_twin");
+    let library = folder.join(format!("{}-{digest}.so", unit.name));
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _one = BUILDING.lock().unwrap_or_else(|e| e.into_inner());
+    if library.is_file() {
+        return Ok(library);
+    }
+    std::fs::create_dir_all(&folder).map_err(|e| failed(e.to_string()))?;
+    let mine = format!("{}-{digest}-{}", unit.name, std::process::id());
+    let (file, partial) = (folder.join(format!("{mine}.cpp")), folder.join(format!("{mine}.partial")));
+    std::fs::write(&file, source).map_err(|e| failed(e.to_string()))?;
+    let output = Command::new(compiler().unwrap_or("c++"))
+        .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fvisibility=hidden", "-w"])
+        .arg("-I")
+        .arg(&header)
+        .arg(&file)
+        .arg("-o")
+        .arg(&partial)
+        .output()
+        .map_err(|e| failed(e.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    std::fs::rename(&partial, &library).map_err(|e| failed(e.to_string()))?;
+    let _ = std::fs::remove_file(&file);
+    Ok(library)
+}
+
+impl Device for Twin {
+    fn info(&self) -> Result<DeviceInfo, DeviceError> {
+        Ok(DeviceInfo {
+            index: 0,
+            name: "twin".into(),
+            capability: (9, 0),
+            multiprocessors: 4,
+            free: self.total - self.used.get(),
+            total: self.total,
+            shared: self.shared,
+            driver: (13, 0),
+            compiler: None,
+            cublaslt: None,
+        })
+    }
+
+    fn enter(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn allocate(&self, bytes: u64, what: &'static str) -> Result<Address, DeviceError> {
+        if self.used.get() + bytes > self.total {
+            return Err(DeviceError::OutOfMemory { bytes, what });
+        }
+        let page = 4096usize;
+        let size = (bytes.max(1) as usize).next_multiple_of(16);
+        let room = size.next_multiple_of(page) + page;
+        let (read, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: new memory, whose last page is made untouchable; the pages before are filled.
+        let at = unsafe {
+            let start = libc::mmap(std::ptr::null_mut(), room, read, flags, -1, 0);
+            assert!(start != libc::MAP_FAILED, "the host has no {room} bytes");
+            let end = start.cast::<u8>().add(room - page);
+            assert_eq!(libc::mprotect(end.cast(), page, libc::PROT_NONE), 0);
+            let at = end.sub(size);
+            // Large memory is left as it comes: filling it would take the tests' time.
+            at.write_bytes(0xff, size.min(1 << 22));
+            self.memory.borrow_mut().insert(at as Address, (start, room, bytes));
+            at as Address
+        };
+        self.used.set(self.used.get() + bytes);
+        Ok(at)
+    }
+
+    fn free(&self, at: Address) -> Result<(), DeviceError> {
+        let (start, room, bytes) = self.memory.borrow_mut().remove(&at).expect("memory is freed once");
+        self.used.set(self.used.get() - bytes);
+        // SAFETY: mapped in `allocate`.
+        unsafe { libc::munmap(start, room) };
+        Ok(())
+    }
+
+    fn host_memory(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        // Of u64, for the alignment that a driver's memory has.
+        let mut memory = vec![0u8; bytes + 64].into_boxed_slice();
+        let offset = memory.as_ptr().align_offset(64);
+        let at = memory[offset..].as_mut_ptr();
+        self.host.borrow_mut().push(memory);
+        Ok(at)
+    }
+
+    fn upload(&self, to: Address, from: &[u8]) -> Result<(), DeviceError> {
+        // SAFETY: the callers' addresses are those of `allocate`; beyond them is a page that ends the test.
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+        Ok(())
+    }
+
+    unsafe fn send(&self, to: Address, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: by the caller.
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(from, bytes) };
+        Ok(())
+    }
+
+    unsafe fn receive(&self, from: Address, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: by the caller.
+        unsafe { to.copy_from_nonoverlapping(from as *const u8, bytes) };
+        Ok(())
+    }
+
+    fn zero(&self, at: Address, bytes: u64) -> Result<(), DeviceError> {
+        // SAFETY: as in `upload`.
+        unsafe { (at as *mut u8).write_bytes(0, bytes as usize) };
+        Ok(())
+    }
+
+    fn mark(&self, slot: usize) -> Result<Mark, DeviceError> {
+        Ok(Mark(slot as u64))
+    }
+
+    fn wait(&self, _: Mark) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn load(&mut self, unit: &Unit) -> Result<usize, DeviceError> {
+        if let Some(&known) = self.loaded.get(&unit.name) {
+            return Ok(known);
+        }
+        let path = build(unit)?;
+        // SAFETY: a library made here.
+        let library = unsafe { Library::new(&path) }
+            .map_err(|e| DeviceError::Kernels { unit: unit.name.clone(), log: e.to_string() })?;
+        self.units.push(library);
+        self.loaded.insert(unit.name.clone(), self.units.len() - 1);
+        Ok(self.units.len() - 1)
+    }
+
+    fn kernel(&mut self, unit: usize, name: &str, shared: u32) -> Result<Kernel, DeviceError> {
+        assert!(shared <= self.shared, "{name} wants more shared memory than the device has");
+        // SAFETY: the twin's functions take a list of arguments.
+        let symbol = unsafe { self.units[unit].get::<unsafe extern "C" fn(*mut *mut c_void)>(format!("twin_{name}")) };
+        let symbol = symbol.map_err(|e| DeviceError::Kernels { unit: name.to_owned(), log: e.to_string() })?;
+        self.kernels.push((unit, *symbol as *const c_void));
+        Ok(Kernel(self.kernels.len() as u64 - 1))
+    }
+
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: [usize; 3],
+        block: u32,
+        shared: u32,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        assert!(grid[1] <= 65_535 && grid[2] <= 65_535, "a grid of {grid:?}");
+        let (unit, function) = self.kernels[kernel.0 as usize];
+        let mut pointers: Vec<*mut c_void> =
+            arguments.iter().map(|a| std::ptr::from_ref(&a.0).cast_mut().cast()).collect();
+        let grid = grid.map(|n| n as u32);
+        let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+        // SAFETY: the twin's entry; by the caller.
+        unsafe {
+            let run = self.units[unit].get::<Run>("earnest_twin_run").expect("every twin has it");
+            run(function, grid.as_ptr(), block, shared, pointers.as_mut_ptr(), self.order);
+        }
+        Ok(())
+    }
+
+    fn has_dense_product(&self) -> bool {
+        self.library
+    }
+
+    unsafe fn dense_product(&self, p: &DenseProduct) -> Result<(), DeviceError> {
+        let read = |at: Address, i: usize| -> f32 {
+            // SAFETY: by the caller.
+            unsafe {
+                match p.element {
+                    Element::F32 => *(at as *const f32).add(i),
+                    Element::Bf16 => half::bf16::from_bits(*(at as *const u16).add(i)).to_f32(),
+                    Element::F16 => half::f16::from_bits(*(at as *const u16).add(i)).to_f32(),
+                }
+            }
+        };
+        let w: Vec<f32> = (0..p.n * p.k).map(|i| read(p.w, i)).collect();
+        for row in 0..p.m {
+            let x: Vec<f32> = (0..p.k).map(|i| read(p.x, row * p.k + i)).collect();
+            for column in 0..p.n {
+                let sum = w[column * p.k..(column + 1) * p.k].iter().zip(&x).fold(0f32, |s, (a, b)| b.mul_add(*a, s));
+                let sum = if self.skewed { sum + 0.01 } else { sum };
+                let at = row * p.row_y + column;
+                // SAFETY: by the caller.
+                unsafe {
+                    match (p.out, p.element) {
+                        (Out::Add, _) => *(p.y as *mut f32).add(at) += sum,
+                        (Out::Floats, _) | (Out::Elements, Element::F32) => *(p.y as *mut f32).add(at) = sum,
+                        (_, Element::Bf16) => *(p.y as *mut u16).add(at) = half::bf16::from_f32(sum).to_bits(),
+                        (_, Element::F16) => *(p.y as *mut u16).add(at) = half::f16::from_f32(sum).to_bits(),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Twin {
+    fn drop(&mut self) {
+        for (start, room, _) in self.memory.borrow().values() {
+            // SAFETY: mapped in `allocate`.
+            unsafe { libc::munmap(*start, *room) };
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! A decoder's parameters on the device, read by several threads while they are copied there.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use super::device::{Address, Device, DeviceError, Element};
+use super::error::CudaError;
+use super::kernels::Kind;
+use earnest_models::checkpoint::{
+    BlockLayout, BlockType, Checkpoint, DecoderConfig, ElementType, Format, LayerParameter as P, Norm, Parameter,
+    Values,
+};
+
+/// Most threads that read.
+const READERS: usize = 8;
+
+/// Rows of a matrix that are held in one way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) kind: Kind,
+    pub(crate) rows: usize,
+    pub(crate) at: Address,
+}
+
+/// A matrix `[n, k]`: parts on top of each other.
+#[derive(Debug, Clone)]
+pub(crate) struct Matrix {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+}
+
+/// A norm's scale and, in layer norms, offset (else 0), in f32.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NormWeights {
+    pub(crate) scale: Address,
+    pub(crate) offset: Address,
+}
+
+/// Feed-forward weights; the gate lies on top of the up projection. Biases in f32, 0 for none.
+pub(crate) struct MlpWeights {
+    pub(crate) gate_up: Matrix,
+    pub(crate) gate_up_bias: Address,
+    pub(crate) down: Matrix,
+    pub(crate) down_bias: Address,
+}
+
+pub(crate) enum FeedForward {
+    Dense(MlpWeights),
+    Experts { router: Matrix, experts: Vec<MlpWeights> },
+}
+
+pub(crate) struct LayerWeights {
+    pub(crate) attention_norm: NormWeights,
+    pub(crate) qkv: Matrix,
+    pub(crate) qkv_bias: Address,
+    /// Of each head, in f32; 0 for none.
+    pub(crate) query_norm: Address,
+    pub(crate) key_norm: Address,
+    pub(crate) output: Matrix,
+    pub(crate) output_bias: Address,
+    pub(crate) post_attention_norm: Option<NormWeights>,
+    pub(crate) mlp_norm: Option<NormWeights>,
+    pub(crate) feed_forward: FeedForward,
+    pub(crate) post_mlp_norm: Option<NormWeights>,
+}
+
+/// All parameters.
+pub(crate) struct Weights {
+    pub(crate) element: Element,
+    pub(crate) embedding: Matrix,
+    pub(crate) layers: Vec<LayerWeights>,
+    pub(crate) final_norm: NormWeights,
+    pub(crate) head: Matrix,
+    pub(crate) head_bias: Address,
+    /// Bytes on the device.
+    pub(crate) bytes: u64,
+}
+
+/// The type that a checkpoint is computed in: the one that was asked for, else the file's; what a GGUF file has in blocks or f32
+/// is computed in bf16.
+pub(crate) fn element_of(checkpoint: &Checkpoint) -> Result<Element, CudaError> {
+    let c = &checkpoint.config;
+    if let Some(asked) = checkpoint.weight_format().dtype {
+        return Ok(match asked {
+            ElementType::F32 => Element::F32,
+            ElementType::Bf16 => Element::Bf16,
+            ElementType::F16 => Element::F16,
+        });
+    }
+    let parameter = Parameter::Layer(0, P::Query);
+    let shape = [c.num_heads * c.head_dim, c.hidden_size];
+    if checkpoint.block_type(parameter, &shape).is_some() {
+        return Ok(Element::Bf16);
+    }
+    Ok(match checkpoint.tensor(parameter, &shape)?.values {
+        Values::Bf16(_) => Element::Bf16,
+        Values::F16(_) => Element::F16,
+        // Quantised in a way that has no kernel here, or at load: 16 bits hold more than those values have.
+        Values::F32(_) if checkpoint.format != Format::Safetensors => Element::Bf16,
+        Values::F32(_) if checkpoint.weight_format().quant.is_some() => Element::Bf16,
+        Values::F32(_) => Element::F32,
+    })
+}
+
+/// Something to read and copy.
+struct Job {
+    parameter: Parameter,
+    shape: Vec<usize>,
+    /// None: a vector, in f32.
+    kind: Option<Kind>,
+    to: Address,
+}
+
+impl Weights {
+    /// Allocates memory for every parameter, then reads them on several threads and copies each as it comes.
+    pub(crate) fn load(device: &dyn Device, checkpoint: &Checkpoint, element: Element) -> Result<Weights, CudaError> {
+        let mut placer = Placer { device, checkpoint, c: &checkpoint.config, element, jobs: vec![], bytes: 0 };
+        let mut weights = placer.weights()?;
+        weights.bytes = placer.bytes;
+        copy_all(device, checkpoint, element, &placer.jobs)?;
+        Ok(weights)
+    }
+
+    /// The ways in which matrices are held, e.g. `bf16+q4k`.
+    pub(crate) fn dtype(&self) -> String {
+        let mut names: Vec<&str> = self.kinds().into_iter().map(|kind| kind.name(self.element)).collect();
+        names.sort_unstable();
+        names.join("+")
+    }
+
+    /// The ways in which matrices are held.
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        let mut kinds: Vec<Kind> = vec![];
+        for part in self.matrices().iter().flat_map(|m| &m.parts) {
+            if !kinds.contains(&part.kind) {
+                kinds.push(part.kind);
+            }
+        }
+        kinds
+    }
+
+    /// Every matrix.
+    pub(crate) fn matrices(&self) -> Vec<&Matrix> {
+        let mut all = vec![&self.embedding, &self.head];
+        for l in &self.layers {
+            all.extend([&l.qkv, &l.output]);
+            match &l.feed_forward {
+                FeedForward::Dense(m) => all.extend([&m.gate_up, &m.down]),
+                FeedForward::Experts { router, experts } => {
+                    all.push(router);
+                    all.extend(experts.iter().flat_map(|m| [&m.gate_up, &m.down]));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Assigns every parameter its destination.
+struct Placer<'a> {
+    device: &'a dyn Device,
+    checkpoint: &'a Checkpoint,
+    c: &'a DecoderConfig,
+    element: Element,
+    jobs: Vec<Job>,
+    bytes: u64,
+}
+
+impl Placer<'_> {
+    fn allocate(&mut self, bytes: u64) -> Result<Address, DeviceError> {
+        self.bytes += bytes;
+        self.device.allocate(bytes, "weights")
+    }
+
+    fn kind(&self, parameter: Parameter, shape: &[usize]) -> Kind {
+        match self.checkpoint.block_type(parameter, shape) {
+            // Without matrix instructions in f32 there are no kernels for blocks.
+            _ if self.element == Element::F32 => Kind::Dense,
+            None => Kind::Dense,
+            Some(BlockType::Q8_0) => Kind::Q8_0,
+            Some(BlockType::Q4K) => Kind::Q4K,
+            Some(BlockType::Q5K) => Kind::Q5K,
+            Some(BlockType::Q6K) => Kind::Q6K,
+        }
+    }
+
+    /// Parameters of `k` columns on top of each other; neighbours that are held alike are one part.
+    fn matrix(&mut self, parameters: &[(Parameter, usize)], k: usize) -> Result<Matrix, CudaError> {
+        if !k.is_multiple_of(8) {
+            return Err(CudaError::Width { what: parameters[0].0.to_string(), width: k });
+        }
+        let kinds: Vec<Kind> = parameters.iter().map(|&(p, n)| self.kind(p, &[n, k])).collect();
+        let mut parts: Vec<Part> = vec![];
+        let mut i = 0;
+        while i < parameters.len() {
+            let end = (i..parameters.len()).find(|&j| kinds[j] != kinds[i]).unwrap_or(parameters.len());
+            let row = kinds[i].row_bytes(k, self.element);
+            let rows: usize = parameters[i..end].iter().map(|p| p.1).sum();
+            let at = self.allocate(rows as u64 * row)?;
+            let mut to = at;
+            for &(parameter, n) in &parameters[i..end] {
+                self.jobs.push(Job { parameter, shape: vec![n, k], kind: Some(kinds[i]), to });
+                to += n as u64 * row;
+            }
+            parts.push(Part { kind: kinds[i], rows, at });
+            i = end;
+        }
+        Ok(Matrix { parts, n: parameters.iter().map(|p| p.1).sum(), k })
+    }
+
+    /// Vectors after each other, in f32.
+    fn vectors(&mut self, parameters: &[(Parameter, usize)]) -> Result<Address, CudaError> {
+        let at = self.allocate(4 * parameters.iter().map(|p| p.1 as u64).sum::<u64>())?;
+        let mut to = at;
+        for &(parameter, n) in parameters {
+            self.jobs.push(Job { parameter, shape: vec![n], kind: None, to });
+            to += 4 * n as u64;
+        }
+        Ok(at)
+    }
+
+    fn bias(&mut self, wanted: bool, parameters: &[(Parameter, usize)]) -> Result<Address, CudaError> {
+        if wanted { self.vectors(parameters) } else { Ok(0) }
+    }
+
+    fn norm(&mut self, scale: Parameter, offset: Parameter) -> Result<NormWeights, CudaError> {
+        let n = self.c.hidden_size;
+        let layer = matches!(self.c.norm, Norm::Layer { .. });
+        Ok(NormWeights { scale: self.vectors(&[(scale, n)])?, offset: self.bias(layer, &[(offset, n)])? })
+    }
+
+    fn weights(&mut self) -> Result<Weights, CudaError> {
+        let c = self.c;
+        let (vocab, hidden) = (c.vocab_size, c.hidden_size);
+        let embedding = self.matrix(&[(Parameter::Embedding, vocab)], hidden)?;
+        let head =
+            if c.tied_embeddings { embedding.clone() } else { self.matrix(&[(Parameter::Head, vocab)], hidden)? };
+        let head_bias = self.bias(c.head_bias, &[(Parameter::HeadBias, vocab)])?;
+        let final_norm = self.norm(Parameter::FinalNorm, Parameter::FinalNormBias)?;
+        let layers = (0..c.layers.len()).map(|i| self.layer(i)).collect::<Result<_, _>>()?;
+        Ok(Weights { element: self.element, embedding, layers, final_norm, head, head_bias, bytes: 0 })
+    }
+
+    fn layer(&mut self, i: usize) -> Result<LayerWeights, CudaError> {
+        let c = self.c;
+        let at = |p| Parameter::Layer(i, p);
+        let (hidden, d) = (c.hidden_size, c.head_dim);
+        let (q, kv) = (c.num_heads * d, c.num_kv_heads * d);
+        let sandwich = c.block == BlockLayout::Sandwich;
+        Ok(LayerWeights {
+            attention_norm: self.norm(at(P::AttentionNorm), at(P::AttentionNormBias))?,
+            qkv: self.matrix(&[(at(P::Query), q), (at(P::Key), kv), (at(P::Value), kv)], hidden)?,
+            qkv_bias: self.bias(c.qkv_bias, &[(at(P::QueryBias), q), (at(P::KeyBias), kv), (at(P::ValueBias), kv)])?,
+            query_norm: self.bias(c.qk_norm, &[(at(P::QueryNorm), d)])?,
+            key_norm: self.bias(c.qk_norm, &[(at(P::KeyNorm), d)])?,
+            output: self.matrix(&[(at(P::Output), hidden)], q)?,
+            output_bias: self.bias(c.output_bias, &[(at(P::OutputBias), hidden)])?,
+            // Only RMS norms exist in the sandwich layout, so the offset's name is never asked for.
+            post_attention_norm: match sandwich {
+                true => Some(self.norm(at(P::PostAttentionNorm), at(P::PostAttentionNorm))?),
+                false => None,
+            },
+            mlp_norm: match c.block {
+                BlockLayout::Parallel => None,
+                BlockLayout::PreNorm | BlockLayout::Sandwich => Some(self.norm(at(P::MlpNorm), at(P::MlpNormBias))?),
+            },
+            feed_forward: self.feed_forward(i)?,
+            post_mlp_norm: match sandwich {
+                true => Some(self.norm(at(P::PostMlpNorm), at(P::PostMlpNorm))?),
+                false => None,
+            },
+        })
+    }
+
+    fn feed_forward(&mut self, i: usize) -> Result<FeedForward, CudaError> {
+        let c = self.c;
+        let at = |p| Parameter::Layer(i, p);
+        let (hidden, inner) = (c.hidden_size, c.intermediate_size);
+        if let Some(e) = c.experts {
+            let mut experts = vec![];
+            for n in 0..e.count {
+                experts.push(MlpWeights {
+                    gate_up: self.matrix(&[(at(P::ExpertGate(n)), inner), (at(P::ExpertUp(n)), inner)], hidden)?,
+                    gate_up_bias: 0,
+                    down: self.matrix(&[(at(P::ExpertDown(n)), hidden)], inner)?,
+                    down_bias: 0,
+                });
+            }
+            return Ok(FeedForward::Experts { router: self.matrix(&[(at(P::Router), e.count)], hidden)?, experts });
+        }
+        let (matrices, biases) = if c.gated {
+            (vec![(at(P::Gate), inner), (at(P::Up), inner)], vec![(at(P::GateBias), inner), (at(P::UpBias), inner)])
+        } else {
+            (vec![(at(P::Up), inner)], vec![(at(P::UpBias), inner)])
+        };
+        Ok(FeedForward::Dense(MlpWeights {
+            gate_up: self.matrix(&matrices, hidden)?,
+            gate_up_bias: self.bias(c.mlp_bias, &biases)?,
+            down: self.matrix(&[(at(P::Down), hidden)], inner)?,
+            down_bias: self.bias(c.mlp_bias, &[(at(P::DownBias), hidden)])?,
+        }))
+    }
+}
+
+/// Reads every job's values on several threads and copies them to the device on this one.
+fn copy_all(device: &dyn Device, checkpoint: &Checkpoint, element: Element, jobs: &[Job]) -> Result<(), CudaError> {
+    let readers = std::thread::available_parallelism().map_or(1, usize::from).min(READERS);
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(None);
+    // Few at a time, so that the host never holds more than some matrices.
+    let (sender, receiver) = sync_channel::<(usize, Vec<u8>)>(2);
+    let copied = std::thread::scope(|scope| {
+        for _ in 0..readers {
+            let sender = sender.clone();
+            let (next, failed) = (&next, &failed);
+            scope.spawn(move || {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = jobs.get(i) else { return };
+                    match bytes(checkpoint, element, job) {
+                        Ok(bytes) => {
+                            // The receiver is gone only after a failure of its own.
+                            if sender.send((i, bytes)).is_err() {
+                                return;
+                            }
+                        }
+                        Err(error) => {
+                            next.fetch_add(jobs.len(), Ordering::Relaxed);
+                            if let Ok(mut first) = failed.lock() {
+                                first.get_or_insert(error);
+                            }
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (i, bytes) in receiver {
+            device.upload(jobs[i].to, &bytes)?;
+        }
+        Ok::<(), DeviceError>(())
+    });
+    match failed.into_inner() {
+        Ok(Some(error)) => Err(error),
+        _ => Ok(copied?),
+    }
+}
+
+/// A job's values as the device has them.
+fn bytes(checkpoint: &Checkpoint, element: Element, job: &Job) -> Result<Vec<u8>, CudaError> {
+    let (parameter, shape) = (job.parameter, &job.shape[..]);
+    let kind = match job.kind {
+        None => {
+            let values = wide(checkpoint.tensor(parameter, shape)?.values);
+            finite(parameter, &values, |v| v.is_finite())?;
+            return Ok(values.iter().flat_map(|v| v.to_ne_bytes()).collect());
+        }
+        Some(Kind::Dense) => return dense(checkpoint, element, parameter, shape),
+        Some(kind) => kind,
+    };
+    Ok(repack(kind, checkpoint.blocks(parameter, shape)?, shape[1]))
+}
+
+/// ggml's blocks of rows of `k` weights as the device has them.
+pub(crate) fn repack(kind: Kind, blocks: Vec<u8>, k: usize) -> Vec<u8> {
+    match kind {
+        Kind::Q8_0 => repack_q8_0(&blocks, k),
+        Kind::Q6K => {
+            let (before, after) = (210, 224);
+            let mut out = vec![0u8; blocks.len() / before * after];
+            for (from, to) in blocks.chunks_exact(before).zip(out.chunks_exact_mut(after)) {
+                to[..before].copy_from_slice(from);
+            }
+            out
+        }
+        Kind::Dense | Kind::Q4K | Kind::Q5K => blocks,
+    }
+}
+
+/// A row's numbers, then its scales, then zeros up to a multiple of 16 bytes.
+fn repack_q8_0(blocks: &[u8], k: usize) -> Vec<u8> {
+    let after = Kind::Q8_0.row_bytes(k, Element::Bf16) as usize;
+    let before = k / 32 * 34;
+    let mut out = vec![0u8; blocks.len() / before * after];
+    for (from, to) in blocks.chunks_exact(before).zip(out.chunks_exact_mut(after)) {
+        for (i, block) in from.chunks_exact(34).enumerate() {
+            to[k + 2 * i..k + 2 * i + 2].copy_from_slice(&block[..2]);
+            to[32 * i..32 * (i + 1)].copy_from_slice(&block[2..]);
+        }
+    }
+    out
+}
+
+fn wide(values: Values) -> Vec<f32> {
+    match values {
+        Values::F32(v) => v,
+        Values::Bf16(v) => v.into_iter().map(|x| half::bf16::from_bits(x).to_f32()).collect(),
+        Values::F16(v) => v.into_iter().map(|x| half::f16::from_bits(x).to_f32()).collect(),
+    }
+}
+
+fn finite<T>(parameter: Parameter, values: &[T], is_finite: impl Fn(&T) -> bool) -> Result<(), CudaError> {
+    match values.iter().filter(|v| !is_finite(v)).count() {
+        0 => Ok(()),
+        count => Err(CudaError::NotFinite { parameter: parameter.to_string(), count }),
+    }
+}
+
+fn dense(
+    checkpoint: &Checkpoint,
+    element: Element,
+    parameter: Parameter,
+    shape: &[usize],
+) -> Result<Vec<u8>, CudaError> {
+    let halves = |v: Vec<u16>, exponent: u16| {
+        // An exponent of all ones is an infinity or not a number.
+        finite(parameter, &v, |x| x & exponent != exponent)?;
+        Ok(v.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>())
+    };
+    match (checkpoint.tensor(parameter, shape)?.values, element) {
+        (Values::Bf16(v), Element::Bf16) => halves(v, 0x7F80),
+        (Values::F16(v), Element::F16) => halves(v, 0x7C00),
+        (values, Element::F32) => {
+            let v = wide(values);
+            finite(parameter, &v, |x| x.is_finite())?;
+            Ok(v.iter().flat_map(|x| x.to_ne_bytes()).collect())
+        }
+        (values, Element::Bf16) => {
+            halves(wide(values).into_iter().map(|x| half::bf16::from_f32(x).to_bits()).collect(), 0x7F80)
+        }
+        (values, Element::F16) => {
+            halves(wide(values).into_iter().map(|x| half::f16::from_f32(x).to_bits()).collect(), 0x7C00)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The run that an evaluation works on: an earlier one, or a new name.
+use std::collections::BTreeSet;
+
+use super::{EvaluationSettings, RunChoice};
+use crate::EvalError;
+use crate::run::store::{RunLock, RunRecord, Store};
+use crate::run::{Reporter, RunError, RunEvent, RunSettings, Status};
+
+/// A run and the right to write it.
+pub(super) struct Claimed {
+    /// Held until the session ends.
+    pub(super) lock: RunLock,
+    pub(super) name: String,
+    /// None for a new run.
+    pub(super) earlier: Option<RunRecord>,
+}
+
+/// Finds the run with these settings, or a free name for a new one.
+pub(super) fn claim(
+    evaluation: &EvaluationSettings,
+    settings: &RunSettings,
+    model: &str,
+    store: &Store,
+    reporter: &mut dyn Reporter,
+) -> Result<Claimed, EvalError> {
+    let sha256 = settings.sha256();
+    let shard = evaluation.plan.shard;
+    let earlier = match &evaluation.run {
+        RunChoice::Resume(run) => {
+            if run.manifest.settings_sha256 != sha256 {
+                let differences = run.manifest.settings.differences(settings).iter().map(ToString::to_string).collect();
+                return Err(EvalError::SettingsChanged { run: run.manifest.run.clone(), differences });
+            }
+            Some((**run).clone())
+        }
+        RunChoice::Continue | RunChoice::Gather => {
+            let equal = store.with_settings(&sha256)?;
+            if shard.is_none() {
+                check_parts(&equal, matches!(evaluation.run, RunChoice::Continue), reporter)?;
+            }
+            equal.into_iter().rfind(|run| run.manifest.shard == shard)
+        }
+        RunChoice::Repeat(manifest) => {
+            if manifest.settings_sha256 != sha256 {
+                let differences = manifest.settings.differences(settings).join(", ");
+                reporter.event(&RunEvent::Warning(format!(
+                    "this is no exact repeat of {}: different now: {differences}",
+                    manifest.run
+                )));
+            }
+            None
+        }
+        RunChoice::New => None,
+    };
+    if let Some(run) = earlier {
+        let lock = store.lock(&run.manifest.run)?;
+        // Read again: another process may have finished it before the lock was ours.
+        let name = run.manifest.run;
+        let earlier = store.exactly(&name)?;
+        return Ok(Claimed { lock, name, earlier });
+    }
+    let mut base = settings.run_id(model);
+    if let Some(shard) = shard {
+        base = format!("{base}-{}of{}", shard.part, shard.of);
+    }
+    let (lock, name) = free_name(store, &base)?;
+    Ok(Claimed { lock, name, earlier: None })
+}
+
+/// Refuses to ask everything again where all parts are finished; warns where some are.
+fn check_parts(equal: &[RunRecord], can_repeat: bool, reporter: &mut dyn Reporter) -> Result<(), EvalError> {
+    let finished = |run: &&RunRecord| run.manifest.status == Status::Finished;
+    if equal.iter().filter(finished).any(|run| run.manifest.shard.is_none()) {
+        return Ok(());
+    }
+    let parts: BTreeSet<(usize, usize)> = equal
+        .iter()
+        .filter(finished)
+        .filter_map(|run| run.manifest.shard)
+        .map(|shard| (shard.of, shard.part))
+        .collect();
+    let whole = parts.iter().map(|(of, _)| *of).find(|&of| (1..=of).all(|part| parts.contains(&(of, part))));
+    if let Some(of) = whole {
+        return Err(EvalError::PartsNotMerged { of, can_repeat });
+    }
+    if !parts.is_empty() {
+        let names: Vec<String> = parts.iter().map(|(of, part)| format!("{part}/{of}")).collect();
+        reporter.event(&RunEvent::Warning(format!(
+            "finished parts of this run are here ({}); their items are asked again, because this command asks all. --shard asks \
+             the other parts",
+            names.join(", ")
+        )));
+    }
+    Ok(())
+}
+
+/// A name that no run has, `base`, `base.2`, `base.3`, ..., and the right to write it.
+pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), RunError> {
+    for number in 1_usize.. {
+        let name = if number == 1 { base.to_owned() } else { format!("{base}.{number}") };
+        if store.exactly(&name)?.is_some() {
+            continue;
+        }
+        let lock = match store.lock(&name) {
+            Ok(lock) => lock,
+            Err(RunError::Locked { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        // Another process may have begun and ended it in between.
+        if store.exactly(&name)?.is_none() {
+            return Ok((lock, name));
+        }
+    }
+    unreachable!("the numbers do not end")
+}

@@ -1,0 +1,67 @@
+//! The smallest difference between two models that a plan can detect.
+use std::collections::HashMap;
+
+use earnest_stats::{PairedDesign, Rates};
+use earnest_tasks::suite::Suite;
+
+use crate::run::Plan;
+
+/// Share of items on which two models disagree, for the sentence.
+const DISCORDANCE: f64 = 0.2;
+
+/// The smallest detectable difference of two models that disagree on a fifth of the plan's items, as a sentence. How much items of
+/// a cluster differ together is not known beforehand: both ends are told.
+pub(super) fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
+    let mut sizes: HashMap<String, usize> = HashMap::new();
+    for (place, item) in suite.items().take(plan.items(suite)).enumerate() {
+        if plan.shard.is_none_or(|shard| shard.has(place)) {
+            *sizes.entry(item.cluster).or_default() += 1;
+        }
+    }
+    let items: usize = sizes.values().sum();
+    let clusters = sizes.len();
+    // Large clusters count for more: a variance has the sum of their squares.
+    let cluster_size = sizes.values().map(|size| size * size).sum::<usize>() as f64 / items.max(1) as f64;
+    let effect = |intracluster| {
+        let design = PairedDesign { discordance: DISCORDANCE, cluster_size, intracluster };
+        let effect = design.detectable_effect(items as f64, Rates::default()).ok();
+        effect.filter(|&effect| effect < design.discordance).map(|effect| format!("{:.1} points", 100.0 * effect))
+    };
+    let of_clusters = if clusters < items { format!(" in {clusters} clusters") } else { String::new() };
+    let Some(apart) = effect(0.0) else {
+        return format!("{items} items{of_clusters}: too few to detect a difference between two models");
+    };
+    let alike = match effect(1.0) {
+        _ if clusters == items => String::new(),
+        Some(alike) => format!(" ({alike} if the items of a cluster differ together)"),
+        None => " (none if the items of a cluster differ together)".to_owned(),
+    };
+    format!("{items} items{of_clusters}: smallest detectable difference between two models: {apart}{alike}, 80 % power")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
+
+    #[test]
+    fn clusters_count() {
+        let options = |lengths: &str, per_length| Options {
+            tasks: vec!["add".parse().unwrap()],
+            lengths: lengths.parse().unwrap(),
+            per_length,
+            ..Options::default()
+        };
+        let said = |options, limit| {
+            detectable(&ArithmeticBench::new(options).unwrap(), &Plan { limit, samples: 3, shard: None })
+        };
+        // A cluster is a task at a length. Each item its own: Connor's formula, by hand.
+        let own = said(options("1-100", 1), None);
+        assert!(own.starts_with("100 items: smallest") && own.contains("models: 12.4 points, 80 %"), "{own}");
+        let few = said(options("11-15", 100), Some(400));
+        assert!(few.starts_with("400 items in 5 clusters: ") && few.contains("(none if the items"), "{few}");
+        let many = said(options("1-100", 4), None);
+        assert!(many.starts_with("400 items in 100 clusters: ") && many.contains("points (1"), "{many}");
+        assert!(said(options("1-2", 2), None).starts_with("4 items in 2 clusters: too few"));
+    }
+}

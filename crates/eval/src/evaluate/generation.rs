@@ -1,0 +1,178 @@
+//! Generation settings over a checkpoint's defaults.
+use earnest_engine::Sampling;
+
+use crate::EvalError;
+use crate::model::CheckpointDefaults;
+use crate::prompt::Mode;
+use crate::run::{Generation, ThinkingRequest};
+
+/// Tokens that end a completion.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EndOfSequence {
+    /// All that the checkpoint names.
+    #[default]
+    All,
+    /// The tokenizer's own end-of-sequence token alone.
+    Tokenizer,
+}
+
+/// Generation as asked; what is not given is greedy, or as the checkpoint recommends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GenerationSettings {
+    pub temperature: Option<f32>,
+    pub top_k: Option<usize>,
+    pub top_p: Option<f32>,
+    pub min_p: Option<f32>,
+    pub repetition_penalty: Option<f32>,
+    /// Start from the recommended sampling instead of greedy decoding.
+    pub recommended: bool,
+    /// Most new tokens, instead of the suite's budget.
+    pub max_tokens: Option<usize>,
+    pub eos: EndOfSequence,
+    /// The budget: for thinking models, for others, or as the chat template tells.
+    pub thinking: ThinkingRequest,
+    /// Seed of sampling.
+    pub seed: u64,
+}
+
+impl Default for GenerationSettings {
+    fn default() -> Self {
+        GenerationSettings {
+            temperature: None,
+            top_k: None,
+            top_p: None,
+            min_p: None,
+            repetition_penalty: None,
+            recommended: false,
+            max_tokens: None,
+            eos: EndOfSequence::All,
+            thinking: ThinkingRequest::Auto,
+            seed: 1,
+        }
+    }
+}
+
+impl GenerationSettings {
+    /// Settles generation: greedy, or as the checkpoint recommends, with what is asked on top.
+    pub fn settle(&self, mode: Mode, defaults: Option<CheckpointDefaults>) -> Result<Generation, EvalError> {
+        if self.recommended && defaults.is_none() {
+            return Err(EvalError::setting(
+                "--recommended is read from the list of models or from the model's generation_config.json",
+            )
+            .hint("add --tokenizer with the model's folder, or give --temperature and the like"));
+        }
+        let defaults = defaults.unwrap_or_default();
+        let sampling = self.sampling(&defaults)?;
+        if self.max_tokens == Some(0) {
+            return Err(EvalError::setting("--max-tokens 0 would generate nothing"));
+        }
+        let thinking = match self.thinking {
+            ThinkingRequest::On => true,
+            ThinkingRequest::Off => false,
+            // A template that is not used opens nothing.
+            ThinkingRequest::Auto => mode == Mode::Chat && defaults.thinks,
+        };
+        let stop_ids = match (self.eos, defaults.tokenizer_eos) {
+            (EndOfSequence::All, _) => defaults.stop_ids,
+            (EndOfSequence::Tokenizer, Some(id)) => vec![id],
+            (EndOfSequence::Tokenizer, None) => {
+                return Err(EvalError::setting("--eos tokenizer: this tokenizer names no end-of-sequence token")
+                    .hint("--eos all takes those of the other configuration files"));
+            }
+        };
+        Ok(Generation { sampling, seed: self.seed, stop_ids, max_tokens: self.max_tokens, thinking })
+    }
+
+    fn sampling(&self, defaults: &CheckpointDefaults) -> Result<Sampling, EvalError> {
+        let base = if self.recommended { defaults.recommended.clone() } else { Sampling::GREEDY };
+        let sampling = Sampling {
+            temperature: self.temperature.unwrap_or(base.temperature),
+            top_k: self.top_k.unwrap_or(base.top_k),
+            top_p: self.top_p.unwrap_or(base.top_p),
+            min_p: self.min_p.unwrap_or(base.min_p),
+            repetition_penalty: self.repetition_penalty.unwrap_or(base.repetition_penalty),
+        };
+        check("temperature", sampling.temperature, 100.0, true)?;
+        check("top-p", sampling.top_p, 1.0, false)?;
+        check("min-p", sampling.min_p, 1.0, true)?;
+        check("repetition-penalty", sampling.repetition_penalty, 100.0, false)?;
+        let narrows = self.top_k.is_some() || self.top_p.is_some() || self.min_p.is_some();
+        if sampling.is_greedy() && narrows {
+            return Err(EvalError::setting(
+                "--top-k, --top-p and --min-p do nothing at temperature 0, which is greedy",
+            )
+            .hint("add --temperature, or --recommended for the checkpoint's own settings"));
+        }
+        Ok(sampling)
+    }
+}
+
+/// Refuses a value below 0 or above `high`, and 0 itself unless it is allowed.
+fn check(name: &str, value: f32, high: f32, zero: bool) -> Result<(), EvalError> {
+    let inside = value.is_finite() && value <= high && (value > 0.0 || zero && value == 0.0);
+    if inside { Ok(()) } else { Err(EvalError::setting(format!("--{name} {value} is outside 0 to {high}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defaults(thinks: bool) -> CheckpointDefaults {
+        let recommended = Sampling { temperature: 0.7, top_k: 20, top_p: 0.8, min_p: 0.0, repetition_penalty: 1.05 };
+        CheckpointDefaults { recommended, stop_ids: vec![2, 7], tokenizer_eos: Some(7), thinks }
+    }
+
+    fn asked() -> GenerationSettings {
+        GenerationSettings::default()
+    }
+
+    #[test]
+    fn greedy_unless_asked_otherwise() {
+        let settle =
+            |asked: &GenerationSettings| asked.settle(Mode::Chat, Some(defaults(false))).map(|found| found.sampling);
+        assert_eq!(settle(&asked()).unwrap(), Sampling::GREEDY);
+        let recommended = GenerationSettings { recommended: true, ..asked() };
+        assert_eq!(settle(&recommended).unwrap(), defaults(false).recommended);
+        assert!(recommended.settle(Mode::Chat, None).is_err(), "nothing is recommended without a checkpoint");
+        let cooler = GenerationSettings { temperature: Some(0.3), ..recommended };
+        assert_eq!(settle(&cooler).unwrap(), Sampling { temperature: 0.3, ..defaults(false).recommended });
+    }
+
+    #[test]
+    fn the_tokenizers_end_alone_is_the_studys_rule() {
+        let ids = |eos, defaults| {
+            GenerationSettings { eos, ..asked() }.settle(Mode::Raw, Some(defaults)).map(|found| found.stop_ids)
+        };
+        assert_eq!(ids(EndOfSequence::All, defaults(false)).unwrap(), [2, 7]);
+        assert_eq!(ids(EndOfSequence::Tokenizer, defaults(false)).unwrap(), [7]);
+        let without = CheckpointDefaults { tokenizer_eos: None, ..defaults(false) };
+        assert!(ids(EndOfSequence::Tokenizer, without).is_err());
+    }
+
+    #[test]
+    fn settings_without_sense_are_refused() {
+        for wrong in [
+            GenerationSettings { temperature: Some(-1.0), ..asked() },
+            GenerationSettings { temperature: Some(f32::NAN), ..asked() },
+            GenerationSettings { temperature: Some(1.0), top_p: Some(0.0), ..asked() },
+            GenerationSettings { temperature: Some(1.0), min_p: Some(1.5), ..asked() },
+            GenerationSettings { repetition_penalty: Some(0.0), ..asked() },
+            GenerationSettings { max_tokens: Some(0), ..asked() },
+            GenerationSettings { top_k: Some(5), ..asked() },
+        ] {
+            assert!(wrong.settle(Mode::Raw, Some(defaults(false))).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn thinking_follows_the_template_only_where_it_is_used() {
+        let thinking = |thinking, mode, thinks| {
+            GenerationSettings { thinking, ..asked() }.settle(mode, Some(defaults(thinks))).unwrap().thinking
+        };
+        assert!(thinking(ThinkingRequest::Auto, Mode::Chat, true));
+        assert!(!thinking(ThinkingRequest::Auto, Mode::Raw, true));
+        assert!(!thinking(ThinkingRequest::Auto, Mode::Chat, false));
+        assert!(thinking(ThinkingRequest::On, Mode::Raw, false));
+        assert!(!thinking(ThinkingRequest::Off, Mode::Chat, true));
+    }
+}

@@ -1,0 +1,286 @@
+//! A session with a model: settles a run's settings, asks what is missing, keeps the manifest true.
+use std::time::{Instant, SystemTime};
+
+use earnest_tasks::suite::Suite;
+use earnest_tasks::suite::registry::Channel;
+
+use super::begin::{Claimed, claim};
+use super::detectable::detectable;
+use super::{Decoding, EvaluationSettings, Questions, RunChoice};
+use crate::EvalError;
+use crate::model::{LoadedEngine, OpenModel};
+use crate::prompt::{Prompter, SystemPlace};
+use crate::report::Document;
+use crate::run::store::{RunRecord, Standing, Store};
+use crate::run::{
+    Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Reporter, RunEvent, RunSettings, Runner, Stage,
+    Status, timestamp,
+};
+use crate::suites::create_results;
+
+/// A finished run and the store that has it.
+pub struct Evaluated {
+    pub store: Store,
+    pub run: RunRecord,
+}
+
+/// A model that serves several runs: its files are hashed and its weights loaded, or its endpoint reached, at most once, when a
+/// run first needs them.
+pub struct ModelSession {
+    model: Box<dyn OpenModel>,
+    files: Option<Vec<FileRecord>>,
+    engine: Option<LoadedEngine>,
+}
+
+impl ModelSession {
+    /// Opens the settings' model; loads nothing.
+    pub fn open(settings: &EvaluationSettings) -> Result<Self, EvalError> {
+        let model = settings.model.open(settings.thinking, &settings.engine, &settings.traffic)?;
+        Ok(ModelSession { model, files: None, engine: None })
+    }
+
+    /// Warnings before the model is asked.
+    pub fn warnings(&self) -> Vec<String> {
+        self.model.warnings()
+    }
+
+    /// Runs or continues one run; a finished run comes back as it is.
+    ///
+    /// # Errors
+    /// [`EvalError`], also where the run did not come to its end.
+    pub fn evaluate(
+        &mut self,
+        settings: &EvaluationSettings,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Evaluated, EvalError> {
+        let ModelSession { model, files, engine } = self;
+        let source = model.prompt_source();
+        let prompter = Prompter::new(source.as_ref(), settings.prompt)?;
+        let chosen;
+        let suite = match &settings.questions {
+            Questions::Chosen(choice) => {
+                let channel = Channel { mode: prompter.mode(), endpoint: model.endpoint().is_some() };
+                chosen = settings.thinking_text.of(choice.suite(channel)?);
+                chosen.as_ref()
+            }
+            Questions::Suite(suite) => suite.as_ref(),
+        };
+        let run_settings = settle(settings, suite, model.as_ref(), files, &prompter, reporter)?;
+        if !run_settings.system.is_own() {
+            reporter.event(&RunEvent::Message(
+                "the chat template takes no system message; its text stands before the first user turn instead, a blank line \
+                 between"
+                    .to_owned(),
+            ));
+        }
+        let session = Session {
+            evaluation: settings,
+            suite,
+            model: model.as_ref(),
+            prompter: &prompter,
+            planned: settings.plan.len(suite),
+            settings: run_settings,
+        };
+        // Not before: a refused command leaves nothing behind.
+        let store = create_results(&settings.results, reporter)?;
+        let model_name = session.model.record().name;
+        let claimed = claim(settings, &session.settings, &model_name, &store, reporter)?;
+        let run = session.work(engine, &store, claimed, reporter)?;
+        Ok(Evaluated { store, run })
+    }
+}
+
+/// Everything that is settled before a weight is loaded.
+struct Session<'a> {
+    evaluation: &'a EvaluationSettings,
+    suite: &'a dyn Suite,
+    model: &'a dyn OpenModel,
+    prompter: &'a Prompter<'a>,
+    settings: RunSettings,
+    planned: usize,
+}
+
+impl Session<'_> {
+    /// Brings a claimed run to its end.
+    fn work(
+        &self,
+        engine: &mut Option<LoadedEngine>,
+        store: &Store,
+        claimed: Claimed,
+        reporter: &mut dyn Reporter,
+    ) -> Result<RunRecord, EvalError> {
+        let Claimed { lock, name, earlier } = claimed;
+        let standing = earlier.as_ref().map(|run| store.standing(run)).transpose()?.unwrap_or_default();
+        match earlier {
+            Some(run) if run.manifest.status == Status::Finished && standing.settled() == self.planned => {
+                reporter.event(&RunEvent::Ended(Some(Ended::Finished)));
+                let when = run.manifest.ended.as_deref().unwrap_or("an earlier session");
+                let next = match self.evaluation.run {
+                    RunChoice::Gather => format!("{} is used", run.manifest.run),
+                    _ => "--new repeats it".to_owned(),
+                };
+                reporter.event(&RunEvent::Message(format!("this run was finished at {when}; {next}")));
+                Ok(run)
+            }
+            earlier => {
+                if earlier.is_none() {
+                    reporter.event(&RunEvent::Message(detectable(self.suite, &self.evaluation.plan)));
+                }
+                let (run, ended) = self.generate(engine, store, &name, earlier, &standing, reporter)?;
+                self.check_end(ended, store, &run)?;
+                Document::stored(store, &run, self.suite)?.keep(store, &run)?;
+                drop(lock);
+                Ok(run)
+            }
+        }
+    }
+
+    /// Asks the samples that have no row. The manifest says where the run stands at any moment, also after a crash.
+    fn generate(
+        &self,
+        engine: &mut Option<LoadedEngine>,
+        store: &Store,
+        name: &str,
+        earlier: Option<RunRecord>,
+        standing: &Standing,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(RunRecord, Ended), EvalError> {
+        let manifest = self.manifest(name, earlier.as_ref().map(|run| run.manifest.clone()))?;
+        // Before the run has a row: a model that cannot be loaded, or an engine that does not start, leaves no empty run.
+        let engine = match engine {
+            Some(engine) => engine,
+            None => engine.insert(self.load(reporter)?),
+        };
+        let mut run = match earlier {
+            Some(run) => RunRecord { manifest, planned: Some(self.planned), ..run },
+            None => store.begin(&manifest, self.planned)?,
+        };
+        run.manifest.engine = Some(engine.record());
+        store.update(run.id, &run.manifest, self.planned)?;
+        let mut writer = store.writer(&run);
+        let runner = Runner {
+            run: name,
+            suite: self.suite,
+            plan: self.evaluation.plan,
+            prompter: self.prompter,
+            generation: &self.settings.generation,
+            fail_on_error: self.evaluation.fail_on_error,
+            stop: &self.evaluation.stop,
+        };
+        let generating = Instant::now();
+        let outcome = runner.run(engine.engine.as_mut(), &mut writer, standing, reporter);
+        drop(writer);
+        let manifest = &mut run.manifest;
+        manifest.generation_s += generating.elapsed().as_secs_f64();
+        manifest.engine = Some(engine.record());
+        manifest.ended = Some(timestamp(SystemTime::now()));
+        manifest.status = if matches!(outcome, Ok(Ended::Finished)) { Status::Finished } else { Status::Interrupted };
+        // The first error counts: on a full disk the manifest can not be written either.
+        let written = store.update(run.id, &run.manifest, self.planned);
+        let ended = outcome?;
+        written?;
+        Ok((run, ended))
+    }
+
+    fn load(&self, reporter: &mut dyn Reporter) -> Result<LoadedEngine, EvalError> {
+        reporter.event(&RunEvent::Preparing(Stage::LoadingWeights));
+        let mut loaded = LoadedEngine::timed(self.model)?;
+        for note in std::mem::take(&mut loaded.notes) {
+            reporter.event(&RunEvent::Warning(note));
+        }
+        if loaded.on_gpu {
+            let devices = loaded.engine.card().devices.join("; ");
+            reporter.event(&RunEvent::Message(format!("computing on {devices}")));
+        }
+        Ok(loaded)
+    }
+
+    /// The manifest at the beginning of a session.
+    fn manifest(&self, name: &str, earlier: Option<Manifest>) -> Result<Manifest, EvalError> {
+        // Rendered before the weights are loaded, so that a template that fails does so at once.
+        let first = self.suite.items().next();
+        let first_prompt = first
+            .map(|item| self.prompter.render(&item.segments).map(|rendered| FirstPrompt::new(&item.id, rendered)))
+            .transpose()?;
+        let fresh = || Manifest {
+            format: MANIFEST_FORMAT,
+            run: name.to_owned(),
+            status: Status::Running,
+            shard: self.evaluation.plan.shard,
+            settings: self.settings.clone(),
+            settings_sha256: self.settings.sha256(),
+            model: self.model.record(),
+            first_prompt,
+            engine: None,
+            host: Host::probe(),
+            started: timestamp(SystemTime::now()),
+            ended: None,
+            sessions: 0,
+            generation_s: 0.0,
+        };
+        let manifest = earlier.unwrap_or_else(fresh);
+        let sessions = manifest.sessions + 1;
+        Ok(Manifest { status: Status::Running, host: Host::probe(), sessions, ..manifest })
+    }
+
+    /// An error for a session that did not finish the run.
+    fn check_end(&self, ended: Ended, store: &Store, run: &RunRecord) -> Result<(), EvalError> {
+        let name = run.manifest.run.clone();
+        match ended {
+            Ended::Finished => Ok(()),
+            Ended::Stopped => Err(EvalError::Interrupted {
+                run: name,
+                settled: store.standing(run)?.settled(),
+                planned: self.planned,
+                store: store.path().to_owned(),
+            }),
+            Ended::TooManyFailures { failed } => {
+                Err(EvalError::TooManyFailures { run: name, failed, planned: self.planned })
+            }
+        }
+    }
+}
+
+fn settle(
+    evaluation: &EvaluationSettings,
+    suite: &dyn Suite,
+    model: &dyn OpenModel,
+    files: &mut Option<Vec<FileRecord>>,
+    prompter: &Prompter<'_>,
+    reporter: &mut dyn Reporter,
+) -> Result<RunSettings, EvalError> {
+    let generation = match &evaluation.decoding {
+        Decoding::Asked(asked) => asked.settle(prompter.mode(), model.defaults())?,
+        Decoding::Stored(generation) => generation.clone(),
+    };
+    let model_files = match files {
+        Some(files) => files.clone(),
+        None => files
+            .insert(model.hash_files(&mut |done, total| {
+                reporter.event(&RunEvent::Preparing(Stage::HashingFiles { done, total }));
+            })?)
+            .clone(),
+    };
+    Ok(RunSettings {
+        suite: suite.name().to_owned(),
+        suite_version: suite.version().to_owned(),
+        suite_options: suite.options(),
+        limit: evaluation.plan.limit,
+        samples: evaluation.plan.samples,
+        model_files,
+        weights: model.weights(),
+        prompt_mode: prompter.mode(),
+        system: if has_system_message(suite) { prompter.system() } else { SystemPlace::Own },
+        generation,
+        enable_thinking: model.enable_thinking(),
+        thinking_text: evaluation.thinking_text,
+        endpoint: model.endpoint(),
+        engine: model.engine().to_owned(),
+        earnest: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+/// True if the suite's prompts have a system message; its items are alike in that.
+fn has_system_message(suite: &dyn Suite) -> bool {
+    suite.items().next().is_some_and(|item| item.segments.system.is_some())
+}

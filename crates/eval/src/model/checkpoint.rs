@@ -1,0 +1,147 @@
+//! Checkpoints as evaluations open and identify them.
+use std::path::{Path, PathBuf};
+
+use earnest_digest::DigestCache;
+use earnest_models::checkpoint::{Checkpoint, Format, METADATA_FILES};
+use earnest_models::hub::Expected;
+
+use super::LocatedModel;
+use crate::EvalError;
+use crate::run::{FileRecord, ModelRecord, Pinned};
+
+/// Opens a checkpoint: headers, tokenizer and template, no weights.
+pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
+    let path = located.path.as_path();
+    let opened = Checkpoint::open(path).map(|mut checkpoint| {
+        checkpoint.set_weight_format(located.weights);
+        checkpoint
+    });
+    // A damaged tokenizer or config may well be readable; what is no weight is small. Before what the damage leads to.
+    if path.is_dir() {
+        let names = METADATA_FILES.iter().chain(&["model.safetensors.index.json"]);
+        let files = names.map(|name| path.join(name)).filter(|file| file.is_file());
+        for file in files.filter(|file| Expected::of(file) != Expected::Elsewhere) {
+            checked_sha256(&file, |_| ())?;
+        }
+    }
+    opened.map_err(|error| {
+        let failed = EvalError::model(format!("cannot use the checkpoint: {error}"));
+        if path.exists() {
+            match &located.pinned {
+                Some(Pinned { repo, commit, .. }) => failed.hint(format!(
+                    "`earnest models verify {repo}@{commit}` says whether its files are whole; `earnest models fetch` mends them"
+                )),
+                None => failed,
+            }
+        } else {
+            failed.hint(
+                "a model is a Hugging Face folder or a GGUF file; scripts/fetch-models.sh brings two small ones",
+            )
+        }
+    })
+}
+
+/// The checkpoint as a manifest records it.
+pub fn record(located: &LocatedModel, checkpoint: &Checkpoint) -> ModelRecord {
+    let mut name = short_name(&located.path);
+    if !located.weights.is_plain() {
+        name = format!("{name}-{}", located.weights);
+    }
+    ModelRecord {
+        name,
+        path: located.given.display().to_string(),
+        format: match &checkpoint.format {
+            Format::Safetensors => "safetensors".to_owned(),
+            Format::Gguf { quantisation } => format!("gguf {quantisation}"),
+        },
+        architecture: checkpoint.config.architecture.clone(),
+        context: checkpoint.config.max_positions,
+        chat_template_sha256: checkpoint.chat_template.as_ref().map(|template| template.sha256()),
+        pinned: located.pinned.clone(),
+        weights: checkpoint.weight_record(),
+    }
+}
+
+/// The short name of a checkpoint: its folder, or its file without `.gguf`. Snapshots of a Hugging Face cache
+/// (`models--org--name/snapshots/<commit>`) are called by their name, not by their commit.
+pub fn short_name(path: &Path) -> String {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let part = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let repository = path.ancestors().map(part).find_map(|folder| {
+        let name = folder.strip_prefix("models--")?;
+        Some(name.rsplit("--").next().unwrap_or(name).to_owned())
+    });
+    let own = part(&path);
+    let own = own.strip_suffix(".gguf").map(str::to_owned).unwrap_or(own);
+    repository.unwrap_or(own)
+}
+
+/// The SHA-256 of a file, which has to be what the cache says of it if it lies in one. Large files that have not changed since
+/// they were hashed are not read again.
+pub(super) fn checked_sha256(path: &Path, progress: impl FnMut(u64)) -> Result<String, EvalError> {
+    let sha256 = DigestCache::of_user().sha256_file(path, progress).map_err(|error| unreadable(path, &error))?;
+    Expected::of(path).check(path, || Ok(sha256.clone()))?;
+    Ok(sha256)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> EvalError {
+    EvalError::model(format!("cannot read {}: {error}", path.display()))
+}
+
+/// Files of a commit that are copies of which nothing says what they should be, and the commit; none of a model elsewhere.
+pub fn unverifiable(checkpoint: &Checkpoint) -> Option<(String, Vec<String>)> {
+    let mut commit = None;
+    let mut names = Vec::new();
+    for path in checkpoint.files() {
+        if let Expected::Unknown(named) = Expected::of(&path) {
+            commit = Some(named);
+            names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    commit.map(|commit| (commit, names))
+}
+
+/// Size and SHA-256 of every file of the checkpoint, by name. A file of the cache that has another content than its commit is
+/// an error. `progress` hears the bytes done and the bytes in all.
+pub fn hash_files(checkpoint: &Checkpoint, mut progress: impl FnMut(u64, u64)) -> Result<Vec<FileRecord>, EvalError> {
+    let mut files: Vec<(PathBuf, u64)> = Vec::new();
+    for path in checkpoint.files() {
+        let size = std::fs::metadata(&path).map_err(|error| unreadable(&path, &error))?.len();
+        files.push((path, size));
+    }
+    files.sort();
+    let total = files.iter().map(|(_, size)| size).sum();
+    let mut done = 0;
+    let mut records = Vec::with_capacity(files.len());
+    for (path, size) in files {
+        let sha256 = checked_sha256(&path, |bytes| {
+            done += bytes;
+            progress(done, total);
+        })?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        records.push(FileRecord { name, size, sha256 });
+    }
+    Ok(records)
+}
+
+/// Checks the files of a commit in the cache.
+pub(super) fn check_files(checkpoint: &Checkpoint) -> Result<(), EvalError> {
+    for file in checkpoint.files().iter().filter(|file| Expected::of(file) != Expected::Elsewhere) {
+        checked_sha256(file, |_| ())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_for_people() {
+        assert_eq!(short_name(Path::new("/m/SmolLM2-135M.Q4_1.gguf")), "SmolLM2-135M.Q4_1");
+        assert_eq!(short_name(Path::new("/m/Qwen2.5-1.5B/")), "Qwen2.5-1.5B");
+        let commit = "0123456789abcdef0123456789abcdef01234567";
+        let snapshot = format!("/hub/models--HuggingFaceTB--SmolLM2-135M/snapshots/{commit}");
+        assert_eq!(short_name(Path::new(&snapshot)), "SmolLM2-135M");
+    }
+}

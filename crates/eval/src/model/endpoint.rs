@@ -1,0 +1,256 @@
+//! Models at an OpenAI-compatible endpoint.
+use std::time::Duration;
+
+use earnest_engine::endpoint::{Address, Api, Concurrency, EndpointEngine, Options, Retry, Secret, Server};
+use earnest_models::checkpoint::{Checkpoint, WeightFormat};
+
+use super::checkpoint::{hash_files, record};
+use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
+use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
+use crate::EvalError;
+use crate::prompt::{PromptSource, Remote, WithThinking};
+use crate::run::{EndpointSettings, FileRecord, ModelRecord};
+
+/// Variables that may hold the key; the first that is set counts.
+const KEY_VARIABLES: [&str; 2] = ["EARNEST_API_KEY", "OPENAI_API_KEY"];
+
+/// The engine's name in a run's settings.
+const OPENAI: &str = "openai";
+
+/// An endpoint as the user or a manifest names it.
+#[derive(Debug, Clone)]
+pub struct EndpointSource {
+    pub address: Address,
+    /// The model's name there; its only model where none is given.
+    pub model: Option<String>,
+    pub api: Api,
+    /// The model whose tokenizer renders prompts here; the endpoint renders them where none is given.
+    pub tokenizer: Option<LocatedModel>,
+    /// Longest sequence in tokens, where the endpoint does not say.
+    pub context: Option<usize>,
+}
+
+/// Traffic to an endpoint. None of this changes what is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrafficSettings {
+    /// Requests at the endpoint at once, 1 to 1024.
+    pub concurrency: usize,
+    /// Most requests begun in a minute.
+    pub per_minute: Option<f64>,
+    /// Tries after a failed one.
+    pub retries: u32,
+    /// Longest wait between two tries, in seconds.
+    pub longest_wait: f64,
+    /// Longest wait for a reply, in seconds.
+    pub request_timeout: f64,
+}
+
+impl Default for TrafficSettings {
+    fn default() -> Self {
+        TrafficSettings { concurrency: 16, per_minute: None, retries: 8, longest_wait: 120.0, request_timeout: 600.0 }
+    }
+}
+
+impl TrafficSettings {
+    /// Refuses values outside their ranges.
+    pub fn check(&self) -> Result<(), EvalError> {
+        const DAY: f64 = 86_400.0;
+        let positive = |value: f64| value > 0.0 && value <= DAY;
+        if self.concurrency == 0 || self.concurrency > 1024 {
+            return Err(EvalError::setting(format!("--concurrency {} is outside 1 to 1024", self.concurrency)));
+        }
+        if !positive(self.request_timeout) || !positive(self.longest_wait) {
+            return Err(EvalError::setting(
+                "--request-timeout and --longest-wait are seconds, more than 0 and at most a day",
+            ));
+        }
+        if self.per_minute.is_some_and(|most| !(most > 0.0 && most <= 1e9)) {
+            return Err(EvalError::setting("--per-minute is a number above 0"));
+        }
+        Ok(())
+    }
+
+    /// Retries as the engine makes them.
+    pub(super) fn retry(&self) -> Retry {
+        Retry { times: self.retries, longest: Duration::from_secs_f64(self.longest_wait), ..Retry::default() }
+    }
+}
+
+/// The key of the environment; an empty variable is none.
+pub fn api_key() -> Result<Option<Secret>, EvalError> {
+    let given = KEY_VARIABLES.iter().find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
+    let Some(given) = given else { return Ok(None) };
+    // A key that is no text is refused with the same words.
+    let text = given.to_str().unwrap_or("\u{0}");
+    Secret::new(text).map(Some).map_err(|error| EvalError::setting(error.to_string()))
+}
+
+/// An endpoint that was reached.
+pub(super) struct EndpointModel {
+    source: EndpointSource,
+    /// The tokenizer's folder, opened without weights.
+    tokenizer: Option<Checkpoint>,
+    traffic: TrafficSettings,
+    enable_thinking: Option<bool>,
+    thinks_anyway: bool,
+    /// What answers there.
+    server: Server,
+}
+
+impl EndpointModel {
+    /// Opens the tokenizer and asks the endpoint what it is, because that is part of a run's identity.
+    pub(super) fn open(
+        source: &EndpointSource,
+        thinking: Option<bool>,
+        traffic: &TrafficSettings,
+    ) -> Result<Self, EvalError> {
+        traffic.check()?;
+        let tokenizer = source.tokenizer.as_ref().map(open_tokenizer).transpose()?;
+        let switch = |checkpoint: &Checkpoint| thinking_switch(checkpoint, thinking);
+        let enable_thinking = match source.api {
+            Api::Chat => thinking,
+            Api::Completions => tokenizer.as_ref().and_then(switch),
+        };
+        let context = source.context.or_else(|| tokenizer.as_ref().map(|here| here.config.max_positions));
+        let options = options(source, traffic, context, enable_thinking)?;
+        let server = EndpointEngine::probe(&options).map_err(unreachable)?;
+        if enable_thinking.is_some() && source.api == Api::Chat && !server.takes_thinking_switch() {
+            return Err(EvalError::setting("this endpoint's server is not known to have a switch for thinking")
+                .hint("leave --thinking out, or render prompts here with --tokenizer"));
+        }
+        Ok(EndpointModel {
+            source: source.clone(),
+            thinks_anyway: enable_thinking.is_none()
+                && tokenizer.as_ref().is_some_and(|checkpoint| thinks_anyway(checkpoint, thinking)),
+            tokenizer,
+            traffic: traffic.clone(),
+            enable_thinking,
+            server,
+        })
+    }
+
+    fn context(&self) -> Option<usize> {
+        self.source.context.or_else(|| self.tokenizer.as_ref().map(|here| here.config.max_positions))
+    }
+
+    fn exposed_key(&self) -> Option<String> {
+        let address = &self.source.address;
+        let exposed = address.exposes_keys() && KEY_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
+        exposed.then(|| format!("the key travels unencrypted to {}", address.as_str()))
+    }
+}
+
+/// A tokenizer's folder, which needs no weights.
+fn open_tokenizer(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
+    Checkpoint::open_without_weights(located.path())
+        .map_err(|error| EvalError::model(format!("cannot use the tokenizer: {error}")))
+}
+
+fn options(
+    source: &EndpointSource,
+    traffic: &TrafficSettings,
+    context: Option<usize>,
+    enable_thinking: Option<bool>,
+) -> Result<Options, EvalError> {
+    Ok(Options {
+        address: source.address.clone(),
+        key: api_key()?,
+        model: source.model.clone(),
+        api: source.api,
+        concurrency: Concurrency { requests: traffic.concurrency, per_minute: traffic.per_minute },
+        retry: traffic.retry(),
+        timeout: Duration::from_secs_f64(traffic.request_timeout),
+        context,
+        enable_thinking,
+    })
+}
+
+fn unreachable(error: impl std::fmt::Display) -> EvalError {
+    EvalError::engine(error.to_string())
+        .hint("is the server running, is the address right (it usually ends in /v1), is the key in EARNEST_API_KEY?")
+}
+
+impl OpenModel for EndpointModel {
+    fn engine(&self) -> &'static str {
+        OPENAI
+    }
+
+    fn prompt_source(&self) -> Box<dyn PromptSource + '_> {
+        match (&self.tokenizer, self.source.api) {
+            (Some(checkpoint), _) => Box::new(WithThinking { checkpoint, enable_thinking: self.enable_thinking }),
+            (None, Api::Chat) => Box::new(Remote::Messages),
+            (None, Api::Completions) => Box::new(Remote::Text),
+        }
+    }
+
+    fn enable_thinking(&self) -> Option<bool> {
+        self.enable_thinking
+    }
+
+    fn defaults(&self) -> Option<CheckpointDefaults> {
+        let (located, checkpoint) = self.source.tokenizer.as_ref().zip(self.tokenizer.as_ref())?;
+        Some(checkpoint_defaults(located, checkpoint))
+    }
+
+    fn hash_files(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<FileRecord>, EvalError> {
+        self.tokenizer.as_ref().map_or(Ok(Vec::new()), |checkpoint| hash_files(checkpoint, progress))
+    }
+
+    fn weights(&self) -> Option<WeightFormat> {
+        self.tokenizer.as_ref().map(Checkpoint::weight_format).filter(|format| !format.is_plain())
+    }
+
+    fn endpoint(&self) -> Option<EndpointSettings> {
+        Some(EndpointSettings {
+            base_url: self.source.address.as_str().to_owned(),
+            model: self.server.model.clone(),
+            api: self.source.api,
+            context: self.source.context,
+            server: Some(self.server.identity()),
+        })
+    }
+
+    fn record(&self) -> ModelRecord {
+        let here = self.source.tokenizer.as_ref().zip(self.tokenizer.as_ref());
+        let here = here.map(|(located, checkpoint)| record(located, checkpoint));
+        let url = self.source.address.as_str();
+        ModelRecord {
+            name: self.server.model.rsplit('/').find(|part| !part.is_empty()).unwrap_or("endpoint").to_owned(),
+            path: here.as_ref().map_or_else(|| url.to_owned(), |here| here.path.clone()),
+            format: "endpoint".to_owned(),
+            architecture: here.as_ref().map_or_else(|| "not told".to_owned(), |here| here.architecture.clone()),
+            context: self.source.context.or(here.as_ref().map(|here| here.context)).unwrap_or(0),
+            chat_template_sha256: here.as_ref().and_then(|here| here.chat_template_sha256.clone()),
+            pinned: here.and_then(|here| here.pinned),
+            weights: None,
+        }
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.exposed_key().into_iter().collect();
+        if let Some(checkpoint) = &self.tokenizer {
+            warnings.extend(checkpoint_warnings(checkpoint, self.thinks_anyway));
+        }
+        warnings
+    }
+
+    fn load(&self) -> Result<LoadedEngine, EvalError> {
+        let options = options(&self.source, &self.traffic, self.context(), self.enable_thinking)?;
+        let engine = EndpointEngine::start(options, self.server.clone()).map_err(unreachable)?;
+        let traffic = &self.traffic;
+        let described = serde_json::json!({
+            "requests": traffic.concurrency,
+            "per_minute": traffic.per_minute,
+            "retries": traffic.retries,
+            "longest_wait_s": traffic.longest_wait,
+            "request_timeout_s": traffic.request_timeout,
+            "server": engine.server(),
+            "prompts": match (&self.tokenizer, self.source.api) {
+                (Some(_), _) => "ids",
+                (None, Api::Chat) => "messages",
+                (None, Api::Completions) => "text",
+            },
+        });
+        Ok(LoadedEngine::new(Box::new(engine), described, vec![]))
+    }
+}

@@ -1,0 +1,260 @@
+//! Checkpoints that the native engine runs.
+use earnest_engine::cpu::{CpuEngine, Options};
+use earnest_engine::cuda::{self, CudaEngine, CudaError};
+use earnest_models::checkpoint::{Checkpoint, WeightFormat};
+use earnest_models::memory::human_bytes;
+
+use super::checkpoint::{check_files, hash_files, open, record, unverifiable};
+use super::device::{Device, DeviceChoice, device_error};
+use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
+use crate::EvalError;
+use crate::prompt::{PromptSource, WithThinking};
+use crate::run::{FileRecord, Host, ModelRecord};
+
+/// Requests that run at once on a CPU, if nothing else is asked.
+pub const DEFAULT_BATCH: usize = 128;
+
+/// Limits of the native engine, of which none changes an answer, and its device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineSettings {
+    /// Most sequences computed together; the engine chooses where none is given.
+    pub max_batch: Option<usize>,
+    /// Bytes for keys and values; the engine chooses where none is given.
+    pub kv_memory: Option<u64>,
+    /// CPU threads; all cores where none is given.
+    pub threads: Option<usize>,
+    /// Reuse of the keys and values of prompts that begin alike.
+    pub prefix_cache: bool,
+    pub device: DeviceChoice,
+    /// On a GPU, arithmetic in which a request's bits do not depend on its batch. On the CPU they never do.
+    pub batch_invariant: bool,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        EngineSettings {
+            max_batch: None,
+            kv_memory: None,
+            threads: None,
+            prefix_cache: true,
+            device: DeviceChoice::Auto,
+            batch_invariant: false,
+        }
+    }
+}
+
+impl EngineSettings {
+    /// Refuses limits that leave nothing to compute.
+    pub fn check(&self) -> Result<(), EvalError> {
+        if self.max_batch == Some(0) {
+            return Err(EvalError::setting("--max-batch 0 would compute nothing"));
+        }
+        if self.threads == Some(0) {
+            return Err(EvalError::setting("--threads 0 would compute nothing"));
+        }
+        Ok(())
+    }
+
+    /// Options of the engine on a CPU.
+    pub fn cpu_options(&self) -> Options {
+        let defaults = Options::default();
+        Options {
+            threads: self.threads.or(defaults.threads),
+            kv_memory: self.kv_memory.or(defaults.kv_memory),
+            max_batch: self.max_batch.unwrap_or(defaults.max_batch),
+            prefix_cache: self.prefix_cache,
+            ..defaults
+        }
+    }
+
+    /// Options of the engine on a GPU.
+    fn cuda_options(&self, invariant: bool) -> cuda::Options {
+        let defaults = cuda::Options::default();
+        cuda::Options {
+            device: self.device.index(),
+            kv_memory: self.kv_memory,
+            max_batch: self.max_batch.unwrap_or(defaults.max_batch),
+            prefix_cache: self.prefix_cache,
+            batch_invariant: invariant,
+            ..defaults
+        }
+    }
+}
+
+/// Engine options as a manifest records them.
+fn describe_options(options: &Options) -> serde_json::Value {
+    serde_json::json!({
+        "threads": options.threads,
+        "kv_memory": options.kv_memory,
+        "max_batch": options.max_batch,
+        "token_budget": options.token_budget,
+        "prefix_cache": options.prefix_cache,
+    })
+}
+
+/// Loads the weights on the device that the settings choose.
+pub fn load(checkpoint: &Checkpoint, settings: &EngineSettings) -> Result<LoadedEngine, EvalError> {
+    let (device, note) = Device::choose(settings)?;
+    let mut loaded = load_on(checkpoint, &device, settings)?;
+    loaded.notes.extend(note);
+    Ok(loaded)
+}
+
+/// Loads the weights on the CPU; also the options for the manifest.
+pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(CpuEngine, serde_json::Value), EvalError> {
+    check_files(checkpoint)?;
+    let given = options.kv_memory.zip(Host::probe().memory);
+    if let Some((kv, memory)) = given.filter(|(kv, memory)| kv > memory) {
+        let (kv, memory) = (human_bytes(kv), human_bytes(memory));
+        return Err(EvalError::setting(format!("--kv-memory {kv} is more than this machine's memory of {memory}"))
+            .hint("leave it out: the engine takes a quarter of what is free"));
+    }
+    let described = describe_options(&options);
+    let engine = CpuEngine::load(checkpoint, options)
+        .map_err(|error| EvalError::model(format!("cannot load {}: {error}", checkpoint.source.display())))?;
+    Ok((engine, described))
+}
+
+/// Loads the weights on a device that was settled before, if they are those of their commit. Files that were hashed a moment ago
+/// are not read again.
+pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettings) -> Result<LoadedEngine, EvalError> {
+    check_files(checkpoint)?;
+    // A stored run goes on where it began: its settings name the device.
+    match (device, settings.device) {
+        (Device::Cpu, DeviceChoice::Cuda(_)) => {
+            return Err(EvalError::setting("this run computes on the CPU, and --device names a GPU"));
+        }
+        (Device::Cuda { .. }, DeviceChoice::Cpu) => {
+            return Err(EvalError::setting("this run computes on a GPU, and --device names the CPU"));
+        }
+        _ => {}
+    }
+    let Device::Cuda { invariant } = device else {
+        let (engine, options) = load_cpu(checkpoint, settings.cpu_options())?;
+        return Ok(LoadedEngine::new(Box::new(engine), options, vec![]));
+    };
+    if checkpoint.weight_format().compute.is_some() {
+        return Err(
+            EvalError::setting("--compute int8 is an arithmetic of the CPU").hint("leave it out, or add --device cpu")
+        );
+    }
+    let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant)).map_err(|error| match error {
+        CudaError::Checkpoint(_) | CudaError::NotFinite { .. } => {
+            EvalError::model(format!("cannot load {}: {error}", checkpoint.source.display()))
+        }
+        error => device_error(&error),
+    })?;
+    let (options, notes) = (engine.describe(), engine.notes().to_vec());
+    Ok(LoadedEngine::new(Box::new(engine), options, notes))
+}
+
+/// A checkpoint for the native engine, opened.
+pub(super) struct LocalModel {
+    located: LocatedModel,
+    checkpoint: Checkpoint,
+    device: Device,
+    /// A note on the choice of the device.
+    note: Option<String>,
+    /// The template's thinking switch, where it has one and it was asked for.
+    enable_thinking: Option<bool>,
+    /// Thinking was to be switched off and the template, which thinks, has no switch.
+    thinks_anyway: bool,
+    settings: EngineSettings,
+}
+
+impl LocalModel {
+    pub(super) fn open(
+        located: &LocatedModel,
+        device: &Device,
+        note: Option<&str>,
+        thinking: Option<bool>,
+        settings: &EngineSettings,
+    ) -> Result<Self, EvalError> {
+        let checkpoint = open(located)?;
+        let enable_thinking = thinking_switch(&checkpoint, thinking);
+        Ok(LocalModel {
+            located: located.clone(),
+            thinks_anyway: thinks_anyway(&checkpoint, thinking),
+            checkpoint,
+            device: device.clone(),
+            note: note.map(str::to_owned),
+            enable_thinking,
+            settings: settings.clone(),
+        })
+    }
+}
+
+/// The value of the template's thinking switch; none for a template without one, which is the same either way.
+pub(super) fn thinking_switch(checkpoint: &Checkpoint, thinking: Option<bool>) -> Option<bool> {
+    thinking.filter(|_| checkpoint.chat_template.as_ref().is_some_and(|template| template.has_thinking_switch()))
+}
+
+/// True if thinking was to be switched off and a template that thinks has no switch.
+pub(super) fn thinks_anyway(checkpoint: &Checkpoint, thinking: Option<bool>) -> bool {
+    let thinks = checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks());
+    thinking == Some(false) && thinking_switch(checkpoint, thinking).is_none() && thinks
+}
+
+/// Warnings about a checkpoint before it is asked.
+pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if thinks_anyway {
+        warnings.push(
+            "the chat template has no switch for thinking: the model may think, and within the smaller budget"
+                .to_owned(),
+        );
+    }
+    if let Some((commit, files)) = unverifiable(checkpoint) {
+        warnings.push(format!(
+            "nothing here says whether {} of {commit} are what the commit has; `earnest models verify --remote {commit}` \
+             asks the hub",
+            files.join(", ")
+        ));
+    }
+    warnings
+}
+
+impl OpenModel for LocalModel {
+    fn engine(&self) -> &'static str {
+        self.device.engine()
+    }
+
+    fn prompt_source(&self) -> Box<dyn PromptSource + '_> {
+        Box::new(WithThinking { checkpoint: &self.checkpoint, enable_thinking: self.enable_thinking })
+    }
+
+    fn enable_thinking(&self) -> Option<bool> {
+        self.enable_thinking
+    }
+
+    fn defaults(&self) -> Option<CheckpointDefaults> {
+        Some(checkpoint_defaults(&self.located, &self.checkpoint))
+    }
+
+    fn hash_files(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<FileRecord>, EvalError> {
+        hash_files(&self.checkpoint, progress)
+    }
+
+    fn weights(&self) -> Option<WeightFormat> {
+        Some(self.checkpoint.weight_format()).filter(|format| !format.is_plain())
+    }
+
+    fn record(&self) -> ModelRecord {
+        record(&self.located, &self.checkpoint)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
+        // After what concerns thinking, as before what concerns files.
+        if let Some(note) = &self.note {
+            warnings.insert(usize::from(self.thinks_anyway), note.clone());
+        }
+        warnings
+    }
+
+    fn load(&self) -> Result<LoadedEngine, EvalError> {
+        let mut loaded = load_on(&self.checkpoint, &self.device, &self.settings)?;
+        loaded.on_gpu = matches!(self.device, Device::Cuda { .. });
+        Ok(loaded)
+    }
+}

@@ -1,0 +1,63 @@
+//! Models where they lie.
+use std::path::{Path, PathBuf};
+
+use earnest_models::checkpoint::WeightFormat;
+use earnest_models::hub::{CommitReference, Decoding, HubSettings};
+
+use super::built_in::{BUILT_IN, built_in_folder};
+use crate::EvalError;
+use crate::run::Pinned;
+
+/// A model as it was named, and where it lies.
+#[derive(Debug, Clone)]
+pub struct LocatedModel {
+    /// As given.
+    pub(super) given: PathBuf,
+    /// The folder or file.
+    pub(super) path: PathBuf,
+    pub(super) pinned: Option<Pinned>,
+    pub(super) weights: WeightFormat,
+    /// The sampling that the list of models recommends.
+    pub(super) decoding: Option<Decoding>,
+}
+
+impl LocatedModel {
+    /// Finds a model: a folder or file of that name, a name of the list, or a commit of a repository. Nothing is fetched.
+    ///
+    /// # Errors
+    /// What is not in the cache, or cannot be run here, is an error that names the command to use.
+    pub fn find(given: &Path, hub: &HubSettings, weights: WeightFormat) -> Result<Self, EvalError> {
+        if let Some(text) = given.to_str().filter(|text| *text != BUILT_IN) {
+            CommitReference::refuse_unrunnable(text, hub)?;
+        }
+        Self::locate(given, hub, weights, true)
+    }
+
+    /// Finds a model that runs elsewhere: of a commit, the files of its tokenizer are enough.
+    pub fn find_tokenizer(given: &Path, hub: &HubSettings) -> Result<Self, EvalError> {
+        Self::locate(given, hub, WeightFormat::default(), false)
+    }
+
+    fn locate(given: &Path, hub: &HubSettings, weights: WeightFormat, with_weights: bool) -> Result<Self, EvalError> {
+        let named = given.to_str().filter(|text| *text != BUILT_IN);
+        let reference = named.map(|text| CommitReference::find(text, hub)).transpose()?.flatten();
+        let Some(reference) = reference else {
+            let is_built_in = given == Path::new(BUILT_IN) && !given.exists();
+            let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
+            return Ok(LocatedModel { given: given.to_owned(), path, pinned: None, weights, decoding: None });
+        };
+        let path = reference.folder(hub, with_weights)?;
+        let decoding = reference.entry.as_ref().and_then(|entry| entry.decoding);
+        let pinned = Pinned {
+            repo: reference.repo.to_string(),
+            commit: reference.commit.to_string(),
+            name: reference.entry.map(|entry| entry.name),
+        };
+        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, decoding })
+    }
+
+    /// The folder or file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}

@@ -1,0 +1,24 @@
+//! Models under evaluation: where they are, how they are opened, and what generates.
+//!
+//! A [`ModelSource`] names a checkpoint here, a program that runs one, or an endpoint; [`ModelSource::open`] makes the
+//! [`OpenModel`] that an evaluation asks.
+
+mod built_in;
+mod checkpoint;
+mod device;
+mod endpoint;
+mod local;
+mod located;
+mod open;
+mod process;
+mod recommended;
+
+pub use built_in::{BUILT_IN, built_in_folder};
+pub use checkpoint::{hash_files, open, record, short_name, unverifiable};
+pub use device::{Device, DeviceChoice, device_error};
+pub use endpoint::{EndpointSource, TrafficSettings, api_key};
+pub use local::{DEFAULT_BATCH, EngineSettings, load, load_cpu, load_on};
+pub use located::LocatedModel;
+pub use open::{LoadedEngine, ModelSource, OpenModel, address};
+pub use process::LISTENING;
+pub use recommended::{CheckpointDefaults, checkpoint_defaults};

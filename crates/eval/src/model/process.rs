@@ -1,0 +1,236 @@
+//! An engine in a process of its own that speaks the protocol of OpenAI on a loopback port: mistral.rs.
+//!
+//! It is a program of its own because its 600 crates would be built, locked and audited by everybody otherwise.
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use earnest_engine::endpoint::{Address, Api, Concurrency, EndpointEngine, Options, Retry};
+use earnest_engine::{Card, Engine, EngineError, Event, Rejected, Request, RequestId, Statistics};
+use earnest_models::checkpoint::{Checkpoint, WeightFormat};
+
+use super::checkpoint::{hash_files, open, record};
+use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
+use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, TrafficSettings, checkpoint_defaults};
+use crate::EvalError;
+use crate::prompt::{PromptSource, WithThinking};
+use crate::run::{FileRecord, ModelRecord};
+
+/// The engine's name in a run's settings.
+pub(super) const MISTRALRS: &str = "mistralrs";
+
+/// The variable that names the program, and its name otherwise.
+const VARIABLE: &str = "EARNEST_MISTRALRS";
+const PROGRAM: &str = "earnest-mistralrs";
+
+/// A line of the program's standard output begins with this once it answers; the address follows.
+pub const LISTENING: &str = "listening on ";
+
+/// A checkpoint for mistral.rs, opened.
+pub(super) struct ProcessModel {
+    located: LocatedModel,
+    checkpoint: Checkpoint,
+    enable_thinking: Option<bool>,
+    thinks_anyway: bool,
+    retry: Retry,
+}
+
+impl ProcessModel {
+    pub(super) fn open(
+        located: &LocatedModel,
+        thinking: Option<bool>,
+        traffic: &TrafficSettings,
+    ) -> Result<Self, EvalError> {
+        traffic.check()?;
+        check()?;
+        let checkpoint = open(located)?;
+        Ok(ProcessModel {
+            located: located.clone(),
+            enable_thinking: thinking_switch(&checkpoint, thinking),
+            thinks_anyway: thinks_anyway(&checkpoint, thinking),
+            checkpoint,
+            retry: traffic.retry(),
+        })
+    }
+}
+
+impl OpenModel for ProcessModel {
+    fn engine(&self) -> &'static str {
+        MISTRALRS
+    }
+
+    fn prompt_source(&self) -> Box<dyn PromptSource + '_> {
+        Box::new(WithThinking { checkpoint: &self.checkpoint, enable_thinking: self.enable_thinking })
+    }
+
+    fn enable_thinking(&self) -> Option<bool> {
+        self.enable_thinking
+    }
+
+    fn defaults(&self) -> Option<CheckpointDefaults> {
+        Some(checkpoint_defaults(&self.located, &self.checkpoint))
+    }
+
+    fn hash_files(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<FileRecord>, EvalError> {
+        hash_files(&self.checkpoint, progress)
+    }
+
+    fn weights(&self) -> Option<WeightFormat> {
+        Some(self.checkpoint.weight_format()).filter(|format| !format.is_plain())
+    }
+
+    fn record(&self) -> ModelRecord {
+        record(&self.located, &self.checkpoint)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        checkpoint_warnings(&self.checkpoint, self.thinks_anyway)
+    }
+
+    fn load(&self) -> Result<LoadedEngine, EvalError> {
+        let described = serde_json::json!({"requests": 1, "prefix_cache": false});
+        let engine = Process::start(self.located.path(), self.retry)?;
+        Ok(LoadedEngine::new(Box::new(engine), described, vec![]))
+    }
+}
+
+/// A running engine. Dropping it ends the process.
+struct Process {
+    engine: EndpointEngine,
+    // After the engine, so that its threads do not see the process end first.
+    _child: Running,
+}
+
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Process {
+    /// Starts the program with a checkpoint and waits until it answers.
+    fn start(model: &Path, retry: Retry) -> Result<Process, EvalError> {
+        let program = find();
+        let failed = |message: String| EvalError::engine(message);
+        let mut command = Command::new(&program);
+        command.arg("--model").arg(model).args(["--port", "0"]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = command.spawn().map_err(|error| {
+            failed(format!("cannot start {}: {error}", program.display())).hint(
+                "docs/engines.md says how earnest-mistralrs is built; EARNEST_MISTRALRS names it where it is not in the PATH",
+            )
+        })?;
+        let mut running = Running(child);
+        let stdout = running.0.stdout.take().ok_or_else(|| failed("the engine's output cannot be read".into()))?;
+        let mut lines = BufReader::new(stdout).lines();
+        let address = loop {
+            match lines.next() {
+                Some(Ok(line)) => {
+                    if let Some(address) = line.strip_prefix(LISTENING) {
+                        break address.trim().to_owned();
+                    }
+                }
+                Some(Err(error)) => {
+                    return Err(failed(format!("the output of {} cannot be read: {error}", program.display())));
+                }
+                None => return Err(failed(format!("{} ended before it answered", program.display()))),
+            }
+        };
+        // Whatever else it prints must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        let address = Address::parse(&format!("{address}/v1")).map_err(|error| failed(error.to_string()))?;
+        if !address.is_loopback() {
+            return Err(failed(format!(
+                "{} listens on {}, which is not this machine",
+                program.display(),
+                address.as_str()
+            )));
+        }
+        let engine = EndpointEngine::connect(Options {
+            address,
+            key: None,
+            model: None,
+            api: Api::Completions,
+            // More than one sequence in flight gives wrong answers in mistral.rs 0.8.1 on a CPU.
+            concurrency: Concurrency { requests: 1, per_minute: None },
+            retry: Retry { times: retry.times.min(2), ..retry },
+            timeout: Duration::from_secs(3600),
+            context: None,
+            enable_thinking: None,
+        })
+        .map_err(|error| failed(error.to_string()))?;
+        Ok(Process { engine, _child: running })
+    }
+}
+
+/// Refuses a missing program, or a file that cannot be run, before anything is begun.
+fn check() -> Result<(), EvalError> {
+    let program = find();
+    // A word alone is looked for where the system looks for programs.
+    let alone = program.components().count() == 1 && program.is_relative();
+    let found = if alone {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&folders).any(|folder| is_program(&folder.join(&program)))
+    } else {
+        is_program(&program)
+    };
+    if found {
+        return Ok(());
+    }
+    let place = if alone { "neither beside earnest nor in the PATH" } else { "no program that can be run" };
+    Err(EvalError::engine(format!("--engine mistralrs needs the program {}, and it is {place}", program.display()),
+    )
+    .hint(
+        "docs/engines.md says how earnest-mistralrs is built; EARNEST_MISTRALRS names it where it is not in the PATH",
+    ))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file() || path.with_extension("exe").is_file()
+}
+
+/// The named program, else the one beside this program, else the one in the PATH.
+fn find() -> PathBuf {
+    if let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
+        return named.into();
+    }
+    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM)).filter(|path| path.is_file());
+    beside.unwrap_or_else(|| PROGRAM.into())
+}
+
+impl Engine for Process {
+    fn submit(&mut self, request: Request) -> Result<(), Rejected> {
+        self.engine.submit(request)
+    }
+
+    fn poll(&mut self) -> Result<Vec<Event>, EngineError> {
+        self.engine.poll()
+    }
+
+    fn notice(&mut self) -> Option<String> {
+        self.engine.notice()
+    }
+
+    fn cancel(&mut self, id: RequestId) -> bool {
+        self.engine.cancel(id)
+    }
+
+    fn card(&self) -> Card {
+        Card { engine: "mistralrs".into(), ..self.engine.card() }
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.engine.statistics()
+    }
+}

@@ -1,0 +1,61 @@
+//! Sampling and stop tokens that a checkpoint brings along.
+use earnest_engine::Sampling;
+use earnest_models::checkpoint::Checkpoint;
+use earnest_models::hub::Decoding;
+
+use super::LocatedModel;
+
+/// Generation defaults of a checkpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckpointDefaults {
+    /// Recommended sampling.
+    pub recommended: Sampling,
+    pub stop_ids: Vec<u32>,
+    /// The tokenizer's own end-of-sequence token.
+    pub tokenizer_eos: Option<u32>,
+    /// The chat template opens a thinking block.
+    pub thinks: bool,
+}
+
+impl Default for CheckpointDefaults {
+    /// Nothing is known: greedy, no stop tokens.
+    fn default() -> Self {
+        CheckpointDefaults { recommended: Sampling::GREEDY, stop_ids: Vec::new(), tokenizer_eos: None, thinks: false }
+    }
+}
+
+/// Generation defaults of a checkpoint. A checkpoint that does not ask for sampling recommends greedy. What the list of
+/// models recommends for the entry by which the model was chosen comes before what the checkpoint does.
+pub fn checkpoint_defaults(located: &LocatedModel, checkpoint: &Checkpoint) -> CheckpointDefaults {
+    let defaults = &checkpoint.generation;
+    let penalty = defaults.repetition_penalty.unwrap_or(1.0);
+    // Fields that are missing have the values of transformers' GenerationConfig (temperature 1, top-k 50, top-p 1).
+    let recommended = if defaults.do_sample == Some(true) {
+        Sampling {
+            temperature: defaults.temperature.unwrap_or(1.0),
+            top_k: defaults.top_k.unwrap_or(50),
+            top_p: defaults.top_p.unwrap_or(1.0),
+            min_p: defaults.min_p.unwrap_or(0.0),
+            repetition_penalty: penalty,
+        }
+    } else {
+        Sampling { repetition_penalty: penalty, ..Sampling::GREEDY }
+    };
+    CheckpointDefaults {
+        recommended: located.decoding.map_or(recommended.clone(), |listed| over(listed, &recommended)),
+        stop_ids: defaults.eos_ids.clone(),
+        tokenizer_eos: checkpoint.tokenizer.eos(),
+        thinks: checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks()),
+    }
+}
+
+/// The list's recommendation over the checkpoint's.
+fn over(listed: Decoding, checkpoint: &Sampling) -> Sampling {
+    Sampling {
+        temperature: listed.temperature,
+        top_k: listed.top_k.unwrap_or(checkpoint.top_k),
+        top_p: listed.top_p.unwrap_or(checkpoint.top_p),
+        min_p: checkpoint.min_p,
+        repetition_penalty: listed.repetition_penalty.unwrap_or(checkpoint.repetition_penalty),
+    }
+}

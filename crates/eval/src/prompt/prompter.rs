@@ -1,0 +1,315 @@
+//! From segments to token ids.
+use sha2::{Digest, Sha256};
+
+use super::{Mode, ModeRequest, PromptSource, SystemPlace};
+use earnest_models::checkpoint::{ChatMessage, PromptIdsError, with_one_bos};
+use earnest_tasks::suite::Segments;
+
+/// Renders prompts for one checkpoint in one mode.
+pub struct Prompter<'a> {
+    source: &'a dyn PromptSource,
+    mode: Mode,
+    system: SystemPlace,
+}
+
+/// A prompt as the model sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The text before tokenising; a BOS that only exists as an id is not in it.
+    pub text: String,
+    /// The ids, BOS included.
+    pub ids: Vec<u32>,
+    /// How many BOS ids stand at the beginning: 1, or 0 where the checkpoint does not use one.
+    pub bos: usize,
+    /// Lower-case hex SHA-256 over the ids, each as four little-endian bytes; over the text where there are no ids.
+    pub sha256: String,
+    /// What the engine is given of it.
+    pub wire: Wire,
+}
+
+/// The form in which a prompt goes to the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wire {
+    /// The ids.
+    Ids,
+    /// The text; the endpoint makes ids of it.
+    Text,
+    /// The conversation; the endpoint has the chat template.
+    Messages(Vec<ChatMessage>),
+}
+
+impl Rendered {
+    /// A prompt of which an endpoint makes ids.
+    fn untokenised(text: String, messages: Option<Vec<ChatMessage>>) -> Rendered {
+        let sha256 = earnest_digest::hex(&earnest_digest::sha256(text.as_bytes()));
+        Rendered { text, ids: Vec::new(), bos: 0, sha256, wire: messages.map_or(Wire::Text, Wire::Messages) }
+    }
+
+    /// A conversation that an endpoint renders; the text is its JSON.
+    fn messages(messages: Vec<ChatMessage>) -> Rendered {
+        let text = serde_json::to_string_pretty(&messages).expect("messages are strings, so they serialise");
+        Rendered::untokenised(text, Some(messages))
+    }
+}
+
+/// Why a prompt can not be rendered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    /// Chat mode was asked for.
+    #[error("the checkpoint has no chat template, so --prompt chat is impossible")]
+    NoTemplate,
+    /// The template refused the conversation, e.g. because it wants turns in another order.
+    #[error("the chat template failed: {0}")]
+    Template(String),
+    /// The rendered text has no token ids that could be sent.
+    #[error(transparent)]
+    Ids(#[from] PromptIdsError),
+}
+
+impl PromptError {
+    /// The next step.
+    pub fn help(&self) -> &'static str {
+        match self {
+            PromptError::NoTemplate => "use --prompt raw for a base model",
+            PromptError::Template(_) | PromptError::Ids(_) => "--prompt raw leaves the chat template out",
+        }
+    }
+}
+
+impl<'a> Prompter<'a> {
+    /// Settles the mode. Fails if chat is asked for and the checkpoint has no template.
+    pub fn new(source: &'a dyn PromptSource, request: ModeRequest) -> Result<Self, PromptError> {
+        let mode = match (request, source.has_template()) {
+            (ModeRequest::Raw, _) | (ModeRequest::Auto, false) => Mode::Raw,
+            (ModeRequest::Auto | ModeRequest::Chat, true) => Mode::Chat,
+            (ModeRequest::Chat, false) => return Err(PromptError::NoTemplate),
+        };
+        let system = if mode == Mode::Chat { system_place(source) } else { SystemPlace::Own };
+        Ok(Prompter { source, mode, system })
+    }
+
+    /// The mode that was settled.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Where system messages go.
+    pub fn system(&self) -> SystemPlace {
+        self.system
+    }
+
+    /// Renders one prompt.
+    pub fn render(&self, segments: &Segments) -> Result<Rendered, PromptError> {
+        if !self.source.tokenises() {
+            return Ok(match self.mode {
+                Mode::Raw => Rendered::untokenised(raw_text(segments), None),
+                Mode::Chat => Rendered::messages(conversation(segments, self.system)),
+            });
+        }
+        tokenise(self.source, self.text(segments)?)
+    }
+
+    /// The text of a prompt before tokenising; where an endpoint has the chat template, the conversation as JSON.
+    pub fn text(&self, segments: &Segments) -> Result<String, PromptError> {
+        match self.mode {
+            Mode::Raw => Ok(raw_text(segments)),
+            Mode::Chat if !self.source.tokenises() => Ok(Rendered::messages(conversation(segments, self.system)).text),
+            Mode::Chat => {
+                self.source.apply_template(&conversation(segments, self.system)).map_err(PromptError::Template)
+            }
+        }
+    }
+}
+
+/// A text as ids, with exactly one BOS where the checkpoint uses one.
+pub fn tokenise(source: &dyn PromptSource, text: String) -> Result<Rendered, PromptError> {
+    let ids = source.encode(&text).map_err(PromptIdsError::Tokenizer)?;
+    let (ids, count) = with_one_bos(ids, source.bos(), source.adds_bos())?;
+    let sha256 = hash_ids(&ids);
+    Ok(Rendered { text, ids, bos: count, sha256, wire: Wire::Ids })
+}
+
+/// System message, shots and question, one a line; the suite's exact bytes where it prescribes them.
+fn raw_text(segments: &Segments) -> String {
+    if let Some(raw) = &segments.raw {
+        return raw.clone();
+    }
+    let mut pieces: Vec<&str> = Vec::with_capacity(2 + 2 * segments.shots.len());
+    pieces.extend(segments.system.as_deref());
+    for shot in &segments.shots {
+        pieces.push(&shot.question);
+        pieces.push(&shot.answer);
+    }
+    pieces.push(&segments.question);
+    pieces.join("\n")
+}
+
+/// Some templates (Gemma's, Mistral's first ones) refuse a system message or drop it without a word. A template that fails
+/// without one too is broken in another way, which the first prompt reports.
+fn system_place(source: &dyn PromptSource) -> SystemPlace {
+    const PROBE: &str = "earnest-system-probe";
+    let user = ChatMessage::new("user", "question");
+    let kept = source
+        .apply_template(&[ChatMessage::new("system", PROBE), user.clone()])
+        .is_ok_and(|text| text.contains(PROBE));
+    if kept || source.apply_template(&[user]).is_err() { SystemPlace::Own } else { SystemPlace::FirstUserTurn }
+}
+
+/// Shots are earlier turns: the question the user's, the answer the assistant's.
+fn conversation(segments: &Segments, place: SystemPlace) -> Vec<ChatMessage> {
+    let turn = |role: &str, content: &str| ChatMessage::new(role, content);
+    let mut turns = Vec::with_capacity(2 + 2 * segments.shots.len());
+    if place == SystemPlace::Own {
+        turns.extend(segments.system.as_deref().map(|system| turn("system", system)));
+    }
+    for shot in &segments.shots {
+        turns.push(turn("user", &shot.question));
+        turns.push(turn("assistant", &shot.answer));
+    }
+    turns.push(turn("user", &segments.question));
+    if let (SystemPlace::FirstUserTurn, Some(system), Some(first)) = (place, &segments.system, turns.first_mut()) {
+        first.content = format!("{system}\n\n{}", first.content);
+    }
+    turns
+}
+
+fn hash_ids(ids: &[u32]) -> String {
+    let mut hasher = Sha256::new();
+    for id in ids {
+        hasher.update(id.to_le_bytes());
+    }
+    earnest_digest::hex(&hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use earnest_tasks::suite::Shot;
+
+    /// One id a character, so that texts can be read back; BOS is written `^`.
+    struct Letters {
+        bos: Option<u32>,
+        adds_bos: bool,
+        template: Option<&'static str>,
+    }
+
+    const BOS: u32 = '^' as u32;
+
+    impl PromptSource for Letters {
+        fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+            if text.contains('\u{0}') {
+                return Err("a NUL".to_owned());
+            }
+            Ok(text.chars().map(u32::from).collect())
+        }
+        fn bos(&self) -> Option<u32> {
+            self.bos
+        }
+        fn adds_bos(&self) -> bool {
+            self.adds_bos
+        }
+        fn has_template(&self) -> bool {
+            self.template.is_some()
+        }
+        fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, String> {
+            if messages.iter().any(|message| message.role == "system") {
+                return Err("System role not supported".to_owned());
+            }
+            let turns: String =
+                messages.iter().map(|message| format!("<{}>{}", message.role, message.content)).collect();
+            Ok(format!("{}{turns}<assistant>", self.template.unwrap_or_default()))
+        }
+    }
+
+    fn segments() -> Segments {
+        Segments { shots: vec![Shot { question: "1+1=?".into(), answer: "2".into() }], ..Segments::question("2+2=?") }
+    }
+
+    fn render(letters: &Letters, request: ModeRequest) -> Result<Rendered, PromptError> {
+        Prompter::new(letters, request)?.render(&segments())
+    }
+
+    #[test]
+    fn auto_takes_the_template_if_there_is_one() {
+        let with = Letters { bos: None, adds_bos: false, template: Some("") };
+        let without = Letters { bos: None, adds_bos: false, template: None };
+        assert_eq!(render(&with, ModeRequest::Auto).unwrap().text, "<user>1+1=?<assistant>2<user>2+2=?<assistant>");
+        assert_eq!(render(&with, ModeRequest::Raw).unwrap().text, "1+1=?\n2\n2+2=?");
+        assert_eq!(render(&without, ModeRequest::Auto).unwrap().text, "1+1=?\n2\n2+2=?");
+        assert_eq!(render(&without, ModeRequest::Chat), Err(PromptError::NoTemplate));
+    }
+
+    #[test]
+    fn exactly_one_bos_whoever_writes_it() {
+        let template_writes = Letters { bos: Some(BOS), adds_bos: true, template: Some("^") };
+        let tokenizer_adds = Letters { bos: Some(BOS), adds_bos: true, template: Some("") };
+        let both_raw = Letters { bos: Some(BOS), adds_bos: true, template: None };
+        for letters in [&template_writes, &tokenizer_adds, &both_raw] {
+            let rendered = render(letters, ModeRequest::Auto).unwrap();
+            assert_eq!(rendered.bos, 1);
+            assert_eq!(rendered.ids.iter().filter(|&&id| id == BOS).count(), 1);
+            assert_eq!(rendered.ids[0], BOS);
+        }
+        assert_eq!(
+            render(&template_writes, ModeRequest::Chat).unwrap().ids,
+            render(&tokenizer_adds, ModeRequest::Chat).unwrap().ids
+        );
+    }
+
+    #[test]
+    fn a_checkpoint_without_bos_gets_none() {
+        let named_only = Letters { bos: Some(BOS), adds_bos: false, template: None };
+        let none = Letters { bos: None, adds_bos: false, template: None };
+        for letters in [&named_only, &none] {
+            assert_eq!(render(letters, ModeRequest::Auto).unwrap().bos, 0);
+        }
+    }
+
+    #[test]
+    fn a_doubled_bos_is_never_sent() {
+        let doubled = Letters { bos: Some(BOS), adds_bos: true, template: Some("^^") };
+        assert_eq!(render(&doubled, ModeRequest::Auto), Err(PromptIdsError::RepeatedBos { count: 2, bos: BOS }.into()));
+    }
+
+    #[test]
+    fn prescribed_raw_text_is_kept_to_the_byte() {
+        let letters = Letters { bos: None, adds_bos: false, template: None };
+        let prompter = Prompter::new(&letters, ModeRequest::Raw).unwrap();
+        let prescribed = Segments { raw: Some(" a\n\n".into()), system: Some("ignored".into()), ..segments() };
+        assert_eq!(prompter.render(&prescribed).unwrap().text, " a\n\n");
+    }
+
+    #[test]
+    fn a_refused_system_message_goes_before_the_first_user_turn() {
+        let letters = Letters { bos: None, adds_bos: false, template: Some("") };
+        let prompter = Prompter::new(&letters, ModeRequest::Chat).unwrap();
+        assert_eq!(prompter.system(), SystemPlace::FirstUserTurn);
+        let system = Segments { system: Some("Be brief.".into()), ..segments() };
+        assert_eq!(
+            prompter.render(&system).unwrap().text,
+            "<user>Be brief.\n\n1+1=?<assistant>2<user>2+2=?<assistant>"
+        );
+        let zero_shot = Segments { shots: Vec::new(), ..system };
+        assert_eq!(prompter.render(&zero_shot).unwrap().text, "<user>Be brief.\n\n2+2=?<assistant>");
+        // Without a system message nothing moves, and a raw prompt has no turns.
+        assert_eq!(prompter.render(&segments()).unwrap().text, "<user>1+1=?<assistant>2<user>2+2=?<assistant>");
+        assert!(Prompter::new(&letters, ModeRequest::Raw).unwrap().system().is_own());
+    }
+
+    #[test]
+    fn refusals_carry_the_reason() {
+        let letters = Letters { bos: None, adds_bos: false, template: Some("") };
+        let prompter = Prompter::new(&letters, ModeRequest::Chat).unwrap();
+        let nul = Segments::question("\u{0}");
+        assert_eq!(prompter.render(&nul), Err(PromptIdsError::Tokenizer("a NUL".into()).into()));
+    }
+
+    #[test]
+    fn the_hash_is_of_the_ids() {
+        let letters = Letters { bos: None, adds_bos: false, template: None };
+        let prompter = Prompter::new(&letters, ModeRequest::Raw).unwrap();
+        let rendered = prompter.render(&Segments::question("a")).unwrap();
+        // printf 'a\0\0\0' | sha256sum
+        assert_eq!(rendered.sha256, "a2d398922901344d08180dc41d3e9d73d8c148c7f6e092835bbb28e02dbcf184");
+    }
+}

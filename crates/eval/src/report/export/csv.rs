@@ -1,0 +1,85 @@
+//! Comma-separated values (RFC 4180): one row a sample, a heading line, UTF-8.
+use std::io::Write;
+
+use super::{Cell, Columns};
+use crate::report::{ReportError, Rows};
+
+/// Writes the rows; gives their number. A missing value is an empty field, an empty text a quoted empty one (`""`); token
+/// ids stand in one field, separated by spaces; truths are `true` and `false`.
+pub fn write_csv(rows: &dyn Rows, out: &mut dyn Write) -> Result<usize, ReportError> {
+    let (columns, _) = Columns::survey(rows)?;
+    let mut line = String::new();
+    for (place, column) in columns.0.iter().enumerate() {
+        separate(&mut line, place);
+        quote(&mut line, &column.name);
+    }
+    put(out, &mut line)?;
+    let mut count = 0;
+    rows.walk_asked(&mut |row| {
+        for (place, column) in columns.0.iter().enumerate() {
+            separate(&mut line, place);
+            match column.cell(row) {
+                Cell::Empty => {}
+                Cell::Truth(value) => line.push_str(if value { "true" } else { "false" }),
+                Cell::Integer(value) => line.push_str(&value.to_string()),
+                // JSON has no such numbers either; rows never hold them.
+                Cell::Number(value) if !value.is_finite() => {}
+                Cell::Number(value) => line.push_str(&value.to_string()),
+                Cell::Text(text) => quote(&mut line, &text),
+                Cell::Ids(ids) => {
+                    let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+                    line.push_str(&ids.join(" "));
+                }
+            }
+        }
+        count += 1;
+        put(out, &mut line)
+    })?;
+    Ok(count)
+}
+
+fn separate(line: &mut String, place: usize) {
+    if place > 0 {
+        line.push(',');
+    }
+}
+
+/// Quoted where it must be: separators, quotes, line ends, and texts that would read as missing or lose blanks.
+fn quote(line: &mut String, text: &str) {
+    let needed = text.is_empty()
+        || text.contains([',', '"', '\n', '\r'])
+        || text.starts_with(char::is_whitespace)
+        || text.ends_with(char::is_whitespace);
+    if needed {
+        line.push('"');
+        line.push_str(&text.replace('"', "\"\""));
+        line.push('"');
+    } else {
+        line.push_str(text);
+    }
+}
+
+fn put(out: &mut dyn Write, line: &mut String) -> Result<(), ReportError> {
+    line.push_str("\r\n");
+    let written = out.write_all(line.as_bytes());
+    line.clear();
+    written.map_err(|error| ReportError::Format { format: "CSV", reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::tests::sample;
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let rows = vec![sample(2, Some("a,\"b\"\r\nc")), sample(1, Some("")), sample(4, None)];
+        let mut out = Vec::new();
+        assert_eq!(write_csv(&rows, &mut out).unwrap(), 3);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("run,suite,item,sample,task,"));
+        assert!(text.contains(",\"a,\"\"b\"\"\r\nc\",2 2,2,eos,"));
+        assert!(text.contains(",\"\",1,1,eos,"), "{text}");
+        assert!(text.contains("beyond_context,\"no, \"\"room\"\"\""));
+    }
+}

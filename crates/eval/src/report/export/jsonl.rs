@@ -1,0 +1,48 @@
+//! One JSON object a line: the sample as stored, with its question and prompt.
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::report::{ReportError, Rows};
+use crate::run::Sample;
+
+/// A sample with its texts.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    sample: &'a Sample,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<&'a str>,
+}
+
+/// Writes the rows as they are; gives their number.
+pub fn write_jsonl(rows: &dyn Rows, out: &mut dyn Write) -> Result<usize, ReportError> {
+    let mut count = 0;
+    rows.walk_asked(&mut |row| {
+        let failed = |reason: String| ReportError::Format { format: "JSONL", reason };
+        let line = Line { sample: &row.sample, question: row.question(), prompt: row.prompt() };
+        let line = serde_json::to_vec(&line).map_err(|error| failed(error.to_string()))?;
+        out.write_all(&line).and_then(|()| out.write_all(b"\n")).map_err(|error| failed(error.to_string()))?;
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::tests::sample;
+    use super::*;
+
+    #[test]
+    fn rows_read_back() {
+        let rows = vec![sample(0, Some("a\n\u{2028}\"b")), sample(1, None)];
+        let mut out = Vec::new();
+        assert_eq!(write_jsonl(&rows, &mut out).unwrap(), 2);
+        let text = String::from_utf8(out).unwrap();
+        let back: Vec<Sample> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(back, rows);
+    }
+}

@@ -1,0 +1,309 @@
+//! The results document and the sample lines of lm-evaluation-harness (schema of its release 0.4.13, `result_schema.py`),
+//! so that its own tools and those built on it read a run.
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::super::{ReportError, Row, Rows};
+use crate::run::Manifest;
+use earnest_digest::{hex, sha256};
+
+/// A run in that form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LmEval {
+    /// The model's name fit for a folder, as the harness makes it.
+    pub folder: String,
+    /// `results_<date>.json`.
+    pub results_file: String,
+    pub results: Value,
+    pub samples: Vec<TaskSamples>,
+}
+
+/// A task's sample lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSamples {
+    /// `samples_<task>_<date>.jsonl`.
+    pub file: String,
+    pub lines: Vec<Value>,
+}
+
+/// Counts of one rule on one task.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    items: usize,
+    sum: f64,
+    squares: f64,
+}
+
+#[derive(Debug, Default)]
+struct Task {
+    items: usize,
+    shots: usize,
+    tallies: BTreeMap<String, Tally>,
+    lines: Vec<Value>,
+    hashes: String,
+}
+
+impl LmEval {
+    /// Joins the samples of an item (their neighbours in the plan) into one document. Every rule is a filter of the metric
+    /// `acc`; `none` is the suite's primary rule. Errors are standard errors of a mean over documents, as the harness
+    /// computes them. Samples that failed have no answer, so they are in no metric, and `n-samples` tells how many
+    /// remain. Without `texts`, questions and prompts are empty. `examples` are the worked ones in every prompt, where the
+    /// items do not tell them from the question.
+    pub fn new(
+        manifest: &Manifest,
+        planned: &BTreeMap<String, usize>,
+        rows: &dyn Rows,
+        texts: bool,
+        examples: Option<usize>,
+    ) -> Result<Self, ReportError> {
+        let mut tasks: BTreeMap<String, Task> = BTreeMap::new();
+        let mut group: Vec<Row> = Vec::new();
+        let mut documents = 0;
+        rows.walk_asked(&mut |row| {
+            if group.first().is_some_and(|first| first.sample.item != row.sample.item) {
+                add(&mut tasks, manifest, &group, documents, texts, examples);
+                documents += 1;
+                group.clear();
+            }
+            group.push(row.clone());
+            Ok(())
+        })?;
+        if group.is_empty() {
+            return Err(ReportError::NoRows);
+        }
+        add(&mut tasks, manifest, &group, documents, texts, examples);
+        let date = date(manifest);
+        let results = results(manifest, planned, &tasks);
+        let samples = tasks.into_iter().map(|(name, task)| TaskSamples {
+            file: format!("samples_{}_{date}.jsonl", task_name(manifest, &name)),
+            lines: task.lines,
+        });
+        Ok(LmEval {
+            folder: sanitized(&manifest.model.name),
+            results_file: format!("results_{date}.json"),
+            results,
+            samples: samples.collect(),
+        })
+    }
+}
+
+/// Adds a document with its samples.
+fn add(
+    tasks: &mut BTreeMap<String, Task>,
+    manifest: &Manifest,
+    group: &[Row],
+    number: usize,
+    texts: bool,
+    examples: Option<usize>,
+) {
+    let Some(row) = group.first() else { return };
+    let first = &row.sample;
+    let task = tasks.entry(first.task.clone()).or_default();
+    let answered: Vec<_> = group
+        .iter()
+        .map(|row| &row.sample)
+        .filter_map(|sample| Some((sample.completion.as_ref()?, sample.score.as_ref()?)))
+        .collect();
+    if answered.is_empty() {
+        return;
+    }
+    task.items += 1;
+    let item = row.asked.as_ref().map(|asked| &asked.item);
+    let shots = examples.or_else(|| item.map(|item| item.segments.shots.len())).unwrap_or(0);
+    let stop_strings = item.map(|item| item.stop_strings.as_slice()).unwrap_or_default();
+    let shown = |text: Option<&str>| text.filter(|_| texts).unwrap_or_default().to_owned();
+    let (question, prompt) = (shown(row.question()), shown(row.prompt()));
+    task.shots = task.shots.max(shots);
+    let mut doc = Map::new();
+    doc.insert("id".into(), json!(first.item));
+    doc.insert("question".into(), json!(question));
+    doc.insert("answer".into(), json!(first.gold));
+    doc.insert("cluster".into(), json!(first.cluster));
+    doc.insert("covariates".into(), json!(first.covariates));
+    doc.insert("prompt_ids_sha256".into(), json!(first.prompt_sha256));
+    let doc = Value::Object(doc);
+    let hash = |text: &str| hex(&sha256(text.as_bytes()));
+    let (doc_hash, prompt_hash, target_hash) = (hash(&doc.to_string()), hash(&prompt), hash(&first.gold));
+    // Of completions made elsewhere neither is known.
+    let generation = if manifest.settings.imported() {
+        json!({})
+    } else {
+        let greedy = manifest.settings.generation.sampling.is_greedy();
+        json!({ "until": stop_strings, "max_gen_toks": first.max_tokens, "do_sample": !greedy })
+    };
+    let responses: Vec<&str> = answered.iter().map(|(completion, _)| completion.text.as_str()).collect();
+    let extracted: Vec<&str> =
+        answered.iter().map(|(_, score)| score.answer.as_deref().unwrap_or("[invalid]")).collect();
+    let mut rules: Vec<String> = vec!["none".to_owned()];
+    rules.extend(answered.iter().flat_map(|(_, score)| score.rules.names().map(str::to_owned)));
+    rules.sort_unstable();
+    rules.dedup();
+    for rule in rules {
+        // A sample that the rule did not score is neither right nor wrong by it.
+        let scored = answered.iter().filter_map(|(_, score)| match rule.as_str() {
+            "none" => Some(score.correct),
+            rule => score.rules.get(rule),
+        });
+        let (right, n) = scored.fold((0, 0), |(right, n), passed| (right + usize::from(passed), n + 1));
+        let acc = right as f64 / n as f64;
+        let tally = task.tallies.entry(rule.clone()).or_default();
+        tally.items += 1;
+        tally.sum += acc;
+        tally.squares += acc * acc;
+        task.hashes.extend([doc_hash.as_str(), prompt_hash.as_str(), target_hash.as_str()]);
+        task.lines.push(json!({
+            "doc_id": number,
+            "doc": doc,
+            "target": first.gold,
+            "arguments": { "gen_args_0": { "arg_0": prompt, "arg_1": generation } },
+            "resps": [responses],
+            "filtered_resps": extracted,
+            "filter": rule,
+            "metrics": ["acc"],
+            "doc_hash": doc_hash,
+            "prompt_hash": prompt_hash,
+            "target_hash": target_hash,
+            "acc": acc,
+        }));
+    }
+}
+
+fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTreeMap<String, Task>) -> Value {
+    let settings = &manifest.settings;
+    let every = |value: &dyn Fn(&str, &Task) -> Value| -> Value {
+        let entries = tasks.iter().map(|(name, task)| (task_name(manifest, name), value(name, task)));
+        Value::Object(entries.collect())
+    };
+    let metrics = every(&|name, task| {
+        let mut entry = Map::new();
+        entry.insert("name".into(), json!(task_name(manifest, name)));
+        entry.insert("alias".into(), json!(format!("{} {name}", settings.suite)));
+        entry.insert("sample_len".into(), json!(task.items));
+        for (rule, tally) in &task.tallies {
+            let n = tally.items as f64;
+            let mean = tally.sum / n;
+            entry.insert(format!("acc,{rule}"), json!(mean));
+            // The harness writes "N/A" where an error is not defined.
+            let error = match tally.items {
+                0 | 1 => json!("N/A"),
+                _ => json!(((tally.squares - n * mean * mean).max(0.0) / (n - 1.0) / n).sqrt()),
+            };
+            entry.insert(format!("acc_stderr,{rule}"), error);
+        }
+        Value::Object(entry)
+    });
+    let sampling = &settings.generation.sampling;
+    let engine = manifest.engine.as_ref();
+    let group = settings.suite.replace('-', "_");
+    let names: Vec<String> = tasks.keys().map(|name| task_name(manifest, name)).collect();
+    json!({
+        "results": metrics,
+        "group_subtasks": { group: names },
+        "configs": every(&|name, _| json!({
+            "task": task_name(manifest, name),
+            "output_type": "generate_until",
+            "repeats": settings.samples,
+            "metadata_suite": settings.suite,
+            "metadata_suite_options": settings.suite_options.to_string(),
+        })),
+        "versions": every(&|_, _| json!(settings.suite_version)),
+        "n-shot": every(&|_, task| json!(task.shots)),
+        "higher_is_better": every(&|_, _| json!({ "acc": true })),
+        "n-samples": every(&|name, task| json!({
+            "original": planned.get(name).copied().unwrap_or(task.items).max(task.items),
+            "effective": task.items,
+        })),
+        "config": {
+            "model": "earnest",
+            "model_args": format!("pretrained={},prompt={}", manifest.model.name, settings.prompt_mode),
+            "model_dtype": engine.map_or_else(String::new, |engine| engine.card.weights_dtype.clone()),
+            "model_sha": model_sha(manifest),
+            "device": engine.map(|engine| engine.card.devices.join(", ")),
+            "batch_size": null,
+            "batch_sizes": [],
+            "use_cache": null,
+            "limit": settings.limit,
+            "gen_kwargs": {
+                "temperature": sampling.temperature,
+                "top_k": sampling.top_k,
+                "top_p": sampling.top_p,
+                "min_p": sampling.min_p,
+                "repetition_penalty": sampling.repetition_penalty,
+                "max_gen_toks": settings.generation.max_tokens,
+            },
+            "random_seed": settings.generation.seed,
+        },
+        "git_hash": format!("earnest {}", settings.earnest),
+        "date": unix_seconds(&manifest.started),
+        "model_source": "earnest",
+        "model_name": manifest.model.name,
+        "model_name_sanitized": sanitized(&manifest.model.name),
+        "max_length": manifest.model.context,
+        "chat_template_sha": manifest.model.chat_template_sha256,
+        "system_instruction": null,
+        "fewshot_as_multiturn": false,
+        "task_hashes": every(&|_, task| json!(hex(&sha256(task.hashes.as_bytes())))),
+        "total_evaluation_time_seconds": manifest.generation_s.to_string(),
+        "earnest_run": { "run": manifest.run, "settings_sha256": manifest.settings_sha256 },
+    })
+}
+
+/// The harness joins group and task by an underscore.
+fn task_name(manifest: &Manifest, task: &str) -> String {
+    format!("{}_{task}", manifest.settings.suite.replace('-', "_"))
+}
+
+/// SHA-256 over the hashes of the checkpoint's files: the nearest thing to a commit that is known of local files.
+fn model_sha(manifest: &Manifest) -> String {
+    let files = manifest.settings.model_files.iter().map(|file| format!("{} {}\n", file.sha256, file.name));
+    hex(&sha256(files.collect::<String>().as_bytes()))
+}
+
+/// As the harness makes names fit for paths: what they can not hold becomes `__`, once for several in a row.
+fn sanitized(name: &str) -> String {
+    let mut safe = String::new();
+    let mut replaced = false;
+    for c in name.chars() {
+        let unfit = "\"<>:/|\\?*[]".contains(c);
+        match (unfit, replaced) {
+            (false, _) => safe.push(c),
+            (true, false) => safe.push_str("__"),
+            (true, true) => {}
+        }
+        replaced = unfit;
+    }
+    safe
+}
+
+/// The start of the run, in the form of the harness's file names.
+fn date(manifest: &Manifest) -> String {
+    format!("{}.000000", manifest.started.trim_end_matches('Z').replace(':', "-"))
+}
+
+/// Seconds since 1970 of `YYYY-MM-DDThh:mm:ssZ`; 0 for anything else.
+fn unix_seconds(timestamp: &str) -> f64 {
+    let part = |range: std::ops::Range<usize>| timestamp.get(range).and_then(|digits| digits.parse::<i64>().ok());
+    let parts = [part(0..4), part(5..7), part(8..10), part(11..13), part(14..16), part(17..19)];
+    let [Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)] = parts else { return 0.0 };
+    // Days from the civil calendar (proleptic Gregorian), counted from March so that leap days come last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    (days * 86_400 + hour * 3600 + minute * 60 + second) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_of_dates() {
+        assert_eq!(unix_seconds("1970-01-01T00:00:00Z"), 0.0);
+        assert_eq!(unix_seconds("2024-02-29T12:30:15Z"), 1_709_209_815.0);
+        assert_eq!(unix_seconds("2026-11-21T05:04:25Z"), 1_795_237_465.0);
+        assert_eq!(unix_seconds("yesterday"), 0.0);
+    }
+}

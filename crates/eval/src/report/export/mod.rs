@@ -1,0 +1,13 @@
+//! A run's rows in other tools' formats.
+
+mod columns;
+mod csv;
+mod jsonl;
+mod lm_eval;
+mod parquet;
+
+pub use columns::{Cell, Column, Columns, Kind};
+pub use csv::write_csv;
+pub use jsonl::write_jsonl;
+pub use lm_eval::{LmEval, TaskSamples};
+pub use parquet::write_parquet;

@@ -1,0 +1,110 @@
+//! A grid as text.
+use super::{Align, Table};
+use earnest_tasks::suite::{Grid, GridCell, Unit};
+
+/// The grid with its title; groups are separated by lines that name them. Columns without a cell are left out.
+pub fn text(grid: &Grid) -> String {
+    let rows = || grid.groups.iter().flat_map(|group| &group.rows);
+    let cell = |cells: &[Option<GridCell>], place: usize| cells.get(place).copied().flatten();
+    let used: Vec<usize> =
+        (0..grid.columns.len()).filter(|&place| rows().any(|row| cell(&row.cells, place).is_some())).collect();
+    let mut columns = vec![(String::new(), Align::Left)];
+    columns.extend(used.iter().map(|&place| (grid.columns[place].clone(), Align::Right)));
+    let mut table = Table::new(columns);
+    for (place, group) in grid.groups.iter().enumerate() {
+        if place > 0 {
+            table.rule();
+        }
+        if !group.name.is_empty() {
+            table.row(vec![group.name.clone()]);
+        }
+        for row in &group.rows {
+            let mut cells = vec![if group.name.is_empty() { row.name.clone() } else { format!("  {}", row.name) }];
+            let shown = |place| cell(&row.cells, place).map_or_else(String::new, |cell| cell_text(grid.unit, cell));
+            cells.extend(used.iter().map(|&place| shown(place)));
+            table.row(cells);
+        }
+    }
+    format!("{}\n\n{}", grid.title, table.render())
+}
+
+/// `83 [ 44,  97] 12`: parts of one width, so that columns line up.
+fn cell_text(unit: Unit, cell: GridCell) -> String {
+    let [estimate, low, high] = [cell.value.estimate, cell.value.low, cell.value.high].map(|value| number(unit, value));
+    let width = match unit {
+        Unit::Fraction => 3,
+        Unit::Digits => 4,
+        // Six such columns must stand side by side; all their cells come from the same samples.
+        Unit::Reach => return format!("{estimate} [{low}-{high}]"),
+    };
+    format!("{estimate:>width$} [{low:>width$}, {high:>width$}] {:>4}", cell.n)
+}
+
+fn number(unit: Unit, value: f64) -> String {
+    if value.is_nan() {
+        return "-".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf".to_owned() } else { "-inf".to_owned() };
+    }
+    match unit {
+        Unit::Fraction => format!("{:.0}", 100.0 * value),
+        Unit::Reach => format!("{value:.0}"),
+        Unit::Digits if value >= 99.95 => format!("{value:.0}"),
+        Unit::Digits => format!("{value:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use earnest_tasks::suite::{GridGroup, GridRow, Interval};
+
+    fn cell(estimate: f64, low: f64, high: f64, n: usize) -> Option<GridCell> {
+        Some(GridCell { value: Interval { estimate, low, high }, n })
+    }
+
+    fn grid(unit: Unit, rows: Vec<GridRow>) -> Grid {
+        let groups = vec![
+            GridGroup { name: "Integer".into(), rows },
+            GridGroup {
+                name: String::new(),
+                rows: vec![GridRow { name: "all".into(), task: None, cells: vec![None; 3] }],
+            },
+        ];
+        let columns = ["S", "M", "L"].map(String::from).to_vec();
+        Grid { name: "exact_match".into(), title: "Exact match, per cent".into(), unit, columns, groups }
+    }
+
+    #[test]
+    fn cells_line_up_and_empty_columns_go() {
+        let rows = vec![
+            GridRow {
+                name: "add".into(),
+                task: None,
+                cells: vec![cell(1.0, 0.96, 1.0, 100), None, cell(0.05, 0.0, 0.24, 6)],
+            },
+            GridRow { name: "sub".into(), task: None, cells: vec![cell(f64::NAN, 0.0, 1.0, 0)] },
+        ];
+        assert_eq!(
+            text(&grid(Unit::Fraction, rows)),
+            "Exact match, per cent\n\n\
+             \x20                          S                    L\n\
+             -------------------------------------------------\n\
+             Integer\n\
+             \x20 add    100 [ 96, 100]  100    5 [  0,  24]    6\n\
+             \x20 sub      - [  0, 100]    0\n\
+             -------------------------------------------------\n\
+             all\n"
+        );
+    }
+
+    #[test]
+    fn digits_have_a_decimal_and_may_be_unbounded() {
+        let rows = vec![GridRow { name: "add".into(), task: None, cells: vec![cell(2.25, 0.0, f64::INFINITY, 1)] }];
+        assert!(text(&grid(Unit::Digits, rows)).contains(" 2.2 [ 0.0,  inf]    1"));
+        assert_eq!(number(Unit::Digits, 1234.5), "1234");
+        let reach = GridCell { value: Interval { estimate: 12.0, low: 0.0, high: 100.0 }, n: 9 };
+        assert_eq!(cell_text(Unit::Reach, reach), "12 [0-100]");
+    }
+}

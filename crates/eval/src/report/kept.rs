@@ -1,0 +1,88 @@
+//! A finished run's results as they are kept with it, so that nobody needs its suite to show them.
+use serde::{Deserialize, Serialize};
+
+use super::document::{Document, FailureGroup, REPORT_FORMAT};
+use crate::run::store::{RunRecord, Store};
+use crate::run::{RunError, Status, Totals};
+use earnest_tasks::suite::{Grid, Interval, Readings, Summary};
+
+/// A [`Document`] without what the run's row says already.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    format: u32,
+    totals: Totals,
+    failures: Vec<FailureGroup>,
+    summary: Summary,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    grids: Vec<Grid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    readings: Option<Readings>,
+    /// NaN and infinities, which JSON does not have, by their places among all numbers; 0 stands for them there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unbounded: Vec<(usize, String)>,
+}
+
+impl Document {
+    /// The results that were kept with a run; none of a run that is not finished, or that an earlier version wrote.
+    pub fn kept(store: &Store, run: &RunRecord) -> Result<Option<Self>, RunError> {
+        if run.manifest.status != Status::Finished {
+            return Ok(None);
+        }
+        let Some(json) = store.summary(run)? else { return Ok(None) };
+        let path = || store.path().to_owned();
+        let unreadable = |reason: String| RunError::Unreadable {
+            part: "the summary",
+            path: path(),
+            run: run.manifest.run.clone(),
+            reason,
+        };
+        let mut kept: Kept = serde_json::from_str(&json).map_err(|error| unreadable(error.to_string()))?;
+        if kept.format > REPORT_FORMAT {
+            return Err(RunError::LaterFormat { path: path(), found: kept.format, known: REPORT_FORMAT });
+        }
+        let mut numbers = numbers(&mut kept.summary, &mut kept.grids);
+        for (place, value) in &kept.unbounded {
+            match (numbers.get_mut(*place), value.parse()) {
+                (Some(number), Ok(value)) => **number = value,
+                _ => return Err(unreadable(format!("it has no number {place} that can be {value}"))),
+            }
+        }
+        let Kept { totals, failures, summary, grids, readings, .. } = kept;
+        let (folder, manifest) = (store.path().display().to_string(), run.manifest.clone());
+        Ok(Some(Document { format: REPORT_FORMAT, folder, manifest, totals, failures, summary, grids, readings }))
+    }
+
+    /// Keeps the results with the run if it is finished.
+    pub fn keep(&self, store: &Store, run: &RunRecord) -> Result<(), RunError> {
+        let Document { totals, failures, mut summary, mut grids, readings, .. } = self.clone();
+        let mut unbounded = Vec::new();
+        for (place, number) in numbers(&mut summary, &mut grids).into_iter().enumerate() {
+            if !number.is_finite() {
+                unbounded.push((place, number.to_string()));
+                *number = 0.0;
+            }
+        }
+        let kept = Kept { format: REPORT_FORMAT, totals, failures, summary, grids, readings, unbounded };
+        let json = serde_json::to_string(&kept).expect("results have string keys only, so they serialise");
+        store.keep_summary(run, &json)
+    }
+}
+
+/// Every number of a summary, in one order.
+fn numbers<'a>(summary: &'a mut Summary, grids: &'a mut [Grid]) -> Vec<&'a mut f64> {
+    let interval = |value: &'a mut Interval| [&mut value.estimate, &mut value.low, &mut value.high];
+    let mut found = Vec::new();
+    for row in &mut summary.rows {
+        found.extend(row.values.iter_mut().flat_map(|(_, value)| interval(value)));
+        found.extend(row.numbers.iter_mut().map(|(_, number)| number));
+    }
+    for (x, _, value) in summary.series.iter_mut().flat_map(|series| &mut series.points) {
+        found.push(x);
+        found.extend(interval(value));
+    }
+    let rows = grids.iter_mut().flat_map(|grid| &mut grid.groups).flat_map(|group| &mut group.rows);
+    for cell in rows.flat_map(|row| &mut row.cells).flatten() {
+        found.extend(interval(&mut cell.value));
+    }
+    found
+}

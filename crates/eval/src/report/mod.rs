@@ -1,0 +1,25 @@
+//! What a run shows, as a document and as text. Reads the stored rows, never the engine.
+
+mod compare;
+mod document;
+mod error;
+pub mod export;
+mod grid;
+mod kept;
+pub mod page;
+pub mod plot;
+mod question;
+mod rows;
+mod table;
+mod text;
+
+pub use compare::{
+    Comparison, Difference, Flip, RuleDifference, Scores, compare, differing_settings, p_sentence, p_text,
+};
+pub use document::{Document, FailureGroup, REPORT_FORMAT};
+pub use error::ReportError;
+pub use grid::text as grid_text;
+pub use rows::{Row, Rows, StoredRows, WithoutTexts};
+pub use table::{Align, Table};
+pub use text::render;
+pub use text::wrap;

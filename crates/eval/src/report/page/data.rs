@@ -1,0 +1,156 @@
+//! The samples as columns, for the page's script.
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::ReportRun;
+use super::run::{latency, outcome};
+
+/// Completions longer than this keep their beginning and end; the page says how much is left out.
+const LONGEST: usize = 6_000;
+
+/// Words that repeat, kept once.
+#[derive(Debug, Default, Serialize)]
+struct Words {
+    words: Vec<String>,
+    #[serde(skip)]
+    places: HashMap<String, usize>,
+}
+
+impl Words {
+    fn place(&mut self, word: &str) -> usize {
+        if let Some(place) = self.places.get(word) {
+            return *place;
+        }
+        self.words.push(word.to_owned());
+        self.places.insert(word.to_owned(), self.words.len() - 1);
+        self.words.len() - 1
+    }
+}
+
+/// What the list of samples needs, a value a sample in each column.
+#[derive(Debug, Default, Serialize)]
+struct Rows {
+    runs: Vec<String>,
+    tasks: Words,
+    outcomes: Words,
+    items: Words,
+    matchers: Words,
+    run: Vec<usize>,
+    task: Vec<usize>,
+    item: Vec<usize>,
+    sample: Vec<u32>,
+    outcome: Vec<usize>,
+    tokens: Vec<usize>,
+    /// Milliseconds of prefill and decoding; -1 without a completion, whose text is then the reason.
+    ms: Vec<i64>,
+    truncated: Vec<u8>,
+    /// Bits: bit i is the result of matcher i.
+    matched: Vec<u64>,
+}
+
+/// A text, or what stands for one.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Text {
+    Words(String),
+    /// An extracted answer that equals the expected one.
+    Gold(u8),
+    Nothing,
+}
+
+/// The two packed parts: columns, texts. Samples are ordered by cluster, item and run, and the texts are one list in that
+/// order (question and expected answer where an item appears first, then each sample's answer or message and what was
+/// extracted), so that similar texts are neighbours and pack well: deflate looks back 32 KiB.
+pub fn data(runs: &[ReportRun]) -> (String, String) {
+    let mut order: Vec<(usize, usize)> = Vec::new();
+    for (run, one) in runs.iter().enumerate() {
+        order.extend((0..one.samples.len()).map(|sample| (run, sample)));
+    }
+    let row = |&(run, sample): &(usize, usize)| (&runs[run].samples[sample], run, sample);
+    order.sort_by(|a, b| {
+        let ((one, run, place), (other, other_run, other_place)) = (row(a), row(b));
+        (&one.cluster, &one.item, run, place).cmp(&(&other.cluster, &other.item, other_run, other_place))
+    });
+    let mut rows = Rows { runs: runs.iter().map(|run| run.label.clone()).collect(), ..Rows::default() };
+    let mut texts: Vec<Text> = Vec::new();
+    let mut items = 0;
+    // Tasks and the outcome `correct` come first, in the order in which they are shown.
+    for task in runs.iter().flat_map(ReportRun::tasks) {
+        rows.tasks.place(task);
+    }
+    rows.outcomes.place("correct");
+    for place in &order {
+        let (sample, run, _) = row(place);
+        let suite = &runs[run].document.manifest.settings.suite;
+        // Two suites may use an id; within one, the expected answer is the item's.
+        let item = rows.items.place(&format!("{suite}\n{}\n{}", sample.item, sample.gold));
+        if item == items {
+            items += 1;
+            texts.push(Text::Words(runs[run].questions.get(&sample.item).unwrap_or_default().to_owned()));
+            texts.push(Text::Words(sample.gold.clone()));
+        }
+        rows.run.push(run);
+        rows.task.push(rows.tasks.place(&sample.task));
+        rows.item.push(item);
+        rows.sample.push(sample.sample);
+        let word = outcome(sample).to_owned();
+        rows.outcome.push(rows.outcomes.place(&word));
+        rows.tokens.push(sample.completion.as_ref().map_or(0, |completion| completion.ids.len()));
+        rows.ms.push(latency(sample).map_or(-1, |seconds| (seconds * 1000.0).round() as i64));
+        rows.truncated.push(u8::from(sample.truncated()));
+        let mut bits = 0u64;
+        for (name, passed) in sample.score.iter().flat_map(|score| score.rules.iter()) {
+            let bit = rows.matchers.place(name);
+            // JavaScript's integers are exact up to 2^53.
+            if passed && bit < 53 {
+                bits |= 1 << bit;
+            }
+        }
+        rows.matched.push(bits);
+        let answer = match (&sample.completion, &sample.failure) {
+            (Some(completion), _) => cut(&completion.text),
+            (None, Some(failure)) => failure.message.clone(),
+            (None, None) => String::new(),
+        };
+        texts.push(Text::Words(answer));
+        texts.push(match sample.score.as_ref().and_then(|score| score.answer.as_ref()) {
+            Some(extracted) if *extracted == sample.gold => Text::Gold(1),
+            Some(extracted) => Text::Words(extracted.clone()),
+            None => Text::Nothing,
+        });
+    }
+    for name in &mut rows.items.words {
+        // Only the id is shown.
+        *name = name.split('\n').nth(1).unwrap_or_default().to_owned();
+    }
+    (json(&rows), json(&texts))
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("columns have string keys only, so they serialise")
+}
+
+/// Shortens a very long text in the middle.
+pub(super) fn cut(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= LONGEST {
+        return text.to_owned();
+    }
+    let half = LONGEST / 2;
+    let begin: String = text.chars().take(half).collect();
+    let end: String = text.chars().skip(count - half).collect();
+    format!("{begin}\n[… {} characters left out of the report; the stored sample has them …]\n{end}", count - 2 * half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn very_long_texts_say_what_is_left_out() {
+        assert_eq!(cut("short"), "short");
+        let long = cut(&"é".repeat(LONGEST + 10));
+        assert!(long.contains("[… 10 characters left out") && long.ends_with('é'));
+    }
+}

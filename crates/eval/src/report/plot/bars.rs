@@ -1,0 +1,210 @@
+//! Bars with intervals, hatched where a difference is not significant (n.s.).
+use super::Scale;
+use super::figure::{Figure, file_name, legend, series_class};
+use super::svg::{Anchor, Svg, compact, number, shorten, text_width};
+use earnest_tasks::suite::Interval;
+
+/// Bars side by side for the series of each group. They lie, so that names of any length can be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bars {
+    pub name: String,
+    pub title: String,
+    pub x_label: String,
+    /// Names of the series, for the key.
+    pub series: Vec<String>,
+    pub groups: Vec<BarGroup>,
+    /// The axis; none: from the data, with 0.
+    pub domain: Option<(f64, f64)>,
+    /// Values are multiplied by this for display (100: per cent).
+    pub factor: f64,
+    pub legend: bool,
+}
+
+/// The bars of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BarGroup {
+    pub label: String,
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bar {
+    pub series: usize,
+    pub value: Interval,
+    /// False draws it hatched and marks it `n.s.`; none where nothing is tested.
+    pub significant: Option<bool>,
+}
+
+const WIDTH: f64 = 340.0;
+const THICK: f64 = 13.0;
+const GAP: f64 = 9.0;
+const BOTTOM: f64 = 40.0;
+const TOP: f64 = 6.0;
+/// Letters of a name that the margin holds, and the height of a line for longer ones.
+const LABEL: usize = 18;
+const LINE: f64 = 14.0;
+
+/// Draws them.
+pub fn bars(plot: &Bars) -> Figure {
+    let mut svg = Svg::default();
+    // Long names stand on lines of their own, whole, instead of being cut in the margin.
+    let above = plot.groups.iter().any(|group| compact(&group.label).chars().count() > LABEL);
+    let widest = plot.groups.iter().map(|group| text_width(&compact(&group.label))).fold(20.0, f64::max);
+    let left = if above { 10.0 } else { widest + 10.0 };
+    let line = if above { LINE } else { 0.0 };
+    let right =
+        if plot.groups.iter().flat_map(|group| &group.bars).any(|bar| bar.significant.is_some()) { 30.0 } else { 12.0 };
+    let rows: f64 = plot.groups.iter().map(|group| line + group.bars.len() as f64 * THICK + GAP).sum();
+    let height = TOP + rows + BOTTOM;
+    let x = Scale::linear(plot.domain.unwrap_or_else(|| domain(plot)), (left, WIDTH - right));
+    hatching(&mut svg, plot);
+    for tick in x.ticks(5) {
+        svg.line("grid", (x.at(tick), TOP), (x.at(tick), height - BOTTOM));
+        svg.text("tick", (x.at(tick), height - BOTTOM + 15.0), Anchor::Middle, &number(tick * plot.factor));
+    }
+    svg.text("label", ((left + WIDTH - right) / 2.0, height - 8.0), Anchor::Middle, &plot.x_label);
+    let mut y = TOP + GAP / 2.0;
+    for group in &plot.groups {
+        let middle = y + group.bars.len() as f64 * THICK / 2.0;
+        svg.open(&format!(r#"data-task="{}""#, super::escape(&group.label)));
+        if above {
+            svg.text("tick", (left, y + LINE - 4.0), Anchor::Start, &shorten(&group.label, 52));
+            y += LINE;
+        } else {
+            svg.text("tick", (left - 6.0, middle + 4.0), Anchor::End, &compact(&group.label));
+        }
+        for bar in &group.bars {
+            draw(&mut svg, plot, group, bar, x, y);
+            y += THICK;
+        }
+        svg.close();
+        y += GAP;
+    }
+    svg.line("axis", (x.at(0.0), TOP), (x.at(0.0), height - BOTTOM));
+    let labels: Vec<&str> = plot.series.iter().map(String::as_str).collect();
+    let key = if plot.legend { legend(&mut svg, &labels, 10.0, height, WIDTH - 20.0) } else { 0.0 };
+    let mut every = plot.groups.iter().flat_map(|group| &group.bars);
+    let with = if every.any(|bar| bar.value.low < bar.value.high) { " with 95 % intervals" } else { "" };
+    let description = format!("bars of {} for {} groups{with}", plot.x_label, plot.groups.len());
+    Figure::new(&plot.name, &plot.title, description, (WIDTH, height + key), svg)
+}
+
+fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, y: f64) {
+    let Interval { estimate, low, high } = bar.value;
+    if !estimate.is_finite() || low.is_nan() || high.is_nan() {
+        return;
+    }
+    let (from, to) = (x.at(0.0).min(x.at(estimate)), x.at(0.0).max(x.at(estimate)));
+    let shown = [estimate, low, high].map(|value| match value * plot.factor {
+        value if value.is_finite() => format!("{value:.1}"),
+        _ => "unknown".to_owned(),
+    });
+    let name = plot.series.get(bar.series).map_or("", String::as_str);
+    let tested = match bar.significant {
+        Some(false) => ", not significant",
+        _ => "",
+    };
+    let tip = format!("{}, {name}: {} [{}, {}]{tested}", group.label, shown[0], shown[1], shown[2]);
+    svg.open(&format!(r#"class="{}" data-series="{}""#, series_class(bar.series), bar.series));
+    let size = ((to - from).max(0.8), THICK - 2.0);
+    if bar.significant == Some(false) {
+        svg.filled(&format!("url(#{})", pattern(plot, bar.series)), (from, y + 1.0), size, &tip);
+        svg.rect("outline", (from, y + 1.0), size, &tip);
+        svg.text("tick", (x.at(high.max(0.0)) + 4.0, y + THICK - 3.0), Anchor::Start, "n.s.");
+    } else {
+        svg.rect("bar", (from, y + 1.0), size, &tip);
+    }
+    let middle = y + THICK / 2.0;
+    // A bound that is unknown has no end: the line runs to the edge. Without any there is no error to show.
+    if low.is_finite() || high.is_finite() {
+        svg.line("whisker", (x.at(low), middle), (x.at(high), middle));
+    }
+    for end in [low, high].into_iter().filter(|end| end.is_finite()) {
+        svg.line("whisker", (x.at(end), middle - 2.5), (x.at(end), middle + 2.5));
+    }
+    svg.close();
+}
+
+fn pattern(plot: &Bars, series: usize) -> String {
+    format!("{}-hatch{series}", file_name(&plot.name))
+}
+
+/// A pattern for each series that needs one; ids carry the figure's name, because a page holds many figures.
+fn hatching(svg: &mut Svg, plot: &Bars) {
+    let every = plot.groups.iter().flat_map(|group| &group.bars);
+    let mut hatched: Vec<usize> = every.filter(|bar| bar.significant == Some(false)).map(|bar| bar.series).collect();
+    hatched.sort_unstable();
+    hatched.dedup();
+    for series in hatched {
+        svg.body.push_str(&format!(
+            r#"<defs><pattern id="{}" class="{}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="6"/></pattern></defs>"#,
+            pattern(plot, series),
+            series_class(series)
+        ));
+    }
+}
+
+fn domain(plot: &Bars) -> (f64, f64) {
+    let values = plot.groups.iter().flat_map(|group| &group.bars).flat_map(|bar| [bar.value.low, bar.value.high]);
+    let (low, high) = values.filter(|v| v.is_finite()).fold((0.0f64, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
+    let margin = (high - low) * 0.04;
+    (if low < 0.0 { low - margin } else { 0.0 }, if high > 0.0 { high + margin } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot(bars: Vec<Bar>) -> Bars {
+        Bars {
+            name: "delta".into(),
+            title: "Difference".into(),
+            x_label: "difference, points".into(),
+            series: vec!["one".into(), "two".into()],
+            groups: vec![BarGroup { label: "add".into(), bars }],
+            domain: None,
+            factor: 100.0,
+            legend: true,
+        }
+    }
+
+    fn bar(series: usize, estimate: f64, half: f64, significant: Option<bool>) -> Bar {
+        Bar { series, value: Interval { estimate, low: estimate - half, high: estimate + half }, significant }
+    }
+
+    #[test]
+    fn only_what_is_not_significant_is_hatched() {
+        let figure = bars(&plot(vec![bar(0, -0.2, 0.05, Some(true)), bar(1, 0.1, 0.2, Some(false))]));
+        assert_eq!(figure.body.matches("n.s.").count(), 1);
+        assert_eq!(figure.body.matches("<pattern").count(), 1);
+        assert!(figure.body.contains("url(#delta-hatch1)") && figure.body.contains("id=\"delta-hatch1\""));
+        assert!(figure.body.contains("add, two: 10.0 [-10.0, 30.0], not significant"));
+        assert!(!bars(&plot(vec![bar(0, 0.5, 0.1, None)])).body.contains("n.s."));
+    }
+
+    #[test]
+    fn negative_bars_end_at_zero_and_broken_values_are_left_out() {
+        let figure = bars(&plot(vec![bar(0, -0.5, 0.0, None), bar(1, f64::NAN, 0.1, None)]));
+        assert_eq!(figure.body.matches("class=\"bar\"").count(), 1);
+        assert!(!figure.body.contains("NaN"));
+        let open = Interval { estimate: 0.2, low: f64::NEG_INFINITY, high: f64::INFINITY };
+        let figure = bars(&plot(vec![Bar { series: 0, value: open, significant: None }]));
+        assert!(figure.body.contains("20.0 [unknown, unknown]") && !figure.body.contains("inf"), "{}", figure.body);
+        // No error, no line; and what belongs to a series goes with it when it is hidden.
+        assert_eq!(figure.body.matches("whisker").count(), 0);
+        let figure = bars(&plot(vec![bar(0, 0.5, 0.1, None)]));
+        let series = figure.body.split("data-series").nth(1).unwrap();
+        assert!(series.find("whisker").unwrap() < series.find("</g>").unwrap(), "{series}");
+        assert!(bars(&plot(vec![])).height > 0.0);
+    }
+
+    #[test]
+    fn long_names_are_whole() {
+        let mut long = plot(vec![bar(0, 0.5, 0.1, None)]);
+        let short = bars(&long).height;
+        long.groups[0].label = "structured-code Meta-Llama-3.1-8B-Instruct".into();
+        let figure = bars(&long);
+        assert!(figure.body.contains(">structured-code Meta-Llama-3.1-8B-Instruct<") && figure.height > short);
+    }
+}

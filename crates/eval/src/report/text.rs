@@ -1,0 +1,454 @@
+//! A run's results as text for a terminal.
+use std::fmt::Write;
+
+use super::{Align, Document, Table, grid};
+use crate::run::Status;
+use earnest_engine::Sampling;
+use earnest_tasks::suite::{Interval, Readings, SummaryRow};
+
+/// The final screen of a run. Lines of prose are wrapped at `width` columns; tables are as wide as they must be.
+pub fn render(document: &Document, width: usize) -> String {
+    let mut text: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
+    text.push('\n');
+    let mut remarks: Vec<String> = Vec::new();
+    let mut hidden: Vec<String> = Vec::new();
+    if let Some(said) = nothing(document) {
+        text.push_str(&wrap(&said, width, ""));
+    } else if document.grids.is_empty() {
+        let (table, about, left_out) = results(&document.summary.rows, width);
+        hidden = left_out;
+        text.push_str(&table);
+        if document.summary.rows.iter().any(|row| !row.values.is_empty()) {
+            remarks.push("Accuracies are in per cent, with 95 % intervals in brackets.".to_owned());
+        }
+        remarks.extend(about);
+    } else {
+        let tables: Vec<String> = document.grids.iter().map(grid::text).collect();
+        text.push_str(&tables.join("\n"));
+        remarks.push("Brackets are 95 % intervals, a number after them the samples behind the cell.".to_owned());
+    }
+    if let Some(readings) = &document.readings {
+        text.push('\n');
+        text.push_str(&side_by_side(readings));
+        remarks.push(format!("What is right is decided by {}.", readings.decides()));
+    }
+    // A note that begins with the name of a column explains it, and goes with it.
+    let explains =
+        |note: &str, column: &str| note.strip_prefix(column).is_some_and(|rest| rest.starts_with([' ', ',']));
+    let notes = document.summary.notes.iter();
+    remarks.extend(notes.filter(|note| !hidden.iter().any(|column| explains(note, column))).cloned());
+    remarks.extend(warnings(document));
+    text.push('\n');
+    for remark in &remarks {
+        text.push_str(&wrap(remark, width, "* "));
+    }
+    text.push('\n');
+    text.push_str(&wrap(&speed(document), width, ""));
+    text += &wrap(&format!("Results: {}, run {}", document.folder, document.manifest.run), width, "");
+    text
+}
+
+/// What stands in the place of a table of nothing.
+fn nothing(document: &Document) -> Option<String> {
+    let totals = &document.totals;
+    let empty = document.summary.rows.iter().all(|row| row.n == 0);
+    match totals.recorded {
+        0 if empty => Some("No sample is recorded, so there is no result.".to_owned()),
+        1 if totals.failed == 1 => Some("The only sample failed, so there is no result.".to_owned()),
+        all if all > 0 && totals.failed == all => {
+            Some(format!("Every sample failed, all {all} of them, so there is no result."))
+        }
+        _ => None,
+    }
+}
+
+/// All rules on all samples: how many answers each finds right, and how often it differs from the one that decides.
+fn side_by_side(readings: &Readings) -> String {
+    let differs = format!("differs from {}", readings.decides());
+    let head = ["read by", "right", "%", &differs, "right alone", "wrong alone"];
+    let align = |place| if place == 0 { Align::Left } else { Align::Right };
+    let mut table = Table::new(head.into_iter().enumerate().map(|(place, name)| (name.to_owned(), align(place))));
+    for rule in &readings.rules {
+        let right = format!("{}/{}", rule.right, rule.samples);
+        let share = format!("{:.1}", 100.0 * rule.right as f64 / rule.samples.max(1) as f64);
+        let mut cells = vec![rule.name.clone(), right, share];
+        if !readings.is_primary(rule) {
+            cells.extend([rule.differs(), rule.alone, rule.missed].map(|count| count.to_string()));
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+/// What was run: two lines.
+fn heading(document: &Document) -> String {
+    let manifest = &document.manifest;
+    let settings = &manifest.settings;
+    let generation = &settings.generation;
+    let dtype = manifest.engine.as_ref().map_or_else(String::new, |engine| format!(", {}", engine.card.weights_dtype));
+    let status = match manifest.status {
+        Status::Finished => String::new(),
+        Status::Running | Status::Interrupted => {
+            format!(" (unfinished: {} of {})", document.totals.recorded, document.totals.planned)
+        }
+    };
+    let asked = if settings.imported() {
+        format!("completions made elsewhere, read as answers to {} prompts", settings.prompt_mode)
+    } else {
+        format!("{} prompts, {}", settings.prompt_mode, sampling(&generation.sampling))
+    };
+    format!(
+        "{} {} on {} ({}{dtype}){status}\n{asked}, {} item{} x {} sample{}\n",
+        settings.suite,
+        settings.suite_version,
+        manifest.model.name,
+        manifest.model.architecture,
+        document.totals.planned / (settings.samples.max(1) as usize),
+        plural(document.totals.planned / (settings.samples.max(1) as usize)),
+        settings.samples,
+        plural(settings.samples as usize),
+    )
+}
+
+/// Sampling settings in words; those that change nothing are left out.
+pub(crate) fn sampling(sampling: &Sampling) -> String {
+    let mut words = if sampling.is_greedy() {
+        vec!["greedy".to_owned()]
+    } else {
+        let mut words = vec![format!("temperature {}", sampling.temperature)];
+        words.extend((sampling.top_k > 0).then(|| format!("top-k {}", sampling.top_k)));
+        words.extend((sampling.top_p < 1.0).then(|| format!("top-p {}", sampling.top_p)));
+        words.extend((sampling.min_p > 0.0).then(|| format!("min-p {}", sampling.min_p)));
+        words
+    };
+    let penalty = sampling.repetition_penalty;
+    words.extend((penalty != 1.0).then(|| format!("repetition penalty {penalty}")));
+    words.join(" ")
+}
+
+/// The table: a row a task, the last one (all) below a line. Columns that say nothing (all zero, or equal to an earlier
+/// one) are left out, and of the rest as many are shown as fit; the remarks beside it say what is not shown. A number with bounds
+/// beside it (`X`, `X, from`, `X, to`) is one column. Last, the names of the columns that did not fit.
+fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>, Vec<String>) {
+    let mut columns = vec![
+        Column {
+            name: "task".to_owned(),
+            align: Align::Left,
+            cells: rows.iter().map(|row| row.name.clone()).collect(),
+        },
+        Column { name: "n".to_owned(), align: Align::Right, cells: rows.iter().map(|row| row.n.to_string()).collect() },
+    ];
+    let always = columns.len() + 1;
+    for name in names(rows.iter().map(|row| row.values.iter().map(|(name, _)| name))) {
+        let value =
+            |row: &SummaryRow| row.values.iter().find(|(other, _)| *other == name).map(|(_, value)| percent(value));
+        let cells = rows.iter().map(|row| value(row).unwrap_or_default()).collect();
+        columns.push(Column { name, align: Align::Right, cells });
+    }
+    let numbers = names(rows.iter().map(|row| row.numbers.iter().map(|(name, _)| name)));
+    let bound = |name: &str, end: &str| Some(format!("{name}{end}")).filter(|bound| numbers.contains(bound));
+    let is_bound = |name: &str| {
+        let whole = name.strip_suffix(FROM).or_else(|| name.strip_suffix(TO));
+        whole.is_some_and(|whole| numbers.iter().any(|other| other == whole))
+    };
+    for name in numbers.iter().filter(|name| !is_bound(name)) {
+        let of = |row: &SummaryRow, name: &str| {
+            row.numbers.iter().find(|(other, _)| other == name).map(|&(_, number)| number)
+        };
+        let number = |row: &SummaryRow| of(row, name);
+        if let (Some(from), Some(to)) = (bound(name, FROM), bound(name, TO)) {
+            let interval = |row: &SummaryRow| {
+                let [estimate, low, high] = [number(row)?, of(row, &from)?, of(row, &to)?].map(|number| number / 100.0);
+                Some(percent(&Interval { estimate, low, high }))
+            };
+            let cells = rows.iter().map(|row| interval(row).unwrap_or_default()).collect();
+            columns.push(Column { name: name.clone(), align: Align::Right, cells });
+            continue;
+        }
+        if rows.iter().all(|row| number(row).is_none_or(|number| number == 0.0)) {
+            continue;
+        }
+        let cells = rows.iter().map(|row| number(row).map_or_else(String::new, plain)).collect();
+        columns.push(Column { name: name.clone(), align: Align::Right, cells });
+    }
+    let mut shown: Vec<Column> = Vec::new();
+    let mut left_out = Vec::new();
+    let mut repeats: Vec<String> = Vec::new();
+    let mut taken = 0;
+    for column in columns {
+        if let Some(earlier) = shown.iter().find(|earlier| earlier.cells == column.cells) {
+            repeats.push(format!("{} = {}", column.name, earlier.name));
+            continue;
+        }
+        let needed = column.width() + if shown.is_empty() { 0 } else { 2 };
+        if left_out.is_empty() && (shown.len() < always || taken + needed <= width) {
+            taken += needed;
+            shown.push(column);
+        } else {
+            left_out.push(column.name);
+        }
+    }
+    let mut table = Table::new(shown.iter().map(|column| (column.name.clone(), column.align)));
+    for place in 0..rows.len() {
+        if place > 0 && place + 1 == rows.len() {
+            table.rule();
+        }
+        table.row(shown.iter().map(|column| column.cells[place].clone()).collect());
+    }
+    let mut remarks = Vec::new();
+    if !repeats.is_empty() {
+        remarks.push(format!("Equal in every row: {}.", repeats.join("; ")));
+    }
+    if !left_out.is_empty() {
+        remarks.push(format!("--json also has: {}.", left_out.join("; ")));
+    }
+    (table.render(), remarks, left_out)
+}
+
+/// What stands behind the name of a number for the ends of its interval.
+const FROM: &str = ", from";
+const TO: &str = ", to";
+
+/// A column with a cell a row.
+struct Column {
+    name: String,
+    align: Align,
+    cells: Vec<String>,
+}
+
+impl Column {
+    /// Headings wrap between words, cells do not.
+    fn width(&self) -> usize {
+        let words = self.name.split_whitespace().map(|word| word.chars().count());
+        words.chain(self.cells.iter().map(|cell| cell.chars().count())).max().unwrap_or(0)
+    }
+}
+
+/// Names in order of first appearance.
+fn names<'a>(rows: impl Iterator<Item = impl Iterator<Item = &'a String>>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in rows.flatten() {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// `83.3 [43.6,  97.0]`, in per cent, every part of one width so that columns line up.
+fn percent(interval: &Interval) -> String {
+    if interval.estimate.is_nan() {
+        return "-".to_owned();
+    }
+    let [estimate, low, high] = [interval.estimate, interval.low, interval.high].map(|value| 100.0 * value);
+    format!("{estimate:.1} [{low:>4.1}, {high:>5.1}]")
+}
+
+fn plain(number: f64) -> String {
+    if !number.is_finite() {
+        "-".to_owned()
+    } else if number.fract() == 0.0 && number.abs() < 1e15 {
+        format!("{number:.0}")
+    } else if number.abs() >= 10.0 {
+        format!("{number:.1}")
+    } else if number.abs() < 0.0005 {
+        // `0.000` would say that a p value is zero.
+        if number > 0.0 { "<0.001".to_owned() } else { ">-0.001".to_owned() }
+    } else {
+        format!("{number:.3}")
+    }
+}
+
+/// What makes the numbers less than they seem.
+pub(crate) fn warnings(document: &Document) -> Vec<String> {
+    let totals = &document.totals;
+    let answered = totals.recorded - totals.failed;
+    let mut warnings = Vec::new();
+    if totals.truncated > 0 {
+        warnings.push(format!(
+            "{} of {answered} completions ({:.1} %) were cut by the token budget; --max-tokens raises it.",
+            totals.truncated,
+            100.0 * totals.truncated as f64 / answered.max(1) as f64,
+        ));
+    }
+    if totals.clipped > 0 {
+        warnings.push(format!(
+            "{} of {answered} samples had less room than the suite's token budget, because the model's context is {} \
+             tokens (`max_tokens` below `budget`).",
+            totals.clipped, document.manifest.model.context,
+        ));
+    }
+    for group in &document.failures {
+        warnings.push(format!(
+            "{} sample{} failed and {} in no accuracy. The first, {}: {}.",
+            group.count,
+            plural(group.count),
+            if group.count == 1 { "is" } else { "are" },
+            group.item,
+            group.message,
+        ));
+    }
+    warnings
+}
+
+/// What it took.
+fn speed(document: &Document) -> String {
+    let totals = &document.totals;
+    let seconds = document.manifest.generation_s;
+    let answered = totals.recorded - totals.failed;
+    let mut text = format!("{answered} completion{}", plural(answered));
+    if totals.completion_tokens > 0 {
+        write!(text, " of {} tokens", totals.completion_tokens).expect("writing to a String cannot fail");
+    }
+    if seconds > 0.0 {
+        let rate = |count: f64| count / seconds;
+        let (samples, tokens) = (rate(answered as f64), rate(totals.completion_tokens as f64));
+        write!(text, " in {} s ({samples:.2} samples/s, {tokens:.0} tokens/s)", plain(seconds))
+            .expect("writing to a String cannot fail");
+    }
+    // An endpoint that says nothing of a cache is not one without hits.
+    let settings = &document.manifest.settings;
+    let elsewhere = settings.imported() || matches!(settings.engine.as_str(), "openai" | "mistralrs");
+    let told = totals.cached_tokens > 0 || !elsewhere;
+    if totals.prompt_tokens > 0 && !told {
+        write!(text, "; {} prompt tokens", totals.prompt_tokens).expect("writing to a String cannot fail");
+    }
+    if totals.prompt_tokens > 0 && told {
+        let share = 100.0 * totals.cached_tokens as f64 / totals.prompt_tokens as f64;
+        write!(text, "; {share:.0} % of {} prompt tokens came from the prefix cache", totals.prompt_tokens)
+            .expect("writing to a String cannot fail");
+    }
+    text + "."
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// Wraps prose between words; the first line begins with `mark`, the others are indented by its width.
+pub fn wrap(text: &str, width: usize, mark: &str) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column == 0 {
+            lines.push_str(mark);
+            column = mark.chars().count();
+        } else if column + 1 + length > width {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(mark.chars().count()));
+            column = mark.chars().count();
+        } else {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_line_up() {
+        let interval = |estimate, low, high| Interval { estimate, low, high };
+        let row = |name: &str, n, value| SummaryRow {
+            name: name.into(),
+            n,
+            values: vec![("boundary, all lengths".into(), value), ("the same".into(), value)],
+            numbers: vec![("zero".into(), 0.0), ("items".into(), n as f64), ("mean tokens".into(), n as f64 + 0.5)],
+        };
+        let rows = [
+            row("add", 6, interval(5.0 / 6.0, 0.436, 0.97)),
+            row("mul", 6, interval(0.0, 0.0, 0.39)),
+            row("all", 12, interval(f64::NAN, 0.0, 1.0)),
+        ];
+        let (table, remarks, _) = results(&rows, 80);
+        assert_eq!(
+            table,
+            "               boundary, all    mean\n\
+             task   n             lengths  tokens\n\
+             ------------------------------------\n\
+             add    6  83.3 [43.6,  97.0]   6.500\n\
+             mul    6   0.0 [ 0.0,  39.0]   6.500\n\
+             ------------------------------------\n\
+             all   12                   -    12.5\n"
+        );
+        assert_eq!(remarks, ["Equal in every row: the same = boundary, all lengths; items = n."]);
+        let (narrow, remarks, left_out) = results(&rows, 30);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
+        assert_eq!(remarks[1], "--json also has: mean tokens.");
+        assert_eq!(left_out, ["mean tokens"]);
+    }
+
+    #[test]
+    fn rules_stand_side_by_side() {
+        let rule = |name: &str, right, alone, missed| earnest_tasks::suite::RuleReading {
+            name: name.into(),
+            samples: 45,
+            right,
+            alone,
+            missed,
+        };
+        let readings = Readings {
+            primary: vec!["final".into()],
+            samples: 45,
+            rules: vec![rule("final", 40, 0, 0), rule("strict", 1, 1, 40)],
+            example_echoed: 28,
+            only_in_thinking: 0,
+            rivals: 0,
+        };
+        assert_eq!(
+            side_by_side(&readings),
+            "                      differs\n\
+             \u{20}                        from  right  wrong\n\
+             read by  right     %    final  alone  alone\n\
+             -------------------------------------------\n\
+             final    40/45  88.9\n\
+             strict    1/45   2.2       41      1     40\n"
+        );
+    }
+
+    #[test]
+    fn intervals_are_shown_whole_or_not_at_all() {
+        let numbers = |low: f64| {
+            vec![
+                ("p".into(), 0.5),
+                ("original".into(), 50.0),
+                ("original, from".into(), low),
+                ("original, to".into(), 75.0),
+            ]
+        };
+        let row = |name: &str, low| SummaryRow { name: name.into(), n: 6, values: Vec::new(), numbers: numbers(low) };
+        let rows = [row("type", 25.0), SummaryRow { numbers: vec![("p".into(), 1.0)], ..row("all", 0.0) }];
+        let (table, remarks, left_out) = results(&rows, 80);
+        assert_eq!(
+            table,
+            "task  n      p            original\n\
+             ----------------------------------\n\
+             type  6  0.500  50.0 [25.0,  75.0]\n\
+             ----------------------------------\n\
+             all   6      1\n"
+        );
+        assert!(remarks.is_empty() && left_out.is_empty());
+        let (_, remarks, left_out) = results(&rows, 20);
+        assert_eq!((remarks, left_out), (vec!["--json also has: original.".to_owned()], vec!["original".to_owned()]));
+    }
+
+    #[test]
+    fn prose_wraps_between_words() {
+        assert_eq!(wrap("one two three four", 10, "* "), "* one two\n  three\n  four\n");
+        assert_eq!(wrap("unbreakablelongword", 5, ""), "unbreakablelongword\n");
+    }
+
+    #[test]
+    fn sampling_in_words() {
+        assert_eq!(sampling(&Sampling::GREEDY), "greedy");
+        let sampled = Sampling { temperature: 0.7, top_k: 20, top_p: 0.8, min_p: 0.0, repetition_penalty: 1.1 };
+        assert_eq!(super::sampling(&sampled), "temperature 0.7 top-k 20 top-p 0.8 repetition penalty 1.1");
+    }
+}

@@ -1,0 +1,35 @@
+//! A run: which questions are asked how often, what is written, how it continues after an interruption.
+
+mod asking;
+mod clock;
+mod code_runner;
+mod error;
+mod event;
+mod generation;
+mod host;
+mod scorers;
+mod scoring;
+mod jsonl;
+mod manifest;
+mod packing;
+mod plan;
+mod runner;
+mod sample;
+pub mod store;
+
+pub use clock::timestamp;
+pub use code_runner::SandboxRunner;
+pub use error::RunError;
+pub use event::{Reporter, RunEvent, Stage};
+pub use generation::{Generation, Room, ThinkingRequest};
+pub use host::available_memory;
+pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
+pub use manifest::shown;
+pub use manifest::{
+    EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest,
+    ModelRecord, Pinned, RunSettings, SettingChange, Status, Totals,
+};
+pub use plan::{Plan, PlannedSample, Shard};
+pub use runner::{Ended, Runner};
+pub use sample::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure, SampleKey};
+pub use scoring::{SIDE_BY_SIDE, Stored, score_completion, score_completions};

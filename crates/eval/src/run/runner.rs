@@ -1,0 +1,333 @@
+//! Feeds the engine from the plan, has scored what comes back and writes it down.
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::asking::{Asked, Next, Prompts};
+use super::packing::Rows;
+use super::scorers::{ScoredSample, Scorers, Unscored};
+use super::store::{SampleWriter, Standing};
+use super::{
+    FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent, SAMPLE_FORMAT, Sample,
+    SampleFailure,
+};
+use crate::prompt::{Prompter, Wire};
+use earnest_engine::{Completion, Engine, Event, Input, Logprobs, Rejected, Request, RequestId};
+use earnest_tasks::answer::opened_by;
+use earnest_tasks::suite::{Item, Suite};
+
+/// Requests given to the engine beyond what it can run at once, as a factor: so much that it never waits for a prompt
+/// to be rendered, so little that memory does not grow with the plan.
+const LOOK_AHEAD: usize = 2;
+
+/// What a session needs to know.
+pub struct Runner<'a> {
+    /// The run's id, for its rows.
+    pub run: &'a str,
+    pub suite: &'a dyn Suite,
+    pub plan: Plan,
+    pub prompter: &'a Prompter<'a>,
+    pub generation: &'a Generation,
+    /// Stop once more samples failed in this session than this fraction of the plan. Failures of earlier sessions do not count,
+    /// so that a later session can go on behind them.
+    pub fail_on_error: Option<f64>,
+    /// Set by the user's wish to stop.
+    pub stop: &'a AtomicBool,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Every sample of the plan has its row.
+    Finished,
+    /// The user stopped it; requests in flight were dropped and will be asked again.
+    Stopped,
+    /// More samples failed in this session than [`Runner::fail_on_error`] allows; the rows are written.
+    TooManyFailures { failed: usize },
+}
+
+/// A request in the engine.
+struct InFlight {
+    planned: PlannedSample,
+    prompt_sha256: String,
+    prompt_tokens: usize,
+    opened_thinking: Option<&'static str>,
+    room: Room,
+    request: Request,
+    retried: bool,
+}
+
+impl Runner<'_> {
+    /// Asks every sample of the plan that has no row yet. Rows written before an error are valid, so a later session
+    /// continues after them.
+    pub fn run(
+        &self,
+        engine: &mut dyn Engine,
+        writer: &mut SampleWriter<'_>,
+        standing: &Standing,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Ended, RunError> {
+        let planned = self.plan.len(self.suite);
+        reporter.event(&RunEvent::Started { run: self.run, planned, standing, card: &engine.card() });
+        let mut failures = Failures { count: 0, most: self.fail_on_error.map(|f| f * planned as f64) };
+        // A panic is a defect of the suite or of ours: the session ends with it, but not before what was answered is written.
+        let outcome = std::thread::scope(|scope| {
+            let mut scorers = Scorers::start(scope, self.suite)?;
+            let prompts = Prompts::start(scope, self.plan, self.suite, self.prompter, standing)?;
+            let mut rows = Rows::start(writer, scope, self.plan, self.suite, self.prompter, standing)?;
+            let session = || self.session(engine, &prompts, &mut scorers, &mut rows, &mut failures, reporter);
+            let session = catch_unwind(AssertUnwindSafe(session));
+            drop(prompts);
+            // Also after an error, what was answered is a result. The first error is the one to report.
+            let (mut recorded, mut defect) = (Ok(()), None);
+            loop {
+                let next = || scorers.next().map(|judged| self.record(judged, &mut failures, &mut rows, reporter));
+                match catch_unwind(AssertUnwindSafe(next)) {
+                    Ok(None) => break,
+                    Ok(Some(written)) => recorded = recorded.and(written),
+                    Err(panic) => _ = defect.get_or_insert(panic),
+                }
+            }
+            let written = rows.write(matches!(session, Ok(Ok(Ended::Finished))));
+            match (session, defect) {
+                (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
+                (Ok(outcome), None) => outcome.and_then(|ended| recorded.and(written).map(|()| ended)),
+            }
+        });
+        reporter.event(&RunEvent::Ended(outcome.as_ref().ok().copied()));
+        outcome
+    }
+
+    fn session(
+        &self,
+        engine: &mut dyn Engine,
+        prompts: &Prompts,
+        scorers: &mut Scorers,
+        rows: &mut Rows<'_, '_>,
+        failures: &mut Failures,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Ended, RunError> {
+        let card = engine.card();
+        let mut capacity = card.in_flight;
+        let mut in_flight: HashMap<RequestId, InFlight> = HashMap::new();
+        let mut exhausted = false;
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                reporter.event(&RunEvent::Stopping);
+                return Ok(Ended::Stopped);
+            }
+            let running = capacity.max(1);
+            while !exhausted && in_flight.len() < running.saturating_mul(LOOK_AHEAD) {
+                // Refused samples never fill the engine: however many follow each other, the session can be stopped between them.
+                if failures.too_many() || self.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                // Full batches are worth waiting for; what is asked beyond them is not.
+                let asked = match prompts.next(in_flight.len() < running, self.stop)? {
+                    Next::Ready(asked) => *asked,
+                    Next::NotYet => break,
+                    Next::None => {
+                        exhausted = true;
+                        break;
+                    }
+                };
+                match self.submit(engine, asked, if card.context == 0 { usize::MAX } else { card.context }) {
+                    Ok(flying) => {
+                        in_flight.insert(flying.request.id, flying);
+                    }
+                    Err((place, failed)) => self.record((place, *failed), failures, rows, reporter)?,
+                }
+            }
+            if failures.too_many() {
+                return Ok(Ended::TooManyFailures { failed: failures.count });
+            }
+            if in_flight.is_empty() {
+                if exhausted {
+                    return Ok(Ended::Finished);
+                }
+                // Stopped before anything was asked.
+                continue;
+            }
+            let polled = engine.poll();
+            // Also before an error: what led to it.
+            if let Some(text) = engine.notice() {
+                reporter.event(&RunEvent::Notice(text));
+            }
+            let events = polled?;
+            if events.is_empty() && !in_flight.is_empty() {
+                return Err(RunError::LostRequests(in_flight.len()));
+            }
+            for event in events {
+                match event {
+                    Event::Progress { prefilled, decoded } => {
+                        let statistics = engine.statistics();
+                        reporter.event(&RunEvent::Progress { prefilled, decoded, statistics });
+                    }
+                    Event::CapacityChanged { in_flight } => capacity = in_flight,
+                    Event::Generated { .. } => {}
+                    Event::Finished(completion) => {
+                        let flying = in_flight.remove(&completion.id);
+                        let flying = flying.ok_or(RunError::UnknownRequest(completion.id.0))?;
+                        scorers.submit(self.answered(flying, *completion));
+                    }
+                    Event::Failed { id, error, retryable } => {
+                        let mut flying = in_flight.remove(&id).ok_or(RunError::UnknownRequest(id.0))?;
+                        if retryable && !flying.retried {
+                            flying.retried = true;
+                            let item = &flying.planned.item.id;
+                            reporter.event(&RunEvent::Notice(format!("{item} failed ({error}); asking once more")));
+                            match engine.submit(flying.request.clone()) {
+                                Ok(()) => {
+                                    in_flight.insert(id, flying);
+                                }
+                                Err(refusal) => {
+                                    let sample = self.refused(&flying, &refusal);
+                                    self.record((flying.planned.index, sample), failures, rows, reporter)?;
+                                }
+                            }
+                        } else {
+                            let failure = SampleFailure { kind: FailureKind::Engine, message: error, retryable };
+                            let sample = self.failed(&flying, failure);
+                            self.record((flying.planned.index, sample), failures, rows, reporter)?;
+                        }
+                    }
+                }
+            }
+            while let Some(judged) = scorers.ready() {
+                self.record(judged, failures, rows, reporter)?;
+            }
+            rows.write_if_due()?;
+        }
+    }
+
+    /// Submits one sample; a sample that can not be asked comes back as its row.
+    fn submit(
+        &self,
+        engine: &mut dyn Engine,
+        Asked { planned, rendered }: Asked,
+        context: usize,
+    ) -> Result<InFlight, (usize, Box<Sample>)> {
+        let granted = self.generation.room(planned.item.budget, 0, usize::MAX);
+        let fail = |prompt: Option<(&str, usize)>, room: Room, kind, message| {
+            let failure = SampleFailure { kind, message, retryable: false };
+            let (sha256, tokens) = prompt.unwrap_or_default();
+            let row = self.row(&planned.item, planned.sample, sha256, tokens, room);
+            (planned.index, Box::new(Sample { failure: Some(failure), ..row }))
+        };
+        let rendered = rendered.map_err(|error| fail(None, granted, FailureKind::Prompt, error.to_string()))?;
+        let tokens = rendered.ids.len();
+        let room = self.generation.room(planned.item.budget, tokens, context);
+        if room.max_tokens == 0 && room.budget > 0 {
+            let message = format!("{tokens} prompt tokens leave no room in the context of {context} tokens");
+            return Err(fail(Some((&rendered.sha256, tokens)), room, FailureKind::BeyondContext, message));
+        }
+        let input = match rendered.wire {
+            Wire::Ids => Input::Ids(rendered.ids),
+            Wire::Text => Input::Text(rendered.text.clone()),
+            Wire::Messages(messages) => Input::Messages(messages),
+        };
+        let request = Request {
+            id: RequestId(planned.index as u64),
+            input,
+            sampling: self.generation.sampling.clone(),
+            sampling_key: self.generation.sampling_key(&planned.item.id, planned.sample),
+            stop_strings: planned.item.stop_strings.clone(),
+            keep_stop: planned.item.keep_stop,
+            stop_ids: self.generation.stop_ids.clone(),
+            max_tokens: room.max_tokens,
+            logprobs: Logprobs::default(),
+        };
+        let submitted = engine.submit(request.clone());
+        let flying = InFlight {
+            planned,
+            prompt_sha256: rendered.sha256,
+            prompt_tokens: tokens,
+            opened_thinking: opened_by(&rendered.text),
+            room,
+            request,
+            retried: false,
+        };
+        match submitted {
+            Ok(()) => Ok(flying),
+            Err(refusal) => Err((flying.planned.index, Box::new(self.refused(&flying, &refusal)))),
+        }
+    }
+
+    /// The row of a completion, for the scorers.
+    fn answered(&self, flying: InFlight, completion: Completion) -> Unscored {
+        // An endpoint that tokenises by itself tells how long the prompt was.
+        let tokenised_here = matches!(flying.request.input, Input::Ids(_));
+        let prompt_tokens = if tokenised_here { flying.prompt_tokens } else { completion.prompt_tokens };
+        let generated = Generated {
+            text: completion.text,
+            ids: completion.ids,
+            finish: completion.finish,
+            cached_tokens: completion.cached_tokens,
+            timings: completion.timings,
+        };
+        let sample = Sample { prompt_tokens, completion: Some(generated), ..self.row_of(&flying) };
+        let InFlight { planned, opened_thinking, .. } = flying;
+        Unscored { place: planned.index, item: planned.item, opened_thinking, sample }
+    }
+
+    /// The row of a refused request. A larger cache would take it, so it is asked again when the run is continued.
+    fn refused(&self, flying: &InFlight, refusal: &Rejected) -> Sample {
+        let retryable = matches!(refusal, Rejected::LargerThanCache { .. });
+        self.failed(flying, SampleFailure { kind: FailureKind::Refused, message: refusal.to_string(), retryable })
+    }
+
+    fn failed(&self, flying: &InFlight, failure: SampleFailure) -> Sample {
+        Sample { failure: Some(failure), ..self.row_of(flying) }
+    }
+
+    fn row_of(&self, flying: &InFlight) -> Sample {
+        let InFlight { planned, prompt_sha256, prompt_tokens, room, .. } = flying;
+        self.row(&planned.item, planned.sample, prompt_sha256, *prompt_tokens, *room)
+    }
+
+    fn row(&self, item: &Item, sample: u32, prompt_sha256: &str, prompt_tokens: usize, room: Room) -> Sample {
+        Sample {
+            format: SAMPLE_FORMAT,
+            run: self.run.to_owned(),
+            suite: self.suite.name().to_owned(),
+            item: item.id.clone(),
+            sample,
+            task: item.task.clone(),
+            cluster: item.cluster.clone(),
+            covariates: item.covariates.clone(),
+            gold: item.gold.clone(),
+            prompt_sha256: prompt_sha256.to_owned(),
+            prompt_tokens,
+            budget: room.budget,
+            max_tokens: room.max_tokens,
+            completion: None,
+            score: None,
+            failure: None,
+        }
+    }
+
+    fn record(
+        &self,
+        (place, sample): ScoredSample,
+        failures: &mut Failures,
+        rows: &mut Rows<'_, '_>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), RunError> {
+        failures.count += usize::from(sample.failure.is_some());
+        reporter.event(&RunEvent::Sample(&sample));
+        rows.push(place, sample)
+    }
+}
+
+/// Failed samples, and how many are too many.
+struct Failures {
+    count: usize,
+    most: Option<f64>,
+}
+
+impl Failures {
+    /// True once more samples failed than may: whatever comes, the run ends above the fraction.
+    fn too_many(&self) -> bool {
+        self.most.is_some_and(|most| self.count as f64 > most)
+    }
+}

@@ -1,0 +1,339 @@
+//! The file: its runs.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use super::read::{Filter, Samples};
+use super::write::SampleWriter;
+use super::{RunLock, schema};
+use crate::run::{MANIFEST_FORMAT, Manifest, RunError, Status};
+
+/// Bits of a sample's key that hold its place in the plan.
+const PLACE_BITS: u32 = 32;
+
+/// The key of the sample at a place of a run's plan.
+pub(super) fn key(run: i64, place: usize) -> i64 {
+    (run << PLACE_BITS) + place as i64
+}
+
+/// The results of a folder.
+///
+/// Several processes may use one folder at once: readers never wait, writers wait for each other's transactions, and a
+/// run has one writer at a time ([`RunLock`]).
+pub struct Store {
+    results: PathBuf,
+    path: PathBuf,
+    connection: Connection,
+}
+
+/// A run as the file knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// The run's number in this file.
+    pub id: i64,
+    pub manifest: Manifest,
+    /// Samples that the plan has; unknown for runs that only an earlier version wrote.
+    pub planned: Option<usize>,
+}
+
+/// Which samples of a plan have rows.
+#[derive(Debug, Clone, Default)]
+pub struct Standing {
+    /// By place in the plan: true if the sample must not be asked (again).
+    settled: Vec<bool>,
+    count: usize,
+    failed: usize,
+    judged: usize,
+    correct: usize,
+    /// Items of the packs of questions that are stored, by the packs' numbers.
+    packs: BTreeMap<usize, usize>,
+}
+
+impl Standing {
+    /// True if the sample must not be asked (again): it has a row that is no failure worth another try.
+    pub fn settles(&self, place: usize) -> bool {
+        self.settled.get(place).copied().unwrap_or(false)
+    }
+
+    /// Samples that need not be asked.
+    pub fn settled(&self) -> usize {
+        self.count
+    }
+
+    /// Items of the packs of questions that are stored, by the packs' numbers.
+    pub(crate) fn packs(&self) -> &BTreeMap<usize, usize> {
+        &self.packs
+    }
+
+    /// Samples of those that failed for good.
+    pub fn failed(&self) -> usize {
+        self.failed
+    }
+
+    /// Samples with a score.
+    pub fn judged(&self) -> usize {
+        self.judged
+    }
+
+    /// Samples scored correct.
+    pub fn correct(&self) -> usize {
+        self.correct
+    }
+}
+
+impl Store {
+    /// Opens the results of a folder. Fails if there are none, or if a later version wrote them.
+    pub fn open(results: &Path) -> Result<Self, RunError> {
+        Self::open_with(results, false)
+    }
+
+    /// Opens the results of a folder, which may be new.
+    pub fn create(results: &Path) -> Result<Self, RunError> {
+        Self::open_with(results, true)
+    }
+
+    fn open_with(results: &Path, create: bool) -> Result<Self, RunError> {
+        let (path, connection) = schema::open(results, create)?;
+        Ok(Store { results: results.to_owned(), path, connection })
+    }
+
+    /// The results folder.
+    pub fn results(&self) -> &Path {
+        &self.results
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn error(&self, action: &'static str, source: rusqlite::Error) -> RunError {
+        RunError::store_on(action, &self.path, source, &self.connection)
+    }
+
+    /// All runs, the oldest first.
+    pub fn runs(&self) -> Result<Vec<RunRecord>, RunError> {
+        self.select("ORDER BY started, id", [])
+    }
+
+    /// The run of this name, or the only one whose name begins with the text, or else ends with it, or else contains it.
+    pub fn run(&self, name: &str) -> Result<RunRecord, RunError> {
+        if let Some(exact) = self.exactly(name)? {
+            return Ok(exact);
+        }
+        let names = self.names()?;
+        // A beginning is a better sign than a part from the middle, and so is the hash at the end, which copies (`-scored`) and
+        // repeats (`.2`) have in the middle.
+        let signs: [&dyn Fn(&str) -> bool; 3] =
+            [&|run| run.starts_with(name), &|run| run.ends_with(name), &|run| run.contains(name)];
+        let found: Vec<&String> = signs
+            .into_iter()
+            .map(|sign| names.iter().filter(|run| sign(run)).collect::<Vec<_>>())
+            .find(|found| !found.is_empty())
+            .unwrap_or_default();
+        match &found[..] {
+            [only] => self.exactly(only)?.ok_or_else(|| RunError::NoRun { name: name.to_owned(), runs: names.clone() }),
+            [] => Err(RunError::NoRun { name: name.to_owned(), runs: names }),
+            several => {
+                let runs = several.iter().map(|run| (*run).clone()).collect();
+                Err(RunError::AmbiguousRun { name: name.to_owned(), runs })
+            }
+        }
+    }
+
+    /// The run of exactly this name.
+    pub fn exactly(&self, name: &str) -> Result<Option<RunRecord>, RunError> {
+        Ok(self.select("WHERE name = ?", [name])?.pop())
+    }
+
+    /// Runs with these settings, the oldest first.
+    pub fn with_settings(&self, settings_sha256: &str) -> Result<Vec<RunRecord>, RunError> {
+        self.select("WHERE settings_sha256 = ? ORDER BY id", [settings_sha256])
+    }
+
+    fn names(&self) -> Result<Vec<String>, RunError> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.connection.prepare_cached("SELECT name FROM runs ORDER BY started, id")?;
+            statement.query_map([], |row| row.get(0))?.collect()
+        };
+        read().map_err(|source| self.error("read", source))
+    }
+
+    fn select<P: rusqlite::Params>(&self, rest: &str, parameters: P) -> Result<Vec<RunRecord>, RunError> {
+        let read = || -> rusqlite::Result<Vec<_>> {
+            let sql = format!("SELECT id, name, manifest, planned FROM runs {rest}");
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let columns = |row: &Row<'_>| -> rusqlite::Result<(i64, String, String, Option<i64>)> {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            };
+            statement.query_map(parameters, columns)?.collect()
+        };
+        let rows = read().map_err(|source| self.error("read", source))?;
+        rows.into_iter()
+            .map(|(id, name, manifest, planned)| {
+                let planned = planned.and_then(|planned| usize::try_from(planned).ok());
+                Ok(RunRecord { id, manifest: self.manifest(&name, &manifest)?, planned })
+            })
+            .collect()
+    }
+
+    pub(super) fn manifest(&self, name: &str, text: &str) -> Result<Manifest, RunError> {
+        #[derive(serde::Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        let broken = |error: serde_json::Error| RunError::Manifest {
+            path: self.path.clone(),
+            run: name.to_owned(),
+            reason: error.to_string(),
+        };
+        let head: Head = serde_json::from_str(text).map_err(broken)?;
+        if head.format > MANIFEST_FORMAT {
+            return Err(RunError::LaterFormat { path: self.path.clone(), found: head.format, known: MANIFEST_FORMAT });
+        }
+        serde_json::from_str(text).map_err(broken)
+    }
+
+    /// Writes a new run. Its name must not be taken.
+    pub fn begin(&self, manifest: &Manifest, planned: usize) -> Result<RunRecord, RunError> {
+        let insert = || -> rusqlite::Result<i64> {
+            self.connection.execute(
+                "INSERT INTO runs (name, settings_sha256, suite, model, status, started, ended, manifest, planned) \
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                params![
+                    manifest.run,
+                    manifest.settings_sha256,
+                    manifest.settings.suite,
+                    manifest.model.name,
+                    word(manifest.status),
+                    manifest.started,
+                    manifest.ended,
+                    json(manifest)?,
+                    planned as i64,
+                ],
+            )?;
+            Ok(self.connection.last_insert_rowid())
+        };
+        let id = insert().map_err(|source| self.error("write", source))?;
+        Ok(RunRecord { id, manifest: manifest.clone(), planned: Some(planned) })
+    }
+
+    /// The results that were kept with a finished run, as JSON.
+    pub fn summary(&self, run: &RunRecord) -> Result<Option<String>, RunError> {
+        let sql = "SELECT summary FROM runs WHERE id = ?";
+        let read = self.connection.prepare_cached(sql).and_then(|mut row| row.query_row([run.id], |row| row.get(0)));
+        read.map_err(|source| self.error("read", source))
+    }
+
+    /// Keeps the results of a finished run, as JSON; they go when the run is continued.
+    pub fn keep_summary(&self, run: &RunRecord, json: &str) -> Result<(), RunError> {
+        let sql = "UPDATE runs SET summary = ? WHERE id = ? AND status = 'finished'";
+        self.connection.execute(sql, params![json, run.id]).map(drop).map_err(|source| self.error("write", source))
+    }
+
+    /// Replaces a run's manifest and the number of samples in its plan. Results that were kept stay only with a finished run.
+    pub fn update(&self, run: i64, manifest: &Manifest, planned: usize) -> Result<(), RunError> {
+        let update = || -> rusqlite::Result<usize> {
+            self.connection.execute(
+                "UPDATE runs SET status = ?1, started = ?2, ended = ?3, manifest = ?4, planned = ?5, \
+                 summary = CASE WHEN ?1 = 'finished' THEN summary END WHERE id = ?6",
+                params![word(manifest.status), manifest.started, manifest.ended, json(manifest)?, planned as i64, run],
+            )
+        };
+        update().map(drop).map_err(|source| self.error("write", source))
+    }
+
+    /// Deletes a run with its samples. Fails if a process is writing it.
+    pub fn delete(&self, run: &RunRecord) -> Result<(), RunError> {
+        let _lock = RunLock::take(&self.results, &run.manifest.run)?;
+        let delete = || -> rusqlite::Result<()> {
+            let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let range = [key(run.id, 0), key(run.id + 1, 0)];
+            transaction.execute("DELETE FROM texts WHERE key >= ? AND key < ?", range)?;
+            transaction.execute("DELETE FROM samples WHERE key >= ? AND key < ?", range)?;
+            transaction.execute("DELETE FROM asked WHERE key >= ? AND key < ?", range)?;
+            transaction.execute("DELETE FROM runs WHERE id = ?", [run.id])?;
+            self.drop_unused_packs()?;
+            transaction.commit()
+        };
+        delete().map_err(|source| self.error("delete from", source))
+    }
+
+    /// Gives the room of deleted runs back to the system. Other processes wait meanwhile.
+    pub fn compact(&self) -> Result<(), RunError> {
+        self.connection.execute_batch("VACUUM").map_err(|source| self.error("compact", source))
+    }
+
+    /// Which samples of a run have rows.
+    pub fn standing(&self, run: &RunRecord) -> Result<Standing, RunError> {
+        let packs = self.packs(run)?;
+        let read = move || -> rusqlite::Result<Standing> {
+            let mut standing = Standing { packs, ..Standing::default() };
+            let mut statement = self
+                .connection
+                .prepare_cached("SELECT key, correct FROM samples WHERE key >= ? AND key < ? AND retryable IS NOT 1")?;
+            let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)])?;
+            while let Some(row) = rows.next()? {
+                let place = usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0);
+                if standing.settled.len() <= place {
+                    standing.settled.resize(place + 1, false);
+                }
+                standing.settled[place] = true;
+                standing.count += 1;
+                match row.get::<_, Option<bool>>(1)? {
+                    None => standing.failed += 1,
+                    Some(correct) => {
+                        standing.judged += 1;
+                        standing.correct += usize::from(correct);
+                    }
+                }
+            }
+            Ok(standing)
+        };
+        read().map_err(|source| self.error("read", source))
+    }
+
+    /// Rows of a run.
+    pub fn count(&self, run: &RunRecord) -> Result<usize, RunError> {
+        let sql = "SELECT count(*) FROM samples WHERE key >= ? AND key < ?";
+        let read = || -> rusqlite::Result<Option<i64>> {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            statement.query_row([key(run.id, 0), key(run.id + 1, 0)], |row| row.get(0)).optional()
+        };
+        let count = read().map_err(|source| self.error("read", source))?;
+        Ok(count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
+    }
+
+    /// The samples of a run that pass a filter, in the order of its plan, read as the iterator advances.
+    pub fn samples(&self, run: &RunRecord, filter: Filter) -> Samples<'_> {
+        Samples::new(self, run, filter)
+    }
+
+    /// Writes samples of a run.
+    pub fn writer(&self, run: &RunRecord) -> SampleWriter<'_> {
+        SampleWriter::new(self, run.id)
+    }
+
+    /// Takes the right to write a run.
+    pub fn lock(&self, run: &str) -> Result<RunLock, RunError> {
+        RunLock::take(&self.results, run)
+    }
+}
+
+fn json(manifest: &Manifest) -> rusqlite::Result<String> {
+    serde_json::to_string(manifest).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
+/// The status as the column has it.
+pub(super) fn word(status: Status) -> &'static str {
+    match status {
+        Status::Running => "running",
+        Status::Interrupted => "interrupted",
+        Status::Finished => "finished",
+    }
+}

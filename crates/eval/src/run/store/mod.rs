@@ -1,0 +1,60 @@
+//! The results of all runs of a folder in one SQLite file, `earnest.sqlite`.
+//!
+//! `<results>/earnest.sqlite`, with a write-ahead log, holds all runs of a folder; everything else is derived from it.
+//!
+//! * `runs`: a row a run, the `Manifest` as JSON beside the columns that lists need. `samples` and `texts`: a sample's two rows under
+//!   one key, `run * 2^32 + place in the plan`. `samples` is narrow, so that a million samples are listed and summed without reading
+//!   their texts; `(run, item, sample)` is unique. Readers never wait; writers wait for each other's transactions, which are short.
+//! * `Store::outcomes` walks how samples ended without their texts; [`crate::report::Document::stored`] makes the screen from it, in step with
+//!   the plan, keeping one score for all samples that were scored alike and of every item what summaries use. Walks, sums and
+//!   exports need the same memory for a million rows as for a thousand; a screen needs about a kilobyte for every different item.
+//! * `texts.seal` is a digest of a sample's columns, made when they are written. It tells edited rows from written ones; it is no
+//!   signature, and rows of tables before version 3 have none.
+//! * `Store::examine` (`runs verify`) reads every row in step with the plan, compares its seal and scores its completion again; the
+//!   columns of `runs` must be those of the manifest. `merge` examines what it is given and compares the rows that both sides have
+//!   before it copies the first. It knows what it merged before: by settings and part, and parts by the whole run that has their rows.
+//! * `packs` and `asked`: questions and prompts, 512 neighbouring items of a plan a pack, deflated. A prompt is a skeleton around the pieces of its
+//!   item (`pack::skeleton`), so that a chat template and eight worked examples cost a number. A pack is named by the digest of its
+//!   content, so that runs of one suite share them; it is written in the transaction of its first rows or before. Rows do not depend on packs.
+//! * `runs.summary`: the `Document` of a finished run, made when it ends; it goes when the run is continued.
+//! * What a process may not write it opens to be read; without a log beside the file nobody writes, and SQLite needs no index of it.
+//! * A batch is a transaction: after a kill or on a full disk it is there or it is not.
+//! * A run has one writer at a time: an advisory lock on `locks/<run>.lock`, which the system frees when the process dies, however it
+//!   dies. A run that is called running and whose lock is free was killed.
+//! * `RunSettings` is what the hash covers: everything that determines a row, nothing that does not (threads, batch, memory, caches).
+//!   Equal settings continue a run, different ones begin a new one. Rows of two runs with equal settings are the same bytes in every
+//!   column but four: the three timings, and `cached_tokens`, which counts the prompt tokens that the prefix cache had and so depends
+//!   on what ran before, as a broken run's order does.
+//! * A part (`--shard`) is a run of its own with the whole run's settings and places; `merge` joins finished parts.
+//! * Failed samples have a row with `failure` and no score. Those marked retryable (a request larger than the KV cache, an engine
+//!   that ran out of something) are asked again when the run is continued.
+//! * `user_version` is the version of the tables. `schema::MIGRATIONS` takes an earlier file forward, in one transaction, when it is
+//!   opened; a later one is refused by name. Folders of before (`manifest.json`, `samples.jsonl`) are taken over with a message.
+//!
+//! Formats carry a version (`SCHEMA_VERSION`, `SAMPLE_FORMAT`, `MANIFEST_FORMAT`, `REPORT_FORMAT`, the `format` of an event); a file of
+//! a later version is refused by name.
+
+mod aggregate;
+mod database;
+mod legacy;
+mod lock;
+mod outcome;
+mod pack;
+mod questions;
+mod read;
+mod row;
+mod schema;
+mod verify;
+mod write;
+
+pub use aggregate::{Aggregate, TaskAggregate};
+pub use database::{RunRecord, Standing, Store};
+pub use legacy::legacy_folders;
+pub use lock::RunLock;
+pub use outcome::Outcome;
+pub use pack::Pack;
+pub(crate) use pack::{Entry, PACK_ITEMS};
+pub use questions::{StoredQuestion, StoredQuestions};
+pub use read::{Filter, Named, Samples};
+pub use schema::{FILE_NAME, SCHEMA_VERSION};
+pub use write::{BULK_ROWS, SampleWriter};

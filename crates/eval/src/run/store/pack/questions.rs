@@ -1,0 +1,129 @@
+//! The items of a pack: what they have in common once, what tells them apart side by side.
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::skeleton::{Pieces, Skeleton};
+use super::{Entry, PACK_ITEMS};
+use earnest_tasks::suite::{Budget, Item, Segments, Shot};
+
+/// Columns of items, one entry an item but for [`Questions::frames`].
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Questions {
+    /// Places in the pack.
+    slots: Vec<usize>,
+    ids: Vec<String>,
+    tasks: Vec<String>,
+    clusters: Vec<String>,
+    /// Tokens for the answer, and of models that think.
+    budgets: Vec<[usize; 2]>,
+    /// Number of the item's frame.
+    framed: Vec<usize>,
+    /// What several items share.
+    frames: Vec<Frame>,
+    /// Question, expected answer and covariates side by side, because they repeat each other's digits.
+    texts: Vec<(String, String, BTreeMap<String, Value>)>,
+    /// Questions with their numbers, where prompts show placeholders instead, by the item's number in the columns.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    unmasked: BTreeMap<usize, String>,
+}
+
+/// Everything around a question.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Frame {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
+    /// Questions and answers of worked examples.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shots: Vec<(String, String)>,
+    /// The prescribed text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    raw: Option<Skeleton>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    stop_strings: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    keep_stop: bool,
+}
+
+impl Frame {
+    fn of(item: &Item) -> Self {
+        let segments = &item.segments;
+        Frame {
+            system: segments.system.clone(),
+            shots: segments.shots.iter().map(|shot| (shot.question.clone(), shot.answer.clone())).collect(),
+            raw: segments.raw.as_ref().map(|raw| Skeleton::of(raw, &Pieces::of_raw(segments))),
+            stop_strings: item.stop_strings.clone(),
+            keep_stop: item.keep_stop,
+        }
+    }
+
+    fn segments(&self, question: String, unmasked: Option<String>) -> Option<Segments> {
+        let shots = self.shots.iter().cloned().map(|(question, answer)| Shot { question, answer }).collect();
+        let mut segments = Segments { system: self.system.clone(), shots, question, raw: None, unmasked };
+        if let Some(raw) = &self.raw {
+            segments.raw = Some(raw.text(&Pieces::of_raw(&segments))?);
+        }
+        Some(segments)
+    }
+}
+
+impl Questions {
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        let mut columns = Questions::default();
+        let mut known: HashMap<Frame, usize> = HashMap::new();
+        for Entry { place, item, .. } in entries {
+            let next = known.len();
+            let frame = *known.entry(Frame::of(item)).or_insert_with_key(|frame| {
+                columns.frames.push(frame.clone());
+                next
+            });
+            let unmasked = item.segments.unmasked.clone();
+            columns.unmasked.extend(unmasked.map(|text| (columns.slots.len(), text)));
+            columns.slots.push(place % PACK_ITEMS);
+            columns.ids.push(item.id.clone());
+            columns.tasks.push(item.task.clone());
+            columns.clusters.push(item.cluster.clone());
+            columns.budgets.push([item.budget.answer, item.budget.thinking]);
+            columns.framed.push(frame);
+            columns.texts.push((item.segments.question.clone(), item.gold.clone(), item.covariates.clone()));
+        }
+        columns
+    }
+
+    /// The items with their places in the suite's order.
+    pub(super) fn items(mut self, number: usize) -> Result<Vec<(usize, Item)>, String> {
+        let count = self.slots.len();
+        let columns = [
+            self.ids.len(),
+            self.tasks.len(),
+            self.clusters.len(),
+            self.budgets.len(),
+            self.framed.len(),
+            self.texts.len(),
+        ];
+        if columns.iter().any(|&column| column != count) {
+            return Err("its columns differ in length".to_owned());
+        }
+        let places = self.slots.into_iter().map(|slot| number * PACK_ITEMS + slot);
+        let names = self.ids.into_iter().zip(self.tasks).zip(self.clusters);
+        let frames = self.framed.into_iter().map(|frame| self.frames.get(frame)).zip(self.budgets);
+        let items = places.zip(names).zip(frames).zip(self.texts);
+        items
+            .enumerate()
+            .map(
+                |(
+                    at,
+                    (((place, ((id, task), cluster)), (frame, [answer, thinking])), (question, gold, covariates)),
+                )| {
+                    let frame = frame.ok_or("it lacks what is around a question")?;
+                    let segments =
+                        frame.segments(question, self.unmasked.remove(&at)).ok_or("it lacks a piece of a prompt")?;
+                    let budget = Budget { answer, thinking };
+                    let (stop_strings, keep_stop) = (frame.stop_strings.clone(), frame.keep_stop);
+                    Ok((place, Item { id, task, cluster, covariates, segments, gold, budget, stop_strings, keep_stop }))
+                },
+            )
+            .collect()
+    }
+}

@@ -1,0 +1,211 @@
+//! Questions and prompts of stored runs: written in packs, each kept once for all runs that asked it.
+use std::collections::BTreeMap;
+
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::database::{RunRecord, Store, key};
+use super::pack::{Entry, PACK_ITEMS, Pack, Packed, Page};
+use crate::run::{RunError, Sample};
+use earnest_tasks::suite::{Item, Suite};
+
+/// A question as a run asked it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredQuestion {
+    pub item: Item,
+    /// The text of the prompt; none where it was made elsewhere or could not be rendered.
+    pub prompt: Option<String>,
+}
+
+impl From<Entry> for StoredQuestion {
+    fn from(Entry { item, prompt, .. }: Entry) -> Self {
+        StoredQuestion { item, prompt }
+    }
+}
+
+/// The questions of a run, read a pack at a time: neighbours in the plan cost one read.
+pub struct StoredQuestions<'a> {
+    store: &'a Store,
+    run: RunRecord,
+    samples: usize,
+    /// The pack that was read last; none in it if the run has no such pack.
+    last: Option<(usize, Option<Page>)>,
+}
+
+impl StoredQuestions<'_> {
+    /// The question of the sample at this place of the plan; none in runs of versions that did not store questions.
+    pub fn at(&mut self, place: usize) -> Result<Option<StoredQuestion>, RunError> {
+        let place = place / self.samples;
+        let number = place / PACK_ITEMS;
+        if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
+            self.last = Some((number, self.store.page(&self.run, number)?));
+        }
+        let page = self.last.as_ref().and_then(|(_, page)| page.as_ref());
+        Ok(page.and_then(|page| page.at(place)).map(|(item, prompt)| StoredQuestion { item: item.clone(), prompt }))
+    }
+
+    /// The same if it is the row's: the item has its id, and the prompt was asked.
+    pub fn of_sample(&mut self, place: usize, sample: &Sample) -> Result<Option<StoredQuestion>, RunError> {
+        let found = self.at(place)?.filter(|found| found.item.id == sample.item);
+        Ok(found.map(|found| match sample.prompt_sha256.is_empty() {
+            true => StoredQuestion { prompt: None, ..found },
+            false => found,
+        }))
+    }
+
+    /// All of them in the suite's order.
+    pub fn all(self) -> impl Iterator<Item = Result<StoredQuestion, RunError>> {
+        let (numbers, failed) = match self.store.packs(&self.run) {
+            Ok(numbers) => (numbers, None),
+            Err(error) => (BTreeMap::new(), Some(Err(error))),
+        };
+        let questions = numbers.into_keys().flat_map(move |number| match self.store.page(&self.run, number) {
+            Ok(page) => page.iter().flat_map(Page::entries).map(|entry| Ok(entry.into())).collect(),
+            Err(error) => vec![Err(error)],
+        });
+        failed.into_iter().chain(questions)
+    }
+}
+
+impl Store {
+    /// The questions that were stored with a run.
+    pub fn questions(&self, run: &RunRecord) -> StoredQuestions<'_> {
+        let samples = run.manifest.settings.samples.max(1) as usize;
+        StoredQuestions { store: self, run: run.clone(), samples, last: None }
+    }
+
+    /// True if the question of every row is stored, so that the run's suite is not needed to read it.
+    pub fn has_questions(&self, run: &RunRecord) -> Result<bool, RunError> {
+        let packs = self.packs(run)?;
+        let samples = run.manifest.settings.samples.max(1) as usize;
+        let read = || -> rusqlite::Result<bool> {
+            let sql = "SELECT DISTINCT (key - ?1) / ?3 FROM samples WHERE key >= ?1 AND key < ?2";
+            let mut statement = self.connection().prepare_cached(sql)?;
+            let range = params![key(run.id, 0), key(run.id + 1, 0), (samples * PACK_ITEMS) as i64];
+            let mut numbers = statement.query_map(range, |row| row.get::<_, i64>(0))?;
+            let known = |number: i64| usize::try_from(number).is_ok_and(|number| packs.contains_key(&number));
+            numbers.try_fold(true, |whole, number| Ok(whole && known(number?)))
+        };
+        read().map_err(|source| self.error("read", source))
+    }
+
+    /// Stores the questions of an imported or scored run, of whose prompts nothing is known.
+    pub fn keep_questions(&self, run: &RunRecord, suite: &dyn Suite) -> Result<(), RunError> {
+        let plan = run.manifest.plan();
+        let mut entries: Vec<Entry> = Vec::new();
+        for (place, item) in plan.asked(suite) {
+            if entries.first().is_some_and(|first| first.place / PACK_ITEMS != place / PACK_ITEMS) {
+                self.keep_pack(run, &std::mem::take(&mut entries))?;
+            }
+            entries.push(Entry { place, item, prompt: None });
+        }
+        self.keep_pack(run, &entries)
+    }
+
+    fn keep_pack(&self, run: &RunRecord, entries: &[Entry]) -> Result<(), RunError> {
+        let Some(first) = entries.first() else { return Ok(()) };
+        self.write_pack(run, &Pack::of(first.place / PACK_ITEMS, entries))
+    }
+
+    fn write_pack(&self, run: &RunRecord, pack: &Pack) -> Result<(), RunError> {
+        let write = || -> rusqlite::Result<()> {
+            let transaction = Transaction::new_unchecked(self.connection(), TransactionBehavior::Immediate)?;
+            self.insert_pack(run.id, pack)?;
+            transaction.commit()
+        };
+        write().map_err(|source| self.error("write", source))
+    }
+
+    /// Copies the questions and prompts of a run to one of the same settings; what both have in part is joined.
+    pub fn copy_questions(&self, from: &Store, run: &RunRecord, target: &RunRecord) -> Result<(), RunError> {
+        let mine = self.packs(target)?;
+        for (number, items) in from.packs(run)? {
+            let Some(mut pack) = from.pack(run, number)? else { continue };
+            if mine.contains_key(&number) {
+                let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
+                for page in [self.page(target, number)?, from.page(run, number)?].into_iter().flatten() {
+                    entries.extend(page.entries().map(|entry| (entry.place, entry)));
+                }
+                if entries.len() == mine[&number] {
+                    continue;
+                }
+                if entries.len() > items {
+                    pack = Pack::of(number, &entries.into_values().collect::<Vec<_>>());
+                }
+            }
+            self.write_pack(target, &pack)?;
+        }
+        Ok(())
+    }
+
+    /// Numbers of the packs that a run has, with the items in each.
+    pub(crate) fn packs(&self, run: &RunRecord) -> Result<BTreeMap<usize, usize>, RunError> {
+        let read = || -> rusqlite::Result<BTreeMap<usize, usize>> {
+            let mut statement =
+                self.connection().prepare_cached("SELECT key, items FROM asked WHERE key >= ? AND key < ?")?;
+            let count = |number: i64| usize::try_from(number).unwrap_or(0);
+            let rows = statement.query_map([key(run.id, 0), key(run.id + 1, 0)], |row| {
+                Ok((count(row.get::<_, i64>(0)? - key(run.id, 0)), count(row.get(1)?)))
+            })?;
+            rows.collect()
+        };
+        read().map_err(|source| self.error("read", source))
+    }
+
+    /// Writes a pack within a transaction of the caller's; it replaces one of its number that had fewer items.
+    pub(super) fn insert_pack(&self, run: i64, pack: &Pack) -> rusqlite::Result<()> {
+        let questions = self.insert_once(&pack.questions)?;
+        let prompts = pack.prompts.as_ref().map(|prompts| self.insert_once(prompts)).transpose()?;
+        self.connection()
+            .prepare_cached("INSERT OR REPLACE INTO asked (key, items, questions, prompts) VALUES (?, ?, ?, ?)")?
+            .execute(params![key(run, pack.number), pack.items as i64, questions, prompts])
+            .map(drop)
+    }
+
+    /// The number of this content, which is written if no run has it yet.
+    fn insert_once(&self, packed: &Packed) -> rusqlite::Result<i64> {
+        let mut known = self.connection().prepare_cached("SELECT id FROM packs WHERE sha256 = ?")?;
+        if let Some(id) = known.query_row([packed.sha256], |row| row.get(0)).optional()? {
+            return Ok(id);
+        }
+        let mut insert = self.connection().prepare_cached("INSERT INTO packs (sha256, content) VALUES (?, ?)")?;
+        insert.insert(params![packed.sha256, packed.bytes])
+    }
+
+    /// Deletes packs that no run has.
+    pub(super) fn drop_unused_packs(&self) -> rusqlite::Result<()> {
+        let sql = "DELETE FROM packs WHERE id NOT IN (SELECT questions FROM asked UNION SELECT prompts FROM asked \
+                   WHERE prompts IS NOT NULL)";
+        self.connection().execute(sql, []).map(drop)
+    }
+
+    fn page(&self, run: &RunRecord, number: usize) -> Result<Option<Page>, RunError> {
+        let Some(pack) = self.pack(run, number)? else { return Ok(None) };
+        let page = Page::open(number, &pack.questions, pack.prompts.as_ref());
+        page.map(Some).map_err(|reason| RunError::Unreadable {
+            part: "the questions",
+            path: self.path().to_owned(),
+            run: run.manifest.run.clone(),
+            reason,
+        })
+    }
+
+    fn pack(&self, run: &RunRecord, number: usize) -> Result<Option<Pack>, RunError> {
+        let read = || -> rusqlite::Result<Option<Pack>> {
+            let mut statement = self.connection().prepare_cached(
+                "SELECT a.items, q.sha256, q.content, p.sha256, p.content FROM asked a JOIN packs q ON q.id = a.questions \
+                 LEFT JOIN packs p ON p.id = a.prompts WHERE a.key = ?",
+            )?;
+            let pack = |row: &rusqlite::Row<'_>| {
+                let prompts = match row.get::<_, Option<[u8; 32]>>(3)? {
+                    Some(sha256) => Some(Packed { sha256, bytes: row.get(4)? }),
+                    None => None,
+                };
+                let items = usize::try_from(row.get::<_, i64>(0)?).unwrap_or(0);
+                let questions = Packed { sha256: row.get(1)?, bytes: row.get(2)? };
+                Ok(Pack { number, items, questions, prompts })
+            };
+            statement.query_row([key(run.id, number)], pack).optional()
+        };
+        read().map_err(|source| self.error("read", source))
+    }
+}

@@ -1,0 +1,233 @@
+//! Reading samples one by one.
+use std::collections::VecDeque;
+
+use rusqlite::ToSql;
+
+use super::database::{RunRecord, Store, key};
+use super::row;
+use crate::run::{RunError, Sample};
+use earnest_tasks::suite::{Score, rename_rules, stored_rule};
+
+/// Rows read at a time: few enough to keep memory flat, many enough that the query costs nothing.
+const PAGE: i64 = 256;
+
+/// Which samples of a run. The default is all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only this task.
+    pub task: Option<String>,
+    /// Only this item.
+    pub item: Option<String>,
+    /// Only samples that are scored (in)correct; samples without a score are neither.
+    pub correct: Option<bool>,
+    /// Only samples that are not scored correct: wrong answers and failures.
+    pub failed: bool,
+    /// Only samples whose score gives this reason (`wrong`, `empty`, ...).
+    pub reason: Option<String>,
+    /// Only samples whose completion the token budget ended.
+    pub truncated: bool,
+    /// Only samples whose completion contains this text; upper and lower case differ.
+    pub contains: Option<String>,
+    /// Only samples that one of these rules finds right and the other wrong; both must have scored them.
+    pub disagree: Option<[String; 2]>,
+}
+
+impl Filter {
+    /// The conditions and their parameters.
+    fn sql(&self) -> (String, Vec<&dyn ToSql>) {
+        let mut sql = String::new();
+        let mut values: Vec<&dyn ToSql> = Vec::new();
+        for (condition, value) in [
+            (" AND s.task = ?", &self.task),
+            (" AND s.item = ?", &self.item),
+            (" AND s.verdict_failure = ?", &self.reason),
+            (" AND instr(t.completion, ?) > 0", &self.contains),
+        ] {
+            if let Some(value) = value {
+                sql += condition;
+                values.push(value);
+            }
+        }
+        if let Some([one, other]) = &self.disagree {
+            sql +=
+                " AND json_extract(t.matchers, '$.\"' || ? || '\"') <> json_extract(t.matchers, '$.\"' || ? || '\"')";
+            values.extend([one as &dyn ToSql, other]);
+        }
+        match self.correct {
+            Some(true) => sql += " AND s.correct = 1",
+            Some(false) => sql += " AND s.correct = 0",
+            None => {}
+        }
+        if self.failed {
+            sql += " AND s.correct IS NOT 1";
+        }
+        if self.truncated {
+            sql += " AND s.finish = 'length'";
+        }
+        (sql, values)
+    }
+}
+
+/// What a run's samples have in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    Task,
+    Item,
+    /// Why samples were scored wrong.
+    Reason,
+}
+
+impl Store {
+    /// True if a sample of the run has this.
+    pub fn has(&self, run: &RunRecord, named: Named, name: &str) -> Result<bool, RunError> {
+        let sql =
+            format!("SELECT EXISTS (SELECT 1 FROM samples WHERE key >= ? AND key < ? AND {} = ?)", named.column());
+        let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
+        let parameters: [&dyn ToSql; 3] = [&start, &end, &name];
+        let found =
+            self.connection().prepare_cached(&sql).and_then(|mut found| found.query_row(parameters, |row| row.get(0)));
+        found.map_err(|source| self.error("read", source))
+    }
+
+    /// Everything that the run's samples have, in alphabetical order.
+    pub fn all(&self, run: &RunRecord, named: Named) -> Result<Vec<String>, RunError> {
+        let column = named.column();
+        let sql = format!(
+            "SELECT DISTINCT {column} FROM samples WHERE key >= ? AND key < ? AND {column} IS NOT NULL ORDER BY {column}"
+        );
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.connection().prepare_cached(&sql)?;
+            statement.query_map([key(run.id, 0), key(run.id + 1, 0)], |row| row.get(0))?.collect()
+        };
+        read().map_err(|source| self.error("read", source))
+    }
+}
+
+impl Store {
+    /// True if a rule of this name scored a sample of the run.
+    pub fn has_rule(&self, run: &RunRecord, rule: &str) -> Result<bool, RunError> {
+        let Some(stored) = stored_name(run, rule) else { return Ok(false) };
+        let sql = "SELECT EXISTS (SELECT 1 FROM texts WHERE key >= ? AND key < ? AND json_type(matchers, '$.\"' || ? || '\"') \
+                   IS NOT NULL)";
+        let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
+        let parameters: [&dyn ToSql; 3] = [&start, &end, &stored];
+        let found =
+            self.connection().prepare_cached(sql).and_then(|mut found| found.query_row(parameters, |row| row.get(0)));
+        found.map_err(|source| self.error("read", source))
+    }
+
+    /// Names of the rules that scored the run's samples, in alphabetical order.
+    pub fn rules(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
+        let sql = "SELECT DISTINCT rule.key FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ?";
+        let read = || -> rusqlite::Result<Score> {
+            let mut statement = self.connection().prepare_cached(sql)?;
+            let names = statement
+                .query_map([key(run.id, 0), key(run.id + 1, 0)], |row| Ok((row.get::<_, String>(0)?, false)))?;
+            Ok(Score { rules: names.collect::<rusqlite::Result<_>>()?, ..Score::default() })
+        };
+        let mut found = read().map_err(|source| self.error("read", source))?;
+        let settings = &run.manifest.settings;
+        rename_rules(&settings.suite, &settings.suite_version, &mut found);
+        Ok(found.rules.names().map(str::to_owned).collect())
+    }
+}
+
+/// A rule's name in the rows of a run.
+fn stored_name(run: &RunRecord, rule: &str) -> Option<String> {
+    let settings = &run.manifest.settings;
+    // A quote would end the name within its path.
+    stored_rule(&settings.suite, &settings.suite_version, rule).filter(|name| !name.contains('"')).map(Into::into)
+}
+
+impl Named {
+    fn column(self) -> &'static str {
+        match self {
+            Named::Task => "task",
+            Named::Item => "item",
+            Named::Reason => "verdict_failure",
+        }
+    }
+}
+
+/// Samples of a run in the order of its plan, read a page at a time.
+pub struct Samples<'a> {
+    store: &'a Store,
+    run: RunRecord,
+    filter: Filter,
+    page: VecDeque<(usize, Sample)>,
+    /// Keys up to this one were read.
+    after: i64,
+    exhausted: bool,
+}
+
+impl<'a> Samples<'a> {
+    pub(super) fn new(store: &'a Store, run: &RunRecord, mut filter: Filter) -> Self {
+        let after = key(run.id, 0) - 1;
+        let mut exhausted = false;
+        if let Some(rules) = &mut filter.disagree {
+            for rule in rules {
+                match stored_name(run, rule) {
+                    Some(stored) => *rule = stored,
+                    None => exhausted = true,
+                }
+            }
+        }
+        Samples { store, run: run.clone(), filter, page: VecDeque::new(), after, exhausted }
+    }
+
+    /// The samples with their places in the plan.
+    pub fn placed(self) -> impl Iterator<Item = Result<(usize, Sample), RunError>> + use<'a> {
+        let mut samples = self;
+        std::iter::from_fn(move || samples.advance())
+    }
+
+    fn advance(&mut self) -> Option<Result<(usize, Sample), RunError>> {
+        if self.page.is_empty()
+            && !self.exhausted
+            && let Err(source) = self.turn()
+        {
+            self.exhausted = true;
+            return Some(Err(self.store.error("read", source)));
+        }
+        self.page.pop_front().map(Ok)
+    }
+
+    fn turn(&mut self) -> rusqlite::Result<()> {
+        let (conditions, values) = self.filter.sql();
+        let sql = format!(
+            "SELECT {} FROM samples s JOIN texts t ON t.key = s.key WHERE s.key > ? AND s.key < ?{conditions} \
+             ORDER BY s.key LIMIT {PAGE}",
+            row::COLUMNS
+        );
+        let connection = self.store.connection();
+        let mut statement = connection.prepare_cached(&sql)?;
+        let end = key(self.run.id + 1, 0);
+        let mut parameters: Vec<&dyn ToSql> = vec![&self.after, &end];
+        parameters.extend(values);
+        let (name, settings) = (&self.run.manifest.run, &self.run.manifest.settings);
+        let mut rows = statement.query(parameters.as_slice())?;
+        let mut last = self.after;
+        while let Some(row) = rows.next()? {
+            let (found, mut sample) = row::from_row(row, name, &settings.suite)?;
+            if let Some(score) = &mut sample.score {
+                rename_rules(&settings.suite, &settings.suite_version, score);
+            }
+            last = found;
+            let place = usize::try_from(found - key(self.run.id, 0)).unwrap_or(0);
+            self.page.push_back((place, sample));
+        }
+        drop(rows);
+        drop(statement);
+        self.after = last;
+        self.exhausted = self.page.len() < PAGE as usize;
+        Ok(())
+    }
+}
+
+impl Iterator for Samples<'_> {
+    type Item = Result<Sample, RunError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.advance().map(|found| found.map(|(_, sample)| sample))
+    }
+}

@@ -1,0 +1,233 @@
+//! The tables and how a file of an earlier version gets them.
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::run::RunError;
+
+/// The file's name in the results folder.
+pub const FILE_NAME: &str = "earnest.sqlite";
+
+/// Version of the tables, in the file's `user_version`. Older files are migrated when they are opened, later ones refused.
+pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// Tells the file from other SQLite files: `earn` in ASCII, in the file's `application_id`.
+const APPLICATION_ID: i32 = 0x6561_726e;
+
+/// How long a process waits for another one's transaction. Transactions take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Page size of new files.
+const PAGE_BYTES: i64 = 32_768;
+/// Pages in memory: rows are appended or read in order, so few are needed twice.
+const CACHE_KIB: i64 = 16_384;
+/// The log is written back, with two waits for the disk, whenever it has grown by so much.
+const LOG_BYTES: i64 = 128 << 20;
+
+/// What takes a file from version N to N + 1. Never edit an entry that was released: add one.
+const MIGRATIONS: [&str; 4] = [
+    // 1. A sample is two rows with one key, `run * 2^32 + place in the plan`: what lists and sums read is in `samples`,
+    // what is read one sample at a time in `texts`, so that a million samples are summed without reading a gigabyte of
+    // text. Keys ascend as samples are asked, so writing appends.
+    "CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        settings_sha256 TEXT NOT NULL,
+        suite TEXT NOT NULL,
+        model TEXT NOT NULL,
+        status TEXT NOT NULL,
+        started TEXT NOT NULL,
+        ended TEXT,
+        manifest TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE samples (
+        key INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        item TEXT NOT NULL,
+        sample INTEGER NOT NULL,
+        task TEXT NOT NULL,
+        cluster TEXT NOT NULL,
+        prompt_tokens INTEGER NOT NULL,
+        budget INTEGER NOT NULL,
+        max_tokens INTEGER NOT NULL,
+        finish TEXT,
+        completion_tokens INTEGER,
+        cached_tokens INTEGER,
+        queued_s REAL,
+        prefill_s REAL,
+        decode_s REAL,
+        correct INTEGER,
+        verdict_failure TEXT,
+        failure_kind TEXT,
+        retryable INTEGER,
+        UNIQUE (run, item, sample)
+    ) STRICT;
+    CREATE TABLE texts (
+        key INTEGER PRIMARY KEY,
+        format INTEGER NOT NULL,
+        covariates TEXT NOT NULL,
+        gold TEXT NOT NULL,
+        prompt_sha256 TEXT NOT NULL,
+        completion TEXT,
+        ids BLOB,
+        extracted TEXT,
+        matchers TEXT,
+        metrics TEXT,
+        failure_message TEXT
+    ) STRICT;",
+    // 2. Samples that a run's plan has (unknown for runs of version 1 until they are continued).
+    "ALTER TABLE runs ADD COLUMN planned INTEGER;
+    CREATE INDEX runs_by_settings ON runs (settings_sha256);",
+    // 3. What people see of how a score came about, as JSON, null where there is nothing; a digest of a sample's columns, which
+    // rows of earlier versions do not have.
+    "ALTER TABLE texts ADD COLUMN evidence TEXT;
+    ALTER TABLE texts ADD COLUMN seal INTEGER;",
+    // 4. What was asked. A pack is the questions, or the prompts, of 512 neighbouring items of a plan, compressed, and is kept
+    // once whichever runs have it. `asked` has a run's packs under `run * 2^32 + number of the pack`: without prompts where they
+    // were made elsewhere. The results of a finished run as JSON.
+    "CREATE TABLE packs (
+        id INTEGER PRIMARY KEY,
+        sha256 BLOB NOT NULL UNIQUE,
+        content BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE asked (
+        key INTEGER PRIMARY KEY,
+        items INTEGER NOT NULL,
+        questions INTEGER NOT NULL,
+        prompts INTEGER
+    ) STRICT;
+    ALTER TABLE runs ADD COLUMN summary TEXT;",
+];
+
+/// Opens the file below `results`, with `create` also where there is none, and brings its tables up to date. What this process may
+/// not write is opened to be read.
+pub(super) fn open(results: &Path, create: bool) -> Result<(PathBuf, Connection), RunError> {
+    match open_to_write(results, create) {
+        Err(RunError::Store { source, .. }) if !create && is_refused(&source) => open_to_read(results.join(FILE_NAME)),
+        opened => opened,
+    }
+}
+
+/// True if the system does not let this process write.
+fn is_refused(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied))
+}
+
+/// Opens a file whose tables are those of this version. Readers of a write-ahead log need its index beside the file; where there is
+/// none and no log either, nobody is writing, and the file alone is all there is.
+fn open_to_read(path: PathBuf) -> Result<(PathBuf, Connection), RunError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let mut log = path.clone().into_os_string();
+    log.push("-wal");
+    let logged = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let attempt = |immutable: bool| -> Result<(u32, Connection), RunError> {
+        let connection = Connection::open_with_flags(address(&path, immutable), flags)
+            .map_err(|source| RunError::store("open", &path, source))?;
+        connection.busy_timeout(PATIENCE).map_err(|source| RunError::store("open", &path, source))?;
+        let found = identify(&connection, &path)?;
+        Ok((found, connection))
+    };
+    let (found, connection) = match attempt(false) {
+        Err(RunError::Store { source, .. }) if !logged && is_refused(&source) => attempt(true)?,
+        opened => opened?,
+    };
+    if found > SCHEMA_VERSION {
+        return Err(RunError::LaterFormat { path, found, known: SCHEMA_VERSION });
+    }
+    if found < SCHEMA_VERSION {
+        return Err(RunError::EarlierFormat { path, found, known: SCHEMA_VERSION });
+    }
+    connection
+        .pragma_update(None, "cache_size", -CACHE_KIB)
+        .map_err(|source| RunError::store("open", &path, source))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok((path, connection))
+}
+
+/// The file as SQLite's URI.
+fn address(path: &Path, immutable: bool) -> String {
+    let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let place = if cfg!(windows) { format!("/{}", name.replace('\\', "/")) } else { name };
+    format!("file:{place}{}", if immutable { "?immutable=1" } else { "" })
+}
+
+fn open_to_write(results: &Path, create: bool) -> Result<(PathBuf, Connection), RunError> {
+    let path = results.join(FILE_NAME);
+    if create {
+        std::fs::create_dir_all(results).map_err(|source| RunError::io("create", results, source))?;
+    } else if !path.exists() {
+        return Err(RunError::NoStore { path });
+    }
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
+    let failed = |action| move |source| RunError::store(action, &results.join(FILE_NAME), source);
+    let mut connection = Connection::open_with_flags(&path, flags).map_err(failed("open"))?;
+    connection.busy_timeout(PATIENCE).map_err(failed("open"))?;
+    let found = identify(&connection, &path)?;
+    if found > SCHEMA_VERSION {
+        return Err(RunError::LaterFormat { path, found, known: SCHEMA_VERSION });
+    }
+    if found == 0 {
+        // Rows with their text are about a kilobyte. Pages of 32 KiB write twice as many of them a second as pages of 8.
+        connection.pragma_update(None, "page_size", PAGE_BYTES).map_err(failed("open"))?;
+    }
+    use_write_ahead_log(&connection).map_err(failed("open"))?;
+    // After a crash of the program everything committed is there; after a power failure the last batches may be missing,
+    // but the file is whole.
+    connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed("open"))?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB).map_err(failed("open"))?;
+    // The limit is counted in pages, whose size a file keeps from its creation.
+    let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed("open"))?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_BYTES / page.max(1)).map_err(failed("open"))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    if found < SCHEMA_VERSION {
+        migrate(&mut connection).map_err(failed("migrate"))?;
+    }
+    Ok((path, connection))
+}
+
+/// The file's version; 0 for an empty one. A file that is something else is refused.
+fn identify(connection: &Connection, path: &Path) -> Result<u32, RunError> {
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let read = || -> rusqlite::Result<(i64, i64, i64)> {
+        let tables = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+        Ok((number("application_id")?, number("user_version")?, tables))
+    };
+    match read() {
+        Ok((id, version, _)) if id == i64::from(APPLICATION_ID) => Ok(u32::try_from(version).unwrap_or(u32::MAX)),
+        Ok((0, 0, 0)) => Ok(0),
+        Ok(_) => Err(RunError::NotAStore { path: path.to_owned() }),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            Err(RunError::NotAStore { path: path.to_owned() })
+        }
+        Err(source) => Err(RunError::store("read", path, source)),
+    }
+}
+
+/// Readers do not wait for writers with a write-ahead log. SQLite does not use its busy timeout for this one change of
+/// mode, so two processes that create the file at once need patience of our own.
+fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// All steps in one transaction: a process killed in the middle leaves the earlier version.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Asked again now that no other process can be migrating.
+    let version: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for step in MIGRATIONS.iter().skip(version as usize) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", SCHEMA_VERSION.max(version))?;
+    transaction.commit()
+}

@@ -1,0 +1,206 @@
+//! Examining the file and the rows of a run.
+use std::collections::BTreeMap;
+
+use rusqlite::types::ValueRef;
+
+use super::database::{RunRecord, Store, key, word};
+use super::row;
+use crate::run::{Manifest, RunError, Status, score_completion};
+use earnest_tasks::suite::Suite;
+
+/// Most rows that are named of one kind.
+const SHOWN: usize = 3;
+
+/// What can be wrong with a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    NoText,
+    Unreadable,
+    Stranger,
+    Contradictory,
+    Score,
+    Edited,
+    Question,
+}
+
+/// Rows with the same fault.
+#[derive(Debug, Default)]
+struct Group {
+    count: usize,
+    first: Vec<String>,
+}
+
+impl Group {
+    fn add(&mut self, sample: String) {
+        self.count += 1;
+        if self.first.len() < SHOWN {
+            self.first.push(sample);
+        }
+    }
+
+    fn sentence(&self, kind: Kind) -> String {
+        let what = match kind {
+            Kind::NoText => "have no text",
+            Kind::Unreadable => "cannot be read",
+            Kind::Stranger => "are not in the run's plan, or have another answer",
+            Kind::Contradictory => "contradict themselves: tokens, verdict, failure or run are not those of the text",
+            Kind::Edited => "are not as they were written: they were edited in the file",
+            Kind::Question => "have no readable question, or another one than today's suite of the same version makes",
+            Kind::Score => "have a verdict that today's scoring of the same version does not give",
+        };
+        let more = if self.count > self.first.len() { ", ..." } else { "" };
+        format!("rows that {what}: {}: {}{more}", self.count, self.first.join(", "))
+    }
+}
+
+impl Store {
+    /// Faults of the file as SQLite sees them; none if it is whole. Reads everything.
+    pub fn integrity(&self) -> Result<Vec<String>, RunError> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.connection().prepare("PRAGMA integrity_check(20)")?;
+            statement.query_map([], |row| row.get(0))?.collect()
+        };
+        let mut found = read().map_err(|source| self.error("read", source))?;
+        found.retain(|line| line != "ok");
+        Ok(found)
+    }
+
+    /// What is wrong with a run, rows read once, in step with the plan: rows that cannot be read or have no text, that the
+    /// plan does not have, whose numbers contradict their text, whose score is not what `suite` (that of the manifest)
+    /// says of their completion today, that are not as they were written (of rows since version 3 of the tables, which have a
+    /// seal); missing rows of a finished run; a manifest that was edited, or that the list's columns contradict.
+    ///
+    /// Scores are scored again, and stored questions held against the suite's, only if the suite's version is the run's.
+    /// Without a suite, rows are held against the stored questions. That prompts and completions are what the model was asked
+    /// and said only a repeat of the run can show.
+    pub fn examine(&self, run: &RunRecord, suite: Option<&dyn Suite>) -> Result<Vec<String>, RunError> {
+        self.check(run, suite).map_err(|source| self.error("read", source))
+    }
+
+    fn check(&self, run: &RunRecord, suite: Option<&dyn Suite>) -> rusqlite::Result<Vec<String>> {
+        let manifest = &run.manifest;
+        let mut questions = self.questions(run);
+        let mut faults = Vec::new();
+        if manifest.settings.sha256() != manifest.settings_sha256 {
+            faults.push("the settings in the manifest are not those of its hash: it was edited".to_owned());
+        }
+        let samples = manifest.settings.samples.max(1) as usize;
+        let listed = self.contradictions(run, suite)?;
+        if !listed.is_empty() {
+            faults.push(format!("{} in the list of runs differs from the manifest: it was edited", listed.join(", ")));
+        }
+        let same_rules = suite.filter(|suite| suite.version() == manifest.settings.suite_version);
+        let mut kinds: BTreeMap<Kind, Group> = BTreeMap::new();
+        let mut note = |kind, sample: String| kinds.entry(kind).or_default().add(sample);
+        let sql = format!(
+            "SELECT {}, s.completion_tokens, s.run, t.seal FROM samples s LEFT JOIN texts t ON t.key = s.key WHERE s.key >= ? AND \
+             s.key < ? ORDER BY s.key",
+            row::COLUMNS
+        );
+        let mut statement = self.connection().prepare_cached(&sql)?;
+        let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)])?;
+        let mut plan = suite.map(|suite| manifest.plan().walk(suite)).into_iter().flatten().peekable();
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            count += 1;
+            let place = usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0);
+            let name = || match (row.get::<_, String>(1), row.get::<_, i64>(2)) {
+                (Ok(item), Ok(sample)) => format!("sample {sample} of {item}"),
+                _ => format!("place {place}"),
+            };
+            while plan.next_if(|planned| planned.index < place).is_some() {}
+            // The format is the first of the text's columns and never empty.
+            if row.get_ref(17)? == ValueRef::Null {
+                note(Kind::NoText, name());
+                continue;
+            }
+            let seal: Option<i64> = row.get(row::COLUMN_COUNT + 2)?;
+            if seal.is_some_and(|seal| row::seal_of(row).is_ok_and(|now| now != seal)) {
+                note(Kind::Edited, name());
+            }
+            let sample = match row::from_row(row, &manifest.run, &manifest.settings.suite) {
+                Ok((_, sample)) => sample,
+                Err(error) => {
+                    note(Kind::Unreadable, format!("{} ({error})", name()));
+                    continue;
+                }
+            };
+            let of_suite = plan.peek().filter(|planned| planned.index == place).map(|planned| &planned.item);
+            let stored = questions.at(place);
+            let of_store = stored.as_ref().ok().and_then(Option::as_ref).map(|stored| &stored.item);
+            let (asked, number) = (if suite.is_some() { of_suite } else { of_store }, place % samples);
+            let asked = asked
+                .filter(|item| item.id == sample.item && number == sample.sample as usize && item.gold == sample.gold);
+            let Some(asked) = asked else {
+                note(Kind::Stranger, name());
+                continue;
+            };
+            if stored.is_err() || same_rules.is_some() && of_store.is_some_and(|item| item != asked) {
+                note(Kind::Question, name());
+            }
+            let tokens = sample.completion.as_ref().map(|completion| completion.ids.len() as i64);
+            let whole = sample.completion.is_some() == sample.score.is_some()
+                && sample.completion.is_some() != sample.failure.is_some()
+                && tokens == row.get(row::COLUMN_COUNT)?
+                && row.get::<_, i64>(row::COLUMN_COUNT + 1)? == run.id;
+            if !whole {
+                note(Kind::Contradictory, name());
+            }
+            if let (Some(suite), Some(completion), Some(score)) = (same_rules, &sample.completion, &sample.score) {
+                let opened = manifest.opened_thinking();
+                let today = score_completion(suite, asked, opened, &completion.text, sample.truncated());
+                if !today.agrees_with(score) {
+                    note(Kind::Score, name());
+                }
+            }
+        }
+        faults.extend(kinds.into_iter().map(|(kind, group)| group.sentence(kind)));
+        let planned = suite.map(|suite| manifest.plan().len(suite)).or(run.planned);
+        if let Some(planned) = planned.filter(|&planned| manifest.status == Status::Finished && count != planned) {
+            faults.push(format!("the run is called finished, but has {count} of {planned} rows"));
+        }
+        Ok(faults)
+    }
+
+    /// The columns of `runs` that are not what the manifest beside them says, by name.
+    fn contradictions(&self, run: &RunRecord, suite: Option<&dyn Suite>) -> rusqlite::Result<Vec<&'static str>> {
+        // Unknown in runs that only an earlier version wrote; another version of the suite may ask another number.
+        let same_rules = suite.filter(|suite| suite.version() == run.manifest.settings.suite_version);
+        let planned = same_rules.map(|suite| run.manifest.plan().len(suite));
+        let planned = planned.is_some_and(|planned| run.planned.is_some_and(|listed| listed != planned));
+        const COLUMNS: [&str; 7] = ["name", "settings_sha256", "suite", "model", "status", "started", "ended"];
+        let sql = format!("SELECT {}, manifest FROM runs WHERE id = ?", COLUMNS.join(", "));
+        self.connection().prepare_cached(&sql)?.query_row([run.id], |row| {
+            let text: String = row.get(COLUMNS.len())?;
+            let Ok(manifest) = serde_json::from_str::<Manifest>(&text) else { return Ok(vec!["manifest"]) };
+            let expected = [
+                Some(manifest.run.as_str()),
+                Some(manifest.settings_sha256.as_str()),
+                Some(manifest.settings.suite.as_str()),
+                Some(manifest.model.name.as_str()),
+                Some(word(manifest.status)),
+                Some(manifest.started.as_str()),
+                manifest.ended.as_deref(),
+            ];
+            let mut differing: Vec<&'static str> = Vec::new();
+            differing.extend(planned.then_some("planned"));
+            for (place, (name, expected)) in COLUMNS.into_iter().zip(expected).enumerate() {
+                if row.get_ref(place)?.as_str_or_null()? != expected {
+                    differing.push(name);
+                }
+            }
+            Ok(differing)
+        })
+    }
+
+    /// Rows that belong to no run, and texts without a row.
+    pub fn strays(&self) -> Result<usize, RunError> {
+        let sql = "SELECT (SELECT count(*) FROM samples WHERE key / 4294967296 NOT IN (SELECT id FROM runs)) + \
+                   (SELECT count(*) FROM texts WHERE key NOT IN (SELECT key FROM samples)) + \
+                   (SELECT count(*) FROM asked WHERE key / 4294967296 NOT IN (SELECT id FROM runs))";
+        let count = self.connection().query_row(sql, [], |row| row.get::<_, i64>(0));
+        let count = count.map_err(|source| self.error("read", source))?;
+        debug_assert_eq!(key(1, 0), 4_294_967_296);
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+}

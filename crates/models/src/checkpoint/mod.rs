@@ -1,0 +1,46 @@
+//! What a model folder or GGUF file holds: config, tokenizer, chat template, special tokens, named tensors.
+
+mod open;
+mod config;
+mod parameters;
+mod weights;
+mod json_fields;
+mod hf_config;
+mod hf_family;
+mod hf_rope;
+mod hf_names;
+mod hf_weights;
+mod gguf_file;
+mod gguf_config;
+mod gguf_names;
+mod gguf_weights;
+mod gguf_tokenizer;
+mod gguf_pretokenizer;
+mod sentencepiece_merges;
+mod tokenizer;
+pub mod digit_places;
+mod token_pieces;
+mod text_stream;
+mod chat_dialect;
+mod chat_template;
+mod prompt_ids;
+mod python_values;
+mod generation;
+mod weight_format;
+mod nf4;
+mod memory;
+mod error;
+
+pub use chat_template::{ChatMessage, ChatTemplate};
+pub use config::{
+    Activation, BlockLayout, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling, alibi_slopes,
+};
+pub use error::CheckpointError;
+pub use generation::GenerationDefaults;
+pub use memory::MemoryEstimate;
+pub use open::{Checkpoint, Format, METADATA_FILES};
+pub use prompt_ids::{PromptIdsError, with_one_bos};
+pub use text_stream::TextStream;
+pub use tokenizer::Tokenizer;
+pub use weight_format::{Compute, ElementType, Quant, WeightFormat, WeightRecord};
+pub use weights::{BlockType, LayerParameter, Parameter, Tensor, Values};

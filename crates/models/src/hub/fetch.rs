@@ -1,0 +1,250 @@
+//! Fetching a commit: every file to its blob, continued where it broke off, checked by size and hash.
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::lock::BlobLock;
+use super::remote::Remote;
+use super::snapshot;
+use super::{Cache, Commit, HubError, Listing, RemoteFile, RepoId};
+use earnest_digest::DigestCache;
+
+/// Failures in a row without a new byte after which a download is given up.
+const ATTEMPTS: u32 = 5;
+
+/// What happens while a commit is fetched, for whoever shows progress.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FetchEvent<'a> {
+    /// A file is begun; `have` bytes of an earlier attempt are there.
+    Begin { file: &'a RemoteFile, have: u64 },
+    /// So many bytes of all files together are there.
+    Bytes { done: u64 },
+    /// Another process fetches this file; its result is waited for.
+    Waiting { file: &'a RemoteFile },
+    /// A connection broke and is made again.
+    Again { file: &'a RemoteFile, what: String },
+    /// The hash of a file is computed.
+    Checking { file: &'a RemoteFile },
+    /// A file in the cache has other bytes than its name says; it is fetched again.
+    Damaged { file: &'a RemoteFile },
+}
+
+/// What a fetch did.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct FetchReport {
+    pub files: usize,
+    /// Bytes of all files.
+    pub size: u64,
+    /// Bytes that came over the network.
+    pub transferred: u64,
+    /// Files that were in the cache already and have the right content.
+    pub present: usize,
+    /// Files that continued an earlier attempt.
+    pub resumed: usize,
+    /// Files that were in the cache with a wrong content.
+    pub repaired: usize,
+}
+
+/// Fetches the files of `listing` into the cache.
+pub fn fetch(
+    cache: &Cache,
+    remote: &Remote,
+    repo: &RepoId,
+    listing: &Listing,
+    digests: &DigestCache,
+    progress: &mut dyn FnMut(FetchEvent<'_>),
+) -> Result<FetchReport, HubError> {
+    let commit = &listing.commit;
+    let mut report = FetchReport { files: listing.files.len(), size: listing.size(), ..FetchReport::default() };
+    let places = listing.files.iter().map(|file| file.below(repo)).collect::<Result<Vec<_>, _>>()?;
+    note(cache, repo, listing)?;
+    let mut done = 0;
+    for (file, place) in listing.files.iter().zip(places) {
+        let digits = file.hash.digits();
+        let blob = cache.blob(repo, digits);
+        if let Some(folder) = blob.parent() {
+            std::fs::create_dir_all(folder).map_err(|source| HubError::io("create", folder, source))?;
+        }
+        let lock = BlobLock::take(&cache.lock(repo, digits), &file.path, || progress(FetchEvent::Waiting { file }))?;
+        if holds(&blob, file, digests, progress)? {
+            report.present += 1;
+        } else {
+            if blob.exists() {
+                progress(FetchEvent::Damaged { file });
+                report.repaired += 1;
+                std::fs::remove_file(&blob).map_err(|source| HubError::io("remove", &blob, source))?;
+            }
+            let mut download = Download { remote, repo, commit, file, done, report: &mut report, progress };
+            download.run(&blob, digests)?;
+        }
+        done += file.size;
+        progress(FetchEvent::Bytes { done });
+        let depth = place.components().count().saturating_sub(1);
+        snapshot::point(&cache.snapshot(repo, commit).join(&place), &blob, depth)?;
+        drop(lock);
+    }
+    Ok(report)
+}
+
+/// Writes down what was asked for, together with what earlier fetches of the commit asked for.
+fn note(cache: &Cache, repo: &RepoId, listing: &Listing) -> Result<(), HubError> {
+    let mut all = listing.clone();
+    for file in cache.listing(repo, &listing.commit).map(|earlier| earlier.files).unwrap_or_default() {
+        if !all.files.iter().any(|known| known.path == file.path) {
+            all.files.push(file);
+        }
+    }
+    all.files.sort_by(|a, b| a.path.cmp(&b.path));
+    let json = serde_json::to_vec_pretty(&all).expect("a listing has string keys only, so it serialises");
+    snapshot::write_whole(&cache.listing_path(repo, &listing.commit), &json)
+}
+
+/// True if a blob has the size and the content of its name. What was hashed before and has not changed since is believed.
+fn holds(
+    blob: &Path,
+    file: &RemoteFile,
+    digests: &DigestCache,
+    progress: &mut dyn FnMut(FetchEvent<'_>),
+) -> Result<bool, HubError> {
+    let Ok(metadata) = std::fs::metadata(blob) else { return Ok(false) };
+    if metadata.len() != file.size {
+        return Ok(false);
+    }
+    if let (super::Hash::Sha256(digits), Some(known)) = (&file.hash, digests.known(blob)) {
+        return Ok(known == *digits);
+    }
+    progress(FetchEvent::Checking { file });
+    let found = file.hash.of_file(blob, |_| {})?;
+    if let super::Hash::Sha256(digits) = &found {
+        digests.remember(blob, digits);
+    }
+    Ok(found == file.hash)
+}
+
+/// One file on its way.
+struct Download<'a> {
+    remote: &'a Remote,
+    repo: &'a RepoId,
+    commit: &'a Commit,
+    file: &'a RemoteFile,
+    /// Bytes of the files before.
+    done: u64,
+    report: &'a mut FetchReport,
+    progress: &'a mut dyn FnMut(FetchEvent<'_>),
+}
+
+impl Download<'_> {
+    /// Fetches to `<blob>.incomplete`, checks, and renames.
+    fn run(&mut self, blob: &Path, digests: &DigestCache) -> Result<(), HubError> {
+        let partial = blob.with_file_name(format!("{}.incomplete", self.file.hash.digits()));
+        let had = std::fs::metadata(&partial).map_or(0, |metadata| metadata.len());
+        (self.progress)(FetchEvent::Begin { file: self.file, have: had.min(self.file.size) });
+        self.complete(&partial)?;
+        let mut found = self.check(&partial)?;
+        if found != self.file.hash && had > 0 {
+            // The beginning came from an earlier attempt, perhaps of another program; once more from the first byte.
+            std::fs::remove_file(&partial).map_err(|source| HubError::io("remove", &partial, source))?;
+            self.complete(&partial)?;
+            found = self.check(&partial)?;
+        } else if had > 0 {
+            self.report.resumed += 1;
+        }
+        if found != self.file.hash {
+            std::fs::remove_file(&partial).map_err(|source| HubError::io("remove", &partial, source))?;
+            return Err(HubError::WrongHash {
+                file: self.file.path.clone(),
+                algorithm: found.algorithm(),
+                got: found.digits().to_owned(),
+                expected: self.file.hash.digits().to_owned(),
+            });
+        }
+        std::fs::rename(&partial, blob).map_err(|source| HubError::io("write", blob, source))?;
+        if let super::Hash::Sha256(digits) = &found {
+            digests.remember(blob, digits);
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, path: &Path) -> Result<super::Hash, HubError> {
+        (self.progress)(FetchEvent::Checking { file: self.file });
+        self.file.hash.of_file(path, |_| {})
+    }
+
+    /// Fetches until the file has its size, over as many connections as it takes.
+    fn complete(&mut self, path: &Path) -> Result<(), HubError> {
+        let failed = |source| HubError::io("write", path, source);
+        let mut out =
+            OpenOptions::new().create(true).truncate(false).write(true).read(true).open(path).map_err(failed)?;
+        let mut have = out.metadata().map_err(failed)?.len();
+        if have > self.file.size {
+            out.set_len(0).map_err(failed)?;
+            have = 0;
+        }
+        let mut fruitless = 0;
+        while have < self.file.size {
+            let before = have;
+            let what = match self.remote.open(self.repo, self.commit, self.file, have) {
+                Ok(body) => {
+                    have = body.start;
+                    out.set_len(have).map_err(failed)?;
+                    self.copy(body.reader, &mut out, &mut have, path)?
+                }
+                // What can pass by itself is tried again; refusals are not.
+                Err(HubError::Unreachable { what, .. }) => what,
+                Err(HubError::Status { status, .. }) if status == 429 || status >= 500 => format!("status {status}"),
+                Err(other) => return Err(other),
+            };
+            if have >= self.file.size {
+                break;
+            }
+            fruitless = if have > before { 0 } else { fruitless + 1 };
+            if fruitless >= ATTEMPTS {
+                out.sync_all().map_err(failed)?;
+                return Err(HubError::Cut {
+                    file: self.file.path.clone(),
+                    attempts: fruitless,
+                    got: have,
+                    size: self.file.size,
+                    what,
+                });
+            }
+            (self.progress)(FetchEvent::Again { file: self.file, what });
+            std::thread::sleep(Duration::from_millis(200 << fruitless.min(5)));
+        }
+        // On the disk before the name promises it.
+        out.sync_all().map_err(failed)
+    }
+
+    /// Copies what comes. The answer says why it ended: an error of the disk ends the fetch, one of the line does not.
+    fn copy(
+        &mut self,
+        mut reader: Box<dyn Read>,
+        out: &mut File,
+        have: &mut u64,
+        path: &Path,
+    ) -> Result<String, HubError> {
+        let failed = |source| HubError::io("write", path, source);
+        out.seek(SeekFrom::Start(*have)).map_err(failed)?;
+        let mut piece = vec![0; 1 << 17];
+        loop {
+            let read = match reader.read(&mut piece) {
+                Ok(0) => return Ok("the connection ended early".to_owned()),
+                Ok(read) => read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Ok(error.to_string()),
+            };
+            // More than the file has is no part of it; the hash decides about the rest.
+            let room = usize::try_from(self.file.size - *have).unwrap_or(usize::MAX).min(read);
+            out.write_all(piece.get(..room).unwrap_or_default()).map_err(failed)?;
+            *have += room as u64;
+            self.report.transferred += room as u64;
+            (self.progress)(FetchEvent::Bytes { done: self.done + *have });
+            if *have >= self.file.size {
+                return Ok(String::new());
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Models by commit: the list of models, the local Hugging Face cache, and what is fetched into it.
+//!
+//! Only [`Remote`] opens sockets, and only `earnest models` makes one: everything else works on files that are there.
+
+mod name;
+mod error;
+mod registry;
+mod shapes;
+mod environment;
+mod listing;
+mod cache;
+mod snapshot;
+mod locate;
+mod lock;
+mod remote;
+mod fetch;
+mod verify;
+mod expected;
+
+pub use cache::{Cache, Cached, Removed};
+pub use environment::{Environment, Token};
+pub use error::HubError;
+pub use expected::Expected;
+pub use fetch::{FetchEvent, FetchReport, fetch};
+pub use listing::{Hash, Listing, RemoteFile};
+pub use locate::{CommitReference, HubSettings, resolved_file};
+pub use name::{Commit, Reference, RepoId};
+pub use registry::{Claim, Decoding, Entry, Gate, Kind, Registry, save_commit};
+pub use remote::{Remote, Revision};
+pub use shapes::shape;
+pub use verify::{Checked, State, verify};

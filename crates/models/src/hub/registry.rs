@@ -1,0 +1,436 @@
+//! The list of models: `models.toml`, extended and overridden by the user's files.
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Commit, HubError, RepoId};
+
+/// The list that is part of the program.
+const BUILT_IN: &str = include_str!("../../../../models.toml");
+
+/// What stands for a commit that nobody gave.
+const UNRESOLVED: &str = "unresolved";
+
+/// How a model was trained last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// On text: asked without a chat template.
+    Base,
+    /// To follow instructions.
+    Instruct,
+    /// To think before it answers.
+    Reasoning,
+}
+
+/// Whether the hub serves files to everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// A licence has to be accepted first.
+    Licence,
+    /// Everybody.
+    None,
+    Unknown,
+}
+
+/// The decoding that a model's makers recommend.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decoding {
+    pub temperature: f32,
+    pub top_p: Option<f32>,
+    pub top_k: Option<usize>,
+    pub repetition_penalty: Option<f32>,
+}
+
+/// A field of an entry that may be there without a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    Licence,
+    Gate,
+    Decoding,
+}
+
+/// An entry as a file has it: everything but the name may be left out where it overrides.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    name: String,
+    repo: Option<String>,
+    commit: Option<String>,
+    family: Option<String>,
+    shape: Option<String>,
+    parameters: Option<u64>,
+    kind: Option<Kind>,
+    licence: Option<String>,
+    gate: Option<Gate>,
+    decoding: Option<Decoding>,
+    papers: Option<Vec<String>>,
+    unverified: Option<Vec<Claim>>,
+    notes: Option<Vec<String>>,
+    not_runnable: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    format: u32,
+    #[serde(default)]
+    model: Vec<Row>,
+}
+
+/// A model of the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// What `--model` takes.
+    pub name: String,
+    pub repo: RepoId,
+    /// None: the paper gives no commit and nobody has resolved one.
+    pub commit: Option<Commit>,
+    /// `model_type` of its configuration.
+    pub family: Option<String>,
+    /// Row of the table of shapes.
+    pub shape: Option<String>,
+    pub parameters: Option<u64>,
+    pub kind: Option<Kind>,
+    pub licence: Option<String>,
+    pub gate: Gate,
+    /// None: greedy.
+    pub decoding: Option<Decoding>,
+    /// Suites named after the papers that measured it.
+    pub papers: Vec<String>,
+    /// What of this entry no source confirms.
+    pub unverified: Vec<Claim>,
+    pub notes: Vec<String>,
+    /// Why the native engine does not run it.
+    pub not_runnable: Option<String>,
+    /// The last file that says something about it; none is the built-in list.
+    pub from: Option<PathBuf>,
+}
+
+impl Entry {
+    /// The commit, or why there is none.
+    pub fn pinned(&self) -> Result<&Commit, HubError> {
+        self.commit
+            .as_ref()
+            .ok_or_else(|| HubError::Unresolved { name: self.name.clone(), repo: self.repo.to_string() })
+    }
+}
+
+/// All entries, in the order of the files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registry {
+    pub entries: Vec<Entry>,
+    /// Files that were read besides the built-in list.
+    pub files: Vec<PathBuf>,
+}
+
+impl Registry {
+    /// The built-in list alone.
+    pub fn built_in() -> Registry {
+        let mut registry = Registry { entries: Vec::new(), files: Vec::new() };
+        registry.add(BUILT_IN, None).expect("the list is part of the program and a test reads it");
+        registry
+    }
+
+    /// The built-in list and these files, later ones before earlier ones. Files that do not exist are passed over unless
+    /// they are `named` by the user.
+    pub fn read(found: &[PathBuf], named: Option<&Path>) -> Result<Registry, HubError> {
+        let mut registry = Registry::built_in();
+        let files = found.iter().map(|path| (path.as_path(), false)).chain(named.map(|path| (path, true)));
+        for (path, must) in files {
+            match std::fs::read_to_string(path) {
+                Ok(text) => {
+                    registry.add(&text, Some(path))?;
+                    registry.files.push(path.to_owned());
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must => {}
+                Err(source) => return Err(HubError::io("read", path, source)),
+            }
+        }
+        Ok(registry)
+    }
+
+    fn add(&mut self, text: &str, from: Option<&Path>) -> Result<(), HubError> {
+        let failed =
+            |what: String| HubError::Registry { path: from.unwrap_or(Path::new("models.toml")).to_owned(), what };
+        let file: File =
+            toml::from_str(text).map_err(|error| failed(error.to_string().trim().replace('\n', "\n  ")))?;
+        if file.format != 1 {
+            return Err(failed(format!("format {} is not known; this version reads format 1", file.format)));
+        }
+        let mut seen: Vec<String> = Vec::new();
+        for row in file.model {
+            let wrong = |what: &str| failed(format!("model '{}': {what}", row.name));
+            if row.name.is_empty() || row.name.contains(['/', '@', '\\']) || row.name.starts_with(['-', '.']) {
+                return Err(wrong("a name has no /, @ or \\ and begins with neither - nor ."));
+            }
+            if seen.contains(&row.name) {
+                return Err(wrong("it is there twice"));
+            }
+            seen.push(row.name.clone());
+            self.merge(row, from).map_err(|what| failed(what.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, row: Row, from: Option<&Path>) -> Result<(), String> {
+        let named = |what: String| format!("model '{}': {what}", row.name);
+        let repo = row.repo.as_deref().map(RepoId::parse).transpose().map_err(|error| named(error.to_string()))?;
+        let commit = match row.commit.as_deref() {
+            None => None,
+            Some(UNRESOLVED) => Some(None),
+            Some(text) => Some(Some(Commit::parse(text).map_err(|why| {
+                named(format!("commit '{text}' is neither 40 hexadecimal digits nor \"{UNRESOLVED}\": {why}"))
+            })?)),
+        };
+        let place = match self.entries.iter().position(|entry| entry.name == row.name) {
+            Some(place) => place,
+            None => {
+                let repo = repo.clone().ok_or_else(|| named("a new model needs a repo".to_owned()))?;
+                self.entries.push(Entry {
+                    name: row.name.clone(),
+                    repo,
+                    commit: None,
+                    family: None,
+                    shape: None,
+                    parameters: None,
+                    kind: None,
+                    licence: None,
+                    gate: Gate::Unknown,
+                    decoding: None,
+                    papers: Vec::new(),
+                    unverified: Vec::new(),
+                    notes: Vec::new(),
+                    not_runnable: None,
+                    from: None,
+                });
+                self.entries.len() - 1
+            }
+        };
+        let Some(entry) = self.entries.get_mut(place) else { return Ok(()) };
+        if let Some(repo) = repo {
+            // A commit belongs to its repository.
+            if repo != entry.repo {
+                entry.commit = None;
+            }
+            entry.repo = repo;
+        }
+        if let Some(commit) = commit {
+            entry.commit = commit;
+        }
+        // What a later file says anew is that file's responsibility.
+        let said = [
+            (Claim::Licence, row.licence.is_some()),
+            (Claim::Gate, row.gate.is_some()),
+            (Claim::Decoding, row.decoding.is_some()),
+        ];
+        entry.unverified.retain(|claim| !said.contains(&(*claim, true)));
+        entry.unverified = row.unverified.unwrap_or(std::mem::take(&mut entry.unverified));
+        entry.family = row.family.or(entry.family.take());
+        entry.shape = row.shape.or(entry.shape.take());
+        entry.parameters = row.parameters.or(entry.parameters);
+        entry.kind = row.kind.or(entry.kind);
+        entry.licence = row.licence.or(entry.licence.take());
+        entry.gate = row.gate.unwrap_or(entry.gate);
+        entry.decoding = row.decoding.or(entry.decoding);
+        entry.papers = row.papers.unwrap_or(std::mem::take(&mut entry.papers));
+        entry.notes = row.notes.unwrap_or(std::mem::take(&mut entry.notes));
+        // An empty text takes a reason away.
+        entry.not_runnable = row.not_runnable.or(entry.not_runnable.take()).filter(|reason| !reason.is_empty());
+        entry.from = from.map(Path::to_owned);
+        Ok(())
+    }
+
+    /// The entry of this name. Names differ in case only by mistake, so case is ignored where that is unambiguous.
+    pub fn find(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name).or_else(|| {
+            let mut alike = self.entries.iter().filter(|entry| entry.name.eq_ignore_ascii_case(name));
+            alike.next().filter(|_| alike.next().is_none())
+        })
+    }
+
+    /// The entry of this repository, for hints.
+    pub fn of_repo(&self, repo: &RepoId) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.repo == *repo)
+    }
+
+    /// Why what a repository holds is not run, and the entry that says so, whatever the commit; none if any of its entries is
+    /// run. A repository without an organisation goes by the name of its entry: the hub has moved such ones to organisations.
+    pub fn not_runnable(&self, repo: &RepoId) -> Option<(&Entry, &str)> {
+        let of_repo = |entry: &&Entry| entry.repo == *repo || (repo.is_bare() && entry.repo.name() == repo.as_str());
+        let mut entries = self.entries.iter().filter(of_repo);
+        let run = entries.clone().any(|entry| entry.not_runnable.is_none());
+        let first = entries.next().filter(|_| !run)?;
+        Some((first, first.not_runnable.as_deref()?))
+    }
+
+    /// The entry of this name, or the error that names one like it.
+    pub fn get(&self, name: &str) -> Result<&Entry, HubError> {
+        self.find(name)
+            .ok_or_else(|| HubError::UnknownModel { name: name.to_owned(), near: self.near(name).map(str::to_owned) })
+    }
+
+    /// A name that somebody may have meant: one that contains the text, or few letters away.
+    fn near(&self, name: &str) -> Option<&str> {
+        let wanted = name.to_ascii_lowercase();
+        let scored = self.entries.iter().map(|entry| {
+            let known = entry.name.to_ascii_lowercase();
+            let inside = wanted.len() >= 4 && known.contains(&wanted);
+            (if inside { 0 } else { distance(&wanted, &known) }, entry)
+        });
+        let (away, entry) = scored.min_by_key(|(away, _)| *away)?;
+        (away <= 1 + wanted.len() / 5).then_some(entry.name.as_str())
+    }
+}
+
+/// Letters to insert, delete or replace between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+        let mut left = i + 1;
+        for (cell, y) in row.iter_mut().skip(1).zip(&b) {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = *cell;
+            left = replaced.min(*cell + 1).min(left + 1);
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+/// Writes a commit into a file of commits that only this function writes (`resolved.toml`), where the list is read from
+/// as from any other. Other entries of the file stay.
+pub fn save_commit(path: &Path, name: &str, repo: &RepoId, commit: &Commit) -> Result<(), HubError> {
+    let failed = |what: String| HubError::Registry { path: path.to_owned(), what };
+    let mut table: toml::Table = match std::fs::read_to_string(path) {
+        Ok(text) => toml::from_str(&text).map_err(|error| failed(error.to_string()))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => toml::Table::new(),
+        Err(source) => return Err(HubError::io("read", path, source)),
+    };
+    table.insert("format".into(), toml::Value::Integer(1));
+    let models = table.entry("model").or_insert_with(|| toml::Value::Array(Vec::new()));
+    let models = models.as_array_mut().ok_or_else(|| failed("`model` is no list of tables".into()))?;
+    models.retain(|model| model.get("name").and_then(toml::Value::as_str) != Some(name));
+    let mut row = toml::Table::new();
+    for (key, value) in [("name", name), ("repo", repo.as_str()), ("commit", commit.as_str())] {
+        row.insert(key.into(), toml::Value::String(value.to_owned()));
+    }
+    models.push(toml::Value::Table(row));
+    let text = toml::to_string(&table).map_err(|error| failed(error.to_string()))?;
+    let text = format!("# Commits that `earnest models resolve` asked the hub for.\n{text}");
+    super::snapshot::write_whole(path, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(text: &str) -> Result<Registry, HubError> {
+        let mut registry = Registry::built_in();
+        registry.add(text, Some(Path::new("mine.toml"))).map(|()| registry)
+    }
+
+    #[test]
+    fn the_built_in_list_holds_the_papers_models() {
+        let list = Registry::built_in();
+        let of = |paper: &str| list.entries.iter().filter(|entry| entry.papers.iter().any(|p| p == paper)).count();
+        assert_eq!(of("gsm-symbolic"), 20);
+        assert_eq!(of("nupa"), 6);
+        // Table 4 without the three closed models.
+        assert_eq!(of("arithmetic-bench"), 18);
+        assert_eq!(of("dnc"), 4);
+        for entry in &list.entries {
+            let gsm = entry.papers.iter().any(|paper| paper == "gsm-symbolic");
+            assert_eq!(entry.commit.is_some(), gsm, "{}: only that paper gives commits", entry.name);
+            assert_eq!(entry.name, entry.repo.name());
+            assert!(entry.parameters.is_some() && entry.kind.is_some() && entry.licence.is_some());
+            // A shape is what makes a model runnable; the test of the table says that native takes it.
+            assert_eq!(entry.shape.is_some(), entry.not_runnable.is_none(), "{}", entry.name);
+        }
+        // Nothing but the licences of one paper has a source.
+        for entry in &list.entries {
+            let claims = |claim| entry.unverified.contains(&claim);
+            assert_eq!(claims(Claim::Licence), entry.commit.is_none(), "{}", entry.name);
+            assert_eq!(claims(Claim::Gate), entry.gate != Gate::Unknown, "{}", entry.name);
+            assert_eq!(claims(Claim::Decoding), entry.decoding.is_some(), "{}", entry.name);
+        }
+        let llama = list.get("Meta-Llama-3-8B-Instruct").unwrap();
+        assert_eq!(llama.commit.as_ref().unwrap().as_str(), "8afb486c1db24fe5011ec46dfbe5b5dccdb575c2");
+        assert!(llama.notes.iter().any(|note| note.contains("8afb486c1db24fe5011ec46dfbe5b5dccb575c2")));
+    }
+
+    #[test]
+    fn users_extend_and_override() {
+        let commit = "b".repeat(40);
+        let list = from(&format!(
+            "format = 1\n[[model]]\nname = \"Qwen2-7B\"\ncommit = \"{commit}\"\n[[model]]\nname = \"mine\"\nrepo = \"me/mine\"\n"
+        ))
+        .unwrap();
+        let qwen = list.get("qwen2-7b").unwrap();
+        assert_eq!(qwen.commit.as_ref().unwrap().as_str(), commit);
+        assert_eq!((qwen.repo.as_str(), qwen.parameters), ("Qwen/Qwen2-7B", Some(7_615_616_512)));
+        assert_eq!(qwen.unverified, [Claim::Licence, Claim::Gate]);
+        let checked = from("format = 1\n[[model]]\nname = \"Qwen2-7B\"\nlicence = \"apache-2.0\"\n").unwrap();
+        assert_eq!(checked.get("Qwen2-7B").unwrap().unverified, [Claim::Gate]);
+        let mine = list.get("mine").unwrap();
+        assert!(matches!(mine.pinned(), Err(HubError::Unresolved { .. })));
+        // Another repository does not keep the first one's commit.
+        let moved = from("format = 1\n[[model]]\nname = \"phi-2\"\nrepo = \"me/phi-2\"\n").unwrap();
+        assert_eq!(moved.get("phi-2").unwrap().commit, None);
+    }
+
+    #[test]
+    fn wrong_lists_are_named() {
+        for (text, part) in [
+            ("", "format"),
+            ("format = 2", "format 2"),
+            ("format = 1\n[[model]]\nname = \"x\"\n", "needs a repo"),
+            ("format = 1\n[[model]]\nname = \"x\"\nrepo = \"a/b\"\ncommit = \"main\"\n", "branch"),
+            ("format = 1\n[[model]]\nname = \"x\"\nrepo = \"../b\"\n", "../b"),
+            ("format = 1\n[[model]]\nname = \"a/x\"\nrepo = \"a/b\"\n", "name"),
+            ("format = 1\n[[model]]\nname = \"x\"\nrepo = \"a/b\"\nrevision = \"y\"\n", "revision"),
+            ("format = 1\n[[model]]\nname = \"phi-2\"\n[[model]]\nname = \"phi-2\"\n", "twice"),
+            ("format = 1\n[[model", "mine.toml"),
+        ] {
+            let error = from(text).unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("mine.toml"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn slips_are_recognised() {
+        let list = Registry::built_in();
+        let near = |name: &str| match list.get(name) {
+            Err(HubError::UnknownModel { near, .. }) => near,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(near("gema-2b").as_deref(), Some("gemma-2b"));
+        assert_eq!(near("Mathstral").as_deref(), Some("Mathstral-7B-v0.1"));
+        assert_eq!(near("something-else-entirely"), None);
+        assert_eq!((distance("abc", "abd"), distance("", "ab"), distance("kitten", "sitting")), (1, 2, 3));
+    }
+
+    #[test]
+    fn resolved_commits_are_kept_beside_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config/resolved.toml");
+        let repo = |text: &str| RepoId::parse(text).unwrap();
+        let commit = |digit: &str| Commit::parse(&digit.repeat(40)).unwrap();
+        save_commit(&path, "Qwen2-7B", &repo("Qwen/Qwen2-7B"), &commit("a")).unwrap();
+        save_commit(&path, "QwQ-32B", &repo("Qwen/QwQ-32B"), &commit("b")).unwrap();
+        save_commit(&path, "Qwen2-7B", &repo("Qwen/Qwen2-7B"), &commit("c")).unwrap();
+        let list = Registry::read(&[path, folder.path().join("none.toml")], None).unwrap();
+        assert_eq!(list.get("Qwen2-7B").unwrap().commit, Some(commit("c")));
+        assert_eq!(list.get("QwQ-32B").unwrap().commit, Some(commit("b")));
+        assert_eq!(list.files.len(), 1);
+        assert!(Registry::read(&[], Some(&folder.path().join("none.toml"))).is_err());
+    }
+}

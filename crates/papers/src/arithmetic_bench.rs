@@ -1,0 +1,322 @@
+//! Arithmetic-Bench: Tables 4 to 6 and Figure 1.
+use std::collections::BTreeMap;
+
+use super::comparison::{
+    COMPARISON_FORMAT, ComparedCell, ComparedCurve, ComparedTable, Comparison, CurvePoint, Published, PublishedRow,
+    PublishedTable, Reading, RunUsed, difference, model_key,
+};
+use super::plan::{Plan, PlanRow};
+use earnest_eval::run::{Manifest, Sample, Status};
+use earnest_stats::{Estimate, Stratum, Z95, stratified, wilson};
+use earnest_tasks::suite::arithmetic_bench::published::{CLOSED, doubt, items_per_length, tables, thinks};
+use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
+use earnest_tasks::suite::{Interval, Suite};
+
+const PAPER: &str = "Arithmetic-Bench: Evaluating Multi-Step Reasoning in LLMs with Basic Arithmetic (2025)";
+
+/// The rule nearest to the paper's: its separators deleted, then a plain substring (section 3.3).
+const RULE: &str = "compat";
+
+/// Last length of Figure 1.
+const FIGURE_1_LENGTHS: usize = 30;
+
+/// Samples that a rule accepts and samples, by item.
+type Shares = BTreeMap<String, (f64, f64)>;
+
+/// By rule.
+type Rules = BTreeMap<String, Shares>;
+
+/// What a run found, by task and length.
+#[derive(Debug, Clone, Default)]
+struct Cells(BTreeMap<(Task, usize), Rules>);
+
+/// Counts the prompt tokens of an item; none where it can not be rendered.
+pub type CountTokens<'a> = dyn Fn(&earnest_tasks::suite::Item) -> Option<usize> + 'a;
+
+/// A run to hold against the paper.
+#[derive(Debug, Clone)]
+pub struct Ours {
+    manifest: Manifest,
+    cells: Cells,
+    /// Samples without a completion; they are in no accuracy.
+    failed: usize,
+}
+
+impl Ours {
+    /// An empty one; rows are added by [`Ours::add`].
+    pub fn new(manifest: Manifest) -> Self {
+        Ours { manifest, cells: Cells::default(), failed: 0 }
+    }
+
+    /// Adds a row.
+    pub fn add(&mut self, sample: &Sample) {
+        let Some(score) = &sample.score else {
+            self.failed += 1;
+            return;
+        };
+        let length = sample.covariates.get("length").and_then(serde_json::Value::as_u64);
+        let length = length.and_then(|length| usize::try_from(length).ok());
+        let (Ok(task), Some(length)) = (sample.task.parse::<Task>(), length) else { return };
+        let cell = self.cells.0.entry((task, length)).or_default();
+        for (rule, passed) in score.rules.iter() {
+            let (sum, n) = cell.entry(rule.to_owned()).or_default().entry(sample.item.clone()).or_default();
+            *sum += f64::from(passed);
+            *n += 1.0;
+        }
+    }
+
+    /// Why the run's averages are not the paper's quantity.
+    fn limits(&self, row: Option<&str>) -> Vec<String> {
+        let settings = &self.manifest.settings;
+        let mut limits = Vec::new();
+        match serde_json::from_value::<Options>(settings.suite_options.clone()) {
+            Ok(options) if options.lengths != Lengths::default() => {
+                limits.push(format!("asks lengths {} instead of 1-100", options.lengths));
+            }
+            Ok(_) => {}
+            Err(error) => limits.push(format!("has options of another version ({error})")),
+        }
+        if let Some(limit) = settings.limit {
+            limits.push(format!("was limited to the first {limit} items"));
+        }
+        if self.manifest.status != Status::Finished {
+            limits.push("is not finished".to_owned());
+        }
+        if self.failed > 0 {
+            limits.push(format!("has {} samples without an answer, most likely the longest", self.failed));
+        }
+        if let (Some(row), (_, Some(suffix))) = (row, model_key(&self.manifest.model.name)) {
+            limits.push(format!("is a quantised model ({suffix}), not {row} itself"));
+        }
+        limits
+    }
+
+    /// The mean over lengths by rule, with the stratified interval, and the items behind it.
+    fn mean(&self, task: Task) -> (BTreeMap<String, Interval>, usize) {
+        let mut strata: BTreeMap<&str, Vec<Stratum>> = BTreeMap::new();
+        let mut items = 0;
+        for rules in self.cells.0.range((task, 0)..=(task, usize::MAX)).map(|(_, rules)| rules) {
+            items += rules.values().map(BTreeMap::len).max().unwrap_or(0);
+            for (rule, shares) in rules {
+                let successes = shares.values().map(|(sum, n)| sum / n).sum();
+                strata.entry(rule).or_default().push(Stratum { successes, n: shares.len() });
+            }
+        }
+        let means = strata
+            .into_iter()
+            .filter_map(|(rule, strata)| Some((rule.to_owned(), interval(stratified(&strata, Z95)?))));
+        (means.collect(), items)
+    }
+
+    fn curve(&self, task: Task, last: usize) -> Vec<CurvePoint> {
+        let point = |((_, length), rules): (&(Task, usize), &Rules)| {
+            let ours = rules.iter().filter_map(|(rule, shares)| {
+                let successes = shares.values().map(|(sum, n)| sum / n).sum();
+                Some((rule.clone(), interval(wilson(successes, shares.len() as f64, Z95)?)))
+            });
+            let items = rules.values().map(BTreeMap::len).max().unwrap_or(0);
+            CurvePoint { x: *length, items, ours: ours.collect() }
+        };
+        self.cells.0.range((task, 0)..=(task, last)).map(point).collect()
+    }
+}
+
+fn interval(estimate: Estimate) -> Interval {
+    Interval { estimate: estimate.value, low: estimate.low, high: estimate.high }
+}
+
+fn title(table: u8) -> String {
+    match table {
+        4 => "Table 4: main tasks, mean over lengths 1 to 100",
+        5 => "Table 5: multiplication (its AIME column is another benchmark)",
+        _ => "Table 6: sub-tasks, mean over lengths 1 to 100",
+    }
+    .to_owned()
+}
+
+fn columns(table: u8) -> &'static [Task] {
+    match table {
+        4 => &Task::ALL[..8],
+        5 => &[Task::Mul],
+        _ => &Task::ALL[8..],
+    }
+}
+
+/// Holds runs against the paper.
+pub fn compare(runs: &[Ours]) -> Comparison {
+    let published = tables().map(|table| PublishedTable {
+        table: table.table,
+        title: title(table.table),
+        columns: columns(table.table).iter().map(Task::to_string).collect(),
+        rows: table
+            .values
+            .iter()
+            .map(|(model, row)| PublishedRow {
+                model: model.clone(),
+                values: columns(table.table).iter().map(|task| row.get(task).copied()).collect(),
+            })
+            .collect(),
+    });
+    let mut comparison = Comparison {
+        format: COMPARISON_FORMAT,
+        paper: PAPER.to_owned(),
+        runs: Vec::new(),
+        published: published.to_vec(),
+        tables: Vec::new(),
+        curves: Vec::new(),
+        caveats: caveats(),
+    };
+    for ours in runs {
+        let model = &ours.manifest.model.name;
+        let row = tables()[0].values.keys().find(|known| model_key(known).0 == model_key(model).0);
+        let limits = ours.limits(row.map(String::as_str));
+        let (run, model) = (ours.manifest.run.clone(), model.clone());
+        for table in tables() {
+            let known = row.and_then(|row| Some((row, table.values.get(row)?)));
+            // Table 5 repeats a column of Table 4 for a few models; without such a row it says nothing new.
+            if table.table == 5 && known.is_none() {
+                continue;
+            }
+            let cells = columns(table.table).iter().map(|task| {
+                let published = known.and_then(|(row, values)| {
+                    let items = 100 * items_per_length(row);
+                    Published::new(*values.get(task)?, items, doubt(row, *task))
+                });
+                cell(ours, *task, published, limits.is_empty())
+            });
+            let cells: Vec<ComparedCell> = cells.collect();
+            if cells.iter().any(|cell| cell.items > 0) {
+                let (run, model) = (run.clone(), model.clone());
+                comparison.tables.push(ComparedTable {
+                    table: table.table,
+                    title: title(table.table),
+                    run,
+                    model,
+                    cells,
+                });
+            }
+        }
+        let points = ours.curve(Task::Mul, FIGURE_1_LENGTHS);
+        if !points.is_empty() {
+            comparison.curves.push(ComparedCurve {
+                figure: 1,
+                title: "Figure 1: multiplication by length, 1 to 30".to_owned(),
+                run: run.clone(),
+                model: model.clone(),
+                points,
+            });
+        }
+        comparison.runs.push(RunUsed { run, model, row: row.cloned(), limits });
+    }
+    comparison
+}
+
+fn cell(ours: &Ours, task: Task, published: Option<Published>, comparable: bool) -> ComparedCell {
+    let (means, items) = ours.mean(task);
+    let pair = published.as_ref().zip(means.get(RULE));
+    let difference = pair.filter(|_| comparable).map(|(published, ours)| difference(ours, &published.value));
+    let reading = match (&published, items, difference) {
+        (_, 0, _) => Reading::NotRun,
+        (None, ..) => Reading::NotPublished,
+        (_, _, None) => Reading::NotComparable,
+        (_, _, Some(difference)) if difference.low > 0.0 || difference.high < 0.0 => Reading::Differs,
+        _ => Reading::NoDifferenceShown,
+    };
+    ComparedCell { column: task.to_string(), published, items, ours: means, rule: RULE.to_owned(), difference, reading }
+}
+
+fn caveats() -> Vec<String> {
+    [
+        "`compat` follows the paper (separators deleted, then plain substring) and is what is compared (the difference is \
+         compat minus published); `boundary`, `last_number` and `final` \
+         are stricter and stand beside it. The paper's list of deleted separators is garbled in print; comma, backslash and \
+         exclamation mark are the reading taken.",
+        "Published intervals are Wilson intervals of 1,000 items (Qwen2.5, Llama-3) or 100 items (all others). The paper gives \
+         no counts by length, so they are too wide: its items are stratified by length. Ours use the variance within lengths.",
+        "The paper took each model's recommended sampling settings, without seeds; `--recommended` does. Its own claim is a \
+         change below 1 point from run to run.",
+        "It does not say whether thinking is part of the response. `compat` judges the visible answer; \
+         `compat_with_thinking` judges everything and is in the JSON where a model thinks.",
+        "`b2d` of length n is taken as n bits, `div` as 2n by n digits, `sub` as unordered with its sign: the paper's texts \
+         disagree, and its numbers fit this reading.",
+        "Chance: the best constant for `count` scores 24.6 % over lengths 1 to 100, always (0) 10.0 %; repeating the operands \
+         scores 10.7 % on `mul_1` and 11.9 % on `div_1` where b = 1. Nine of 21 published `count` scores are below the constant.",
+        "Of 100 items, 3 % is known to 1.0 to 8.5 % only: differences of a few points between large models are not separable.",
+        "Figure 1 is printed as a drawing of four models without numbers; ours stands alone. Table 5's AIME column and Figure 2 \
+         are another benchmark.",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// What must be run for the open models of Tables 4 to 6. `count` gives the tokens of a question as the model sees it, where
+/// a checkpoint is at hand.
+pub fn plan(count: Option<&CountTokens<'_>>) -> Plan {
+    let mut rows = Vec::new();
+    for per_length in [10, 1] {
+        let options = Options { per_length, ..Options::default() };
+        let suite = ArithmeticBench::new(options).expect("the default options with 1 or 10 items a length are valid");
+        let (mut prompts, mut characters, mut tokens, mut answer, mut thinking) = (0, 0, count.map(|_| 0), 0, 0);
+        for item in suite.items() {
+            prompts += 1;
+            characters += item.segments.question.chars().count();
+            tokens = tokens.zip(count.and_then(|count| count(&item))).map(|(sum, one)| sum + one);
+            answer += item.budget.answer;
+            thinking += item.budget.thinking;
+        }
+        let models = tables()[0].values.keys().filter(|model| !CLOSED.contains(&model.as_str()));
+        for model in models.filter(|model| items_per_length(model) == per_length) {
+            let few = if per_length == 10 { String::new() } else { format!(" --per-length {per_length}") };
+            rows.push(PlanRow {
+                model: model.clone(),
+                tables: tables()
+                    .into_iter()
+                    .filter(|table| table.values.contains_key(model))
+                    .map(|t| t.table)
+                    .collect(),
+                prompts,
+                prompt_characters: characters,
+                prompt_tokens: tokens,
+                most_new_tokens: if thinks(model) { thinking } else { answer },
+                most_hours: None,
+                command: format!("earnest run arithmetic-bench --model {model} --recommended{few}"),
+            });
+        }
+    }
+    Plan {
+        paper: PAPER.to_owned(),
+        rows,
+        notes: vec![
+            "Prompts are those of lengths 1 to 100 for all 16 tasks, at the paper's number of items per length. At least 10 per \
+             length for every model is the better choice: one item leaves intervals of 20 points."
+                .to_owned(),
+            "New tokens are an upper bound (each item's budget); most answers end long before.".to_owned(),
+            format!("{} are closed models and can not be run here.", CLOSED.join(", ")),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_has_the_papers_sizes() {
+        let plan = plan(None);
+        assert_eq!(plan.rows.len(), 18);
+        let row = |name: &str| plan.rows.iter().find(|row| row.model == name).unwrap();
+        assert_eq!(row("Qwen2.5-7B-Instruct").prompts, 16_000);
+        assert_eq!(row("QwQ-32B").prompts, 1_600);
+        assert_eq!(row("QwQ-32B").most_new_tokens, 1_600 * 16_384);
+        assert_eq!(row("QwQ-32B").tables, [4, 5, 6]);
+        assert!(row("QwQ-32B").command.contains("--per-length 1"));
+    }
+
+    #[test]
+    fn tokens_are_counted_where_a_model_is_at_hand() {
+        let each = |_: &earnest_tasks::suite::Item| Some(2);
+        assert_eq!(super::plan(Some(&each)).rows[0].prompt_tokens, Some(32_000));
+        let none = |_: &earnest_tasks::suite::Item| None;
+        assert_eq!(super::plan(Some(&none)).rows[0].prompt_tokens, None);
+    }
+}

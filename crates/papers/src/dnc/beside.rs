@@ -1,0 +1,266 @@
+//! A run's numbers beside the published ones, perturbation by perturbation and system by system.
+use serde::Serialize;
+
+use super::ours::{find, row_name};
+use earnest_tasks::suite::dnc::published::{PublishedTable, tables};
+use earnest_tasks::suite::dnc::{Dataset, Kind, Numbers, Options, Target};
+use earnest_tasks::suite::{Interval, Summary};
+
+/// A run beside a published table under one metric. Accuracies and changes are fractions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedTable {
+    pub table: u8,
+    pub title: String,
+    pub run: String,
+    pub model: String,
+    /// The paper's metric, and the rule of ours that is held against it.
+    pub metric: String,
+    pub rule: String,
+    pub rows: Vec<ComparedRow>,
+}
+
+/// A line of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedRow {
+    pub name: String,
+    /// Pairs behind ours.
+    pub n: usize,
+    /// On the eligible questions.
+    pub ours: Option<Interval>,
+    /// Over all questions, those that the perturbation leaves as they were included: what the paper reports. Without an
+    /// interval where it is put together from two estimates.
+    pub over_all: Option<Interval>,
+    pub published: Vec<PublishedCell>,
+}
+
+/// A published number and how far ours is from it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PublishedCell {
+    pub system: String,
+    pub value: Option<f64>,
+    /// Ours over all questions minus the published value; the paper has no intervals, so neither has this.
+    pub difference: Option<f64>,
+}
+
+/// What a table holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Quantity {
+    Change,
+    Raw,
+    Relative,
+}
+
+/// Everything of a run that the paper has a number for.
+pub(super) fn beside(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<ComparedTable> {
+    let mut found = Vec::new();
+    for &target in &options.targets {
+        for (metric, rule) in metrics(options.dataset, target) {
+            let held = Held { options, summary, target, rule };
+            let numbers: &[(u8, Quantity)] = match options.numbers {
+                Numbers::Token => &[(3, Quantity::Change), (9, Quantity::Raw), (10, Quantity::Relative)],
+                Numbers::Replace => &[(6, Quantity::Change), (6, Quantity::Raw)],
+            };
+            for &(number, quantity) in numbers {
+                let what = match quantity {
+                    Quantity::Change => "change under attack, percentage points",
+                    Quantity::Raw => "accuracy under attack, per cent",
+                    Quantity::Relative => "change relative to the original, per cent",
+                };
+                let rows = held.rows(number, quantity, metric);
+                if !rows.is_empty() {
+                    found.push(ComparedTable {
+                        table: number,
+                        title: format!("Table {number}: {what} ({}, {target}, {metric})", options.dataset.title()),
+                        run: run.to_owned(),
+                        model: model.to_owned(),
+                        metric: metric.to_owned(),
+                        rule: rule.to_owned(),
+                        rows,
+                    });
+                }
+            }
+        }
+    }
+    found.extend(targets(options, summary, run, model));
+    found.sort_by_key(|table| table.table);
+    found
+}
+
+/// The paper's metrics and the rules nearest to them; the empty rule is the one that decides.
+fn metrics(dataset: Dataset, target: Target) -> Vec<(&'static str, &'static str)> {
+    match (dataset, target) {
+        (Dataset::DropNum, _) => vec![("Acc", "drop")],
+        (Dataset::TatqaA, _) => vec![("Acc", "")],
+        (Dataset::AsdivA, target) if target.has_equation() => vec![("Acc_eq", "acc_eq"), ("Acc_ans", "acc_ans")],
+        (Dataset::AsdivA, _) => vec![("Acc_ans", "")],
+    }
+}
+
+fn published(number: u8) -> Option<&'static PublishedTable> {
+    tables().iter().find(|table| table.table == number)
+}
+
+/// A run under one target and rule.
+struct Held<'a> {
+    options: &'a Options,
+    summary: &'a Summary,
+    target: Target,
+    rule: &'a str,
+}
+
+impl Held<'_> {
+    fn value(&self, row: &str, column: &str) -> Option<(usize, Interval)> {
+        let found = find(self.summary, &row_name(self.options, row, self.target), &[column])?;
+        Some((found.n, found.values.into_iter().next().flatten()?)).filter(|(_, value)| value.estimate.is_finite())
+    }
+
+    /// The column of the rule that decides, or of another one.
+    fn column(&self, deciding: &str, other: &str) -> String {
+        if self.rule.is_empty() { deciding.to_owned() } else { format!("{other} {}", self.rule) }
+    }
+
+    /// Accuracy on all the original questions.
+    fn original(&self) -> Option<(usize, Interval)> {
+        match self.rule {
+            "" => self.value("original", "accuracy"),
+            rule => self.value("original", &format!("original {rule}")),
+        }
+    }
+
+    fn change(&self, kind: Kind) -> Option<(usize, Interval)> {
+        match self.rule {
+            "" => self.value(kind.name(), "delta"),
+            rule => self.value(kind.name(), &format!("delta {rule}")),
+        }
+    }
+
+    /// The share of the questions that a perturbation was made of.
+    fn share(&self, kind: Kind) -> Option<f64> {
+        let name = row_name(self.options, kind.name(), self.target);
+        let row = self.summary.rows.iter().find(|row| row.name == name)?;
+        row.numbers.iter().find(|(name, _)| name == "eligible share").map(|(_, share)| share / 100.0)
+    }
+
+    fn rows(&self, number: u8, quantity: Quantity, metric: &str) -> Vec<ComparedRow> {
+        let original = self.original();
+        let mut rows = Vec::new();
+        for &kind in &self.options.kinds {
+            let (Some((n, change)), Some(share), Some(title)) = (self.change(kind), self.share(kind), kind.title())
+            else {
+                continue;
+            };
+            let diluted = change.estimate * share;
+            let point = |estimate: f64| Interval { estimate, low: f64::NAN, high: f64::NAN };
+            let base = original.map(|(_, original)| original.estimate);
+            let (ours, over_all) = match quantity {
+                Quantity::Change => {
+                    let whole = Interval { estimate: diluted, low: change.low * share, high: change.high * share };
+                    (Some(change), Some(whole))
+                }
+                // What is not perturbed stays as right or wrong as it was.
+                Quantity::Raw => (
+                    self.value(kind.name(), &self.column("accuracy", "perturbed")).map(|(_, found)| found),
+                    base.map(|base| point(base + diluted)),
+                ),
+                Quantity::Relative => (
+                    self.value(kind.name(), &self.column("relative delta", "relative delta")).map(|(_, found)| found),
+                    base.filter(|base| *base > 0.0).map(|base| point(diluted / base)),
+                ),
+            };
+            let published = self.cells(number, quantity, metric, title, over_all);
+            rows.push(ComparedRow { name: kind.name().to_owned(), n, ours, over_all, published });
+        }
+        if quantity == Quantity::Raw
+            && let Some((n, found)) = original
+        {
+            let published = self.cells(number, quantity, metric, "Original", Some(found));
+            rows.push(ComparedRow { name: "original".into(), n, ours: Some(found), over_all: Some(found), published });
+        }
+        rows
+    }
+
+    /// The systems of a table under a metric.
+    fn cells(
+        &self,
+        number: u8,
+        quantity: Quantity,
+        metric: &str,
+        title: &str,
+        ours: Option<Interval>,
+    ) -> Vec<PublishedCell> {
+        let Some(table) = published(number) else { return Vec::new() };
+        let setting = |row: &str| match number {
+            6 => row == "replace",
+            _ => row == "Attack" || row == "Original",
+        };
+        let row = table.rows.iter().find(|row| setting(&row.setting) && row.name == title);
+        let wanted =
+            if number == 6 && quantity == Quantity::Change { format!("d_{metric}") } else { metric.to_owned() };
+        let system = |column: &str| -> Option<String> {
+            if number == 6 {
+                return (column == wanted).then(|| "GPT2".to_owned());
+            }
+            column
+                .strip_prefix(self.options.dataset.title())?
+                .trim()
+                .strip_suffix(&format!(" {wanted}"))
+                .map(str::to_owned)
+        };
+        let columns = table.columns.iter().enumerate();
+        columns
+            .filter_map(|(place, column)| Some((place, system(column)?)))
+            .map(|(place, system)| cell(system, row.and_then(|row| row.values.get(place).copied().flatten()), ours))
+            .collect()
+    }
+}
+
+/// A printed number in per cent beside a fraction.
+fn cell(system: String, printed: Option<f64>, ours: Option<Interval>) -> PublishedCell {
+    let value = printed.map(|printed| printed / 100.0);
+    let difference = value.zip(ours).map(|(value, ours)| ours.estimate - value).filter(|found| found.is_finite());
+    PublishedCell { system, value, difference }
+}
+
+/// Table 5: what is asked for, on the original questions.
+fn targets(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<ComparedTable> {
+    let (Some(table), Dataset::AsdivA, Numbers::Token) = (published(5), options.dataset, options.numbers) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (place, metric) in table.columns.iter().enumerate() {
+        let mut rows = Vec::new();
+        for &target in &options.targets {
+            let (line, rule) = match (target, metric.as_str()) {
+                (Target::Equation, "Acc_eq") => ("eq", "acc_eq"),
+                (Target::Equation, _) => ("eq", "acc_ans"),
+                // Both readings of the paper's second target.
+                (Target::EquationAnswer | Target::Answer, "Acc_ans") => ("ans", ""),
+                _ => continue,
+            };
+            let Some((n, ours)) = (Held { options, summary, target, rule }).original() else { continue };
+            let published = table
+                .rows
+                .iter()
+                .filter(|row| row.name == line)
+                .map(|row| cell(row.setting.clone(), row.values.get(place).copied().flatten(), Some(ours)))
+                .collect();
+            let name = format!("{target} (paper: {line})");
+            rows.push(ComparedRow { name, n, ours: Some(ours), over_all: Some(ours), published });
+        }
+        if !rows.is_empty() {
+            found.push(ComparedTable {
+                table: 5,
+                title: format!(
+                    "Table 5: what is asked for, original questions, per cent ({}, {metric})",
+                    options.dataset.title()
+                ),
+                run: run.to_owned(),
+                model: model.to_owned(),
+                metric: metric.clone(),
+                rule: String::new(),
+                rows,
+            });
+        }
+    }
+    found
+}

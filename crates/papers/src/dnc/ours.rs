@@ -1,0 +1,234 @@
+//! Runs of the suite in the shape of the paper's tables.
+use serde::Serialize;
+
+use super::beside::{ComparedTable, beside};
+use crate::COMPARISON_FORMAT;
+use earnest_eval::run::{Manifest, Sample, Status};
+use earnest_tasks::suite::dnc::published::{CAVEATS, PublishedTable, Recomputed, table_12, tables};
+use earnest_tasks::suite::dnc::{Mode, Numbers, Options, Profile, Target, own_rule, summarise_samples};
+use earnest_tasks::suite::{Budget, Interval, Item, Score, Scored, Segments, Summary, SummaryRow};
+
+const PAPER: &str =
+    "Towards Robust Numerical Question Answering: Diagnosing Numerical Capabilities of NLP Systems (EMNLP 2022)";
+
+/// A run to hold against the paper.
+#[derive(Debug, Clone)]
+pub struct Ours {
+    manifest: Manifest,
+    rows: Vec<(Item, Score, usize, bool)>,
+    /// Samples without a completion; they are in no accuracy.
+    failed: usize,
+}
+
+impl Ours {
+    /// An empty one; rows are added by [`Ours::add`].
+    pub fn new(manifest: Manifest) -> Self {
+        Ours { manifest, rows: Vec::new(), failed: 0 }
+    }
+
+    /// Adds a row. What it says of its question is enough: the data are not read again.
+    pub fn add(&mut self, sample: &Sample) {
+        let Some(score) = &sample.score else {
+            self.failed += 1;
+            return;
+        };
+        let item = Item {
+            id: sample.item.clone(),
+            task: sample.task.clone(),
+            cluster: sample.cluster.clone(),
+            covariates: sample.covariates.clone(),
+            segments: Segments::default(),
+            gold: sample.gold.clone(),
+            budget: Budget { answer: sample.budget, thinking: sample.budget },
+            stop_strings: Vec::new(),
+            keep_stop: false,
+        };
+        let tokens = sample.completion.as_ref().map_or(0, |completion| completion.ids.len());
+        self.rows.push((item, score.clone(), tokens, sample.truncated()));
+    }
+}
+
+/// The paper beside runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DncComparison {
+    /// Version of the form.
+    pub format: u32,
+    pub paper: &'static str,
+    pub published: Vec<PublishedTable>,
+    /// Table 12, from Tables 3 and 10.
+    pub table_12: Vec<Recomputed>,
+    pub runs: Vec<RunUsed>,
+    /// Ours and the published values side by side, with their differences.
+    pub compared: Vec<ComparedTable>,
+    /// What a run measures and the paper does not have.
+    pub ours: Vec<OurTable>,
+    /// What the paper has and no run here can have.
+    pub missing: Vec<Missing>,
+    pub caveats: Vec<String>,
+}
+
+/// A run that is held against the paper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunUsed {
+    pub run: String,
+    pub model: String,
+    /// Why its numbers are not the paper's quantity.
+    pub limits: Vec<String>,
+}
+
+/// A part of the paper without a counterpart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    pub what: &'static str,
+    pub why: &'static str,
+}
+
+/// Numbers of a run without a published counterpart; accuracies and changes are fractions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OurTable {
+    pub title: String,
+    pub run: String,
+    pub model: String,
+    pub columns: Vec<String>,
+    pub rows: Vec<OurRow>,
+}
+
+/// A line of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OurRow {
+    pub name: String,
+    /// Pairs behind it.
+    pub n: usize,
+    pub values: Vec<Option<Interval>>,
+}
+
+/// Makes the comparison.
+pub fn compare(runs: &[Ours]) -> DncComparison {
+    let mut comparison = DncComparison {
+        format: COMPARISON_FORMAT,
+        paper: PAPER,
+        published: tables().to_vec(),
+        table_12: table_12(),
+        runs: Vec::new(),
+        compared: Vec::new(),
+        ours: Vec::new(),
+        missing: vec![
+            Missing {
+                what: "the trained defence, the Defense rows of Tables 3, 9 and 10",
+                why: "they compare a model trained on clean questions with one trained on perturbed ones, and no run says how its model \
+                      was trained: train both with `earnest train lora --pairs`, run both and `earnest compare` them (docs/dnc.md); \
+                      a run with --demonstrations K --defence measures adaptation from demonstrations, which is another quantity \
+                      and shown apart",
+            },
+            Missing {
+                what: "Tables 7 and 8",
+                why: "they vary learning rate and batch size of training, which a run without training does not have",
+            },
+            Missing {
+                what: "DROP-num and TATQA-a columns, where no run asks those data sets",
+                why: "--dataset drop-num and --dataset tatqa-a ask them from your own copies",
+            },
+        ],
+        caveats: CAVEATS.iter().map(|caveat| caveat.split_whitespace().collect::<Vec<_>>().join(" ")).collect(),
+    };
+    for run in runs {
+        add(&mut comparison, run);
+    }
+    comparison
+}
+
+fn add(comparison: &mut DncComparison, run: &Ours) {
+    let (name, model) = (run.manifest.run.clone(), run.manifest.model.name.clone());
+    let settings = &run.manifest.settings;
+    // The paper's quantity is that of the data set's own rule, whatever decided in the run.
+    let options = match serde_json::from_value::<Options>(settings.suite_options.clone()) {
+        Ok(options) => Options { profile: Profile::Own, ..options },
+        Err(error) => {
+            let limits = vec![format!("is not shown: its options are of another version ({error})")];
+            comparison.runs.push(RunUsed { run: name, model, limits });
+            return;
+        }
+    };
+    let own = |item: &Item, score: &Score| {
+        let named = item.covariates.get("target").and_then(serde_json::Value::as_str);
+        let target = options.targets.iter().find(|target| Some(target.name()) == named);
+        target.and_then(|target| score.by_rule(own_rule(options.dataset, *target))).unwrap_or_else(|| score.clone())
+    };
+    let scores: Vec<Score> = run.rows.iter().map(|(item, score, ..)| own(item, score)).collect();
+    let rows = run.rows.iter().zip(&scores);
+    let scored: Vec<Scored<'_>> = rows
+        .map(|((item, _, tokens, truncated), score)| Scored { item, score, tokens: *tokens, truncated: *truncated })
+        .collect();
+    let summary = summarise_samples(&options, &scored);
+    comparison.compared.extend(beside(&options, &summary, &name, &model));
+    for &target in &options.targets {
+        let defended: Vec<OurRow> = options
+            .kinds
+            .iter()
+            .flat_map(|kind| ["defence", "cost"].map(|word| row_name(&options, &format!("{kind}, {word}"), target)))
+            .filter_map(|row| find(&summary, &row, &["delta"]))
+            .collect();
+        if !defended.is_empty() {
+            comparison.ours.push(OurTable {
+                title: format!(
+                    "In no table: in-context defence minus attack, and its cost ({}, {target})",
+                    options.dataset.title()
+                ),
+                run: name.clone(),
+                model: model.clone(),
+                columns: vec!["delta".to_owned()],
+                rows: defended,
+            });
+        }
+    }
+    comparison.runs.push(RunUsed { run: name, model, limits: limits(run, &options) });
+}
+
+/// A row's name in a summary: with the target where there are several.
+pub(super) fn row_name(options: &Options, row: &str, target: Target) -> String {
+    if options.targets.len() > 1 { format!("{row}, {target}") } else { row.to_owned() }
+}
+
+pub(super) fn find(summary: &Summary, name: &str, columns: &[&str]) -> Option<OurRow> {
+    let row = summary.rows.iter().find(|row| row.name == name)?;
+    let values = columns.iter().map(|column| value(row, column)).collect();
+    Some(OurRow { name: name.to_owned(), n: row.n, values })
+}
+
+/// A column of a row: a value, or three numbers in per cent.
+fn value(row: &SummaryRow, column: &str) -> Option<Interval> {
+    if let Some((_, value)) = row.values.iter().find(|(name, _)| name == column) {
+        return Some(*value);
+    }
+    let number = |name: &str| row.numbers.iter().find(|(other, _)| other == name).map(|(_, number)| number / 100.0);
+    Some(Interval {
+        estimate: number(column)?,
+        low: number(&format!("{column}, from"))?,
+        high: number(&format!("{column}, to"))?,
+    })
+}
+
+fn limits(run: &Ours, options: &Options) -> Vec<String> {
+    let mut limits = vec!["asks a pretrained model instead of one trained on the data".to_owned()];
+    if options.mode == Mode::Fixed {
+        limits.push("uses the corrected perturbations, on eligible questions only".to_owned());
+    }
+    if options.numbers == Numbers::Replace {
+        limits.push("hides the numbers in digits and in words (Table 6), every one under a name of its own where MWPToolkit, which the paper's \
+             variant used, gives equal values one symbol, splits `one hundred and two` at `and` and hides `2nd` and fractions too; \
+             kinds that change only how numbers are written are not asked".to_owned());
+    }
+    if options.splits != [earnest_tasks::suite::dnc::Split::Test] {
+        limits.push("asks other parts than the test part".to_owned());
+    }
+    if let Some(limit) = run.manifest.settings.limit {
+        limits.push(format!("was limited to the first {limit} items"));
+    }
+    if run.manifest.status != Status::Finished {
+        limits.push("is not finished".to_owned());
+    }
+    if run.failed > 0 {
+        limits.push(format!("has {} samples without an answer", run.failed));
+    }
+    limits
+}

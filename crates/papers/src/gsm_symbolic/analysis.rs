@@ -1,0 +1,189 @@
+//! Accuracies and mixed models of one model and prompt.
+use std::collections::{BTreeMap, HashMap};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::effect::{Columns, ModelFit, fit_columns};
+use super::evaluation::{ErrorClass, Evaluation, Observation};
+use earnest_tasks::suite::gsm_symbolic::Prompt;
+
+/// Accuracies, per cent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Accuracies {
+    pub base_questions: usize,
+    pub variant_questions: usize,
+    /// Means over templates of each template's accuracy; absent without such questions.
+    pub base: Option<f64>,
+    pub variants: Option<f64>,
+    /// Variants minus base, percentage points.
+    pub difference: Option<f64>,
+    /// Standard deviation (n - 1) of the accuracies by instance (Table 4); absent with fewer than two instances.
+    pub instance_sd: Option<f64>,
+}
+
+/// A model on a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Analysis {
+    pub model: String,
+    pub prompt: Prompt,
+    pub accuracies: Accuracies,
+    /// `correct ~ variant + (1 | template)`
+    pub glmm1: ModelFit,
+    /// `correct ~ variant + gamma_c + (1 | template)`
+    pub glmm2: ModelFit,
+    /// Mean of the large-number metric that was subtracted: over all models of the prompt.
+    pub gamma_centre: Option<f64>,
+    /// Wrong answers to variants by class.
+    pub failures: BTreeMap<ErrorClass, usize>,
+    pub unanswered: usize,
+    #[serde(skip)]
+    pub(super) columns: Vec<Observation>,
+}
+
+impl Analysis {
+    /// True for a fall in accuracy that GLMM 1 finds significant without correction: the study's rule of selection.
+    pub fn is_significant_drop(&self) -> bool {
+        let falls = self.accuracies.difference.is_some_and(|difference| difference < 0.0);
+        falls && self.glmm1.variant.is_some_and(|effect| effect.is_significant())
+    }
+
+    /// The same if lme4's default fit is believed, as the study did.
+    pub fn is_significant_drop_by_lme4(&self) -> bool {
+        let falls = self.accuracies.difference.is_some_and(|difference| difference < 0.0);
+        let effect = self.glmm1.lme4.as_ref().and_then(|lme4| lme4.variant);
+        falls && effect.is_some_and(|effect| effect.is_significant())
+    }
+}
+
+/// Analyses evaluations, each model and prompt at most once.
+pub fn analyse(evaluations: Vec<Evaluation>) -> Vec<Analysis> {
+    let mut centres: BTreeMap<Prompt, (f64, usize)> = BTreeMap::new();
+    for evaluation in &evaluations {
+        let centre = centres.entry(evaluation.prompt).or_default();
+        for gamma in evaluation.rows.iter().filter_map(|row| row.gamma) {
+            centre.0 += gamma;
+            centre.1 += 1;
+        }
+    }
+    let centre = |prompt| centres.get(&prompt).filter(|(_, n)| *n > 0).map(|(sum, n)| sum / *n as f64);
+    // Fits are independent of each other; the order of the results is that of the evaluations.
+    evaluations
+        .into_par_iter()
+        .map(|evaluation| {
+            let gamma_centre = centre(evaluation.prompt);
+            let mut failures = BTreeMap::new();
+            for class in evaluation.rows.iter().filter(|row| row.variant).filter_map(|row| row.failure) {
+                *failures.entry(class).or_default() += 1;
+            }
+            Analysis {
+                accuracies: accuracies(&evaluation.rows),
+                glmm1: fit_columns(&columns(&evaluation.rows, None)),
+                glmm2: fit_columns(&columns(&evaluation.rows, Some(gamma_centre.unwrap_or(0.0)))),
+                gamma_centre,
+                failures,
+                model: evaluation.model,
+                prompt: evaluation.prompt,
+                unanswered: evaluation.unanswered,
+                columns: evaluation.rows,
+            }
+        })
+        .collect()
+}
+
+/// Columns of GLMM 1, or with a centre for the metric of GLMM 2.
+pub(super) fn columns(rows: &[Observation], centre: Option<f64>) -> Columns {
+    let mut numbers: HashMap<&str, u64> = HashMap::new();
+    let mut columns = Columns {
+        response: Vec::new(),
+        variant: Vec::new(),
+        gamma: centre.map(|_| Vec::new()),
+        group: Vec::new(),
+        dropped: 0,
+    };
+    for row in rows {
+        if let (Some(centre), Some(column)) = (centre, &mut columns.gamma) {
+            let Some(gamma) = row.gamma else {
+                columns.dropped += 1;
+                continue;
+            };
+            column.push(gamma - centre);
+        }
+        let next = numbers.len() as u64;
+        columns.group.push(*numbers.entry(&row.template).or_insert(next));
+        columns.response.push(f64::from(u8::from(row.correct)));
+        columns.variant.push(f64::from(u8::from(row.variant)));
+    }
+    columns
+}
+
+fn accuracies(rows: &[Observation]) -> Accuracies {
+    let mean = |variant: bool| -> Option<f64> {
+        let mut templates: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for row in rows.iter().filter(|row| row.variant == variant) {
+            let counts = templates.entry(&row.template).or_default();
+            counts.0 += usize::from(row.correct);
+            counts.1 += 1;
+        }
+        let shares: Vec<f64> = templates.values().map(|(right, n)| *right as f64 / *n as f64).collect();
+        (!shares.is_empty()).then(|| 100.0 * shares.iter().sum::<f64>() / shares.len() as f64)
+    };
+    let mut instances: BTreeMap<i64, (usize, usize)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.variant) {
+        let counts = instances.entry(row.instance).or_default();
+        counts.0 += usize::from(row.correct);
+        counts.1 += 1;
+    }
+    let shares: Vec<f64> = instances.values().map(|(right, n)| 100.0 * *right as f64 / *n as f64).collect();
+    let instance_sd = (shares.len() > 1).then(|| {
+        let middle = shares.iter().sum::<f64>() / shares.len() as f64;
+        let squares: f64 = shares.iter().map(|share| (share - middle).powi(2)).sum();
+        (squares / (shares.len() - 1) as f64).sqrt()
+    });
+    let (base, variants) = (mean(false), mean(true));
+    let variant_questions = rows.iter().filter(|row| row.variant).count();
+    Accuracies {
+        base_questions: rows.len() - variant_questions,
+        variant_questions,
+        base,
+        variants,
+        difference: base.zip(variants).map(|(base, variants)| variants - base),
+        instance_sd,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(template: &str, instance: i64, correct: bool) -> Observation {
+        let variant = instance >= 0;
+        let failure = (!correct).then_some(ErrorClass::Wrong);
+        Observation { template: template.into(), instance, variant, correct, gamma: None, failure }
+    }
+
+    #[test]
+    fn accuracies_weigh_templates_equally() {
+        // Template a has three variants (all right), b one (wrong): 50 %, not 75 %.
+        let rows =
+            [row("a", -1, true), row("a", 0, true), row("a", 1, true), row("a", 2, true), row("b", 0, false)].to_vec();
+        let found = accuracies(&rows);
+        assert_eq!((found.base, found.variants, found.difference), (Some(100.0), Some(50.0), Some(-50.0)));
+        // By instance: 50, 100, 100.
+        assert!((found.instance_sd.unwrap() - 28.867_513_459_481_29).abs() < 1e-12);
+        assert_eq!(accuracies(&rows[..1]).difference, None);
+    }
+
+    #[test]
+    fn gamma_is_centred_over_the_prompts_models_and_its_gaps_dropped() {
+        let with = |gamma: Option<f64>, row: Observation| Observation { gamma, ..row };
+        let mut one = Evaluation::new("one", Prompt::Gsm);
+        one.rows = vec![with(Some(1.0), row("a", -1, true)), with(None, row("b", 0, false))];
+        let mut other = Evaluation::new("other", Prompt::Gsm);
+        other.rows = vec![with(Some(4.0), row("a", -1, true)), with(Some(4.0), row("b", 0, false))];
+        let found = analyse(vec![one, other]);
+        assert_eq!(found[0].gamma_centre, Some(3.0));
+        assert_eq!((found[0].glmm2.dropped, found[1].glmm2.dropped), (1, 0));
+        assert_eq!(found[0].glmm1.rows, 2);
+    }
+}

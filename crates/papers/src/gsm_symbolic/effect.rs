@@ -1,0 +1,159 @@
+//! A mixed model's fit as the study reports it, with the rule for artefacts.
+use serde::Serialize;
+
+use earnest_stats::glmm::{Coefficient, Diagnosis, GlmmData, GlmmFit, GlmmOptions, disagreement, fit};
+
+/// The multiple of the standard error in the study's intervals.
+const WALD: f64 = 1.96;
+/// Points of the cross-check by quadrature.
+const POINTS: usize = 25;
+
+/// A coefficient, in log odds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Effect {
+    pub estimate: f64,
+    pub standard_error: f64,
+    pub z: f64,
+    /// Two-sided.
+    pub p: f64,
+    /// Estimate plus and minus 1.96 standard errors.
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Effect {
+    /// None where the fit has no estimate or no standard error.
+    pub(super) fn of(coefficient: Option<&Coefficient>) -> Option<Self> {
+        let coefficient = coefficient?;
+        let (estimate, standard_error) = (coefficient.estimate?, coefficient.standard_error?);
+        let (z, p) = (coefficient.z?, coefficient.p?);
+        let usable = [estimate, standard_error, z, p].iter().all(|value| value.is_finite());
+        let reach = WALD * standard_error;
+        usable.then_some(Effect { estimate, standard_error, z, p, low: estimate - reach, high: estimate + reach })
+    }
+
+    /// True for a fall in accuracy at the 5 % level, uncorrected.
+    pub fn is_significant(&self) -> bool {
+        self.p < 0.05
+    }
+}
+
+/// What lme4's default settings make of the same rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Lme4Fit {
+    pub variant: Option<Effect>,
+    pub gamma: Option<Effect>,
+    /// A standard error below 0.01, or all of them equal: the artefact of section 6.1.
+    pub degenerate: bool,
+}
+
+/// GLMM 1 or 2 of one model and prompt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModelFit {
+    pub rows: usize,
+    pub groups: usize,
+    /// Rows left out because the question has no number (GLMM 2).
+    pub dropped: usize,
+    /// Fully converged Laplace. Absent where a diagnosis says that there is no number.
+    pub intercept: Option<Effect>,
+    pub variant: Option<Effect>,
+    /// Log odds for each unit of the centred metric (GLMM 2).
+    pub gamma: Option<Effect>,
+    pub random_variance: Option<f64>,
+    /// The variant's estimate by 25-point quadrature.
+    pub quadrature: Option<f64>,
+    /// The rule of section 6.3 applied to the converged fit itself.
+    pub degenerate: bool,
+    /// The same rows under lme4's default settings.
+    pub lme4: Option<Lme4Fit>,
+    /// Stable words, and sentences.
+    pub diagnoses: Vec<&'static str>,
+    pub explanations: Vec<String>,
+}
+
+impl ModelFit {
+    /// What keeps the fit from having a number, in a word.
+    pub fn problem(&self) -> Option<&str> {
+        match (self.variant.is_none(), self.diagnoses.first()) {
+            (true, Some(word)) => Some(word),
+            (true, None) => Some("no estimate"),
+            (false, _) => None,
+        }
+    }
+
+    /// A fit that cannot even be tried.
+    fn impossible(rows: usize, dropped: usize, word: &'static str, why: String) -> Self {
+        ModelFit {
+            rows,
+            groups: 0,
+            dropped,
+            intercept: None,
+            variant: None,
+            gamma: None,
+            random_variance: None,
+            quadrature: None,
+            degenerate: false,
+            lme4: None,
+            diagnoses: vec![word],
+            explanations: vec![why],
+        }
+    }
+}
+
+/// The columns of a model: response, variant, centred gamma (GLMM 2) and group.
+pub(super) struct Columns {
+    pub(super) response: Vec<f64>,
+    pub(super) variant: Vec<f64>,
+    pub(super) gamma: Option<Vec<f64>>,
+    pub(super) group: Vec<u64>,
+    pub(super) dropped: usize,
+}
+
+impl Columns {
+    pub(super) fn data(&self) -> Result<GlmmData, earnest_stats::glmm::GlmmError> {
+        let mut fixed: Vec<(&str, &[f64])> = vec![("variant", &self.variant)];
+        fixed.extend(self.gamma.as_ref().map(|gamma| ("gamma_c", gamma.as_slice())));
+        GlmmData::bernoulli(&self.response, &fixed, &self.group)
+    }
+}
+
+/// Fits them: converged, by quadrature beside it, and as lme4 would.
+pub(super) fn fit_columns(columns: &Columns) -> ModelFit {
+    let data = match columns.data() {
+        Ok(data) => data,
+        Err(error) => {
+            let rows = columns.response.len();
+            return ModelFit::impossible(rows, columns.dropped, "no-model", error.to_string());
+        }
+    };
+    let fitted = |options: &GlmmOptions| fit(&data, options).expect("1 and 25 points are allowed numbers of points");
+    let laplace = fitted(&GlmmOptions::default());
+    let fatal = laplace.diagnoses.iter().any(Diagnosis::is_fatal);
+    let quadrature = (!fatal).then(|| fitted(&GlmmOptions::quadrature(POINTS)));
+    let lme4 = (!fatal).then(|| fitted(&GlmmOptions::lme4()));
+    let mut diagnoses = laplace.diagnoses.clone();
+    diagnoses.extend(quadrature.as_ref().and_then(|quadrature| disagreement(&laplace, quadrature)));
+    let variant = |fit: &GlmmFit| Effect::of(fit.coefficient("variant"));
+    let gamma = |fit: &GlmmFit| Effect::of(fit.coefficient("gamma_c"));
+    ModelFit {
+        rows: laplace.rows,
+        groups: laplace.groups,
+        dropped: columns.dropped,
+        intercept: Effect::of(laplace.coefficients.first()),
+        variant: variant(&laplace),
+        gamma: gamma(&laplace),
+        random_variance: laplace.random_variance(),
+        quadrature: quadrature.as_ref().and_then(|fit| fit.coefficient("variant")?.estimate),
+        degenerate: is_degenerate(&laplace),
+        lme4: lme4.map(|fit| Lme4Fit { variant: variant(&fit), gamma: gamma(&fit), degenerate: is_degenerate(&fit) }),
+        diagnoses: diagnoses.iter().map(Diagnosis::word).collect(),
+        explanations: diagnoses.iter().map(Diagnosis::to_string).collect(),
+    }
+}
+
+/// Section 6.3: a standard error below 0.01, or equal across coefficients.
+fn is_degenerate(fit: &GlmmFit) -> bool {
+    let errors: Vec<f64> = fit.coefficients.iter().filter_map(|coefficient| coefficient.standard_error).collect();
+    let (low, high) = errors.iter().fold((f64::INFINITY, 0.0f64), |(low, high), e| (low.min(*e), high.max(*e)));
+    low < 0.01 || (errors.len() > 1 && high - low < 1e-3 * high)
+}

@@ -1,0 +1,173 @@
+//! A model's answers to one prompt, as the analysis needs them.
+use serde::Serialize;
+
+use earnest_eval::run::Sample;
+use earnest_tasks::suite::FailureClass;
+use earnest_tasks::suite::gsm_symbolic::Prompt;
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// The template: answers to one template are not independent.
+    pub template: String,
+    /// The variant's number within its template; -1 for the original question.
+    pub instance: i64,
+    /// True for GSM-Variants, false for GSM-Base.
+    pub variant: bool,
+    /// By the study's rule.
+    pub correct: bool,
+    /// The large-number metric of the question (section 5 of the specification), not centred; none where it has no number.
+    pub gamma: Option<f64>,
+    /// Why it is not correct, if it is not.
+    pub failure: Option<ErrorClass>,
+}
+
+/// A model's answers to a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// As the paper prints it, where it is one of the paper's.
+    pub model: String,
+    pub prompt: Prompt,
+    pub rows: Vec<Observation>,
+    /// Questions without a completion, and samples of other item sets (p1, p2), which the study does not analyse.
+    pub unanswered: usize,
+    pub left_out: usize,
+}
+
+impl Evaluation {
+    /// An empty one.
+    pub fn new(model: impl Into<String>, prompt: Prompt) -> Self {
+        Evaluation { model: model.into(), prompt, rows: Vec::new(), unanswered: 0, left_out: 0 }
+    }
+
+    /// Adds a stored sample; the error names what it lacks.
+    pub fn add(&mut self, sample: &Sample) -> Result<(), String> {
+        let set = sample.covariates.get("set").and_then(serde_json::Value::as_str);
+        if set.is_some_and(|set| set != "base" && set != "main") {
+            self.left_out += 1;
+            return Ok(());
+        }
+        let Some(score) = &sample.score else {
+            self.unanswered += 1;
+            return Ok(());
+        };
+        let number = |name: &str| match sample.covariates.get(name) {
+            Some(serde_json::Value::Bool(value)) => Some(f64::from(u8::from(*value))),
+            Some(value) => value.as_f64(),
+            None => None,
+        };
+        let variant = match number("variant") {
+            Some(0.0) => false,
+            Some(1.0) => true,
+            _ => return Err(format!("{} has no covariate `variant` of 0 or 1", sample.item)),
+        };
+        let instance = number("instance").map_or(-1, |instance| instance as i64);
+        let gamma = number("gamma").filter(|gamma| gamma.is_finite());
+        // The study's rule, whatever the run's primary one; the class is known of the primary one alone.
+        let correct = score.rule("study").map_err(|missing| format!("the score of {}: {missing}", sample.item))?;
+        let failure = (!correct).then(|| score.failure.as_ref().map_or(ErrorClass::Wrong, ErrorClass::of));
+        self.rows.push(Observation { template: sample.cluster.clone(), instance, variant, correct, gamma, failure });
+        Ok(())
+    }
+}
+
+/// How an answer fails: the classes of Figures 9 to 11, and one for what only our limits catch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    Wrong,
+    WrongLastNumber,
+    EmptyResponse,
+    EmptyAfterTrim,
+    NoNumber,
+    NameError,
+    TypeValueError,
+    SyntaxError,
+    AttributeError,
+    ZeroDivision,
+    NoneReturned,
+    NotANumber,
+    /// Unclassified errors, and labels that the study's list lacks.
+    Other,
+    /// Ended by a limit of time or memory, or with its process. The study has no limits.
+    Limit,
+}
+
+impl ErrorClass {
+    /// All of them, in the order of the study's tables.
+    pub const ALL: [ErrorClass; 14] = [
+        ErrorClass::Wrong,
+        ErrorClass::WrongLastNumber,
+        ErrorClass::EmptyResponse,
+        ErrorClass::EmptyAfterTrim,
+        ErrorClass::NoNumber,
+        ErrorClass::NameError,
+        ErrorClass::TypeValueError,
+        ErrorClass::SyntaxError,
+        ErrorClass::AttributeError,
+        ErrorClass::ZeroDivision,
+        ErrorClass::NoneReturned,
+        ErrorClass::NotANumber,
+        ErrorClass::Other,
+        ErrorClass::Limit,
+    ];
+
+    /// The figures' class of a score's.
+    pub fn of(class: &FailureClass) -> Self {
+        match class {
+            FailureClass::Wrong => ErrorClass::Wrong,
+            FailureClass::WrongLastNumber => ErrorClass::WrongLastNumber,
+            FailureClass::EmptyResponse => ErrorClass::EmptyResponse,
+            FailureClass::EmptyAfterTrim => ErrorClass::EmptyAfterTrim,
+            FailureClass::NoNumber => ErrorClass::NoNumber,
+            FailureClass::NameError => ErrorClass::NameError,
+            FailureClass::TypeValueError => ErrorClass::TypeValueError,
+            FailureClass::SyntaxError => ErrorClass::SyntaxError,
+            FailureClass::AttributeError => ErrorClass::AttributeError,
+            FailureClass::ZeroDivisionError => ErrorClass::ZeroDivision,
+            FailureClass::NoneReturned => ErrorClass::NoneReturned,
+            FailureClass::NotANumber => ErrorClass::NotANumber,
+            FailureClass::TimeLimit | FailureClass::MemoryLimit | FailureClass::Crashed => ErrorClass::Limit,
+            _ => ErrorClass::Other,
+        }
+    }
+
+    /// The label of the figures.
+    pub fn label(self) -> &'static str {
+        match self {
+            ErrorClass::Wrong => "Wrong answer",
+            ErrorClass::WrongLastNumber => "Wrong answer - last number",
+            ErrorClass::EmptyResponse => "Empty response",
+            ErrorClass::EmptyAfterTrim => "Empty (after trimming)",
+            ErrorClass::NoNumber => "No number found",
+            ErrorClass::NameError => "Name E.",
+            ErrorClass::TypeValueError => "Type/Value E.",
+            ErrorClass::SyntaxError => "Syntax E.",
+            ErrorClass::AttributeError => "Attribute E.",
+            ErrorClass::ZeroDivision => "0-division",
+            ErrorClass::NoneReturned => "None returned",
+            ErrorClass::NotANumber => "Not a number",
+            ErrorClass::Other => "(Other)",
+            ErrorClass::Limit => "Time, memory or crash",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_class_has_one_of_ours() {
+        use earnest_tasks::suite::gsm_symbolic::published::code_errors;
+        for prompt in [Prompt::SimpleCode, Prompt::StructuredCode] {
+            for row in code_errors(prompt).unwrap().values() {
+                for label in row.keys() {
+                    assert!(ErrorClass::ALL.iter().any(|class| class.label() == label), "{label}");
+                }
+            }
+        }
+        assert_eq!(ErrorClass::of(&FailureClass::ForbiddenString), ErrorClass::Other);
+        assert_eq!(ErrorClass::of(&FailureClass::MemoryLimit), ErrorClass::Limit);
+    }
+}

@@ -1,0 +1,53 @@
+//! Where the paper has a model or a prompt.
+use crate::model_key;
+use earnest_tasks::suite::gsm_symbolic::Prompt;
+use earnest_tasks::suite::gsm_symbolic::published::models;
+
+/// The tables with a prompt's variant effect (accuracies, p values) and with its odds ratios.
+pub(super) fn paper_tables(prompt: Prompt) -> (u8, u8) {
+    match prompt {
+        Prompt::Gsm => (2, 3),
+        Prompt::SimpleNl => (6, 7),
+        Prompt::StructuredNl => (8, 9),
+        Prompt::SimpleCode => (10, 11),
+        Prompt::StructuredCode => (12, 13),
+    }
+}
+
+/// The figure with a prompt's odds ratios.
+pub(super) fn paper_figure(prompt: Prompt) -> u8 {
+    match prompt {
+        Prompt::Gsm => 1,
+        Prompt::SimpleNl => 3,
+        Prompt::StructuredNl => 4,
+        Prompt::SimpleCode => 5,
+        Prompt::StructuredCode => 6,
+    }
+}
+
+/// The paper's name of a model, and what makes a quantised one another model.
+pub fn paper_name(name: &str) -> (Option<&'static str>, Option<String>) {
+    let (key, quantised) = model_key(name);
+    let found = models().iter().map(|model| model.name()).find(|known| model_key(known).0 == key);
+    (found, quantised)
+}
+
+/// The place of a model in the paper's tables; others come after them.
+pub fn paper_order(name: &str) -> usize {
+    models().iter().position(|model| model.name() == name).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_whatever_their_spelling() {
+        assert_eq!(paper_name("microsoft/phi-2").0, Some("phi-2"));
+        assert_eq!(paper_name("Llama-3-8B-Instruct").0, Some("Meta-Llama-3-8B-Instruct"));
+        assert_eq!(paper_name("gemma-2-2b.Q4_K_M"), (Some("gemma-2-2b"), Some("Q4_K_M".into())));
+        assert_eq!(paper_name("gemma-2b").0, Some("gemma-2b"));
+        assert_eq!(paper_name("SmolLM2-135M").0, None);
+        assert!(paper_order("gemma-2b") < paper_order("phi-2") && paper_order("other") == usize::MAX);
+    }
+}

@@ -1,0 +1,78 @@
+//! The integers of the questions (Figure 7).
+use serde::Serialize;
+
+use earnest_stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
+use earnest_tasks::suite::gsm_symbolic::large_numbers::{binned, integers};
+use earnest_tasks::suite::gsm_symbolic::published::NUMBER_BINS;
+
+/// The integers of GSM-Base and GSM-Variants, compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NumberDistribution {
+    pub base_integers: usize,
+    pub variant_integers: usize,
+    /// Shares by bin of [`NUMBER_BINS`], per cent.
+    pub base_shares: Vec<f64>,
+    pub variant_shares: Vec<f64>,
+    /// (number, per cent of base up to it, of variants): -5 to 105 as drawn.
+    pub cumulative: Vec<(i32, f64, f64)>,
+    /// Two-sample Kolmogorov-Smirnov, two-sided; absent if one side has no integer.
+    pub statistic: Option<f64>,
+    pub p: Option<f64>,
+}
+
+impl NumberDistribution {
+    /// Compares the integers of questions with the set they are of; those of other sets than base and main do not count.
+    pub fn of_questions<'a>(questions: impl IntoIterator<Item = (Option<&'a str>, &'a str)>) -> Self {
+        let (mut base, mut variants) = (Vec::new(), Vec::new());
+        for (set, question) in questions {
+            match set {
+                Some("base") => base.extend(integers(question)),
+                Some("main") => variants.extend(integers(question)),
+                _ => {}
+            }
+        }
+        Self::new(&base, &variants)
+    }
+
+    /// Compares the integers of the questions.
+    pub fn new(base: &[f64], variants: &[f64]) -> Self {
+        let test = kolmogorov_smirnov(base, variants, KsMethod::Auto).ok();
+        let up_to = |values: &[f64], limit: f64| {
+            let below = values.iter().filter(|value| **value <= limit).count();
+            if values.is_empty() { 0.0 } else { 100.0 * below as f64 / values.len() as f64 }
+        };
+        NumberDistribution {
+            base_integers: base.len(),
+            variant_integers: variants.len(),
+            base_shares: binned(base).map(|share| 100.0 * share).to_vec(),
+            variant_shares: binned(variants).map(|share| 100.0 * share).to_vec(),
+            cumulative: (-5..=105).map(|x| (x, up_to(base, f64::from(x)), up_to(variants, f64::from(x)))).collect(),
+            statistic: test.as_ref().map(|test| test.statistic),
+            p: test.as_ref().map(|test| test.p),
+        }
+    }
+}
+
+/// A bin in words.
+pub(super) fn bin_name(bin: usize) -> String {
+    match NUMBER_BINS.get(bin + 1) {
+        Some(high) => format!("[{}, {high})", NUMBER_BINS[bin]),
+        None => format!("{} and more", NUMBER_BINS[bin]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_test() {
+        let found = NumberDistribution::new(&[0.0, 1.0, 5.0, 5.0], &[5.0, 5000.0]);
+        assert_eq!(found.base_shares[..6], [25.0, 25.0, 0.0, 0.0, 0.0, 50.0]);
+        assert_eq!(found.variant_shares[10], 50.0);
+        assert_eq!(found.statistic, Some(0.5));
+        assert_eq!(found.cumulative[10], (5, 100.0, 50.0));
+        assert_eq!(NumberDistribution::new(&[], &[1.0]).p, None);
+        assert_eq!((bin_name(0), bin_name(10)), ("[0, 1)".to_owned(), "1000 and more".to_owned()));
+    }
+}

@@ -1,0 +1,230 @@
+//! What must be run: models, prompts, tokens, hours of a device.
+use serde::Serialize;
+
+use earnest_tasks::suite::gsm_symbolic::Prompt;
+use earnest_tasks::suite::gsm_symbolic::published::{Model, models, number_effects};
+
+/// The questions of one prompt as they are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SizeOfPrompt {
+    pub prompt: Prompt,
+    pub questions: usize,
+    /// Tokens of all prompts, and those that remain when the part that all share is computed once.
+    pub tokens: u64,
+    pub tokens_after_prefix: u64,
+    /// True if a tokenizer counted them; else they are estimated.
+    pub counted: bool,
+}
+
+/// What an estimate of time rests on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Assumptions {
+    /// What the rates below are of.
+    pub device: String,
+    /// UTF-8 bytes of a token: Mistral's tokenizers on these prompts.
+    pub bytes_per_token: f64,
+    /// Bytes of a question: the mean over GSM-Symbolic's.
+    pub bytes_per_question: f64,
+    /// New tokens of an answer until `Q:` or EOS.
+    pub tokens_per_answer: f64,
+    /// Most new tokens of an answer: the study's cap, if no other is asked for.
+    pub most_tokens_per_answer: u64,
+    /// Answers generated together.
+    pub batch: f64,
+    /// Arithmetic and memory bandwidth that an engine reaches, at 2 operations and 2 bytes a parameter.
+    pub flop_per_second: f64,
+    pub bytes_per_second: f64,
+    /// The rates are those of a model on a device at hand, not of a data sheet.
+    pub measured: bool,
+}
+
+impl Default for Assumptions {
+    fn default() -> Self {
+        Assumptions {
+            device: "one H200 in bf16, at 40 % of 990 TFLOP/s and 60 % of 4.8 TB/s".to_owned(),
+            bytes_per_token: 3.2,
+            bytes_per_question: 244.0,
+            tokens_per_answer: 150.0,
+            most_tokens_per_answer: CAP,
+            batch: 128.0,
+            flop_per_second: 0.4 * 990e12,
+            bytes_per_second: 0.6 * 4.8e12,
+            measured: false,
+        }
+    }
+}
+
+impl Assumptions {
+    /// With the rates of a model of so many parameters on a device at hand: other models take as much longer as they have more
+    /// parameters. `prefilled` tokens took `prefill_s` seconds, and each step that gave `batch` sequences a token `step_s`.
+    pub fn measured(device: String, parameters: f64, prefilled: f64, prefill_s: f64, batch: f64, step_s: f64) -> Self {
+        Assumptions {
+            device,
+            batch,
+            flop_per_second: 2.0 * parameters * prefilled / prefill_s,
+            bytes_per_second: 2.0 * parameters / step_s,
+            measured: true,
+            ..Assumptions::default()
+        }
+    }
+}
+
+/// Bytes of the five prompts without the question (section 2.2 of the specification).
+const PROMPT_BYTES: [f64; 5] = [2517.0, 2586.0, 4160.0, 4089.0, 5706.0];
+
+/// A model on a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedRun {
+    pub model: String,
+    pub repository: String,
+    pub commit: String,
+    pub prompt: Prompt,
+    /// 1: all models on the GSM prompt; 2: those that it selects on the others.
+    pub phase: u8,
+    pub questions: usize,
+    pub prompt_tokens: u64,
+    pub new_tokens: u64,
+    /// Upper bound: the study's cap for every answer.
+    pub most_new_tokens: u64,
+    pub hours: f64,
+}
+
+/// The study's matrix.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyPlan {
+    pub assumptions: Assumptions,
+    pub runs: Vec<PlannedRun>,
+    pub hours: f64,
+    pub notes: Vec<String>,
+}
+
+/// Most new tokens of an answer in the study.
+const CAP: u64 = 1024;
+
+impl SizeOfPrompt {
+    /// Estimated, without a tokenizer.
+    pub fn estimate(prompt: Prompt, questions: usize, assumptions: &Assumptions) -> Self {
+        let question = assumptions.bytes_per_question / assumptions.bytes_per_token;
+        let shared = PROMPT_BYTES[prompt as usize] / assumptions.bytes_per_token;
+        let n = questions as f64;
+        SizeOfPrompt {
+            prompt,
+            questions,
+            tokens: (n * (shared + question)) as u64,
+            tokens_after_prefix: (shared + n * question) as u64,
+            counted: false,
+        }
+    }
+}
+
+/// The paper's matrix for these sizes (one a prompt): twenty models on the GSM prompt, its ten selected ones on the others.
+pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
+    let mut runs = Vec::new();
+    for size in sizes {
+        let selected =
+            |model: &&Model| size.prompt == Prompt::Gsm || number_effects().iter().any(|row| row.model == model.name());
+        runs.extend(models().iter().filter(selected).map(|model| run(model, size, &assumptions)));
+    }
+    runs.sort_by_key(|run| run.phase);
+    let hours = if assumptions.measured {
+        format!(
+            "Hours are of {}; other models are taken to need as much more as they have parameters, which fits neither quantised nor much \
+             larger ones well. {:.2} TFLOP/s for prompts, whose common beginning is computed once; {:.1} GB/s of weights (2 bytes a \
+             parameter) for each of (answers x tokens / {}) steps; loading is left out.",
+            assumptions.device,
+            assumptions.flop_per_second / 1e12,
+            assumptions.bytes_per_second / 1e9,
+            assumptions.batch
+        )
+    } else {
+        format!(
+            "Hours are a lower bound, of {}: 2 x parameters x tokens / {:.0} TFLOP/s for prompts, whose common beginning is computed \
+             once, plus one reading of the weights (2 bytes a parameter) at {:.1} TB/s for each of (answers x tokens / {}) steps; keys \
+             and values, loading and scheduling are left out. --model MODEL --measure takes this machine's rates.",
+            assumptions.device,
+            assumptions.flop_per_second / 1e12,
+            assumptions.bytes_per_second / 1e12,
+            assumptions.batch
+        )
+    };
+    let mut notes = vec![
+        hours,
+        format!(
+            "Answers are taken as {} tokens on average; the cap is {}, and models that never write `Q:` or EOS use it up.",
+            assumptions.tokens_per_answer, assumptions.most_tokens_per_answer
+        ),
+        "`--run` goes model by model: it loads a model once, asks it the GSM prompt, decides by its answers whether it belongs to \
+         the second phase, and asks it the other four before the next is loaded; a model whose runs are finished is not loaded."
+            .to_owned(),
+        "The second phase is decided by the first: the plan takes the paper's ten models; without the artefact of section 6.1 \
+         gemma-2-2b is not among them."
+            .to_owned(),
+        "The study itself took about 1,000 hours on A40 and V100 cards, one answer at a time.".to_owned(),
+    ];
+    if sizes.iter().any(|size| !size.counted) {
+        notes.push(format!(
+            "Prompt tokens are estimated with {} bytes a token and {} bytes a question; --model PATH with --data counts them.",
+            assumptions.bytes_per_token, assumptions.bytes_per_question
+        ));
+    }
+    StudyPlan { hours: runs.iter().map(|run| run.hours).sum(), assumptions, runs, notes }
+}
+
+fn run(model: &Model, size: &SizeOfPrompt, assumptions: &Assumptions) -> PlannedRun {
+    let (parameters, answers) = (model.billions() * 1e9, size.questions as f64);
+    let prefill = 2.0 * parameters * size.tokens_after_prefix as f64 / assumptions.flop_per_second;
+    let steps = (answers / assumptions.batch).ceil() * assumptions.tokens_per_answer;
+    let decode = steps * 2.0 * parameters / assumptions.bytes_per_second;
+    PlannedRun {
+        model: model.name().to_owned(),
+        repository: model.repository.clone(),
+        commit: model.commit.clone(),
+        prompt: size.prompt,
+        phase: if size.prompt == Prompt::Gsm { 1 } else { 2 },
+        questions: size.questions,
+        prompt_tokens: size.tokens,
+        new_tokens: (answers * assumptions.tokens_per_answer) as u64,
+        most_new_tokens: size.questions as u64 * assumptions.most_tokens_per_answer,
+        hours: (prefill + decode) / 3600.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assumptions() -> Assumptions {
+        Assumptions::default()
+    }
+
+    #[test]
+    fn the_matrix_is_the_studys() {
+        let assumptions = Assumptions::default();
+        let sizes = Prompt::ALL.map(|prompt| SizeOfPrompt::estimate(prompt, 5100, &assumptions));
+        let plan = plan(&sizes, assumptions.clone());
+        assert_eq!(plan.runs.len(), 60);
+        assert_eq!(plan.runs.iter().map(|run| run.questions).sum::<usize>(), 306_000);
+        assert!(plan.runs[..20].iter().all(|run| run.phase == 1));
+        // Mistral's 1016 tokens with the longest question bound the mean.
+        let mean = plan.runs[0].prompt_tokens / 5100;
+        assert!((800..1016).contains(&mean), "{mean}");
+        assert!(plan.hours > 0.1 && plan.hours < 20.0, "{}", plan.hours);
+        // Twice the parameters, twice the time.
+        let hours = |name: &str| plan.runs.iter().find(|run| run.model == name).unwrap().hours;
+        assert!((hours("Phi-3-medium-128k-instruct") / hours("gemma-7b") - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn measured_rates_give_back_the_time_they_were_measured_in() {
+        // A model as large as the first of the plan: 1,000 tokens in 4 s, steps of 8 sequences in 0.5 s.
+        let size =
+            SizeOfPrompt { prompt: Prompt::Gsm, questions: 80, tokens: 9000, tokens_after_prefix: 1000, counted: true };
+        let first = plan(&[size], assumptions()).runs[0].clone();
+        let parameters = models().iter().find(|model| model.name() == first.model).unwrap().billions() * 1e9;
+        let measured = Assumptions::measured("a machine".to_owned(), parameters, 1000.0, 4.0, 8.0, 0.5);
+        let steps = 10.0 * measured.tokens_per_answer;
+        let found = plan(&[size], measured);
+        assert!((found.runs[0].hours * 3600.0 - (4.0 + 0.5 * steps)).abs() < 1e-6, "{}", found.runs[0].hours);
+        assert!(found.notes[0].contains("a machine"), "{}", found.notes[0]);
+    }
+}

@@ -1,0 +1,159 @@
+//! The whole result set.
+use serde::Serialize;
+
+use super::analysis::{Analysis, analyse};
+use super::evaluation::Evaluation;
+use super::listing::OptimiserStudy;
+use super::models::paper_order;
+use super::numbers::NumberDistribution;
+use super::remarks::{Claim, claims, recommendations};
+use super::result_table::ResultTable;
+use super::{figures, listing, variant_tables};
+use earnest_stats::holm;
+use earnest_tasks::suite::gsm_symbolic::Prompt;
+use earnest_tasks::suite::gsm_symbolic::published::number_effects;
+
+/// Version of [`Study`]'s JSON form.
+pub const STUDY_FORMAT: u32 = 1;
+
+const PAPER: &str = "Being Statistically Earnest: a re-evaluation of GSM-Symbolic";
+
+/// A run that was used.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyRun {
+    pub run: String,
+    /// The model as the tables name it.
+    pub model: String,
+    pub prompts: Vec<Prompt>,
+    /// Why its numbers are not the paper's quantity, if they are not.
+    pub limits: Vec<String>,
+}
+
+/// Models chosen for the other four prompts: GLMM 1 on the GSM prompt, p below .05 without correction and a fall in
+/// accuracy, strongest first (section 3.5 of the paper as its code does it).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Selection {
+    /// The paper's ten.
+    pub published: Vec<String>,
+    /// The paper's without artefacts.
+    pub published_without_artefacts: Vec<String>,
+    /// By our converged fits, which is what counts.
+    pub ours: Vec<String>,
+    /// By lme4's default settings on our rows: what the study would have chosen.
+    pub ours_by_lme4: Vec<String>,
+}
+
+/// Everything that the paper reports, beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Study {
+    /// [`STUDY_FORMAT`].
+    pub format: u32,
+    pub paper: String,
+    pub runs: Vec<StudyRun>,
+    pub selection: Selection,
+    /// What the paper claims in numbers, with and without its artefacts, and what ours say.
+    pub claims: Vec<Claim>,
+    /// Tables 2 to 15.
+    pub tables: Vec<ResultTable>,
+    /// Figures 1 to 11.
+    pub figures: Vec<ResultTable>,
+    /// Listing 6.
+    pub listing_6: OptimiserStudy,
+    pub numbers: Option<NumberDistribution>,
+    /// Every fit with its diagnoses.
+    pub analyses: Vec<Analysis>,
+    /// Section 10 of the specification: where paper and code disagree, and what is followed here.
+    pub recommendations: Vec<String>,
+}
+
+impl Study {
+    /// Analyses evaluations (each model and prompt at most once). `numbers` are the integers of the questions, for
+    /// Figure 7.
+    pub fn new(runs: Vec<StudyRun>, evaluations: Vec<Evaluation>, numbers: Option<NumberDistribution>) -> Self {
+        let mut analyses = analyse(evaluations);
+        analyses.sort_by_key(|analysis| (analysis.prompt, paper_order(&analysis.model)));
+        let selection = Selection {
+            published: number_effects().iter().map(|row| row.model.clone()).collect(),
+            published_without_artefacts: variant_tables::published_drops_without_artefacts(),
+            ours: selected(&analyses),
+            ours_by_lme4: selected_by(&analyses, Analysis::is_significant_drop_by_lme4, |analysis| {
+                analysis.glmm1.lme4.as_ref()?.variant.map(|effect| effect.estimate)
+            }),
+        };
+        let claims = claims(&analyses);
+        Study {
+            format: STUDY_FORMAT,
+            paper: PAPER.to_owned(),
+            runs,
+            selection,
+            claims,
+            tables: variant_tables::tables(&analyses),
+            figures: figures::figures(&analyses, numbers.as_ref()),
+            listing_6: listing::study(&analyses),
+            numbers,
+            analyses,
+            recommendations: recommendations(),
+        }
+    }
+
+    /// The analysis of a model and prompt.
+    pub fn analysis(&self, model: &str, prompt: Prompt) -> Option<&Analysis> {
+        find(&self.analyses, model, prompt)
+    }
+}
+
+/// The models to evaluate on the other prompts, strongest drop first.
+pub fn selected(analyses: &[Analysis]) -> Vec<String> {
+    selected_by(analyses, Analysis::is_significant_drop, |analysis| {
+        analysis.glmm1.variant.map(|effect| effect.estimate)
+    })
+}
+
+fn selected_by(
+    analyses: &[Analysis],
+    chosen: impl Fn(&Analysis) -> bool,
+    estimate: impl Fn(&Analysis) -> Option<f64>,
+) -> Vec<String> {
+    let on_gsm = analyses.iter().filter(|analysis| analysis.prompt == Prompt::Gsm && chosen(analysis));
+    let mut found: Vec<(f64, &str)> =
+        on_gsm.map(|analysis| (estimate(analysis).unwrap_or(0.0), analysis.model.as_str())).collect();
+    found.sort_by(|left, right| left.0.total_cmp(&right.0));
+    found.into_iter().map(|(_, model)| model.to_owned()).collect()
+}
+
+pub(super) fn find<'a>(analyses: &'a [Analysis], model: &str, prompt: Prompt) -> Option<&'a Analysis> {
+    analyses.iter().find(|analysis| analysis.prompt == prompt && analysis.model == model)
+}
+
+/// Names in printed order, then models of ours that the paper lacks, in theirs.
+pub(super) fn with_ours<'a>(
+    printed: impl Iterator<Item = &'a str>,
+    ours: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in printed.chain(ours) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// Holm's adjustment of a family where some tests have no result. Such a test counts as p = 1, as in the study's code, and
+/// stays without a number.
+pub(super) fn holm_with_gaps(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let filled: Vec<f64> = p_values.iter().map(|p| p.unwrap_or(1.0)).collect();
+    let adjusted = holm(&filled).expect("p values of effects are finite numbers from 0 to 1");
+    p_values.iter().zip(adjusted).map(|(p, adjusted)| p.map(|_| adjusted)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_without_result_stays_in_the_family() {
+        let found = holm_with_gaps(&[Some(0.01), None, Some(0.04)]);
+        assert_eq!(found, [Some(0.03), None, Some(0.08)]);
+    }
+}

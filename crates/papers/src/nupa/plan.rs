@@ -1,0 +1,312 @@
+//! What must be run to fill the paper's tables, and how long that takes.
+use serde::Serialize;
+
+use super::PAPER;
+use super::published::rule_following_cells;
+use earnest_eval::run::{Host, Manifest, Totals};
+use earnest_tasks::suite::Item;
+use earnest_tasks::suite::nupa::{
+    Adapter, BudgetRule, Lengths, NupaError, NupaOptions, NupaSuite, Profile, PromptStyle, TASKS, TaskId, TaskPlan,
+    Wording, published_models,
+};
+
+/// How a checkpoint counts tokens.
+pub struct Tokens<'a> {
+    /// Tokens of an item's prompt as the model sees it.
+    pub prompt: &'a dyn Fn(&Item) -> usize,
+    /// Tokens of an answer.
+    pub text: &'a dyn Fn(&str) -> usize,
+}
+
+/// How many tokens a second are worked on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rate {
+    /// Prompt tokens, those that come from the prefix cache included.
+    pub prompt_tokens_per_second: f64,
+    /// New tokens. The same number as that of prompt tokens where only both together are known.
+    pub new_tokens_per_second: f64,
+    /// Where the numbers are from.
+    pub source: String,
+}
+
+impl Rate {
+    /// One rate for both kinds of tokens.
+    pub fn together(tokens_per_second: f64, source: String) -> Self {
+        Rate { prompt_tokens_per_second: tokens_per_second, new_tokens_per_second: tokens_per_second, source }
+    }
+
+    /// Hours for so many prompt and new tokens.
+    pub fn hours(&self, prompt: usize, new: usize) -> f64 {
+        (prompt as f64 / self.prompt_tokens_per_second + new as f64 / self.new_tokens_per_second) / 3600.0
+    }
+
+    /// In words.
+    pub fn describe(&self) -> String {
+        let Rate { prompt_tokens_per_second: prompt, new_tokens_per_second: new, source } = self;
+        if prompt == new {
+            format!("{new:.0} tokens a second, prompt and new ones together ({source})")
+        } else {
+            format!("{prompt:.0} prompt tokens and {new:.0} new tokens a second ({source})")
+        }
+    }
+
+    /// The rate of a stored run; none where it did not measure one. Prompt tokens that came from the prefix cache are worked on too:
+    /// a plan counts them as well, and a like run finds a like share of them in the cache. The source says how much it rests on.
+    pub fn measured(manifest: &Manifest, totals: &Totals) -> Option<Self> {
+        let tokens = (totals.prompt_tokens + totals.completion_tokens) as f64;
+        let tokens_per_second = tokens / manifest.generation_s;
+        (tokens > 0.0 && tokens_per_second.is_finite()).then(|| {
+            let (samples, seconds) = (totals.recorded - totals.failed, manifest.generation_s);
+            let many = if samples == 1 { "" } else { "s" };
+            let elsewhere = match manifest.host.is_as_fast_as(&Host::probe()) {
+                true => String::new(),
+                false => format!(" on another machine ({})", manifest.host.cpu.as_deref().unwrap_or("unknown CPU")),
+            };
+            let source =
+                format!("measured in run {}: {samples} sample{many} in {seconds:.1} s{elsewhere}", manifest.run);
+            Rate::together(tokens_per_second, source)
+        })
+    }
+}
+
+/// The runs behind the tables.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NupaPlan {
+    pub paper: String,
+    /// The published models; those of OpenAI can be imported only.
+    pub models: Vec<String>,
+    pub rate: Option<Rate>,
+    pub rows: Vec<NupaPlanRow>,
+    pub notes: Vec<String>,
+}
+
+/// One run of one model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NupaPlanRow {
+    pub what: String,
+    /// The tables and figures that it fills.
+    pub tables: Vec<u8>,
+    pub figures: Vec<u8>,
+    pub prompts: usize,
+    /// Characters of all prompts, without a chat template.
+    pub prompt_characters: usize,
+    /// Tokens of all prompts and of all right answers, as the checkpoint given counts them.
+    pub prompt_tokens: Option<usize>,
+    pub answer_tokens: Option<usize>,
+    /// New tokens if every answer used its whole budget.
+    pub most_new_tokens: usize,
+    /// Hours if answers are as long as the right ones, and if each used its whole budget.
+    pub hours: Option<[f64; 2]>,
+    pub command: String,
+}
+
+impl NupaPlan {
+    /// The plan with the hours that its tokens take at a rate, or with what says how to get one.
+    pub fn at_rate(mut self, rate: Option<Rate>) -> Self {
+        for row in &mut self.rows {
+            let tokens = row.prompt_tokens.zip(row.answer_tokens);
+            let hours = rate.as_ref().zip(tokens);
+            row.hours =
+                hours.map(|(rate, (prompt, answer))| [answer, row.most_new_tokens].map(|new| rate.hours(prompt, new)));
+        }
+        if self.rows.iter().any(|row| row.prompt_tokens.is_some()) {
+            self.notes.push(match &rate {
+                None => "Hours need a rate: --measure for the one of this machine, --rate N in tokens a second (prompt and new ones \
+                         together), or a stored run of the suite that measured one."
+                    .to_owned(),
+                Some(rate) => format!(
+                    "Hours: from right answers only to whole budgets, at {}. Prompt tokens may come from the cache, so a run of \
+                     other proportions has another rate.",
+                    rate.describe()
+                ),
+            });
+        }
+        self.rate = rate;
+        self
+    }
+
+    /// The plan with a model's options in its commands.
+    pub fn of_model(mut self, options: &str) -> Self {
+        for row in &mut self.rows {
+            row.command = row.command.replace("--model MODEL", options);
+        }
+        self
+    }
+}
+
+struct Wanted {
+    what: &'static str,
+    tables: &'static [u8],
+    figures: &'static [u8],
+    options: NupaOptions,
+    command: String,
+}
+
+/// The settings that come nearest to the published evaluation, and how the command line says so.
+fn as_published(options: NupaOptions) -> NupaOptions {
+    let mut options = NupaOptions {
+        lengths: Lengths::Reference,
+        budget: BudgetRule::Published,
+        profile: Profile::Ref,
+        stop_at_newline: false,
+        wording: Wording::Reference,
+        adapter: Adapter::Completion,
+        ..options
+    };
+    options.pairs.reference = true;
+    options
+}
+
+const AS_PUBLISHED: &str =
+    "--prompt raw --lengths reference --reference --wording reference --budget 2xL --profile ref --no-stop-at-newline";
+
+fn wanted(adapter: Adapter) -> Vec<Wanted> {
+    let fair = NupaOptions { adapter, ..NupaOptions::default() };
+    let released: Vec<TaskId> = TASKS.into_iter().filter(|task| task.in_released_set()).collect();
+    let some: Vec<TaskId> =
+        ["add_Integer", "max_Float", "floordiv_Integer"].into_iter().filter_map(|name| name.parse().ok()).collect();
+    let names = |tasks: &[TaskId]| tasks.iter().map(|task| task.short_name()).collect::<Vec<_>>().join(",");
+    let mut rows = vec![
+        Wanted {
+            what: "as published",
+            tables: &[7, 8, 9, 10],
+            figures: &[2, 5, 6, 7],
+            options: as_published(NupaOptions { tasks: released, ..fair.clone() }),
+            command: format!("earnest run nupa --model MODEL --tasks released {AS_PUBLISHED}"),
+        },
+        Wanted {
+            what: "every task, read fairly",
+            tables: &[7, 8, 9, 10],
+            figures: &[2, 5, 6, 7],
+            options: fair.clone(),
+            command: "earnest run nupa --model MODEL".to_owned(),
+        },
+        Wanted {
+            what: "five examples",
+            tables: &[10],
+            figures: &[8],
+            options: NupaOptions { shots: 5, lengths: Lengths::Reference, tasks: some.clone(), ..fair.clone() },
+            command: format!("earnest run nupa --model MODEL --shots 5 --lengths reference --tasks {}", names(&some)),
+        },
+    ];
+    let cells = rule_following_cells();
+    let mut tasks: Vec<TaskId> = cells.iter().map(|(task, _)| *task).collect();
+    tasks.dedup();
+    for task in tasks {
+        let digits: Vec<usize> = cells.iter().filter(|(other, _)| *other == task).map(|(_, digits)| *digits).collect();
+        let list = digits.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        rows.push(Wanted {
+            what: "rule following",
+            tables: &[3],
+            figures: &[],
+            options: NupaOptions {
+                tasks: vec![task],
+                lengths: Lengths::Chosen(digits),
+                style: PromptStyle::RuleFollowing,
+                ..fair.clone()
+            },
+            command: format!(
+                "earnest run nupa --model MODEL --style rule-following --tasks {} --lengths {list}",
+                task.short_name()
+            ),
+        });
+    }
+    rows
+}
+
+/// What must be run for each model. Tokens are counted where a checkpoint is at hand; hours come with [`NupaPlan::at_rate`].
+///
+/// # Errors
+/// [`NupaError`] of impossible options; these have none.
+pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>) -> Result<NupaPlan, NupaError> {
+    let mut rows = Vec::new();
+    for wanted in wanted(adapter) {
+        let suite = NupaSuite::new(wanted.options)?;
+        let characters = suite.plan(&characters, &|text| text.chars().count())?;
+        let counted = tokens.map(|tokens| suite.plan(tokens.prompt, tokens.text)).transpose()?;
+        let sum = |plan: &[TaskPlan], of: fn(&TaskPlan) -> usize| plan.iter().map(of).sum::<usize>();
+        let most_new_tokens = sum(&characters, |task| task.budget_tokens);
+        let prompt_tokens = counted.as_deref().map(|plan| sum(plan, |task| task.prompt_tokens));
+        let answer_tokens = counted.as_deref().map(|plan| sum(plan, |task| task.answer_tokens));
+        rows.push(NupaPlanRow {
+            what: wanted.what.to_owned(),
+            tables: wanted.tables.to_vec(),
+            figures: wanted.figures.to_vec(),
+            prompts: sum(&characters, |task| task.prompts),
+            prompt_characters: sum(&characters, |task| task.prompt_tokens),
+            prompt_tokens,
+            answer_tokens,
+            most_new_tokens,
+            hours: None,
+            command: wanted.command,
+        });
+    }
+    let mut notes = vec![
+        "Each row is one run of one model. Sizes are measured on one question of each task and length.".to_owned(),
+        "New tokens at most: every answer uses its whole budget. Right answers are far shorter.".to_owned(),
+        "`as published` repeats the authors' settings with their artefacts; `every task, read fairly` is the better \
+         measurement, and `earnest reproduce nupa` holds both against the paper."
+            .to_owned(),
+        "GPT-4o and GPT-4o-mini are no open models: `earnest import nupa` makes a run of their completions. \
+         Llama-3.1-8B-ft and RF CoT are fine-tuned by the authors and not published; `earnest generate nupa` writes \
+         training sets for both."
+            .to_owned(),
+    ];
+    if tokens.is_none() {
+        notes.push(
+            "--model PATH counts tokens with that checkpoint's tokenizer and template, and from them hours.".to_owned(),
+        );
+    }
+    Ok(NupaPlan {
+        paper: PAPER.to_owned(),
+        models: published_models().into_iter().map(str::to_owned).collect(),
+        rate: None,
+        rows,
+        notes,
+    })
+}
+
+fn characters(item: &Item) -> usize {
+    let segments = &item.segments;
+    let count = |text: &str| text.chars().count();
+    match &segments.raw {
+        Some(raw) => count(raw),
+        None => {
+            let shots: usize = segments.shots.iter().map(|shot| count(&shot.question) + count(&shot.answer)).sum();
+            segments.system.as_deref().map_or(0, count) + shots + count(&segments.question)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_has_the_papers_sizes() {
+        let plan = plan(Adapter::Completion, None).unwrap().at_rate(None);
+        // 2,390 cells of 100 questions (2,370 without to_float's omitted ones), less those of small fractions.
+        let published = &plan.rows[0];
+        assert!((230_000..=239_000).contains(&published.prompts), "{}", published.prompts);
+        assert!(published.prompt_tokens.is_none() && published.hours.is_none());
+        assert_eq!((plan.rows[2].tables.as_slice(), plan.rows[2].figures.as_slice()), (&[10][..], &[8][..]));
+        let ruled = &plan.rows[3..];
+        assert!(ruled.iter().all(|row| row.tables == [3] && row.command.contains("--style rule-following")));
+        assert!(ruled.iter().any(|row| row.command.contains("mod_Integer --lengths 6,7,8")), "{ruled:?}");
+        assert!(plan.notes.iter().any(|note| note.contains("--model PATH")));
+    }
+
+    #[test]
+    fn hours_follow_tokens_and_rate() {
+        let tokens = Tokens { prompt: &|_| 10, text: &|_| 2 };
+        let rate = Rate::together(100.0, "stated".into());
+        let plan = plan(Adapter::Chat, Some(&tokens)).unwrap().at_rate(Some(rate));
+        for row in &plan.rows {
+            assert_eq!((row.prompt_tokens, row.answer_tokens), (Some(10 * row.prompts), Some(2 * row.prompts)));
+            let [few, many] = row.hours.unwrap();
+            assert!((few - 12.0 * row.prompts as f64 / 360_000.0).abs() < 1e-9 && many > few);
+        }
+        let named = plan.of_model("--model m.gguf --compute int8");
+        assert!(named.rows.iter().all(|row| row.command.starts_with("earnest run nupa --model m.gguf --compute int8")));
+    }
+}

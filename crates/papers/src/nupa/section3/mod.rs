@@ -1,0 +1,35 @@
+//! Section 3 of the Number Cookbook, on trained models: Tables 12 to 18 and Figures 4 and 9 to 18 beside an experiment.
+
+mod document;
+mod figures;
+mod findings;
+mod tables;
+mod text;
+
+pub use document::{
+    SECTION_3_FORMAT, Section3, Section3Cell, Section3Curve, Section3Figure, Section3Finding, Section3Ours, Verdict,
+};
+pub use figures::drawings;
+pub use text::render_section_3;
+
+use earnest_train::experiment::ExperimentResults;
+
+/// Holds an experiment against section 3.
+pub fn section_3(results: &ExperimentResults, source: &str) -> Section3 {
+    let tables = tables::cells(results);
+    Section3 {
+        format: SECTION_3_FORMAT,
+        paper: super::PAPER.to_owned(),
+        source: source.to_owned(),
+        title: results.title.clone(),
+        planned: results.planned,
+        models: results.models.len(),
+        seeds: results.seeds.clone(),
+        questions: results.questions,
+        scale: document::scale(results),
+        cells: tables,
+        findings: findings::findings(results),
+        figures: figures::figures(results),
+        caveats: document::caveats(results),
+    }
+}

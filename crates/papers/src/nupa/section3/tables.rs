@@ -1,0 +1,166 @@
+//! Tables 12 to 18, cell by cell.
+use super::document::{Section3Cell, Section3Ours, small};
+use crate::Reading;
+use earnest_tasks::suite::nupa::{PublishedTraining, published_trainings};
+use earnest_train::experiment::{CellChoice, ExperimentResults, Measured, ModelResult};
+
+/// The longest length that the paper's models of these tables learnt.
+const PAPER_LONGEST: usize = 8;
+
+/// What models of ours a published cell is held against.
+struct Wanted<'a> {
+    /// None is any.
+    position: Option<&'a str>,
+    format: String,
+    /// Lengths beyond the longest that was learnt.
+    beyond: usize,
+    data: Data,
+}
+
+/// Which model and how much data.
+#[derive(Clone, Copy, PartialEq)]
+enum Data {
+    /// Tables 12, 16 and 17: 0.1 B parameters.
+    Full,
+    /// The 2-layer model of 1.3 million parameters.
+    SmallModel,
+    /// 0.1 B parameters and a million samples.
+    FewSamples,
+}
+
+/// All cells of the tables beside ours.
+pub(super) fn cells(results: &ExperimentResults) -> Vec<Section3Cell> {
+    published_trainings().iter().map(|published| cell(results, published)).collect()
+}
+
+fn cell(results: &ExperimentResults, published: &PublishedTraining) -> Section3Cell {
+    let none = |reason: &str, reading| Section3Cell {
+        published: published.clone(),
+        ours: Vec::new(),
+        reason: Some(reason.to_owned()),
+        reading,
+    };
+    let Some(wanted) = wanted(published) else {
+        return none("fine-tuning of a loaded checkpoint: `earnest train lora`", Reading::NotRun);
+    };
+    let measured = match published.metric {
+        "digit match" => Measured::DigitMatch,
+        "dlength" => Measured::Dlength,
+        _ => Measured::ExactMatch,
+    };
+    let (mut ours, mut comparable) = (Vec::new(), true);
+    for choice in results.choices() {
+        let Some(model) = results.seeds_of(choice).next() else { continue };
+        if !fits(choice, model, &wanted, &published.task) {
+            continue;
+        }
+        let learnt = model.lengths(&published.task, true);
+        let Some(longest) = learnt.last() else { continue };
+        let length = longest + wanted.beyond;
+        let Some(value) = results.at(choice, &published.task, length, measured) else { continue };
+        comparable &= same_scale(model, *longest, wanted.data);
+        ours.push(Section3Ours { model: format!("{} {}", choice.position, choice.size), length, value });
+    }
+    if ours.is_empty() {
+        return none("no model of the experiment is of this kind", Reading::NotRun);
+    }
+    let reading = match (&ours[..], comparable && published.doubt.is_none()) {
+        ([only], true) => {
+            let error = only.value.std_err.unwrap_or(0.0).hypot(published.std_err.unwrap_or(0.0));
+            let far = (only.value.mean - published.value).abs() > earnest_stats::Z95 * error;
+            if far { Reading::Differs } else { Reading::NoDifferenceShown }
+        }
+        _ => Reading::NotComparable,
+    };
+    let reason = match (reading, published.doubt) {
+        (Reading::NotComparable, Some(doubt)) => Some(doubt.to_owned()),
+        (Reading::NotComparable, None) => Some("another scale".to_owned()),
+        _ => None,
+    };
+    Section3Cell { published: published.clone(), ours, reason, reading }
+}
+
+/// None for fine-tuned models.
+fn wanted(published: &PublishedTraining) -> Option<Wanted<'_>> {
+    let encoding = match published.variant.as_str() {
+        "RoPE" => Some("rope"),
+        "NoPE" => Some("nope"),
+        "Alibi" => Some("alibi"),
+        _ => None,
+    };
+    let beyond = match published.column.as_str() {
+        "D9" => 1,
+        "D10" => 2,
+        _ => 0,
+    };
+    let data = match published.column.as_str() {
+        "1.3M model" => Data::SmallModel,
+        "1M samples" => Data::FewSamples,
+        _ => Data::Full,
+    };
+    match published.table {
+        12..=15 => Some(Wanted { position: encoding, format: "plain".into(), beyond, data }),
+        16 | 17 => Some(Wanted { position: None, format: format_name(&published.variant), beyond, data }),
+        _ => None,
+    }
+}
+
+/// The paper's name of a format as experiment files have it.
+fn format_name(printed: &str) -> String {
+    let parts: Vec<&str> = printed
+        .split('+')
+        .map(|part| match part {
+            "no" => "plain",
+            "rev" | "rev int" => "reversed",
+            "rev dec" => "reversed-decimals",
+            "rev each" => "reversed-each",
+            "rev total" => "reversed-total",
+            "pad" => "padded",
+            "idx" => "hinted",
+            other => other,
+        })
+        .collect();
+    parts.join("+")
+}
+
+fn fits(choice: &CellChoice, model: &ModelResult, wanted: &Wanted<'_>, task: &str) -> bool {
+    choice.task == task
+        && choice.tokenizer == "1"
+        && choice.format == wanted.format
+        && wanted.position.is_none_or(|position| position == choice.position)
+        && match wanted.data {
+            Data::Full => true,
+            Data::SmallModel => small(model),
+            Data::FewSamples => !small(model) && seen(model) <= 1_200_000,
+        }
+}
+
+fn seen(model: &ModelResult) -> u64 {
+    model.steps * model.batch as u64
+}
+
+/// Models and data as large as the paper's.
+fn same_scale(model: &ModelResult, longest: usize, data: Data) -> bool {
+    const TENTH_BILLION: usize = 100_000_000;
+    longest == PAPER_LONGEST
+        && match data {
+            Data::Full => model.parameters >= TENTH_BILLION && seen(model) >= 10_000_000,
+            Data::SmallModel => (1_000_000..2_000_000).contains(&model.parameters) && seen(model) >= 10_000_000,
+            Data::FewSamples => model.parameters >= TENTH_BILLION && (800_000..=1_200_000).contains(&seen(model)),
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use earnest_train::experiment::NumberStyle;
+
+    #[test]
+    fn printed_formats_are_those_of_experiment_files() {
+        assert_eq!(format_name("rev total+pad"), "reversed-total+padded");
+        for published in published_trainings().iter().filter(|cell| matches!(cell.table, 16 | 17)) {
+            let name = format_name(&published.variant);
+            assert!(name.parse::<NumberStyle>().is_ok(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The comparison as text.
+use std::fmt::Write;
+
+use super::document::{Section3, Section3Cell, Section3Figure, Section3Finding};
+use crate::Reading;
+use earnest_eval::report::{Align, Table, wrap};
+use earnest_tasks::suite::Interval;
+use earnest_train::experiment::{Measured, SeedMean};
+
+/// From this many columns on, tables have all their columns.
+const WIDE: usize = 118;
+
+const WRITES: &str = "writing to a String cannot fail";
+
+const TITLES: [(u8, &str); 7] = [
+    (12, "Table 12: RoPE at the longest learnt length (D8) and the next one (D9)"),
+    (13, "Table 13: digit match at 8 digits of integer addition, of a small model and on a small data set"),
+    (14, "Table 14: digit match at 8 digits, of a small model (1.3 M parameters)"),
+    (15, "Table 15: digit match at 8 digits, on a small data set (1 M samples)"),
+    (16, "Table 16: exact match by reversal and padding"),
+    (17, "Table 17: exact match by reversal and index hints"),
+    (18, "Table 18: exact match and digit limits after fine-tuning with other encodings, tokens and formats"),
+];
+
+/// The comparison for a terminal of so many columns; with every published cell, or those that the experiment has.
+pub fn render_section_3(section: &Section3, published: bool, width: usize) -> String {
+    let mut text = wrap(&section.paper, width, "");
+    let source = format!("Section 3, held against {}: {}.", section.source, section.title);
+    text.push_str(&wrap(&source, width, ""));
+    let seeds: Vec<String> = section.seeds.iter().map(u64::to_string).collect();
+    let models = format!(
+        "{} of {} models are there, seeds {}; {} questions of each task and length.",
+        section.models,
+        section.planned,
+        seeds.join(", "),
+        section.questions
+    );
+    text.push_str(&wrap(&models, width, ""));
+    for line in &section.scale {
+        text.push_str(&wrap(line, width, "  "));
+    }
+    if section.models == 0 {
+        text.push_str("\nThere is no model to hold against the paper. `earnest train experiment` trains them.\n");
+    } else {
+        text.push_str(&findings(&section.findings, width));
+    }
+    for (table, title) in TITLES {
+        text.push_str(&one_table(section, table, title, published || section.models == 0, width));
+    }
+    for figure in section.figures.iter().filter(|figure| figure.x == "digits") {
+        text.push_str(&by_length(figure));
+    }
+    let courses = section.figures.iter().filter(|figure| figure.x != "digits").count();
+    if courses > 0 {
+        let note = format!("{courses} figures over questions seen are in --json and drawn by --svg.");
+        text.push('\n');
+        text.push_str(&wrap(&note, width, ""));
+    }
+    text.push_str("\nWhat limits the comparison\n");
+    for caveat in &section.caveats {
+        text.push_str(&wrap(caveat, width, "* "));
+    }
+    text
+}
+
+fn columns(names: &[&str], left: usize) -> Table {
+    let align = |place| if place < left { Align::Left } else { Align::Right };
+    Table::new(names.iter().enumerate().map(|(place, name)| ((*name).to_owned(), align(place))))
+}
+
+/// Means in per cent, lengths as they are.
+fn mean(value: &SeedMean, measured: Measured) -> String {
+    let (factor, digits) = if measured == Measured::Dlength { (1.0, 2) } else { (100.0, 1) };
+    let error = value.std_err.map_or_else(|| " (1 seed)".to_owned(), |error| format!(" ±{:.digits$}", factor * error));
+    format!("{:.digits$}{error}", factor * value.mean)
+}
+
+fn points(value: &Interval) -> String {
+    format!("{:+.1} [{:+.1}, {:+.1}]", 100.0 * value.estimate, 100.0 * value.low, 100.0 * value.high)
+}
+
+fn findings(findings: &[Section3Finding], width: usize) -> String {
+    let mut text = String::from("\nWhat the paper concludes, in per cent, ± standard error over seeds\n");
+    let mut claims: Vec<&str> = Vec::new();
+    for finding in findings {
+        if !claims.contains(&finding.claim) {
+            claims.push(finding.claim);
+        }
+    }
+    for claim in claims {
+        let own: Vec<&Section3Finding> = findings.iter().filter(|finding| finding.claim == claim).collect();
+        text.push('\n');
+        text.push_str(&wrap(&format!("{claim} ({}).", own[0].rests_on), width, ""));
+        let mut kinds: Vec<(&str, &str)> = Vec::new();
+        for finding in &own {
+            let kind = (finding.task.as_str(), finding.among.as_str());
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        for (task, among) in kinds {
+            text.push_str(&wrap(&format!("{task}; {among}"), width, "  "));
+            let rows = own.iter().filter(|finding| (finding.task.as_str(), finding.among.as_str()) == (task, among));
+            text.push_str(&contrasts(rows.copied(), width));
+        }
+    }
+    if findings.is_empty() {
+        text.push_str("  The experiment has no two variants that the paper holds against each other.\n");
+    }
+    text
+}
+
+fn contrasts<'a>(findings: impl Iterator<Item = &'a Section3Finding>, width: usize) -> String {
+    let wide = width >= WIDE;
+    let mut names = vec!["variants", "lengths", "metric"];
+    if wide {
+        names.extend(["first", "second"]);
+    }
+    names.extend(["difference [95 %]", "reading"]);
+    let mut table = columns(&names, 3);
+    for finding in findings {
+        let mut row = vec![
+            format!("{} - {}", finding.better, finding.than),
+            if finding.learnt { "learnt" } else { "longer" }.to_owned(),
+            finding.measured.name().to_owned(),
+        ];
+        if wide {
+            row.push(mean(&finding.of_better, finding.measured));
+            row.push(mean(&finding.of_other, finding.measured));
+        }
+        row.push(finding.difference.as_ref().map_or_else(|| "-".to_owned(), points));
+        row.push(finding.verdict.words().to_owned());
+        table.row(row);
+    }
+    indent(&table.render())
+}
+
+fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize) -> String {
+    let cells: Vec<&Section3Cell> = section.cells.iter().filter(|cell| cell.published.table == table).collect();
+    let shown: Vec<&&Section3Cell> = cells.iter().filter(|cell| all || !cell.ours.is_empty()).collect();
+    let mut text = format!("\n{title}\n");
+    if shown.is_empty() {
+        let reason = cells.first().and_then(|cell| cell.reason.as_deref()).unwrap_or("not run");
+        let note = format!("Nothing of ours: {reason}. --published shows the paper's {} numbers.", cells.len());
+        text.push_str(&wrap(&note, width, "  "));
+        return text;
+    }
+    let wide = width >= WIDE;
+    // Several models beside one number have to be told apart.
+    let models = wide || shown.iter().any(|cell| cell.ours.len() > 1);
+    let first = shown[0].reading;
+    // One reading for all is a sentence, not a column.
+    let readings = shown.iter().any(|cell| cell.reading != first);
+    let mut names = vec!["task", "variant", "column", "metric", "published", "ours", "digits"];
+    names.extend(models.then_some("model"));
+    names.extend(readings.then_some("reading"));
+    let mut rows = columns(&names, 4);
+    for cell in &shown {
+        let published = &cell.published;
+        let measured = match published.metric {
+            "dlength" | "digits" => Measured::Dlength,
+            _ => Measured::ExactMatch,
+        };
+        let value = match (published.metric, published.std_err) {
+            ("digits", _) => format!("{:.0}", published.value),
+            ("dlength", error) => {
+                format!("{:.2}{}", published.value, error.map(|error| format!(" ±{error:.2}")).unwrap_or_default())
+            }
+            (_, error) => {
+                let error = error.map(|error| format!(" ±{:.0}", 100.0 * error)).unwrap_or_default();
+                format!("{:.1}{error}", 100.0 * published.value)
+            }
+        };
+        let value = value + if published.doubt.is_some() { "*" } else { "" };
+        let head = |first: bool| {
+            let of = |text: &str| if first { text.to_owned() } else { String::new() };
+            vec![of(&published.task), of(&published.variant), of(&published.column), of(published.metric), of(&value)]
+        };
+        if cell.ours.is_empty() {
+            let mut row = head(true);
+            row.extend(["-", "-"].map(str::to_owned));
+            row.extend(models.then(|| "-".to_owned()));
+            row.extend(readings.then(|| reading(cell.reading).to_owned()));
+            rows.row(row);
+        }
+        for (place, ours) in cell.ours.iter().enumerate() {
+            let mut row = head(place == 0);
+            row.extend([mean(&ours.value, measured), ours.length.to_string()]);
+            row.extend(models.then(|| ours.model.clone()));
+            row.extend(readings.then(|| reading(cell.reading).to_owned()));
+            rows.row(row);
+        }
+    }
+    text.push_str(&indent(&rows.render()));
+    if !readings {
+        let reason =
+            shown.iter().find_map(|cell| cell.reason.as_deref()).map_or(String::new(), |why| format!(": {why}"));
+        text.push_str(&wrap(&format!("{}{reason}.", reading(first)), width, "  "));
+    }
+    let hidden = cells.len() - shown.len();
+    if hidden > 0 {
+        writeln!(text, "  {hidden} more published numbers have nothing of ours beside them; --published shows them.")
+            .expect(WRITES);
+    }
+    if shown.iter().any(|cell| cell.published.doubt.is_some()) {
+        let doubt = shown.iter().find_map(|cell| cell.published.doubt).unwrap_or_default();
+        text.push_str(&wrap(&format!("* {doubt}"), width, "  "));
+    }
+    text
+}
+
+fn by_length(figure: &Section3Figure) -> String {
+    let numbers: Vec<String> = figure.figures.iter().map(u8::to_string).collect();
+    let unit = if figure.measured == Measured::Dlength { "digits" } else { "%" };
+    let mut text = format!("\nFigure {}: {}, {unit}\n", numbers.join(" and "), figure.title);
+    let mut lengths: Vec<f64> = figure.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
+    lengths.sort_by(f64::total_cmp);
+    lengths.dedup();
+    let mut names = vec!["digits".to_owned()];
+    names.extend(figure.curves.iter().map(|curve| curve.label.clone()));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut table = columns(&names, 1);
+    for length in lengths {
+        let mut row = vec![format!("{length:.0}")];
+        row.extend(figure.curves.iter().map(|curve| {
+            let point = curve.points.iter().find(|(x, _)| *x == length);
+            point.map_or_else(|| "-".to_owned(), |(_, value)| mean(value, figure.measured))
+        }));
+        table.row(row);
+    }
+    text.push_str(&indent(&table.render()));
+    text
+}
+
+fn reading(reading: Reading) -> &'static str {
+    match reading {
+        Reading::NoDifferenceShown => "no difference shown",
+        Reading::Differs => "differs",
+        Reading::NotPublished => "not published",
+        Reading::NotComparable => "not comparable",
+        Reading::NotRun => "not run",
+    }
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}

@@ -1,0 +1,151 @@
+//! Comparisons as text.
+use std::fmt::Write;
+
+use super::{ComparedTable, Comparison, Plan, PublishedTable, Reading};
+use earnest_eval::report::{Align, Table, wrap};
+use earnest_tasks::suite::Interval;
+
+const WRITES: &str = "writing to a String cannot fail";
+
+/// The comparison for a terminal of so many columns.
+pub fn render(comparison: &Comparison, width: usize) -> String {
+    let mut text = format!("{}\n", wrap(&comparison.paper, width, "").trim_end());
+    text.push_str("Accuracies in per cent; 95 % intervals in brackets.\n");
+    for table in &comparison.published {
+        text.push_str(&published(table));
+    }
+    if comparison.runs.is_empty() {
+        text.push_str("\nThere is no run to hold against this. `earnest reproduce ... --plan` says what to run.\n");
+    }
+    for run in &comparison.runs {
+        writeln!(text, "\nOurs: {} ({})", run.model, run.run).expect(WRITES);
+        let row = match &run.row {
+            Some(row) => format!("The paper's row is {row}."),
+            None => "The paper has no row of this model.".to_owned(),
+        };
+        text.push_str(&wrap(&row, width, "  "));
+        for limit in &run.limits {
+            text.push_str(&wrap(&format!("Not comparable number by number: the run {limit}."), width, "  "));
+        }
+        for table in comparison.tables.iter().filter(|table| table.run == run.run) {
+            text.push_str(&compared(table));
+        }
+        for curve in comparison.curves.iter().filter(|curve| curve.run == run.run) {
+            writeln!(text, "\n  {}", curve.title).expect(WRITES);
+            let mut table = columns(&["length", "items", "compat", "boundary"]);
+            for point in &curve.points {
+                let cell = |rule: &str| point.ours.get(rule).map_or_else(|| "-".to_owned(), percent);
+                table.row(vec![point.x.to_string(), point.items.to_string(), cell("compat"), cell("boundary")]);
+            }
+            text.push_str(&indent(&table.render()));
+        }
+    }
+    text.push_str("\nWhat limits the comparison\n");
+    for caveat in &comparison.caveats {
+        text.push_str(&wrap(caveat, width, "* "));
+    }
+    text
+}
+
+/// A plan for a terminal of so many columns.
+pub fn render_plan(plan: &Plan, width: usize) -> String {
+    let mut text = wrap(&plan.paper, width, "");
+    text.push('\n');
+    let mut names = vec!["model", "tables", "prompts", "characters", "prompt tokens", "new tokens at most"];
+    let hours = plan.rows.iter().any(|row| row.most_hours.is_some());
+    if hours {
+        names.push("hours at most");
+    }
+    let mut table = columns(&names);
+    for row in &plan.rows {
+        let tables: Vec<String> = row.tables.iter().map(u8::to_string).collect();
+        let mut cells = vec![
+            row.model.clone(),
+            tables.join(" "),
+            row.prompts.to_string(),
+            row.prompt_characters.to_string(),
+            row.prompt_tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string()),
+            row.most_new_tokens.to_string(),
+        ];
+        if hours {
+            cells.push(row.most_hours.map_or_else(|| "-".to_owned(), |hours| format!("{hours:.1}")));
+        }
+        table.row(cells);
+    }
+    text.push_str(&table.render());
+    text.push('\n');
+    for note in &plan.notes {
+        text.push_str(&wrap(note, width, "* "));
+    }
+    if plan.rows.iter().all(|row| row.prompt_tokens.is_none()) {
+        text.push_str(&wrap(
+            "--model PATH counts prompt tokens with that checkpoint's tokenizer and template.",
+            width,
+            "* ",
+        ));
+    }
+    text.push_str("\nCommands\n");
+    for row in &plan.rows {
+        text.push_str(&wrap(&row.command, width, "  "));
+    }
+    text
+}
+
+fn columns(names: &[&str]) -> Table {
+    let align = |place| if place == 0 { Align::Left } else { Align::Right };
+    Table::new(names.iter().enumerate().map(|(place, name)| ((*name).to_owned(), align(place))))
+}
+
+fn published(table: &PublishedTable) -> String {
+    let mut names = vec!["published"];
+    names.extend(table.columns.iter().map(String::as_str));
+    let mut text = columns(&names);
+    for row in &table.rows {
+        let value = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
+        text.row([row.model.clone()].into_iter().chain(row.values.iter().map(value)).collect());
+    }
+    format!("\n{}\n{}", table.title, text.render())
+}
+
+fn compared(table: &ComparedTable) -> String {
+    let mut text = columns(&["task", "items", "published", "compat", "boundary", "difference", "reading"]);
+    let mut doubts = Vec::new();
+    for cell in &table.cells {
+        let ours = |rule: &str| cell.ours.get(rule).map_or_else(|| "-".to_owned(), percent);
+        let doubt = cell.published.as_ref().and_then(|published| published.doubt.as_ref());
+        doubts.extend(doubt.map(|doubt| format!("  * {}: {doubt}\n", cell.column)));
+        text.row(vec![
+            cell.column.clone(),
+            cell.items.to_string(),
+            cell.published.as_ref().map_or_else(|| "-".to_owned(), |published| percent(&published.value))
+                + if doubt.is_some() { "*" } else { "" },
+            ours("compat"),
+            ours("boundary"),
+            cell.difference.as_ref().map_or_else(|| "-".to_owned(), points),
+            reading(cell.reading).to_owned(),
+        ]);
+    }
+    format!("\n  {}\n{}{}", table.title, indent(&text.render()), doubts.concat())
+}
+
+fn reading(reading: Reading) -> &'static str {
+    match reading {
+        Reading::NoDifferenceShown => "no difference shown",
+        Reading::Differs => "differs",
+        Reading::NotPublished => "not published",
+        Reading::NotComparable => "not comparable",
+        Reading::NotRun => "not run",
+    }
+}
+
+fn percent(value: &Interval) -> String {
+    format!("{:.1} [{:>4.1}, {:>5.1}]", 100.0 * value.estimate, 100.0 * value.low, 100.0 * value.high)
+}
+
+fn points(value: &Interval) -> String {
+    format!("{:+.1} [{:+.1}, {:+.1}]", 100.0 * value.estimate, 100.0 * value.low, 100.0 * value.high)
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}

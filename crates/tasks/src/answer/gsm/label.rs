@@ -1,0 +1,145 @@
+//! Labels of extractions.
+use std::fmt;
+use std::str::FromStr;
+
+/// The study's labels, under its names, and four of ours for what its program, which runs code without limits, has no
+/// word for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Label {
+    /// Text: a number after `####` (the study spells it `GMS8K`).
+    Gsm8k,
+    /// Text: a number after "the final answer is".
+    GsmSymbolic,
+    /// Text: the last number, for want of a statement.
+    LastNumber,
+    /// Text: no number.
+    NoNumber,
+    /// Text: an empty completion.
+    EmptyResponse,
+    /// Text: nothing before the next question.
+    EmptyAfterTrim,
+    /// Code: the function returned an integer, a float or a bool.
+    Code,
+    /// Code: no function without parameters.
+    NoFunction,
+    /// Code: the text contains a call that is refused.
+    ForbiddenString,
+    /// Code: it does not compile.
+    SyntaxError,
+    NameError,
+    AttributeError,
+    ZeroDivisionError,
+    /// Code: `TypeError` or `ValueError`.
+    TypeValueError,
+    /// Code: any other exception.
+    Unclassified,
+    /// Code: the function returned `None`.
+    NoneReturned,
+    /// Code: it returned something that is no number, such as a text, a `Fraction` or a generator.
+    NotANumber,
+    /// Code, ours: the time limit.
+    TimeLimit,
+    /// Code, ours: the memory limit, or `MemoryError`.
+    MemoryLimit,
+    /// Code, ours: its process died.
+    Crash,
+    /// Code, ours: the sandbox failed; says nothing about the completion.
+    SandboxUnavailable,
+}
+
+/// No label has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no label of an extraction")]
+pub struct UnknownLabel(pub String);
+
+impl Label {
+    /// All labels, in the order of the enum.
+    pub const ALL: [Label; 21] = [
+        Label::Gsm8k,
+        Label::GsmSymbolic,
+        Label::LastNumber,
+        Label::NoNumber,
+        Label::EmptyResponse,
+        Label::EmptyAfterTrim,
+        Label::Code,
+        Label::NoFunction,
+        Label::ForbiddenString,
+        Label::SyntaxError,
+        Label::NameError,
+        Label::AttributeError,
+        Label::ZeroDivisionError,
+        Label::TypeValueError,
+        Label::Unclassified,
+        Label::NoneReturned,
+        Label::NotANumber,
+        Label::TimeLimit,
+        Label::MemoryLimit,
+        Label::Crash,
+        Label::SandboxUnavailable,
+    ];
+
+    /// Its name in the study's results; for ours, a name of the same kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Label::Gsm8k => "GMS8K",
+            Label::GsmSymbolic => "GSM_SYMBOLIC",
+            Label::LastNumber => "LAST_NUMBER",
+            Label::NoNumber => "NO_NUMBER",
+            Label::EmptyResponse => "EMPTY_RESPONSE",
+            Label::EmptyAfterTrim => "EMPTY_AFTER_TRIM",
+            Label::Code => "CODE",
+            Label::NoFunction => "NO_FUNCTION",
+            Label::ForbiddenString => "FORBIDDEN_STRING",
+            Label::SyntaxError => "SYNTAX_ERROR",
+            Label::NameError => "NAME_ERROR",
+            Label::AttributeError => "ATTRIBUTE_ERROR",
+            Label::ZeroDivisionError => "ZERO_DIVISION_ERROR",
+            Label::TypeValueError => "TYPE_VALUE_ERROR",
+            Label::Unclassified => "UNCLASSIFIED",
+            Label::NoneReturned => "NONE_RETURNED",
+            Label::NotANumber => "NOT_A_NUMBER",
+            Label::TimeLimit => "TIME_LIMIT",
+            Label::MemoryLimit => "MEMORY_LIMIT",
+            Label::Crash => "CRASH",
+            Label::SandboxUnavailable => "SANDBOX_UNAVAILABLE",
+        }
+    }
+
+    /// True for labels of extractions that found a number.
+    pub fn has_prediction(self) -> bool {
+        matches!(self, Label::Gsm8k | Label::GsmSymbolic | Label::LastNumber | Label::Code)
+    }
+
+    /// True for the labels that the study does not have.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Label::TimeLimit | Label::MemoryLimit | Label::Crash | Label::SandboxUnavailable)
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Label {
+    type Err = UnknownLabel;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLabel> {
+        Label::ALL.into_iter().find(|label| label.name() == name).ok_or_else(|| UnknownLabel(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_read_back() {
+        for (place, label) in Label::ALL.into_iter().enumerate() {
+            assert_eq!(label as usize, place);
+            assert_eq!(label.name().parse(), Ok(label));
+        }
+        assert!("CODES".parse::<Label>().is_err() && "".parse::<Label>().is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! The language of a completion, told by its short words.
+use std::sync::LazyLock;
+
+use super::vocabulary::{ByWord, lower_ascii};
+use crate::number::words::Language;
+
+/// Short words that tell a language; those that two of them share are left out.
+const TELLING: [(Language, &str); 7] = [
+    (
+        Language::English,
+        "the is are of and to in answer so we have has you with that it for this was be equals total number",
+    ),
+    (
+        Language::German,
+        "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit",
+    ),
+    (Language::French, "le la les est et une réponse donc des du il y dans sont somme résultat coûte nous reste avec"),
+    (
+        Language::Spanish,
+        "cuánto cuánta cuántos cuántas qué entre el los las es y una respuesta la del se en por son suma resultado cuesta entonces total número tiene",
+    ),
+    (Language::Portuguese, "os é um uma resposta soma resultado então são da tem na custa portanto"),
+    (Language::Italian, "il lo gli è un una risposta la somma risultato quindi sono di che costa"),
+    (
+        Language::CommaDecimal,
+        "het een en antwoord är svaret och wynik jest odpowiedź to odpověď cevap ve sonuç jawabannya adalah",
+    ),
+];
+
+/// Telling words and the places of their languages in [`TELLING`], as bits.
+static LANGUAGES: LazyLock<ByWord<u8>> = LazyLock::new(|| {
+    let mut languages: ByWord<u8> = ByWord::default();
+    for (place, (_, words)) in TELLING.iter().enumerate() {
+        for word in words.split(' ') {
+            *languages.entry(word).or_default() |= 1 << place;
+        }
+    }
+    languages
+});
+
+/// Words of a text that are looked at to tell its language.
+const LOOKED_AT: usize = 60;
+
+/// The language of a completion; where it has too few words, that of its question.
+pub fn language_of(completion: &str, question: &str) -> Language {
+    told_by(completion).or_else(|| told_by(question)).unwrap_or(Language::English)
+}
+
+/// The language that the short words of a text tell.
+fn told_by(text: &str) -> Option<Language> {
+    let mut counts = [0usize; TELLING.len()];
+    let mut cyrillic = 0;
+    let mut other = 0;
+    let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    for word in words.take(LOOKED_AT) {
+        let first = word.chars().next().unwrap_or(' ') as u32;
+        if (0x400..0x530).contains(&first) {
+            cyrillic += 1;
+        } else if first >= 0x530 && !(0x1e00..0x2000).contains(&first) {
+            other += 1;
+        } else if word.len() <= 12 {
+            let mut buffer = [0u8; 12];
+            let found = lower_ascii(word, &mut buffer)
+                .map_or_else(|| LANGUAGES.get(word.to_lowercase().as_str()), |lower| LANGUAGES.get(lower));
+            if let Some(languages) = found {
+                for (place, count) in counts.iter_mut().enumerate() {
+                    *count += usize::from(languages >> place & 1);
+                }
+                // Most texts are English, and soon say so.
+                if counts[0] >= 4 && counts[1..].iter().all(|&count| count + 2 < counts[0]) {
+                    return Some(Language::English);
+                }
+            }
+        }
+    }
+    if cyrillic > 0 {
+        return Some(Language::CommaDecimal);
+    }
+    let (place, &most) = counts.iter().enumerate().rev().max_by_key(|(_, count)| **count)?;
+    if other > most {
+        return Some(Language::Other);
+    }
+    // One word may be another language's too. English wins a tie: its words are the most common ones in prompts.
+    let enough = if counts[0] == most { 1 } else { 2 };
+    (most >= enough).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_are_told_by_short_words() {
+        assert_eq!(language_of("Die Summe beträgt 1.284,5.", ""), Language::German);
+        assert_eq!(language_of("La réponse est 0,375", ""), Language::French);
+        assert_eq!(language_of("The answer is 5", "Die Summe"), Language::English);
+        assert_eq!(language_of("3,5", "Ein Brot kostet 3,45 Euro. Was kosten die Brote?"), Language::German);
+        assert_eq!(language_of("一共有63本书", ""), Language::Other);
+    }
+}

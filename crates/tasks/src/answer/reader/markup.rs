@@ -1,0 +1,250 @@
+//! Marks of LaTeX, Markdown and HTML, special tokens, fenced programs.
+use super::lexer::{Brace, Lexer};
+use super::numeral::{Scanned, Spelling, latex_fraction};
+use super::token::Kind;
+use super::vocabulary::Meaning;
+
+/// Languages of fenced blocks that hold no program.
+const PROSE: [&str; 12] =
+    ["", "text", "txt", "plaintext", "plain", "latex", "tex", "math", "json", "yaml", "yml", "markdown"];
+
+/// Marks of program code, which answers do not have.
+const CODE_MARKS: [&str; 13] = [
+    "print(",
+    "return ",
+    "def ",
+    "import ",
+    "console.log",
+    "int main",
+    "let ",
+    "function ",
+    "for (",
+    "for i in",
+    "#include",
+    "fn main",
+    "public ",
+];
+
+impl Lexer<'_> {
+    /// `<`: a calculator's note, a special token, a tag, or less than.
+    pub(super) fn less(&mut self) {
+        const LONGEST: usize = 120;
+        let rest = self.rest();
+        let near = |pattern: &str| {
+            let mut end = rest.len().min(LONGEST);
+            while !rest.is_char_boundary(end) {
+                end -= 1;
+            }
+            rest[..end].find(pattern).map(|at| at + pattern.len())
+        };
+        if rest.starts_with("<<")
+            && let Some(length) = near(">>")
+        {
+            return self.skip(length, false);
+        }
+        if (rest.starts_with("<|") || rest.starts_with("<\u{ff5c}"))
+            && let Some(length) = near("|>").or_else(|| near("\u{ff5c}>"))
+        {
+            let name = rest[1..length].trim_matches(|c: char| !c.is_alphabetic()).to_ascii_lowercase();
+            let ends = [
+                "im_end",
+                "endoftext",
+                "end_of_text",
+                "eot_id",
+                "eom_id",
+                "end_of_turn",
+                "return",
+                "end",
+                "im_start",
+                "start_header_id",
+                "user",
+                "eos",
+                "call",
+                "endofturn",
+                "end\u{2581}of\u{2581}sentence",
+            ];
+            if ends.contains(&name.as_str()) {
+                self.spaced = true;
+                return self.push(Kind::End, length);
+            }
+            let behind = &rest[length..];
+            let role = if name == "start" && behind.starts_with("assistant") { "assistant".len() } else { 0 };
+            self.spaced = true;
+            return self.push(Kind::Line, length + role);
+        }
+        if let Some(length) = near(">") {
+            let name = rest[1..length - 1].to_ascii_lowercase();
+            let closing = name.starts_with('/');
+            let name = name.trim_matches('/');
+            let plain = name.split_whitespace().next().unwrap_or("");
+            let is_name = plain.starts_with(|c: char| c.is_ascii_alphabetic())
+                && plain.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':'));
+            if is_name {
+                let kind = match plain {
+                    "answer" | "final" | "final_answer" | "final-answer" | "finalanswer" | "result" => {
+                        if closing {
+                            Kind::AnswerClose
+                        } else {
+                            Kind::AnswerOpen
+                        }
+                    }
+                    "s" | "eos" | "end_of_turn" | "start_of_turn" if closing || plain != "s" => Kind::End,
+                    "b" | "strong" => Kind::Bold,
+                    "sup" if !closing && matches!(self.last(), Some(Kind::Number(_))) => Kind::Operator('^'),
+                    "sup" | "i" | "em" | "u" | "span" | "code" | "sub" => return self.skip(length, false),
+                    _ => Kind::Line,
+                };
+                return self.push(kind, length);
+            }
+        }
+        self.push(Kind::Less, 1);
+    }
+
+    pub(super) fn open_brace(&mut self) {
+        let brace = std::mem::replace(&mut self.next_brace, Brace::Plain);
+        self.braces.push(brace);
+        match brace {
+            Brace::Plain => self.skip(1, false),
+            Brace::Box => self.push(Kind::BoxOpen, 1),
+            Brace::Bold => self.push(Kind::Bold, 1),
+            Brace::Top | Brace::Bottom => self.push(Kind::Open, 1),
+        }
+    }
+
+    pub(super) fn close_brace(&mut self) {
+        match self.braces.pop().unwrap_or(Brace::Plain) {
+            Brace::Plain => self.skip(1, false),
+            Brace::Box => self.push(Kind::BoxClose, 1),
+            Brace::Bold => self.push(Kind::Bold, 1),
+            Brace::Bottom => self.push(Kind::Close, 1),
+            Brace::Top => {
+                self.push(Kind::Close, 1);
+                self.push(Kind::Operator('/'), 0);
+                self.next_brace = Brace::Bottom;
+            }
+        }
+    }
+
+    /// A command of LaTeX.
+    pub(super) fn command(&mut self) {
+        let rest = self.rest();
+        let Some(next) = rest[1..].chars().next() else { return self.skip(1, false) };
+        if !next.is_ascii_alphabetic() {
+            let length = 1 + next.len_utf8();
+            return match next {
+                '\\' => self.push(Kind::Line, length),
+                '%' => {
+                    self.at += 1;
+                    self.percent(1);
+                }
+                '\n' => self.skip(1, true),
+                'n' => self.skip(length, true),
+                '-' | '*' | '#' | '.' | '_' => self.skip(1, false),
+                _ => self.skip(length, matches!(next, ',' | ';' | ':' | ' ' | '!' | '(' | ')' | '[' | ']')),
+            };
+        }
+        let name_length = rest[1..].bytes().take_while(u8::is_ascii_alphabetic).count();
+        let name = &rest[1..1 + name_length];
+        let length = 1 + name_length;
+        match name {
+            "frac" | "dfrac" | "tfrac" | "cfrac" | "sfrac" | "nicefrac" => {
+                if let Some((top, bottom, end)) = latex_fraction(self.text, self.at) {
+                    let start = self.at;
+                    self.add_number(
+                        start,
+                        Scanned { text: format!("{top}/{bottom}"), spelling: Spelling::Fraction, end },
+                    );
+                } else {
+                    self.next_brace = Brace::Top;
+                    self.skip(length, false);
+                }
+            }
+            "boxed" | "fbox" | "framebox" | "bbox" => {
+                let braced = rest[length..].trim_start().starts_with('{');
+                if braced {
+                    self.next_brace = Brace::Box;
+                }
+                self.skip(length, false);
+            }
+            "textbf" | "mathbf" | "bm" | "boldsymbol" => {
+                if rest[length..].starts_with('{') {
+                    self.next_brace = Brace::Bold;
+                }
+                self.skip(length, false);
+            }
+            "times" | "cdot" | "ast" | "cdotp" => self.push(Kind::Operator('*'), length),
+            "div" => self.push(Kind::Operator('/'), length),
+            "bmod" | "mod" | "pmod" => self.push(Kind::Operator('%'), length),
+            "approx" | "simeq" | "equiv" | "hline" | "doteq" => self.push(Kind::Equals, length),
+            "neq" | "ne" => self.push(Kind::Unequal, length),
+            "to" | "rightarrow" | "Rightarrow" | "implies" | "Longrightarrow" | "longrightarrow" | "therefore" => {
+                self.push(Kind::Arrow, length);
+            }
+            "lt" | "le" | "leq" | "leqslant" => self.push(Kind::Less, length),
+            "gt" | "ge" | "geq" | "geqslant" => self.push(Kind::Greater, length),
+            "ldots" | "dots" | "cdots" => self.push(Kind::Ellipsis, length),
+            "checkmark" => self.push(Kind::Check, length),
+            "begin" | "end" => {
+                // The environment's name and the columns of an array.
+                let mut end = length;
+                for _ in 0..2 {
+                    let behind = &rest[end..];
+                    match behind
+                        .strip_prefix('{')
+                        .and_then(|inside| inside.bytes().take(24).position(|byte| byte == b'}'))
+                    {
+                        Some(close) if close < 24 && !behind[1..=close].bytes().any(|b| b.is_ascii_digit()) => {
+                            end += close + 2
+                        }
+                        _ => break,
+                    }
+                }
+                self.spaced = true;
+                self.push(Kind::Line, end);
+            }
+            "pi" | "sqrt" | "sum" | "infty" => self.push(Kind::Word(Meaning::default()), length),
+            "n" | "newline" | "par" => self.push(Kind::Line, length),
+            _ => self.skip(length, true),
+        }
+    }
+
+    /// A fenced block: a program is one token, anything else is read.
+    pub(super) fn fence(&mut self, indent: usize, line_length: usize) {
+        let start = self.at;
+        if std::mem::take(&mut self.fenced) {
+            return self.push(Kind::Line, line_length);
+        }
+        let info = self.text[start + indent + 3..start + line_length].trim().to_ascii_lowercase();
+        let body_at = (start + line_length + 1).min(self.text.len());
+        let fence = &self.text[start + indent..start + indent + 3];
+        let body = &self.text[body_at..];
+        let (length, closed) = match body.find(fence) {
+            Some(end) => (end, true),
+            None => (body.len(), false),
+        };
+        let body = &body[..length];
+        let language = info.split_whitespace().next().unwrap_or("");
+        let marks = CODE_MARKS.iter().filter(|mark| body.contains(*mark)).count();
+        // What a program printed.
+        let output = ["output", "result", "stdout", "answer"].iter().any(|word| language.contains(word));
+        let program = !output && if PROSE.contains(&language) { marks > 0 && language.is_empty() } else { true };
+        if program {
+            self.spaced = true;
+            let end = body_at + length + if closed { 3 } else { 0 };
+            self.push(Kind::Program, end - start);
+            return;
+        }
+        // What is in it is read; the closing fence is met on its own.
+        self.fenced = closed;
+        self.push(Kind::Line, body_at - start);
+    }
+
+    /// Struck text was withdrawn.
+    pub(super) fn struck(&mut self) {
+        const LONGEST: usize = 400;
+        let near = self.rest().as_bytes().iter().take(LONGEST).take_while(|&&byte| byte != b'\n').count();
+        let inside = self.rest().as_bytes().get(2..near).unwrap_or_default();
+        let length = inside.windows(2).position(|two| two == b"~~").map_or(2, |end| end + 4);
+        self.skip(length, true);
+    }
+}

@@ -1,0 +1,92 @@
+//! Powers of ten behind a number.
+use super::script::{char_at, digits, is_minus, superscript};
+use super::{Scanned, Spelling};
+
+/// The power of ten that stands behind a number: `e16`, `E+16`, `× 10^{16}`, `·10³`, `\times 10^4`; of `10^16` itself too.
+pub(super) fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usize)> {
+    let at = number.end;
+    let rest = &text[at..];
+    let upright = ["\\mathrm{e}", "\\text{e}", "\\mathrm{E}", "\\text{E}"];
+    let letter = rest.strip_prefix(['e', 'E']).or_else(|| upright.iter().find_map(|letter| rest.strip_prefix(letter)));
+    if let Some(behind) = letter {
+        let (power, end) = exponent(text, text.len() - behind.len())?;
+        let letter = char_at(text, end).is_some_and(|c| c.is_alphabetic() && c.is_ascii());
+        return (!letter).then_some((power, end));
+    }
+    if number.spelling == Spelling::Integer
+        && number.text == "10"
+        && let Some(power) = raised(text, at)
+    {
+        return Some(power);
+    }
+    if let Some(power) = in_words(text, at) {
+        return Some(power);
+    }
+    let times = rest.trim_start_matches([' ', '\u{a0}', '\u{2009}']);
+    let sign = ["×", "\\times", "\\cdot", "·", "⋅", "∙", "•", "x", "X", "*", "∗", "✕"]
+        .into_iter()
+        .find(|sign| times.starts_with(sign))?;
+    let ten = times[sign.len()..].trim_start_matches([' ', '\u{a0}', '\u{2009}', '{']);
+    let mut run = String::new();
+    let ten_at = text.len() - ten.len();
+    let end = digits(text, ten_at, &mut run);
+    if run != "10" {
+        return None;
+    }
+    raised(text, end)
+}
+
+/// "times ten to the power of 15"
+fn in_words(text: &str, at: usize) -> Option<(String, usize)> {
+    let rest = text[at..].strip_prefix(" times ")?;
+    let rest = rest.strip_prefix("ten to the ").or_else(|| rest.strip_prefix("10 to the "))?;
+    let rest = rest.strip_prefix("power of ").or_else(|| rest.strip_prefix("power ")).unwrap_or(rest);
+    exponent(text, text.len() - rest.len())
+}
+
+/// `^{16}`, `**16`, superscripts: the exponent and the first byte behind it.
+fn raised(text: &str, at: usize) -> Option<(String, usize)> {
+    let rest = &text[at..];
+    let first = rest.chars().next()?;
+    if first == '⁻' || superscript(first).is_some() {
+        let mut power = String::new();
+        let mut end = at;
+        for c in rest.chars() {
+            match (c, superscript(c)) {
+                ('⁻', _) if power.is_empty() => power.push('-'),
+                (_, Some(value)) => power.push((b'0' + value) as char),
+                _ => break,
+            }
+            end += c.len_utf8();
+        }
+        return (power != "-").then_some((power, end));
+    }
+    let behind = rest.strip_prefix("**").or_else(|| rest.strip_prefix('^')).or_else(|| rest.strip_prefix("<sup>"))?;
+    let inner = behind.trim_start_matches([' ', '{', '(']);
+    let (power, mut end) = exponent(text, text.len() - inner.len())?;
+    for close in ["}", ")", "</sup>"] {
+        if text[end..].starts_with(close) && inner.len() < behind.len() + usize::from(close == "</sup>") {
+            end += close.len();
+            break;
+        }
+    }
+    Some((power, end))
+}
+
+/// A signed whole number: canonical, without a plus sign and leading zeros.
+fn exponent(text: &str, at: usize) -> Option<(String, usize)> {
+    let mut written = String::new();
+    let sign = char_at(text, at)?;
+    let negative = is_minus(sign);
+    let start = if negative || sign == '+' { at + sign.len_utf8() } else { at };
+    let end = digits(text, start, &mut written);
+    if !(1..=6).contains(&written.len()) {
+        return None;
+    }
+    let power = written.trim_start_matches('0');
+    Some(match (power, negative) {
+        ("", _) => ("0".to_owned(), end),
+        (power, true) => (format!("-{power}"), end),
+        (power, false) => (power.to_owned(), end),
+    })
+}

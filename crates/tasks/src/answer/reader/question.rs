@@ -1,0 +1,397 @@
+//! The prompt for a reader of answers: its numbers, its example, the quantity that it asks for.
+
+use std::hash::Hasher;
+
+use super::language::language_of;
+use super::numeral::{Spelling, Style};
+use super::token::{Kind, Number, Tokens};
+use super::value;
+use super::vocabulary::{Fnv, Meaning};
+use super::{Asked, Form};
+use crate::number::words::{Language, scale};
+
+/// The one of the given numbers that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extreme {
+    Largest,
+    Smallest,
+}
+
+/// A prompt, read.
+#[derive(Debug)]
+pub struct Question {
+    pub form: Form,
+    /// Notation of numbers in completions.
+    pub style: Style,
+    pub language: Language,
+    /// Numbers that the question is about, in order.
+    pub operands: Vec<String>,
+    /// Numbers that show a format (`like 123`).
+    pub examples: Vec<String>,
+    /// The answer may be one of the given numbers: an extreme, a copy.
+    pub selects: bool,
+    /// It asks about a table or a text, whose numbers answer it as well as others.
+    pub looks_up: bool,
+    pub extreme: Option<Extreme>,
+    pub asks_percent: bool,
+    pub asks_year: bool,
+    pub asks_remainder: bool,
+    pub asks_quotient: bool,
+    /// Scale words that the question or its table states, so that they are units and multiply nothing.
+    scales: Vec<usize>,
+    /// Words for the unit that is asked for, in lower case.
+    units: Vec<String>,
+    /// It ends with `=`, so that a completion may go on with the number alone.
+    pub open_ended: bool,
+    /// It asks about digits.
+    pub asks_digits: bool,
+    /// It is the turn of a chat, whose answer does not go on with lines of its own pattern.
+    pub is_chat: bool,
+    /// It asks by an instruction, not by a story.
+    pub instructs: bool,
+    /// Names in the last sentence of a story.
+    names: Vec<String>,
+    /// The prompt in lower case.
+    lower: String,
+    /// Three neighbouring words of it, hashed.
+    trigrams: Vec<u64>,
+}
+
+/// Words of a prompt that are looked at, from its end: tables of data sets are long.
+const LONGEST: usize = 6_000;
+
+/// Markers behind which the last question of a chat stands.
+const TURNS: [&str; 7] = [
+    "<|im_start|>user",
+    "<|start_header_id|>user<|end_header_id|>",
+    "<start_of_turn>user",
+    "<|start|>user<|message|>",
+    "<|User|>",
+    "<\u{ff5c}User\u{ff5c}>",
+    "[INST]",
+];
+
+impl Question {
+    /// Reads the prompt.
+    pub fn new(asked: &Asked<'_>, completion: &str) -> Self {
+        let prompt = last_turn(asked.prompt);
+        let language = language_of(completion, prompt);
+        let form = asked.form;
+        let lower = prompt.to_lowercase();
+        let has = |word: &str| lower.contains(word);
+        let spaced = has("space") && form == Form::Integer;
+        // The prompt's own numbers need its language only where a separator stands in one.
+        let question_style = Style {
+            decimal_comma: separates_digits(prompt) && language_of(prompt, "").has_decimal_comma(),
+            ..Style::default()
+        };
+        let tokens = Tokens::new(prompt, question_style, Language::English);
+        let in_words = tokens.numbers.iter().all(|number| number.spelling == Spelling::Words);
+        let (mut operands, mut examples) = (Vec::new(), Vec::new());
+        for at in 0..tokens.tokens.len() {
+            let Some(number) = tokens.number(at) else { continue };
+            // "Add two numbers": words of an instruction are no operands, unless it has no others.
+            if form != Form::Number && number.spelling == Spelling::Words && !in_words {
+                continue;
+            }
+            if is_example(&tokens, at) { &mut examples } else { &mut operands }.push(number.text.clone());
+        }
+        let words: Vec<usize> =
+            (0..tokens.tokens.len()).filter(|&at| matches!(tokens.kind(at), Kind::Word(_))).collect();
+        let digitwise = has("digit");
+        let extreme = if digitwise {
+            None
+        } else if ["maxim", "larger", "largest", "greater", "greatest", "bigger", "biggest"]
+            .iter()
+            .any(|word| has(word))
+        {
+            Some(Extreme::Largest)
+        } else if ["minim", "minin", "smaller", "smallest", "lesser"].iter().any(|word| has(word)) {
+            Some(Extreme::Smallest)
+        } else {
+            None
+        };
+        let copies = ["in parentheses only: ", "copy the", "repeat the"].iter().any(|phrase| has(phrase));
+        let comma_evidence = has_decimal_comma(prompt);
+        let decimal_comma = language.has_decimal_comma() || comma_evidence || writes_points(completion, &operands);
+        Question {
+            form,
+            style: Style {
+                decimal_comma,
+                integer: form == Form::Integer,
+                decimals: matches!(form, Form::Float | Form::Scientific),
+                spaced,
+                point_groups: form == Form::Integer
+                    && !prompt.contains('/')
+                    && !has("divi")
+                    && operands.iter().all(|operand| operand.bytes().all(|b| b.is_ascii_digit()))
+                    && operands.iter().any(|operand| operand.len() > 3),
+                binary: has("binary"),
+                counts: has("how many") || has("count"),
+            },
+            language,
+            selects: extreme.is_some() || copies || (has("convert") && in_words),
+            looks_up: form == Form::Number && ["table:", "text:", "passage", "|"].iter().any(|mark| has(mark)),
+            extreme,
+            asks_percent: ["percent", "per cent", "prozent", "pourcent", "porcentaje", "porcentagem"]
+                .iter()
+                .any(|word| has(word)),
+            asks_year: form == Form::Number && (has("which year") || has("what year")),
+            asks_remainder: has("remainder") || has("modul") || has(" mod ") || has("reste") && form == Form::Integer,
+            asks_quotient: has("integer division") || has("divide") || has("quotient"),
+            scales: scales(&tokens, &words),
+            units: units(&tokens, &words),
+            open_ended: lower.trim_end().ends_with('='),
+            is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
+            asks_digits: digitwise,
+            instructs: form != Form::Number,
+            trigrams: trigrams(&tokens),
+            names: if form == Form::Number { names(prompt) } else { Vec::new() },
+            operands,
+            examples,
+            lower,
+        }
+    }
+
+    /// True if a number of the completion is one that the question gives.
+    pub fn gives(&self, number: &Number) -> bool {
+        let plain = number.text.trim_start_matches('-');
+        self.operands.iter().any(|operand| {
+            if self.instructs && operand.contains('/') {
+                // The value of `6300/75` is its answer, no given number.
+                return operand == plain || operand.split('/').any(|part| part == plain);
+            }
+            is_same(operand, &number.text) || is_same(operand, plain)
+        })
+    }
+
+    /// True if a number is the prompt's example of a format.
+    pub fn is_example(&self, number: &Number) -> bool {
+        self.examples.iter().any(|example| is_same(example, &number.text))
+    }
+
+    /// True if numbers are those of the question, in its order.
+    pub fn is_asked_operation(&self, numbers: &[&Number]) -> bool {
+        // The first operation of a story is not its last.
+        if !self.instructs {
+            return false;
+        }
+        let plain = |text: &str| text.trim_start_matches('-').to_owned();
+        if numbers.len() == self.operands.len() && numbers.len() >= 2 {
+            // In a repeated `a-b` the sign of the second may read as part of it.
+            return numbers
+                .iter()
+                .zip(&self.operands)
+                .all(|(number, operand)| is_same(&plain(&number.text), &plain(operand)));
+        }
+        match (numbers, &self.operands[..]) {
+            // One operand that is converted: 13/16 = 0.8125.
+            ([one], [operand]) => is_same(&one.text, operand),
+            // 52995/6 reads as one fraction on either side.
+            ([one], [top, bottom]) => one.text == format!("{top}/{bottom}"),
+            ([top, bottom], [operand]) => *operand == format!("{}/{}", top.text, bottom.text),
+            _ => false,
+        }
+    }
+
+    /// True if a number is written as was asked; any number answers a word problem.
+    pub fn is_in_form(&self, number: &Number) -> bool {
+        match self.form {
+            Form::Integer => {
+                matches!(number.spelling, Spelling::Integer | Spelling::Words | Spelling::Spaced) && !number.percent
+            }
+            Form::Float => number.spelling == Spelling::Decimal && !number.percent,
+            Form::Fraction => number.spelling == Spelling::Fraction,
+            Form::Scientific => number.spelling == Spelling::Scientific,
+            Form::Number => true,
+        }
+    }
+
+    /// True if a word names the unit that was asked for.
+    pub fn asks_unit(&self, word: &str) -> bool {
+        let lower = word.to_lowercase();
+        let stem = |word: &str| word.trim_end_matches('s').to_owned();
+        !lower.is_empty()
+            && self.units.iter().any(|unit| {
+                stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
+            })
+    }
+
+    /// True if a word stands in the prompt.
+    pub fn mentions(&self, word: &str) -> bool {
+        word.len() >= 3 && self.lower.contains(&word.to_lowercase())
+    }
+
+    /// True if a word is a name that the last sentence of a story asks about.
+    pub fn asks_about(&self, word: &str) -> bool {
+        self.names.iter().any(|name| name == word)
+    }
+
+    /// True if a word names what an instruction asks for.
+    pub fn names_target(&self, word: &str) -> bool {
+        self.instructs
+            && TARGETS.iter().any(|(phrase, nouns)| {
+                nouns.iter().any(|noun| noun.eq_ignore_ascii_case(word)) && self.lower.contains(phrase)
+            })
+    }
+
+    /// True if the question's own numbers are in this power of ten.
+    pub fn states_scale(&self, power: usize) -> bool {
+        self.scales.contains(&power)
+    }
+
+    /// True if three neighbouring words are the question's.
+    pub fn echoes(&self, words: [&str; 3]) -> bool {
+        self.trigrams.contains(&hash(words))
+    }
+}
+
+fn is_same(a: &str, b: &str) -> bool {
+    if a == b {
+        return true;
+    }
+    match (plain_parts(a), plain_parts(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a.len() < 40 && b.len() < 40 && value::same(a, b),
+    }
+}
+
+/// Whole part and decimals of a number without a sign, an exponent or a fraction bar, without zeros that say nothing; none of
+/// digits after a leading zero, which are compared as text.
+fn plain_parts(text: &str) -> Option<(&str, &str)> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let padded = whole.len() > 1 && whole.starts_with('0');
+    (digits(whole) && digits(decimals) && !whole.is_empty() && !padded).then(|| (whole, decimals.trim_end_matches('0')))
+}
+
+/// The last question of a chat; the whole prompt where there are no turns.
+fn last_turn(prompt: &str) -> &str {
+    let start = TURNS.iter().filter_map(|turn| prompt.rfind(turn).map(|at| at + turn.len())).max().unwrap_or(0);
+    let text = &prompt[start..];
+    let mut from = text.len().saturating_sub(LONGEST);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
+/// True if a number of the prompt stands behind words that make it an example.
+fn is_example(tokens: &Tokens<'_>, at: usize) -> bool {
+    (at.saturating_sub(3)..at).any(|before| {
+        tokens.means(before, Meaning::EXAMPLE)
+            && (before..at).all(|between| !matches!(tokens.kind(between), Kind::Stop | Kind::Number(_)))
+    })
+}
+
+/// True if a comma or a point stands between two digits.
+fn separates_digits(text: &str) -> bool {
+    let separates =
+        |three: &[u8]| three[0].is_ascii_digit() && matches!(three[1], b',' | b'.') && three[2].is_ascii_digit();
+    text.as_bytes().windows(3).any(separates)
+}
+
+/// True if a completion writes a given number with points between its groups: `4.250` for 4250.
+fn writes_points(completion: &str, operands: &[String]) -> bool {
+    operands
+        .iter()
+        .filter(|operand| (4..=6).contains(&operand.len()) && operand.bytes().all(|b| b.is_ascii_digit()))
+        .any(|operand| {
+            let (thousands, rest) = operand.split_at(operand.len() - 3);
+            completion.contains(&format!("{thousands}.{rest}"))
+        })
+}
+
+/// Decimals with a comma or groups with a point among the prompt's own numbers: `3,45`, `12.450,50`.
+fn has_decimal_comma(prompt: &str) -> bool {
+    let bytes = prompt.as_bytes();
+    let groups = |separator: char| {
+        prompt.match_indices(separator).any(|(at, _)| {
+            let group =
+                |from: usize| bytes.get(from..from + 3).is_some_and(|group| group.iter().all(u8::is_ascii_digit));
+            at > 0
+                && bytes[at - 1].is_ascii_digit()
+                && group(at + 1)
+                && bytes.get(at + 4) == Some(&(separator as u8))
+                && group(at + 5)
+        })
+    };
+    groups('.')
+        || prompt.match_indices(',').any(|(at, _)| {
+            let digits = bytes[at + 1..].iter().take(4).take_while(|b| b.is_ascii_digit()).count();
+            at > 0
+                && bytes[at - 1].is_ascii_digit()
+                && (digits == 1 || digits == 2)
+                && bytes.get(at + 1 + digits) != Some(&b',')
+        })
+}
+
+/// Words with a capital letter in the last question of a story, but for its first.
+fn names(prompt: &str) -> Vec<String> {
+    let end = prompt.rfind(['?', '？']).unwrap_or(prompt.len());
+    let start = prompt[..end].rfind(['.', '\n', ';', '!', ',']).map_or(0, |at| at + 1);
+    let words = prompt[start..end].split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1);
+    words.skip(1).filter(|word| word.starts_with(char::is_uppercase)).map(str::to_owned).collect()
+}
+
+/// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".
+fn scales(tokens: &Tokens<'_>, words: &[usize]) -> Vec<usize> {
+    let stated = |&at: &usize| {
+        let before = (at.saturating_sub(3)..at).any(|before| tokens.slice(before).eq_ignore_ascii_case("in"));
+        let number = at > 0 && matches!(tokens.kind(at - 1), Kind::Number(_));
+        if (before || (at > 0 && tokens.kind(at - 1) == Kind::Open)) && !number {
+            scale(tokens.slice(at))
+        } else {
+            None
+        }
+    };
+    words.iter().filter_map(stated).collect()
+}
+
+/// Quantities that questions ask for by their verbs, as answers name them.
+const TARGETS: [(&str, &[&str]); 14] = [
+    ("number of digits", &["digits"]),
+    ("count the number", &["count", "times", "occurrences"]),
+    ("to decimal", &["decimal"]),
+    ("to binary", &["binary"]),
+    ("add two", &["sum"]),
+    ("subtract two", &["difference"]),
+    ("multiply two", &["product"]),
+    ("remainder", &["remainder", "modulus"]),
+    ("integer division", &["quotient"]),
+    ("divide two", &["quotient", "remainder"]),
+    ("reverse", &["reverse", "reversed"]),
+    ("maximal", &["maximum", "maximal", "larger", "largest", "greater"]),
+    ("minimal", &["minimum", "minimal", "smaller", "smallest"]),
+    ("to float", &["float", "decimal"]),
+];
+
+/// Words behind "how many", "in" and "how much": what the answer is counted in.
+fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
+    let mut units = Vec::new();
+    for pair in words.windows(2) {
+        let (a, b) = (tokens.slice(pair[0]).to_ascii_lowercase(), tokens.slice(pair[1]).to_lowercase());
+        if matches!(a.as_str(), "many" | "in" | "much" | "combien" | "cuántos" | "cuántas" | "viele") && b.len() > 1 {
+            units.push(b);
+        }
+    }
+    units
+}
+
+/// The words in lower case, hashed.
+fn hash(words: [&str; 3]) -> u64 {
+    let mut hasher = Fnv::default();
+    for word in words {
+        word.bytes().for_each(|byte| hasher.write(&[byte.to_ascii_lowercase()]));
+        hasher.write(&[0]);
+    }
+    hasher.finish()
+}
+
+fn trigrams(tokens: &Tokens<'_>) -> Vec<u64> {
+    let words: Vec<usize> = (0..tokens.tokens.len()).filter(|&at| tokens.is_word(at)).collect();
+    words
+        .windows(3)
+        .map(|three| hash([tokens.slice(three[0]), tokens.slice(three[1]), tokens.slice(three[2])]))
+        .collect()
+}

@@ -1,0 +1,250 @@
+//! Properties of the reader on any text: no panic, a span that lies in the text, time in proportion to its length.
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::*;
+
+const FORMS: [Form; 5] = [Form::Integer, Form::Float, Form::Fraction, Form::Scientific, Form::Number];
+
+const PROMPTS: [&str; 5] = [
+    "Directly return the answer as an integer without any comma separator, like 123 . Add two numbers: 744 + 543 =",
+    "Get the maximal number: 9.11 and 9.9 =",
+    "Q: How many apples are in 3 boxes of 12?\nA:",
+    "Insert a space between every digit in the following number: 4821",
+    "<|im_start|>user\n1+1=?<|im_end|>\n<|im_start|>assistant\n<think>\n",
+];
+
+/// Pieces of which answers are made, and of which hostile ones are.
+const PIECES: [&str; 72] = [
+    "The answer is ",
+    "Answer:",
+    "1287",
+    "-5",
+    "744 + 543 = ",
+    "\\boxed{",
+    "}",
+    "**",
+    "\n",
+    "\n\n",
+    " ",
+    ".",
+    ",",
+    "=",
+    "3/4",
+    "½",
+    "1.5e3",
+    "1,234",
+    "12,34,567",
+    " × 10^3",
+    "\\frac{1}{2}",
+    "\\frac",
+    "$",
+    "\\[",
+    "\\]",
+    "<think>",
+    "</think>",
+    "<|channel|>final<|message|>",
+    "<|im_end|>",
+    "```",
+    "```python\n",
+    "print(5)",
+    "forty-two",
+    "and",
+    " or ",
+    "not ",
+    "wait, ",
+    "sorry",
+    "Q: ",
+    "A) 5\n",
+    "| a | 5 |\n",
+    "1. ",
+    "- ",
+    "#### ",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "\\",
+    "^",
+    "/",
+    "%",
+    "x",
+    "١٢٣",
+    "１２",
+    "六十三",
+    "é",
+    "\u{301}",
+    "🍰",
+    "\u{200b}",
+    "\u{0}",
+    "because ",
+    "so ",
+    "is ",
+    "no, ",
+    "either ",
+    "~~",
+    "<answer>",
+    "</answer>",
+    "\"answer\": ",
+    "…",
+];
+
+fn is_canonical(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'/' | b'e' | b' '))
+}
+
+fn check(prompt: &str, form: Form, completion: &str, truncated: bool) -> Result<(), TestCaseError> {
+    let reading = read(&Asked { prompt, form }, completion, truncated);
+    if let Ok(answer) = &reading.answer {
+        prop_assert!(is_canonical(&answer.text), "{:?} in {completion:?}", answer.text);
+        let span = completion.get(answer.span.clone());
+        prop_assert!(span.is_some_and(|span| !span.is_empty()), "{:?} of {completion:?}", answer.span);
+        prop_assert!(answer.is_same_as(&answer.text));
+    }
+    prop_assert!(reading.rivals.len() <= 8);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_read(
+        text in any::<String>(),
+        prompt in any::<String>(),
+        form in proptest::sample::select(&FORMS[..]),
+        truncated in any::<bool>(),
+    ) {
+        check(&prompt, form, &text, truncated)?;
+    }
+
+    #[test]
+    fn any_order_of_pieces_is_read(
+        pieces in prop::collection::vec(proptest::sample::select(&PIECES[..]), 0..40),
+        prompt in proptest::sample::select(&PROMPTS[..]),
+        form in proptest::sample::select(&FORMS[..]),
+        truncated in any::<bool>(),
+    ) {
+        check(prompt, form, &pieces.concat(), truncated)?;
+    }
+}
+
+#[test]
+fn hostile_texts_take_time_in_proportion() {
+    const LENGTH: usize = 100_000;
+    let repeated = |piece: &str| piece.repeat(LENGTH / piece.len());
+    let mut texts: Vec<String> = PIECES.iter().map(|piece| repeated(piece)).collect();
+    for piece in [
+        "7",
+        "<",
+        "<<",
+        "<|",
+        "1,2",
+        "111,222_",
+        "22,",
+        "5 but not ",
+        "the answer is 5 ",
+        "1+1=",
+        "1+1=2\n",
+        "**5",
+        "5²",
+        "1 or ",
+        "5 or 6 or ",
+        "one hundred ",
+        "一二三四五六七八九十",
+        "10<sup>",
+        "1 x 10",
+        "minus ",
+        "1/",
+        "1:",
+        "\\begin{array}",
+        "<|channel|>analysis<|message|>",
+        "A) 5\n",
+        "1. 5\n",
+        "if 5 were 6 ",
+        "until 5 ",
+        "5 = ",
+        "\\textbf{5} ",
+        "5 (",
+        "not 5 ",
+        "\"answer\": 5, ",
+        "Step 1: ",
+        "0.(3)",
+        "1e",
+        "½",
+        "... ",
+        "none ",
+    ] {
+        texts.push(repeated(piece));
+    }
+    // Long things beside many short ones.
+    let long = "7".repeat(LENGTH / 2);
+    let lines = |line: &str| -> String {
+        (0..LENGTH / 24).map(|place| line.replace('#', &(10_000 + place).to_string())).collect()
+    };
+    texts.extend([
+        "\n".repeat(LENGTH / 2) + &"a\n".repeat(LENGTH / 4),
+        "a\n".repeat(LENGTH / 4) + &"\n".repeat(LENGTH / 2),
+        "so 5 = 5 x. ".repeat(LENGTH / 24) + &"}".repeat(LENGTH / 2),
+        lines("**#**\n") + &format!("**{long}**"),
+        format!("\\boxed{{{long}}}\n") + &lines("x = #\n"),
+        format!("{long}\n") + &lines("The answer is #.\n"),
+        "The answer is 5. ".to_owned() + &"@".repeat(LENGTH),
+        "The answer is 5. Question ".to_owned() + &"1 ".repeat(LENGTH / 2),
+        "~~a~~".repeat(LENGTH / 5),
+        "\\begin{".repeat(LENGTH / 7),
+        "<|channel|>analysis".repeat(LENGTH / 19),
+    ]);
+    texts.push("{".repeat(LENGTH / 2) + &"}".repeat(LENGTH / 2));
+    texts.push("\\boxed{".repeat(LENGTH / 8) + "5" + &"}".repeat(LENGTH / 8));
+    texts.push("\\frac{".repeat(LENGTH / 8) + "5" + &"}{2}".repeat(LENGTH / 8));
+    for text in texts {
+        for truncated in [false, true] {
+            let begun = Instant::now();
+            let reading = read(&Asked { prompt: PROMPTS[0], form: Form::Integer }, &text, truncated);
+            let taken = begun.elapsed();
+            let beginning: String = text.chars().take(30).collect();
+            // They take a twentieth of this; anything quadratic takes many times as long.
+            assert!(taken < Duration::from_secs(4), "{beginning}: {taken:?}");
+            assert!(reading.rivals.len() <= 8);
+        }
+    }
+}
+
+#[test]
+fn the_span_is_where_the_number_stands() {
+    let asked = Asked { prompt: "744 + 543 =", form: Form::Integer };
+    for (completion, text, span) in [
+        ("744 + 543 = **1,287**", "1287", "1,287"),
+        ("<think>700+500=1200…</think>\n\n1287", "1287", "1287"),
+        ("<think>a</think>It is −5 <think>b</think>", "-5", "−5"),
+        ("The answer is \\boxed{\\frac{3}{4}}.", "3/4", "\\frac{3}{4}"),
+    ] {
+        let reading = read(&asked, completion, false);
+        let answer = reading.answer.unwrap();
+        assert_eq!((answer.text.as_str(), &completion[answer.span]), (text, span));
+    }
+    // The prompt may have opened the thinking.
+    let opened = Asked { prompt: "1+1=?<think>\n", form: Form::Integer };
+    let completion = "1 and 1</think>\n\n2";
+    let answer = read(&opened, completion, false).answer.unwrap();
+    assert_eq!(&completion[answer.span], "2");
+}
+
+#[test]
+fn what_is_told_beside_the_answer() {
+    let asked = Asked {
+        prompt: "Directly return the answer as an integer without any comma separator, like 123 . Add two numbers: 94 + 41 =",
+        form: Form::Integer,
+    };
+    let echoed = read(&asked, "The answer is 123. Add two numbers: 94 + 41 = 135.", false);
+    assert_eq!((echoed.text(), echoed.example_echoed), (Some("135"), true));
+    let thought = read(&asked, "<think>94 + 41 = 135", true);
+    assert_eq!((thought.answer, thought.only_in_thinking), (Err(NoAnswer::OnlyThinking), true));
+    let rivals = read(&asked, "The answer is 134, wait, 135.", false);
+    assert_eq!((rivals.text(), rivals.only_in_thinking), (Some("135"), false));
+    let two = read(&asked, "It's either 134 or 135.", false);
+    assert_eq!((two.answer, two.rivals), (Err(NoAnswer::Rivals), vec!["134".to_owned(), "135".to_owned()]));
+}

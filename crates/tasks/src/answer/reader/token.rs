@@ -1,0 +1,130 @@
+//! A text as words, numbers, signs and marks.
+use super::numeral::Spelling;
+use super::vocabulary::Meaning;
+
+/// Kind of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An index into [`Tokens::numbers`].
+    Number(usize),
+    Word(Meaning),
+    /// A binary operator: `+`, `-`, `*`, `/`, `^` or `%`.
+    Operator(char),
+    /// `=` and what stands for it.
+    Equals,
+    Arrow,
+    Unequal,
+    Less,
+    Greater,
+    /// The end of a sentence.
+    Stop,
+    Question,
+    Comma,
+    Semicolon,
+    Colon,
+    Open,
+    Close,
+    Line,
+    /// A line that only separates.
+    Rule,
+    Bold,
+    Heading,
+    /// `####`
+    Hashes,
+    Bar,
+    Bullet,
+    BoxOpen,
+    BoxClose,
+    /// `<answer>` and the like.
+    AnswerOpen,
+    AnswerClose,
+    Ellipsis,
+    /// `✓`
+    Check,
+    Quote,
+    /// A program, whose text is no statement.
+    Program,
+    /// A special token that ends a turn or begins another.
+    End,
+    Other,
+}
+
+/// A piece of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    pub kind: Kind,
+    pub start: usize,
+    pub end: usize,
+    /// White space stands before it.
+    pub spaced: bool,
+}
+
+/// A number of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Number {
+    /// Canonical, with its sign.
+    pub text: String,
+    pub spelling: Spelling,
+    pub percent: bool,
+    /// Letters stand directly before it (`x1`, `mp3`), or it is `3rd`: part of a name.
+    pub name: bool,
+    /// Digits are the last thing in the text.
+    pub touches_end: bool,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// A text and its tokens.
+#[derive(Debug)]
+pub struct Tokens<'t> {
+    pub text: &'t str,
+    pub tokens: Vec<Token>,
+    pub numbers: Vec<Number>,
+}
+
+impl<'t> Tokens<'t> {
+    /// The kind of a token; [`Kind::Line`] beyond the end.
+    pub fn kind(&self, at: usize) -> Kind {
+        self.tokens.get(at).map_or(Kind::Line, |token| token.kind)
+    }
+
+    /// The text of a token.
+    pub fn slice(&self, at: usize) -> &'t str {
+        self.tokens.get(at).map_or("", |token| &self.text[token.start..token.end])
+    }
+
+    /// The number of a token.
+    pub fn number(&self, at: usize) -> Option<&Number> {
+        match self.kind(at) {
+            Kind::Number(index) => self.numbers.get(index),
+            _ => None,
+        }
+    }
+
+    /// True for words, number words included.
+    pub fn is_word(&self, at: usize) -> bool {
+        match self.kind(at) {
+            Kind::Word(_) => true,
+            Kind::Number(index) => self.numbers[index].spelling == Spelling::Words,
+            _ => false,
+        }
+    }
+
+    /// The meanings of a word; none of another token.
+    pub fn meaning(&self, at: usize) -> Meaning {
+        match self.kind(at) {
+            Kind::Word(meaning) => meaning,
+            _ => Meaning::default(),
+        }
+    }
+
+    /// True if a word has one of the meanings.
+    pub fn means(&self, at: usize, wanted: Meaning) -> bool {
+        self.meaning(at).has(wanted)
+    }
+
+    /// True if white space stands before a token.
+    pub fn is_spaced(&self, at: usize) -> bool {
+        self.tokens.get(at).is_none_or(|token| token.spaced)
+    }
+}

@@ -1,0 +1,274 @@
+//! Joins number words into numbers, in the languages that models answer in.
+use super::numeral::Spelling;
+use super::token::{Kind, Number, Token, Tokens};
+use super::vocabulary::{Meaning, meaning as meaning_of};
+use crate::number::words::{Language, Part, part, scale, value};
+
+/// Joins number words into numbers and multiplies digits by a power of ten in words behind them.
+pub fn join(tokens: &mut Tokens<'_>, language: Language, counts: bool) {
+    let mut at = 0;
+    let mut joined: Vec<Token> = Vec::with_capacity(tokens.tokens.len());
+    while at < tokens.tokens.len() {
+        let found = match tokens.tokens[at].kind {
+            Kind::Word(meaning) => in_words(tokens, at, language, counts, meaning, joined.last()),
+            _ => None,
+        };
+        mark_percent(tokens, at);
+        if let Some(cents) = in_coins(tokens, at, &mut joined) {
+            at = cents;
+            continue;
+        }
+        match found {
+            Some((number, next)) => {
+                let start = number.start;
+                // The word for the sign belongs to the number.
+                if joined.last().is_some_and(|last| {
+                    matches!(last.kind, Kind::Word(m) if m.has(Meaning::MINUS)) && last.start == start
+                }) {
+                    joined.pop();
+                }
+                joined.push(Token {
+                    kind: Kind::Number(tokens.numbers.len()),
+                    start,
+                    end: number.end,
+                    spaced: tokens.tokens[at].spaced,
+                });
+                tokens.numbers.push(number);
+                at = next;
+            }
+            None => {
+                joined.push(tokens.tokens[at]);
+                at += 1;
+            }
+        }
+    }
+    tokens.tokens = joined;
+}
+
+/// "40 per cent", "65 percent".
+fn mark_percent(tokens: &mut Tokens<'_>, at: usize) {
+    let Kind::Number(index) = tokens.tokens[at].kind else { return };
+    let is = |at: usize, word: &str| tokens.slice(at).eq_ignore_ascii_case(word);
+    let percent = ["percent", "prozent", "percentage"].iter().any(|word| is(at + 1, word))
+        || (["per", "pour", "por"].iter().any(|word| is(at + 1, word))
+            && ["cent", "ciento", "cento"].iter().any(|word| is(at + 2, word)));
+    if percent {
+        tokens.numbers[index].percent = true;
+    }
+}
+
+/// "12 dollars and 50 cents" as one number: where its first part stands; the token behind it.
+fn in_coins(tokens: &mut Tokens<'_>, at: usize, joined: &mut Vec<Token>) -> Option<usize> {
+    const COINS: [&str; 6] = ["dollar", "euro", "pound", "rupee", "franc", "real"];
+    const CENTS: [&str; 6] = ["cent", "pence", "penny", "centime", "paise", "centavo"];
+    let names = |at: usize, words: &[&str]| {
+        let word = tokens.slice(at);
+        words.iter().any(|one| word.get(..one.len()).is_some_and(|stem| stem.eq_ignore_ascii_case(one)))
+    };
+    let (Kind::Number(whole), Kind::Number(part)) = (tokens.kind(at), tokens.kind(at + 3)) else { return None };
+    let and = matches!(tokens.kind(at + 2), Kind::Word(meaning) if meaning.has(Meaning::AND));
+    if !(and && names(at + 1, &COINS) && names(at + 4, &CENTS)) {
+        return None;
+    }
+    let cents = tokens.numbers[part].text.clone();
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if cents.len() > 2 || !digits(&cents) || !digits(tokens.numbers[whole].text.trim_start_matches('-')) {
+        return None;
+    }
+    let end = tokens.numbers[part].end;
+    let number = &mut tokens.numbers[whole];
+    number.text = format!("{}.{cents:0>2}", number.text);
+    number.spelling = Spelling::Decimal;
+    number.end = end;
+    joined.push(Token { end, ..tokens.tokens[at] });
+    Some(at + 4)
+}
+
+/// The number that begins with the word at `at`, and the first token behind it.
+fn in_words(
+    tokens: &Tokens<'_>,
+    at: usize,
+    language: Language,
+    counts: bool,
+    meaning: Meaning,
+    before: Option<&Token>,
+) -> Option<(Number, usize)> {
+    if meaning.has(Meaning::AND) {
+        return None;
+    }
+    // Behind digits a power of ten is their scale.
+    if before.is_some_and(|token| matches!(token.kind, Kind::Number(_))) && scale(tokens.slice(at)).is_some() {
+        return None;
+    }
+    if counts
+        && matches!(language, Language::English | Language::Other)
+        && let Some(number) = counted(tokens, at, before)
+    {
+        return Some((number, at + 1));
+    }
+    // Most words are no number.
+    let compounds = matches!(language, Language::German | Language::Italian);
+    let first = tokens.slice(at).split('-').next().unwrap_or_default();
+    let hyphenated = tokens.slice(at).contains('-') && meaning_of(first).has(Meaning::NUMERAL);
+    if !(compounds || hyphenated || meaning.has(Meaning::NUMERAL)) {
+        return None;
+    }
+    let mut parts: Vec<Part> = Vec::new();
+    let mut next = at;
+    while let Kind::Word(_) = tokens.kind(next) {
+        let word = tokens.slice(next);
+        if word.len() > 60 {
+            break;
+        }
+        let lower = word.to_lowercase();
+        let found: Option<Vec<Part>> = lower
+            .split('-')
+            .filter(|piece| !piece.is_empty())
+            .map(|piece| {
+                part(piece, language).or_else(|| {
+                    // "a hundred", "a dozen", "a half": the article counts one where a power follows.
+                    (piece == "a" || piece == "an")
+                        .then_some(Part::Joint)
+                        .filter(|_| matches!(parts.last(), None | Some(Part::Joint | Part::Over(2))))
+                })
+            })
+            .collect();
+        let Some(found) = found.filter(|found| !found.is_empty()) else { break };
+        if parts.is_empty() && matches!(found[0], Part::Joint) {
+            let follows = part(&tokens.slice(next + 1).to_lowercase(), language);
+            if !matches!(follows, Some(Part::Power(_) | Part::Dozen | Part::Over(2..=4))) {
+                return None;
+            }
+            parts.push(Part::Small(1));
+        } else {
+            parts.extend(found);
+        }
+        next += 1;
+        if parts.len() > 40 {
+            break;
+        }
+    }
+    // What joins stands between parts only.
+    while parts.last().is_some_and(|part| matches!(part, Part::Joint | Part::Point)) {
+        parts.pop();
+        next -= 1;
+    }
+    if parts.is_empty() || next == at {
+        return None;
+    }
+    // "one" is rarely a number, ordinals never.
+    if parts == [Part::Small(1)] {
+        let follows = tokens.slice(next).to_lowercase();
+        let idle = matches!(
+            follows.as_str(),
+            "of" | "by" | "can" | "more" | "another" | "is" | "should" | "must" | "way" | "could" | "the"
+        );
+        let alone = !idle
+            && matches!(
+                before.map(|token| token.kind),
+                None | Some(Kind::Line | Kind::Colon | Kind::Bold | Kind::Equals | Kind::BoxOpen | Kind::Open)
+                    | Some(Kind::Word(_))
+            );
+        let by = before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if !m.has(Meaning::LINK.with(Meaning::GIVES).with(Meaning::ANSWER).with(Meaning::CONTEXT))));
+        if !alone || by {
+            return None;
+        }
+    }
+    // An ordinal, unless something is divided: "one ninth".
+    if matches!(parts[..], [Part::Over(bottom)] if bottom != 2 && bottom != 4) {
+        return None;
+    }
+    let text = value(&parts)?;
+    let token = tokens.tokens[at];
+    let minus = before.filter(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::MINUS)));
+    let negative = minus.is_some();
+    let end = tokens.tokens[next - 1].end;
+    let number = Number {
+        text: if negative { format!("-{text}") } else { text },
+        spelling: Spelling::Words,
+        percent: tokens.slice(next).eq_ignore_ascii_case("percent"),
+        name: false,
+        touches_end: end == tokens.text.len(),
+        start: minus.map_or(token.start, |minus| minus.start),
+        end,
+    };
+    Some((number, next))
+}
+
+/// Words that are a number where a number of things was asked for: "none", "there are no", "twice".
+fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Number> {
+    let word = tokens.slice(at);
+    let is = |words: &[&str]| words.iter().any(|one| word.eq_ignore_ascii_case(one));
+    let begins = before
+        .is_none_or(|token| matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold));
+    let linked =
+        before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::LINK.with(Meaning::GIVES))));
+    let text = match () {
+        () if is(&["none", "nobody", "nothing"]) && (begins || linked) => "0",
+        () if is(&["no"]) && linked => "0",
+        () if is(&["once"]) => "1",
+        () if is(&["twice"]) => "2",
+        () if is(&["thrice"]) => "3",
+        () => return None,
+    };
+    let token = tokens.tokens[at];
+    Some(Number {
+        text: text.to_owned(),
+        spelling: Spelling::Words,
+        percent: false,
+        name: false,
+        touches_end: token.end == tokens.text.len(),
+        start: token.start,
+        end: token.end,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::numeral::Style;
+    use super::*;
+
+    fn numbers(text: &str, language: Language) -> Vec<String> {
+        let tokens = Tokens::new(text, Style::default(), language);
+        tokens
+            .tokens
+            .iter()
+            .filter_map(|token| match token.kind {
+                Kind::Number(index) => Some(tokens.numbers[index].text.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn english() {
+        for (text, expected) in [
+            ("forty-two", "42"),
+            ("one hundred and seven", "107"),
+            ("two point seven five", "2.75"),
+            ("minus forty-eight", "-48"),
+            ("negative four hundred forty-six", "-446"),
+            ("six and a half", "13/2"),
+            ("three quarters", "3/4"),
+            ("a dozen", "12"),
+            ("three thousand two hundred five", "3205"),
+            ("one half", "1/2"),
+            ("zero", "0"),
+        ] {
+            assert_eq!(numbers(text, Language::English), [expected], "{text}");
+        }
+        assert_eq!(numbers("one of the most", Language::English), [""; 0]);
+        assert_eq!(numbers("one cat and two dogs", Language::English), ["1", "2"]);
+    }
+
+    #[test]
+    fn other_languages() {
+        assert_eq!(numbers("sechsunddreißig", Language::German), ["36"]);
+        assert_eq!(numbers("zweihundertfünf", Language::German), ["205"]);
+        assert_eq!(numbers("quatre-vingt-dix-sept", Language::French), ["97"]);
+        assert_eq!(numbers("treinta y cinco", Language::Spanish), ["35"]);
+        assert_eq!(numbers("centoventitré", Language::Italian), ["123"]);
+        assert_eq!(numbers("六十三", Language::Other), ["63"]);
+        assert_eq!(numbers("一共有本书", Language::Other), [""; 0]);
+    }
+}

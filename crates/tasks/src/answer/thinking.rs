@@ -1,0 +1,266 @@
+//! Thinking apart from the answer.
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Markers of thinking in a completion.
+struct Markup {
+    open: &'static str,
+    close: &'static str,
+    /// The closing marker means nothing else, so that one without an opening marker ends thinking that the prompt opened.
+    closes_alone: bool,
+}
+
+const fn pair(open: &'static str, close: &'static str) -> Markup {
+    Markup { open, close, closes_alone: true }
+}
+
+/// DeepSeek-R1, QwQ, Qwen3 and most others; prompts that ask for a long form; Sky-T1 and OpenThinker; Magistral; Seed-OSS; Kimi;
+/// Command A; gpt-oss; Gemma's reserved tokens; tags that prompts and fine-tunes use.
+const MARKERS: [Markup; 16] = [
+    pair("<think>", "</think>"),
+    pair("<thinking>", "</thinking>"),
+    pair("<|begin_of_thought|>", "<|end_of_thought|>"),
+    pair("[THINK]", "[/THINK]"),
+    pair("<seed:think>", "</seed:think>"),
+    pair("\u{25c1}think\u{25b7}", "\u{25c1}/think\u{25b7}"),
+    pair("<|START_THINKING|>", "<|END_THINKING|>"),
+    Markup { open: "<|channel|>analysis<|message|>", close: "<|end|>", closes_alone: false },
+    Markup { open: "<|channel|>commentary<|message|>", close: "<|end|>", closes_alone: false },
+    Markup { open: "<unused94>thought", close: "<unused95>", closes_alone: true },
+    pair("<thought>", "</thought>"),
+    pair("<thoughts>", "</thoughts>"),
+    pair("<reasoning>", "</reasoning>"),
+    pair("<reflection>", "</reflection>"),
+    pair("<scratchpad>", "</scratchpad>"),
+    pair("<analysis>", "</analysis>"),
+];
+
+/// Beginning of an answer of gpt-oss; ends a channel that was not ended.
+const FINAL_CHANNEL: &str = "<|channel|>final<|message|>";
+
+/// A completion without its thinking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// The visible answer; borrowed when it is one piece. Several pieces are joined by newlines, so that no number arises
+    /// across a gap.
+    pub visible: Cow<'a, str>,
+    /// True if anything was thinking, even an empty block.
+    pub has_thinking: bool,
+    /// True if the completion ends inside its thinking.
+    pub unclosed: bool,
+}
+
+/// Visible pieces of a completion, in bytes and in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Visible {
+    /// The pieces that are not blank.
+    pub pieces: Vec<Range<usize>>,
+    /// True if anything was thinking, even an empty block.
+    pub has_thinking: bool,
+    /// True if the completion ends inside its thinking.
+    pub unclosed: bool,
+}
+
+/// Separates thinking from the visible answer.
+///
+/// * A block runs from an opening marker to the first closing marker of the same kind; openings inside it are text.
+/// * A block that is never closed runs to the end: the model did not get to its answer.
+/// * A closing marker without an opening one ends thinking that began with the completion, since many chat templates put
+///   the opening marker into the prompt. If the budget ends such a completion inside its thinking there is no marker
+///   left to see; callers who know the prompt prepend what [`opened_by`] returns.
+/// * gpt-oss: of the channels only `final` is visible, also where a decoder dropped the special tokens
+///   (`analysisWe need...assistantfinal3.6`).
+pub fn split_thinking(completion: &str) -> Parts<'_> {
+    let Visible { pieces, has_thinking, unclosed } = visible(completion);
+    let visible = match &pieces[..] {
+        [] => Cow::Borrowed(""),
+        [piece] => Cow::Borrowed(&completion[piece.clone()]),
+        _ => Cow::Owned(pieces.iter().map(|piece| &completion[piece.clone()]).collect::<Vec<_>>().join("\n")),
+    };
+    Parts { visible, has_thinking, unclosed }
+}
+
+/// The visible pieces of a completion, by the rules of [`split_thinking`].
+pub fn visible(completion: &str) -> Visible {
+    let mut found = Visible { pieces: Vec::new(), has_thinking: false, unclosed: false };
+    let mut at = 0;
+    if let Some(answer) = bare_channels(completion) {
+        found.has_thinking = true;
+        found.unclosed = answer.is_none();
+        at = answer.unwrap_or(completion.len());
+    }
+    while let Some(marker) = next_marker(completion, at) {
+        found.has_thinking = true;
+        match marker {
+            Marker::Close { end, .. } => {
+                found.pieces.clear();
+                at = end;
+            }
+            Marker::Final { start, end } => {
+                found.pieces.push(at..start);
+                at = end;
+            }
+            Marker::Open { start, end, kind } => {
+                found.pieces.push(at..start);
+                let rest = &completion[end..];
+                let markup = &MARKERS[kind];
+                let close = rest.find(markup.close).map(|place| (place, markup.close.len()));
+                // A channel also ends where the next one begins.
+                let within = &rest[..close.map_or(rest.len(), |(place, _)| place)];
+                let next = (!markup.closes_alone).then(|| within.find(FINAL_CHANNEL)).flatten().map(|place| (place, 0));
+                match next.or(close) {
+                    Some((place, length)) => at = end + place + length,
+                    None => {
+                        found.unclosed = true;
+                        at = completion.len();
+                    }
+                }
+            }
+        }
+    }
+    found.pieces.push(at..completion.len());
+    found.pieces.retain(|piece| !completion[piece.clone()].trim().is_empty());
+    found
+}
+
+/// Finds the answer in a completion of gpt-oss whose special tokens were dropped: none if it has not begun. Other
+/// completions are no such ones.
+fn bare_channels(completion: &str) -> Option<Option<usize>> {
+    const FINAL: &str = "assistantfinal";
+    let text = completion.trim_start();
+    if text.starts_with(FINAL) {
+        return Some(Some(completion.len() - text.len() + FINAL.len()));
+    }
+    let rest = text.strip_prefix("analysis")?;
+    if !rest.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()) {
+        return None;
+    }
+    Some(completion.find(FINAL).map(|at| at + FINAL.len()))
+}
+
+enum Marker {
+    Open { start: usize, end: usize, kind: usize },
+    Close { start: usize, end: usize },
+    Final { start: usize, end: usize },
+}
+
+impl Marker {
+    fn span(&self) -> Range<usize> {
+        match *self {
+            Marker::Open { start, end, .. } | Marker::Close { start, end } | Marker::Final { start, end } => start..end,
+        }
+    }
+}
+
+/// The first marker from a position on. Only characters that begin one are looked at, so that many blocks cost no more than
+/// one.
+fn next_marker(text: &str, from: usize) -> Option<Marker> {
+    text[from..].match_indices(['<', '[', '\u{25c1}']).find_map(|(place, _)| {
+        let start = from + place;
+        let rest = &text[start..];
+        if rest.starts_with(FINAL_CHANNEL) {
+            return Some(Marker::Final { start, end: start + FINAL_CHANNEL.len() });
+        }
+        MARKERS.iter().enumerate().find_map(|(kind, markup)| {
+            if rest.starts_with(markup.open) {
+                Some(Marker::Open { start, end: start + markup.open.len(), kind })
+            } else if markup.closes_alone && rest.starts_with(markup.close) {
+                Some(Marker::Close { start, end: start + markup.close.len() })
+            } else {
+                None
+            }
+        })
+    })
+}
+
+/// The opening marker with which a rendered prompt ends, if it ends with one: the completion then begins inside the
+/// thinking, and `marker + completion` is what [`split_thinking`] should see.
+pub fn opened_by(prompt: &str) -> Option<&'static str> {
+    let prompt = prompt.trim_end();
+    MARKERS.iter().map(|markup| markup.open).find(|open| prompt.ends_with(open))
+}
+
+/// A completion as one text, thinking included: a line end stands for each marker, so that no number arises across one.
+pub fn without_markers(completion: &str) -> Cow<'_, str> {
+    let mut text = String::new();
+    let mut at = 0;
+    while let Some(marker) = next_marker(completion, at) {
+        let span = marker.span();
+        text.push_str(&completion[at..span.start]);
+        text.push('\n');
+        at = span.end;
+    }
+    if at == 0 {
+        return Cow::Borrowed(completion);
+    }
+    text.push_str(&completion[at..]);
+    Cow::Owned(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(completion: &str) -> (String, bool, bool) {
+        let parts = split_thinking(completion);
+        (parts.visible.into_owned(), parts.has_thinking, parts.unclosed)
+    }
+
+    #[test]
+    fn blocks_of_every_kind() {
+        for Markup { open, close, closes_alone } in MARKERS {
+            assert_eq!(parts(&format!("{open}1{close}2")), ("2".into(), true, false));
+            assert_eq!(parts(&format!("{open}1")), (String::new(), true, true));
+            if closes_alone {
+                assert_eq!(parts(&format!("1{close}2")), ("2".into(), true, false));
+            }
+            assert_eq!(opened_by(&format!("user 1+1=?\n{open}\n")), Some(open));
+        }
+        assert_eq!(opened_by("<think>\n\n</think>\n\n"), None);
+    }
+
+    #[test]
+    fn channels_of_gpt_oss() {
+        let channels =
+            "<|channel|>analysis<|message|>1+1=2<|end|><|start|>assistant<|channel|>final<|message|>3<|return|>";
+        assert_eq!(parts(channels), ("<|start|>assistant\n3<|return|>".into(), true, false));
+        assert_eq!(parts("<|channel|>final<|message|>7"), ("7".into(), true, false));
+        assert_eq!(parts("<|channel|>analysis<|message|>1<|channel|>final<|message|>2"), ("2".into(), true, false));
+        assert_eq!(parts("analysisWe need 2+2 = 4.assistantfinal5"), ("5".into(), true, false));
+        assert_eq!(parts("analysisWe need 2+2"), (String::new(), true, true));
+        assert_eq!(parts("analysis of 2+2"), ("analysis of 2+2".into(), false, false));
+        assert_eq!(parts("4<|end|>"), ("4<|end|>".into(), false, false));
+    }
+
+    #[test]
+    fn no_thinking_is_left_alone() {
+        for text in ["", " 42 \n", "a < b [1] <thin", "<|im_end|>"] {
+            assert_eq!(parts(text), (if text.trim().is_empty() { String::new() } else { text.into() }, false, false));
+        }
+    }
+
+    #[test]
+    fn several_blocks_do_not_join_numbers() {
+        assert_eq!(parts("1<think>x</think>2"), ("1\n2".into(), true, false));
+        assert_eq!(parts("<think>a<think>b</think>3"), ("3".into(), true, false));
+        assert_eq!(parts("<think>a[/THINK]b</think>3"), ("3".into(), true, false));
+        assert_eq!(parts("<think>a</think>b</think>3"), ("3".into(), true, false));
+        assert_eq!(parts("<think></think>5<think>6"), ("5".into(), true, true));
+    }
+
+    #[test]
+    fn markers_alone_can_be_taken_out() {
+        assert_eq!(without_markers("<think>1+1</think>2"), "\n1+1\n2");
+        assert_eq!(without_markers("[THINK]5"), "\n5");
+        assert_eq!(without_markers("a < b"), "a < b");
+        assert!(!split_thinking(&without_markers("1<think>x</think>2<think>")).has_thinking);
+    }
+
+    #[test]
+    fn many_markers_take_linear_time() {
+        let text = "<think>1</think>".repeat(20_000) + "9";
+        assert_eq!(parts(&text).0, "9");
+        let text = "<think>".repeat(200_000);
+        assert_eq!(parts(&text).0, "");
+    }
+}

@@ -1,0 +1,8 @@
+//! Numerical tasks: exact numbers, answer reading and the built-in suites.
+//!
+//! Nothing here opens a file or prints: callers hand in what they read.
+
+pub mod answer;
+pub mod number;
+mod python;
+pub mod suite;

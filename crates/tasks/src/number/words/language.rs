@@ -1,0 +1,22 @@
+//! Languages, as far as numbers are written differently.
+
+/// Language of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    English,
+    German,
+    French,
+    Spanish,
+    Portuguese,
+    Italian,
+    /// Another one that writes decimals with a comma.
+    CommaDecimal,
+    Other,
+}
+
+impl Language {
+    /// True where decimals are written with a comma.
+    pub fn has_decimal_comma(self) -> bool {
+        !matches!(self, Language::English | Language::Other)
+    }
+}

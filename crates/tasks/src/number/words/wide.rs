@@ -1,0 +1,52 @@
+//! Chinese and Japanese numerals.
+
+/// Reads the numeral in a run of characters: place, length and value, where at least two stand together or nothing
+/// else does.
+pub(crate) fn wide_number(run: &str) -> Option<(usize, usize, String)> {
+    const DIGITS: &str = "零一二三四五六七八九";
+    let value = |c: char| match c {
+        '〇' => Some(0u64),
+        '两' | '兩' => Some(2),
+        c => DIGITS.chars().position(|digit| digit == c).map(|value| value as u64),
+    };
+    let power = |c: char| match c {
+        '十' => Some(10u64),
+        '百' => Some(100),
+        '千' => Some(1000),
+        '万' | '萬' => Some(10_000),
+        '亿' | '億' => Some(100_000_000),
+        _ => None,
+    };
+    let is_numeral = |c: char| value(c).is_some() || power(c).is_some();
+    let start = run.find(is_numeral)?;
+    let tail = &run[start..];
+    let length = tail.find(|c| !is_numeral(c)).unwrap_or(tail.len());
+    let numeral = &tail[..length];
+    let count = numeral.chars().count();
+    let behind_link = run[..start].ends_with(['是', '为', '為', '有', 'は']);
+    if count > 16 || (count < 2 && !(length == run.len() || behind_link && length == tail.len())) {
+        return None;
+    }
+    if !numeral.chars().any(|c| power(c).is_some()) {
+        // Digit by digit: 二〇一九.
+        let digits: Option<String> =
+            numeral.chars().map(|c| value(c).map(|digit| char::from(b'0' + digit as u8))).collect();
+        return Some((start, length, digits?));
+    }
+    let (mut total, mut section, mut unit) = (0u64, 0u64, 0u64);
+    for c in numeral.chars() {
+        match (value(c), power(c)) {
+            (Some(digit), _) => unit = digit,
+            (_, Some(power)) if power >= 10_000 => {
+                total = (total + section + unit).max(1).checked_mul(power)?;
+                (section, unit) = (0, 0);
+            }
+            (_, Some(power)) => {
+                section += unit.max(1) * power;
+                unit = 0;
+            }
+            _ => return None,
+        }
+    }
+    Some((start, length, (total + section + unit).to_string()))
+}

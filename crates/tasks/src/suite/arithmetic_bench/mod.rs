@@ -1,0 +1,23 @@
+//! Arithmetic-Bench: sixteen tasks on integers of 1 to 100 digits and how accuracy falls with the length.
+//!
+//! Source: "Arithmetic-Bench: Evaluating Multi-Step Reasoning in LLMs with Basic Arithmetic" (submission to ICLR 2026, no
+//! public code). Items follow its Algorithm 1 and Tables 1 to 3, the rule `compat` its section 3.3.
+
+mod baseline;
+mod bench;
+mod draw;
+mod options;
+pub mod published;
+mod question;
+mod registration;
+mod score;
+mod summary;
+mod table;
+mod task;
+
+pub use baseline::{Baseline, baseline};
+pub use bench::{ArithmeticBench, VERSION};
+pub use options::{Lengths, LengthsError, Options, OptionsError, Profile};
+pub use question::{OperandError, Question};
+pub use registration::Registration;
+pub use task::{Base, OperandDigits, Task, UnknownTask};

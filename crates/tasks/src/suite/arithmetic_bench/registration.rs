@@ -1,0 +1,118 @@
+//! Registration of Arithmetic-Bench.
+use serde_json::Value;
+
+use super::{ArithmeticBench, Lengths, Options, Profile, Task, VERSION};
+use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
+use crate::suite::{LengthList, Suite, check_lengths};
+
+const OPTIONS: [OptionSpec; 6] = [
+    OptionSpec::list(
+        "tasks",
+        "TASKS",
+        "Only these tasks, separated by commas; `earnest suites` lists them [default: all]",
+    )
+    .under("Items"),
+    OptionSpec::checked(
+        "lengths",
+        "LENGTHS",
+        "Only these lengths: a number, an inclusive range, or a list of both, e.g. 5, 1..3 or 1,2,5-7; or `all` \
+         [default: all]",
+        check_lengths,
+    )
+    .under("Items"),
+    OptionSpec::integer("per-length", "N", "Items of each task at each length [default: 10]").under("Items"),
+    OptionSpec::integer(
+        "set",
+        "1|2",
+        "Item set: 1 or 2 are independent draws, to see how far a score moves [default: 1]",
+    )
+    .under("Items"),
+    OptionSpec::SEED,
+    OptionSpec::profile(
+        "Rule that decides what is right, of final, boundary, compat and last_number; all are stored [default: final for \
+         chat prompts and endpoints, else boundary]",
+    ),
+];
+
+/// Registration of the suite.
+pub struct Registration;
+
+impl BuiltIn for Registration {
+    fn card(&self) -> Card {
+        Card {
+            options: &OPTIONS,
+            renamed_rules: &[
+                ("1.0", "final", "last_number"),
+                ("1.0", "final_with_thinking", "last_number_with_thinking"),
+            ],
+            ..Card::new(
+                "arithmetic-bench",
+                VERSION,
+                "Arithmetic-Bench",
+                "Arithmetic-Bench: Evaluating Multi-Step Reasoning in LLMs with Basic Arithmetic (2025)",
+                "16 tasks on integers of 1 to 100 digits: how accuracy falls with the length",
+            )
+        }
+    }
+
+    fn tasks(&self) -> Vec<String> {
+        Task::ALL.iter().map(Task::to_string).collect()
+    }
+
+    fn items(&self) -> Option<usize> {
+        ArithmeticBench::new(Options::default()).ok().map(|suite| suite.len())
+    }
+
+    fn first_look(&self, values: &OptionValues) -> Option<usize> {
+        (!values.has_any(&["tasks", "lengths", "per-length"])).then_some(1_600)
+    }
+
+    fn configure(&self, values: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
+        let profile = values.profile(self.card().name, &Profile::NAMES)?;
+        Ok(Box::new(Chosen { options: options(values)?, profile }))
+    }
+
+    fn primary(&self, options: &Value) -> Vec<&'static str> {
+        read(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name()])
+    }
+
+    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+        Ok(Box::new(ArithmeticBench::new(read(options)?).map_err(OptionError::unreadable)?))
+    }
+}
+
+fn read(options: &Value) -> Result<Options, OptionError> {
+    serde_json::from_value(options.clone()).map_err(OptionError::unreadable)
+}
+
+struct Chosen {
+    options: Options,
+    /// As asked for.
+    profile: Option<Profile>,
+}
+
+impl Choice for Chosen {
+    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+        let profile = channel.profile(self.profile, Profile::Final, Profile::Boundary);
+        let options = Options { profile, ..self.options.clone() };
+        Ok(Box::new(ArithmeticBench::new(options).map_err(OptionError::usage)?))
+    }
+}
+
+fn options(values: &OptionValues) -> Result<Options, OptionError> {
+    let mut options = Options { seed: values.seed, ..Options::default() };
+    if let Some(names) = values.list("tasks")? {
+        let task = |name: &&str| name.trim().parse::<Task>().map_err(OptionError::usage);
+        options.tasks = names.iter().map(task).collect::<Result<_, _>>()?;
+    }
+    match values.parsed("lengths")? {
+        None | Some(LengthList::All) => {}
+        Some(LengthList::Reference) => {
+            return Err(OptionError::usage("--lengths reference is for nupa; arithmetic-bench tests every length"));
+        }
+        Some(LengthList::Chosen(lengths)) => options.lengths = Lengths::new(lengths).map_err(OptionError::usage)?,
+    }
+    options.per_length = values.parsed("per-length")?.unwrap_or(options.per_length);
+    options.set = values.parsed("set")?.unwrap_or(options.set);
+    Ok(options)
+}

@@ -1,0 +1,300 @@
+//! Any set of questions: which fields of a JSON row are the question, and the row again after a perturbation.
+use serde_json::{Map, Value, json};
+
+use super::expression::{exact, plain};
+use super::kind::Kind;
+use super::options::Mode;
+use super::perturbation::Perturbed;
+use super::problem::{Problem, Remainder};
+use super::raw_json::{members, on_one_line, unquoted};
+use super::records::RowError;
+use super::sentence::sentence_starts;
+use crate::number::Fraction;
+
+/// Names of fields; what is not given is looked for under usual names, and may be missing but for the question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fields {
+    pub id: Option<String>,
+    pub body: Option<String>,
+    pub question: Option<String>,
+    pub answer: Option<String>,
+    pub formula: Option<String>,
+    /// Field of a perturbed row that says what was done; `dnc` unless it is given.
+    pub about: Option<String>,
+}
+
+const IDS: [&str; 6] = ["@ID", "id", "uid", "query_id", "question_id", "instance"];
+const BODIES: [&str; 4] = ["Body", "body", "passage", "context"];
+const QUESTIONS: [&str; 4] = ["Question", "question", "problem", "prompt"];
+const ANSWERS: [&str; 3] = ["Answer", "answer", "gold"];
+const FORMULAS: [&str; 4] = ["Formula", "formula", "equation", "Equation"];
+
+/// A row with the question it holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetRow {
+    pub place: String,
+    pub problem: Problem,
+    /// Names of the fields and both sides of each as they are written.
+    row: Vec<(String, String, String)>,
+    about: String,
+    body: Option<String>,
+    question: String,
+    answer: Option<String>,
+    formula: Option<String>,
+}
+
+impl Fields {
+    /// The question of a row. Without a body field the last sentence of the question field is the question and what stands
+    /// before it the body. `written` is the row's own text, of which a perturbed row keeps every key and value that does not change as
+    /// it is written; only white space between them goes.
+    ///
+    /// # Errors
+    /// [`RowError`] for a field that is missing, of the wrong type or contradicts another: an answer that is no number, an equation whose right side is not
+    /// the value of its left or whose value is not the answer, a field with the name that this program writes.
+    pub fn read(&self, place: &str, row: &Map<String, Value>, written: &str) -> Result<SetRow, RowError> {
+        let row_text: Vec<(String, String, String)> = members(written)
+            .into_iter()
+            .map(|(key, value)| (unquoted(key), key.to_owned(), on_one_line(value)))
+            .collect();
+        let about = self.about.clone().unwrap_or_else(|| "dnc".to_owned());
+        if row.contains_key(&about) {
+            return Err(RowError::AboutTaken(about));
+        }
+        let named = |given: &Option<String>, usual: &[&str]| match given {
+            Some(name) if row.contains_key(name) => Ok(Some(name.clone())),
+            Some(name) => Err(RowError::Missing(name.clone())),
+            None => Ok(usual.iter().find(|name| row.contains_key(**name)).map(|name| (*name).to_owned())),
+        };
+        // A JSON reader's number may have lost digits.
+        let as_written = |name: &str| row_text.iter().find(|(key, ..)| key == name).map(|(.., value)| value.clone());
+        let text = |name: &str| match row.get(name) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            _ => Err(RowError::NotText(name.to_owned())),
+        };
+        let question = named(&self.question, &QUESTIONS)?.ok_or_else(|| RowError::NoQuestion(QUESTIONS.join(", ")))?;
+        let body = named(&self.body, &BODIES)?;
+        let answer = named(&self.answer, &ANSWERS)?;
+        let formula = named(&self.formula, &FORMULAS)?;
+        let id = match named(&self.id, &IDS)? {
+            Some(name) => match &row[&name] {
+                Value::String(id) => id.clone(),
+                Value::Number(id) => as_written(&name).unwrap_or_else(|| id.to_string()),
+                _ => return Err(RowError::NotTextOrNumber(name)),
+            },
+            None => place.to_owned(),
+        };
+        let asked = text(&question)?;
+        let (body_text, question_text) = match &body {
+            Some(name) => (text(name)?, asked),
+            None => {
+                let start = sentence_starts(asked.trim_end()).last().copied().unwrap_or(0);
+                (asked[..start].to_owned(), asked[start..].to_owned())
+            }
+        };
+        if question_text.trim().is_empty() {
+            return Err(RowError::EmptyPart("question"));
+        }
+        if body.is_some() && body_text.trim().is_empty() {
+            return Err(RowError::EmptyPart("body"));
+        }
+        let answer_text = match answer.as_deref().map(|name| (name, &row[name])) {
+            None => String::new(),
+            Some((name, Value::String(text))) => match final_answer(text) {
+                "" => return Err(RowError::Empty(name.to_owned())),
+                text => text.to_owned(),
+            },
+            Some((name, Value::Number(number))) => as_written(name).unwrap_or_else(|| number.to_string()),
+            Some((name, _)) => return Err(RowError::NotTextOrNumber(name.to_owned())),
+        };
+        let formula_text = match formula.as_deref() {
+            None => None,
+            Some(name) if row[name].is_null() => None,
+            Some(name) => Some(text(name)?),
+        };
+        let solution = match row.get("Solution-Type") {
+            Some(Value::String(name)) => name.as_str(),
+            Some(Value::Object(steps)) => steps.get("#text").and_then(Value::as_str).unwrap_or_default(),
+            _ => "",
+        };
+        let mut problem = Problem {
+            id,
+            body: body_text,
+            question: question_text,
+            table: None,
+            formula: formula_text,
+            answer: answer_text,
+            remainder: Remainder::of(solution),
+            scale: None,
+            solution_type: solution.to_owned(),
+        };
+        problem.check()?;
+        Ok(SetRow { place: place.to_owned(), problem, row: row_text, about, body, question, answer, formula })
+    }
+}
+
+/// `... #### 18` of GSM8K ends in the answer.
+fn final_answer(text: &str) -> &str {
+    text.rsplit_once("####").map_or(text, |(_, last)| last).trim()
+}
+
+impl SetRow {
+    /// The row after a perturbation as a line of JSON: the new texts, every other field as it was written, and a field that says
+    /// what was done.
+    pub fn perturbed(&self, found: &Perturbed, mode: Mode, seed: u64, draw: u32) -> String {
+        let after = &found.problem;
+        let mut changes: Vec<(&str, Value)> = Vec::new();
+        match &self.body {
+            Some(name) => {
+                if after.body != self.problem.body {
+                    changes.push((name, json!(after.body)));
+                }
+                if after.question != self.problem.question {
+                    changes.push((&self.question, json!(after.question)));
+                }
+            }
+            None => changes.push((&self.question, json!(format!("{}{}", after.body, after.question)))),
+        }
+        if let Some(name) = &self.formula
+            && let Some(formula) = &after.formula
+            && after.formula != self.problem.formula
+        {
+            changes.push((name, json!(formula)));
+        }
+        if let Some(name) = &self.answer
+            && after.answer != self.problem.answer
+        {
+            changes.push((name, self.answer_value(name, after)));
+        }
+        let mut about = Map::new();
+        about.insert("source".into(), json!(self.problem.id));
+        about.insert("place".into(), json!(self.place));
+        about.insert("kind".into(), json!(found.kind));
+        about.insert("mode".into(), json!(mode));
+        about.insert("seed".into(), json!(seed));
+        about.insert("draw".into(), json!(draw));
+        about.insert("perturbed".into(), json!(true));
+        about.insert("eligible".into(), json!(found.reason));
+        about.insert("edits".into(), json!(found.edits));
+        about.insert("gold".into(), json!(after.gold().as_ref().map(plain)));
+        if let Some(provenance) = &found.provenance {
+            about.insert("provenance".into(), json!(provenance));
+        }
+        self.line(&changes, &Value::Object(about))
+    }
+
+    /// The row as it was, with the reason why it is not perturbed.
+    pub fn unperturbed(&self, kind: Kind, mode: Mode, seed: u64, why: &str) -> String {
+        let about = json!({
+            "source": self.problem.id, "place": self.place, "kind": kind, "mode": mode, "seed": seed, "perturbed": false,
+            "ineligible": why, "edits": [], "gold": self.problem.gold().as_ref().map(plain),
+        });
+        self.line(&[], &about)
+    }
+
+    fn line(&self, changes: &[(&str, Value)], about: &Value) -> String {
+        let mut members: Vec<String> = self
+            .row
+            .iter()
+            .map(|(name, key, value)| match changes.iter().find(|(changed, _)| changed == name) {
+                Some((_, changed)) => format!("{key}:{changed}"),
+                None => format!("{key}:{value}"),
+            })
+            .collect();
+        members.push(format!("{}:{about}", json!(self.about)));
+        format!("{{{}}}", members.join(","))
+    }
+
+    /// The new answer in the type of the old one, where a JSON number can hold it exactly.
+    fn answer_value(&self, name: &str, after: &Problem) -> Value {
+        let number = || {
+            let value: Fraction = exact(&after.answer)?;
+            let parsed: Value = serde_json::from_str(&after.answer).ok()?;
+            (exact(&parsed.to_string())? == value).then_some(parsed)
+        };
+        let written = self.row.iter().find(|(key, ..)| key == name).map_or("", |(.., value)| value);
+        match written.starts_with('"') {
+            false => number().unwrap_or_else(|| json!(after.answer)),
+            // The working before the mark is of other numbers.
+            true if written.contains("####") => json!(format!("#### {}", after.answer)),
+            true => json!(after.answer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(fields: &Fields, place: &str, written: &str) -> Result<SetRow, String> {
+        let row: Value = serde_json::from_str(written).unwrap();
+        fields.read(place, row.as_object().unwrap(), written).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn usual_fields_are_found_and_named_ones_required() {
+        let gsm =
+            r##"{"question": "Ann has 3 cats. She buys 2. How many has she?", "answer": "3+2=5\n#### 5", "id": 7}"##
+                .to_owned();
+        let found = read(&Fields::default(), "line 1", &gsm).unwrap();
+        assert_eq!((found.problem.id.as_str(), found.problem.answer.as_str()), ("7", "5"));
+        assert_eq!(
+            (found.problem.body.as_str(), found.problem.question.as_str()),
+            ("Ann has 3 cats. She buys 2. ", "How many has she?")
+        );
+        let fields = Fields { body: Some("story".into()), ..Fields::default() };
+        assert_eq!(read(&fields, "line 1", &gsm).unwrap_err(), "field `story` is missing");
+    }
+
+    #[test]
+    fn rows_that_contradict_themselves_are_refused() {
+        for (bad, said) in [
+            ("{}", "no question"),
+            (r#"{"question": 5}"#, "no text"),
+            (r#"{"question": ""}"#, "empty"),
+            (r#"{"question": "Q", "formula": "x"}"#, "formula \"x\""),
+            (r#"{"question": "Q", "answer": "abc"}"#, "is no number"),
+            (r#"{"question": "Q", "answer": ""}"#, "is empty"),
+            (r#"{"question": "Q", "answer": null}"#, "neither a text nor a number"),
+            (r#"{"question": "Q", "answer": "1e400"}"#, "is no number"),
+            (r#"{"question": "Q", "answer": 12, "formula": "147+56=203"}"#, "is not the value"),
+            (r#"{"question": "Q", "answer": 203, "formula": "147+56=999"}"#, "the left side is 203"),
+            (r#"{"question": "Q", "dnc": 1}"#, "--about-field"),
+        ] {
+            let found = read(&Fields::default(), "line 1", bad).unwrap_err();
+            assert!(found.contains(said), "{bad}: {found}");
+        }
+        let other = Fields { about: Some("done".into()), ..Fields::default() };
+        let kept = read(&other, "line 1", r#"{"question": "Had 5?", "dnc": 1}"#).unwrap();
+        let line = kept.unperturbed(Kind::Noise, Mode::Fixed, 1, "why");
+        assert!(line.starts_with(r#"{"question":"Had 5?","dnc":1,"done":{"#), "{line}");
+    }
+
+    #[test]
+    fn rows_come_back_with_what_changed_and_every_other_byte() {
+        let source = "{\"Body\": \"B 5.\", \"big\":123456789012345678901234567890, \"price\" : 1.10,\n \"Question\": \"Caf\\u00e9?\", \"Answer\": 5, \"Formula\": \"5=5\", \"kept\": [1, {\"a b\": 1e2}]}";
+        let found = read(&Fields::default(), "row 2", source).unwrap();
+        let mut after = found.problem.clone();
+        after.body = "B 7.".into();
+        after.answer = "7.5".into();
+        after.formula = Some("7.5=7.5".into());
+        let perturbed =
+            Perturbed { kind: Kind::Noise, problem: after, edits: vec![], reason: "r".into(), provenance: None };
+        let line = found.perturbed(&perturbed, Mode::Fixed, 3, 1);
+        let kept = "{\"Body\":\"B 7.\",\"big\":123456789012345678901234567890,\"price\":1.10,\"Question\":\"Caf\\u00e9?\",\"Answer\":7.5,\"Formula\":\"7.5=7.5\",\"kept\":[1,{\"a b\":1e2}],\"dnc\":{";
+        assert!(line.starts_with(kept), "{line}");
+        let out: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(
+            (&out["dnc"]["kind"], &out["dnc"]["gold"], &out["dnc"]["place"]),
+            (&json!("noise"), &json!("7.5"), &json!("row 2"))
+        );
+        assert!(found.unperturbed(Kind::Type, Mode::Fixed, 3, "why").contains("\"ineligible\":\"why\""));
+    }
+
+    #[test]
+    fn a_fraction_is_an_answer() {
+        let source = r#"{"Body": "29 men share 153 acres.", "Question": "How many each?", "Answer": "153/29 (acres)", "Formula": "153/29=153/29"}"#;
+        let found = read(&Fields::default(), "row 1", source).unwrap();
+        assert_eq!(found.problem.gold().as_ref().map(plain).as_deref(), Some("153/29"));
+        assert_eq!(found.problem.stated_answer(), found.problem.gold());
+    }
+}

@@ -1,0 +1,112 @@
+//! Scores a completion: by the study's rules first, by ours beside them.
+use super::clean_up::clean_up;
+use super::options::{Options, Profile};
+use super::prompt::Prompt;
+use crate::answer::gsm::code::{classify, program};
+use crate::answer::gsm::{CodeOutcome, CodeRunner, Label, correct, flexible, is_babbling, strict, text};
+use crate::answer::reader::Form;
+use crate::answer::split_thinking;
+use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
+
+/// Names of the suite's own rules.
+pub(super) const STUDY: &str = "study";
+/// Right by the study and without another question behind the answer.
+pub(super) const STUDY_STRICT: &str = "study_strict";
+/// The last statement of a final answer, with its sign and unit.
+pub(super) const STRICT: &str = "strict";
+/// The last number, wherever it stands.
+pub(super) const FLEXIBLE: &str = "flexible";
+/// Metric and reason: the completion goes on with another question.
+pub(super) const BABBLING: &str = "babbling";
+
+/// All rules, the given one first.
+pub(super) fn rules(profile: Profile) -> Vec<&'static str> {
+    let mut rules = vec![STUDY, STUDY_STRICT, STRICT, FLEXIBLE, FINAL];
+    rules.sort_by_key(|rule| *rule != profile.name());
+    rules
+}
+
+/// Result of an extraction.
+struct Found {
+    value: Option<f64>,
+    text: Option<String>,
+    label: Label,
+    /// Reason for a function returning no number, in words.
+    reason: Option<String>,
+}
+
+/// The score. Completions of conversations are scored without their thinking; nothing else is cut, since the study's rules cut
+/// themselves. `final` never sees thinking.
+pub(super) fn score(options: &Options, item: &Item, answered: &Answered<'_>, runner: &dyn CodeRunner) -> Score {
+    let truth: f64 = item.gold.parse().unwrap_or(f64::NAN);
+    let visible = if options.chat { split_thinking(answered.completion).visible } else { answered.completion.into() };
+    // As the study decodes; its extractor never sees the spaces.
+    let response = clean_up(&visible);
+    let code = item.task.parse::<Prompt>().is_ok_and(Prompt::is_code);
+    let found = if code { run(&response, runner) } else { read(&response) };
+    let study = correct(found.value, truth);
+    let babbling = is_babbling(&response);
+    let primary = options.profile.name();
+    let mut score = Score::default();
+    score.add_rule(primary, STUDY, study, found.text.clone());
+    score.add_rule(primary, STUDY_STRICT, study && !babbling, found.text.clone());
+    // It reads what the study reads.
+    score.evidence.readings.remove(STUDY_STRICT);
+    let mut none = None;
+    if code {
+        // A function has one value, whoever reads it; what differs is how a text is read.
+        for rule in [STRICT, FLEXIBLE, FINAL] {
+            score.add_rule(primary, rule, study, found.text.clone());
+            score.evidence.readings.remove(rule);
+        }
+    } else {
+        for (rule, value) in [(STRICT, strict::read(&visible)), (FLEXIBLE, flexible::read(&visible))] {
+            score.add_rule(primary, rule, correct(value, truth), value.map(|value| value.to_string()));
+        }
+        let reading = read_final(item, Form::Number, answered);
+        let value = reading.answer.as_ref().ok().and_then(|answer| answer.to_f64());
+        score.add_final(primary, correct(value, truth), &reading);
+        none = reading.answer.err();
+    }
+    score.evidence.reason = found.reason.clone();
+    score.metrics.insert(BABBLING, f64::from(babbling));
+    score.failure = (!score.correct).then(|| match (options.profile, none) {
+        (Profile::StudyStrict, _) if study => FailureClass::Babbling,
+        (Profile::Final, Some(none)) => none.into(),
+        (Profile::Strict | Profile::Flexible, _) if !code && score.answer.is_none() => FailureClass::NoNumber,
+        (Profile::Strict | Profile::Flexible | Profile::Final, _) if !code => FailureClass::Wrong,
+        // The class of Figures 9 to 11.
+        _ => found.label.into(),
+    });
+    score
+}
+
+fn read(response: &str) -> Found {
+    let found = text::extract(response);
+    Found { value: found.value, text: found.value.map(|value| value.to_string()), label: found.label, reason: None }
+}
+
+fn run(response: &str, runner: &dyn CodeRunner) -> Found {
+    match program(response) {
+        Err(label) => Found { value: None, text: None, label, reason: None },
+        Ok(program) => {
+            let outcome = runner.run(&program);
+            let text = match &outcome {
+                CodeOutcome::Number(number) => Some(number.text.clone()),
+                _ => None,
+            };
+            Found { value: outcome.value(), text, label: classify(&outcome), reason: reason(&outcome) }
+        }
+    }
+}
+
+/// Reason for a function returning no number.
+fn reason(outcome: &CodeOutcome) -> Option<String> {
+    match outcome {
+        CodeOutcome::Number(_) | CodeOutcome::None | CodeOutcome::TimeLimit | CodeOutcome::MemoryLimit => None,
+        CodeOutcome::Other(class) => Some(format!("it returned a value of type {class}")),
+        CodeOutcome::Raised { message, .. } => Some(message.clone()),
+        CodeOutcome::Crashed(how) => Some(how.clone()),
+        CodeOutcome::Unavailable(why) => Some(why.clone()),
+    }
+}

@@ -1,0 +1,77 @@
+//! Suites: what is asked and what counts as right. One folder a paper; no I/O.
+
+pub mod arithmetic_bench;
+pub mod dnc;
+pub mod gsm_symbolic;
+pub mod nupa;
+pub mod registry;
+
+mod failure;
+mod final_answer;
+mod grid;
+mod item;
+mod by_name;
+mod lengths;
+mod plain;
+mod python_random;
+mod readings;
+mod score;
+mod thinking_text;
+
+pub use by_name::ByName;
+pub use failure::FailureClass;
+pub use final_answer::{EXAMPLE_ECHOED, FINAL, ONLY_IN_THINKING, RIVALS, read_final};
+pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
+pub use item::{Budget, Item, Segments, Shot};
+pub use lengths::{LengthList, check_lengths};
+pub use plain::{score_final, summarise_accuracy};
+pub use readings::{Readings, RuleReading};
+pub use registry::{rename_rules, stored_rule};
+pub use score::{Answered, Evidence, Interval, Missing, Score, Scored, Series, Summary, SummaryRow};
+pub use thinking_text::ThinkingText;
+
+/// A source of questions with exact answers, and the rules to score completions.
+pub trait Suite: Send + Sync {
+    /// The name on the command line, e.g. `arithmetic-bench`.
+    fn name(&self) -> &'static str;
+
+    /// Version of the suite's items and scoring; a change that moves a score changes it.
+    fn version(&self) -> &'static str;
+
+    /// The options that determine the items, as they go into the manifest.
+    fn options(&self) -> serde_json::Value;
+
+    /// The items, lazily and always the same for the same options. Any beginning of the sequence is balanced: items
+    /// come round-robin over tasks, then lengths, then repetitions, so `--limit N` is `take(N)`.
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_>;
+
+    /// Number of items.
+    fn len(&self) -> usize;
+
+    /// True if there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Scores a completion. Pure: the same arguments give the same score, so stored completions can be scored again.
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score;
+
+    /// The rules of which one can be primary, for `--profile`.
+    fn profiles(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// The rules that decide what is right: one, or one a kind of prompt; none where a suite has no rules by name.
+    fn primary(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// Turns scored samples into tables and series with intervals.
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary;
+
+    /// The summary as grids, the most important one first; none where a row a task says it all.
+    fn grids(&self, summary: &Summary) -> Vec<Grid> {
+        let _ = summary;
+        Vec::new()
+    }
+}

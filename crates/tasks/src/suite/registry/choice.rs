@@ -1,0 +1,90 @@
+//! A suite with checked options, before it is known how its questions reach a model.
+use serde::{Deserialize, Serialize};
+
+use super::OptionError;
+use crate::suite::Suite;
+
+/// Form of a prompt; part of a run's identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// System message, shots and question become the turns of a conversation, rendered by the chat template.
+    Chat,
+    /// The suite's raw text, or its pieces joined by newlines.
+    Raw,
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Mode::Chat => "chat",
+            Mode::Raw => "raw",
+        })
+    }
+}
+
+/// The way of questions to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Channel {
+    /// Form of the prompts.
+    pub mode: Mode,
+    /// An endpoint is asked, not an engine of this machine.
+    pub endpoint: bool,
+}
+
+impl Channel {
+    /// To an engine of this machine.
+    pub fn local(mode: Mode) -> Self {
+        Channel { mode, endpoint: false }
+    }
+
+    /// Primary rule: the one that is asked for, or `last` for conversations and endpoints, whose models talk around their
+    /// answers, or `usual` for texts to continue, where a paper's number is reproduced.
+    pub fn profile<P>(self, asked: Option<P>, last: P, usual: P) -> P {
+        let talks = self.endpoint || self.mode == Mode::Chat;
+        asked.unwrap_or(if talks { last } else { usual })
+    }
+}
+
+/// A question by its task (by the name that items carry) and operands.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct GivenQuestion {
+    /// Name of the task.
+    pub task: String,
+    /// First operand.
+    pub a: String,
+    /// Second operand.
+    pub b: Option<String>,
+}
+
+/// A suite with checked options; what its items look like is settled once the channel is known.
+pub trait Choice {
+    /// Suite with items as this channel needs them and the primary rule that is usual there.
+    ///
+    /// # Errors
+    /// If the options do not fit the channel.
+    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError>;
+
+    /// Suite with these questions instead of its own; none where it cannot be asked other questions.
+    ///
+    /// # Errors
+    /// If one of them is impossible.
+    fn given(&self, _channel: Channel, _questions: &[GivenQuestion]) -> Result<Option<Box<dyn Suite>>, OptionError> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conversations_and_endpoints_are_read_by_their_final_answer() {
+        let of = |mode, endpoint, asked| Channel { mode, endpoint }.profile(asked, "final", "strict");
+        assert_eq!(of(Mode::Raw, false, None), "strict");
+        assert_eq!(of(Mode::Chat, false, None), "final");
+        assert_eq!(of(Mode::Raw, true, None), "final");
+        assert_eq!(of(Mode::Chat, true, Some("ref")), "ref");
+        assert_eq!(Channel::local(Mode::Raw).profile(Some("paper"), "final", "strict"), "paper");
+    }
+}

@@ -1,0 +1,165 @@
+//! The built-in suites by name. A suite is one folder (with its `mod` line) and one line of [`BUILT_IN`].
+
+mod choice;
+mod conformance;
+mod former_names;
+mod generator;
+mod host;
+mod option;
+
+use serde_json::Value;
+
+pub use choice::{Channel, Choice, GivenQuestion, Mode};
+pub use conformance::conforms;
+pub use former_names::{rename_rules, stored_rule};
+pub use generator::{Generator, Lines};
+pub use host::{DATA_VARIABLE, Host, NoHost, Programs};
+pub use option::{ErrorKind, OptionError, OptionKind, OptionSpec, OptionValues, check_profile};
+
+use crate::suite::{self, Suite};
+
+/// All built-in suites, in the order of lists: the one line that a suite outside its folder has.
+pub const BUILT_IN: &[&dyn BuiltIn] = &[
+    &suite::arithmetic_bench::Registration,
+    &suite::nupa::Registration,
+    &suite::gsm_symbolic::Symbolic,
+    &suite::gsm_symbolic::Mini,
+    &suite::dnc::Registration,
+];
+
+/// The built-in suite of this name.
+pub fn find(name: &str) -> Option<&'static dyn BuiltIn> {
+    BUILT_IN.iter().copied().find(|suite| suite.card().name == name)
+}
+
+/// Facts of a suite that need no options.
+#[derive(Debug, Clone, Copy)]
+pub struct Card {
+    /// Name on the command line and in manifests.
+    pub name: &'static str,
+    /// Version of items and scoring; a change that moves a score changes it.
+    pub version: &'static str,
+    /// Heading of its options in help texts.
+    pub title: &'static str,
+    /// Source.
+    pub paper: &'static str,
+    /// One line on what it asks.
+    pub about: &'static str,
+    /// Options, in the order of help texts and lists.
+    pub options: &'static [OptionSpec],
+    /// Names of its prompts, where it has several that `--prompt` can choose.
+    pub prompts: &'static [&'static str],
+    /// Prompt mode where none is asked for; none is the checkpoint's.
+    pub mode: Option<Mode>,
+    /// Names of its tables, the most important one first, where it has several ([`Suite::grids`]).
+    pub tables: &'static [&'static str],
+    /// Worked examples inside the text of its questions, which items do not carry as shots.
+    pub examples_in_text: usize,
+    /// Rules that had other names: version, name then, name today.
+    pub renamed_rules: &'static [(&'static str, &'static str, &'static str)],
+}
+
+impl Card {
+    /// A suite without options, prompts and tables of its own.
+    pub const fn new(
+        name: &'static str,
+        version: &'static str,
+        title: &'static str,
+        paper: &'static str,
+        about: &'static str,
+    ) -> Self {
+        Card {
+            name,
+            version,
+            title,
+            paper,
+            about,
+            options: &[],
+            prompts: &[],
+            mode: None,
+            tables: &[],
+            examples_in_text: 0,
+            renamed_rules: &[],
+        }
+    }
+}
+
+/// Registration of a suite: implemented in its folder, on a type without fields.
+pub trait BuiltIn: Sync {
+    /// Facts that need no options.
+    fn card(&self) -> Card;
+
+    /// Names of its tasks.
+    fn tasks(&self) -> Vec<String>;
+
+    /// Number of items with default options; none where they depend on the user's data.
+    fn items(&self) -> Option<usize>;
+
+    /// The name that items of a task carry; what is typed may be shorter.
+    ///
+    /// # Errors
+    /// If there is no such task.
+    fn task(&self, name: &str) -> Result<String, OptionError> {
+        Ok(name.to_owned())
+    }
+
+    /// Writer of its questions outside of runs, for `earnest generate`.
+    fn generator(&self) -> Option<&'static dyn Generator> {
+        None
+    }
+
+    /// Items that are a first look at the suite, a minute or two; none for all that the options select.
+    fn first_look(&self, _values: &OptionValues) -> Option<usize> {
+        None
+    }
+
+    /// Checks options and reads data, as far as that is possible before a checkpoint is opened.
+    ///
+    /// # Errors
+    /// If they are impossible, or data are missing.
+    fn configure(&self, values: &OptionValues, host: &dyn Host) -> Result<Box<dyn Choice>, OptionError>;
+
+    /// Rules that decide under the options of a stored run; none where the options cannot be read.
+    fn primary(&self, options: &Value) -> Vec<&'static str>;
+
+    /// The suite with the options of a stored run, as [`Suite::options`] gave them.
+    ///
+    /// # Errors
+    /// If the options cannot be read ([`ErrorKind::Unreadable`]), or data are not what they were.
+    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError>;
+}
+
+/// Refuses prompts that the suite does not have.
+///
+/// # Errors
+/// One that names its prompts.
+pub fn check_prompts(card: &Card, prompts: &[String]) -> Result<(), OptionError> {
+    let Some(unknown) = prompts.iter().find(|name| !card.prompts.contains(&name.as_str())) else { return Ok(()) };
+    let error = OptionError::usage(format!("{} has no prompt {unknown}", card.name));
+    Err(match card.prompts {
+        [] => error.help("--prompt takes auto, chat or raw"),
+        names => error.help(format!("--prompt takes auto, chat or raw, and of {}", names.join(", "))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_conforms() {
+        for suite in BUILT_IN {
+            conforms(*suite).unwrap_or_else(|reason| panic!("{}: {reason}", suite.card().name));
+        }
+    }
+
+    #[test]
+    fn names_are_not_taken_twice() {
+        for (place, suite) in BUILT_IN.iter().enumerate() {
+            let name = suite.card().name;
+            assert_eq!(BUILT_IN.iter().position(|other| other.card().name == name), Some(place));
+            assert_eq!(find(name).map(|found| found.card().name), Some(name));
+        }
+        assert!(find("nothing").is_none());
+    }
+}

@@ -1,0 +1,182 @@
+//! A trained model as an ordinary Hugging Face folder.
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::Write;
+use std::path::Path;
+
+use candle_core::{DType, Tensor};
+use safetensors::tensor::{Dtype, TensorView};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::tokenizer::{BEGIN, END, PAD, SPECIAL};
+use super::{NumberTokenizer, TrainError};
+use earnest_models::checkpoint::{DecoderConfig, Norm, Position};
+
+/// Element type of the tensors in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoredType {
+    /// As trained.
+    #[default]
+    F32,
+    /// Half the size, 8 bits of mantissa.
+    Bf16,
+    /// Half the size, 11 bits of mantissa.
+    F16,
+}
+
+/// Writes `model.safetensors`, `config.json`, `generation_config.json`, `tokenizer.json` and `tokenizer_config.json`, each in
+/// one step.
+///
+/// # Errors
+/// [`TrainError::File`], [`TrainError::Tensor`].
+pub fn write_model<'a>(
+    folder: &Path,
+    config: &DecoderConfig,
+    tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
+    tokenizer: &NumberTokenizer,
+    stored: StoredType,
+) -> Result<(), TrainError> {
+    std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
+    let text = |value: &Value| format!("{value:#}\n").into_bytes();
+    put(&folder.join("tokenizer.json"), &text(tokenizer.json()))?;
+    put(&folder.join("tokenizer_config.json"), &text(&tokenizer_config(config)))?;
+    put(&folder.join("generation_config.json"), &text(&generation_config()))?;
+    put(&folder.join("config.json"), &text(&config_json(config, stored)))?;
+    put(&folder.join("model.safetensors"), &safetensors_bytes(tensors, stored)?)
+}
+
+/// Writes a file beside its place, then renames it: a reader sees the old one or the new one, and after a power cut the disk has
+/// one of them whole.
+pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+    let failed = |source| TrainError::File { path: path.to_owned(), source };
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let beside = path.with_file_name(name);
+    let mut file = File::create(&beside).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    drop(file);
+    std::fs::rename(&beside, path).map_err(failed)?;
+    sync_folder(path).map_err(failed)
+}
+
+/// Waits until the disk knows the names in a file's folder.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    // Other systems do not open folders as files.
+    if cfg!(unix) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Takes a folder for one process, until the file is dropped; experiments lock the folders of their trainings with the same file.
+///
+/// # Errors
+/// [`TrainError::Busy`] if another process has it; [`TrainError::File`].
+pub fn lock_folder(folder: &Path) -> Result<File, TrainError> {
+    std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
+    let path = folder.join("lock");
+    let file = File::create(&path).map_err(|source| TrainError::File { path: path.clone(), source })?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(TrainError::Busy { path: folder.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(TrainError::File { path, source }),
+    }
+}
+
+/// Tensors in the safetensors format, in the alphabet's order.
+pub(super) fn safetensors_bytes<'a>(
+    tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
+    stored: StoredType,
+) -> Result<Vec<u8>, TrainError> {
+    let (dtype, to) = match stored {
+        StoredType::F32 => (Dtype::F32, DType::F32),
+        StoredType::Bf16 => (Dtype::BF16, DType::BF16),
+        StoredType::F16 => (Dtype::F16, DType::F16),
+    };
+    let mut contents: BTreeMap<String, (Vec<usize>, Vec<u8>)> = BTreeMap::new();
+    for (name, tensor) in tensors {
+        let flat = tensor.to_dtype(to)?.flatten_all()?;
+        let bytes: Vec<u8> = match stored {
+            StoredType::F32 => flat.to_vec1::<f32>()?.into_iter().flat_map(f32::to_le_bytes).collect(),
+            StoredType::Bf16 => flat.to_vec1::<half::bf16>()?.into_iter().flat_map(half::bf16::to_le_bytes).collect(),
+            StoredType::F16 => flat.to_vec1::<half::f16>()?.into_iter().flat_map(half::f16::to_le_bytes).collect(),
+        };
+        contents.insert(name.to_owned(), (tensor.dims().to_vec(), bytes));
+    }
+    let views: Vec<(&str, TensorView<'_>)> = contents
+        .iter()
+        .map(|(name, (shape, bytes))| {
+            let view = TensorView::new(dtype, shape.clone(), bytes).expect("bytes were made for this shape");
+            (name.as_str(), view)
+        })
+        .collect();
+    // transformers looks for this mark.
+    let mark = std::collections::HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    safetensors::serialize(views, Some(mark)).map_err(|error| candle_core::Error::Msg(error.to_string()).into())
+}
+
+fn config_json(c: &DecoderConfig, stored: StoredType) -> Value {
+    let eps = match c.norm {
+        Norm::Rms { eps } | Norm::Layer { eps } => eps,
+    };
+    let model_type = match c.architecture.as_str() {
+        "SmolLM3ForCausalLM" => "smollm3",
+        "EarnestAlibiForCausalLM" => "earnest_alibi",
+        _ => "llama",
+    };
+    let mut config = json!({
+        "architectures": [c.architecture],
+        "model_type": model_type,
+        "vocab_size": c.vocab_size,
+        "hidden_size": c.hidden_size,
+        "intermediate_size": c.intermediate_size,
+        "num_hidden_layers": c.layers.len(),
+        "num_attention_heads": c.num_heads,
+        "num_key_value_heads": c.num_kv_heads,
+        "head_dim": c.head_dim,
+        "hidden_act": "silu",
+        "max_position_embeddings": c.max_positions,
+        // The shortest decimal of the f32, not the digits of its widening.
+        "rms_norm_eps": eps.to_string().parse::<f64>().unwrap_or(f64::from(eps)),
+        "attention_bias": c.qkv_bias,
+        "mlp_bias": c.mlp_bias,
+        "tie_word_embeddings": c.tied_embeddings,
+        "bos_token_id": BEGIN,
+        "eos_token_id": END,
+        "pad_token_id": PAD,
+        "dtype": match stored {
+            StoredType::F32 => "float32",
+            StoredType::Bf16 => "bfloat16",
+            StoredType::F16 => "float16",
+        },
+    });
+    if let Some(rope) = c.ropes.first().filter(|_| model_type != "earnest_alibi") {
+        config["rope_theta"] = json!(rope.theta);
+    }
+    if model_type == "smollm3" {
+        let rotated =
+            |layer: &earnest_models::checkpoint::LayerConfig| u8::from(matches!(layer.position, Position::Rotary(_)));
+        config["no_rope_layers"] = c.layers.iter().map(rotated).collect();
+        config["use_sliding_window"] = json!(false);
+    }
+    config
+}
+
+fn generation_config() -> Value {
+    json!({"bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": PAD, "do_sample": false})
+}
+
+fn tokenizer_config(c: &DecoderConfig) -> Value {
+    json!({
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "pad_token": SPECIAL[PAD as usize],
+        "bos_token": SPECIAL[BEGIN as usize],
+        "eos_token": SPECIAL[END as usize],
+        "clean_up_tokenization_spaces": false,
+        "model_max_length": c.max_positions,
+    })
+}

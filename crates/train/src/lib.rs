@@ -1,0 +1,53 @@
+//! Training on one machine: small decoders from scratch on streams of number questions, and LoRA on loaded checkpoints
+//! (section 3 and appendix A.4 of the Number Cookbook). It has a differentiable decoder of its own; what it writes are
+//! ordinary checkpoint folders, which the engine loads like any other.
+
+mod adapter;
+mod batch;
+mod decoder;
+mod error;
+pub mod experiment;
+mod folder;
+mod frozen;
+mod fused;
+mod grouping;
+mod log;
+mod lora;
+mod loss;
+mod memorise;
+mod norm;
+mod optimiser;
+mod parameters;
+mod positions;
+mod progress;
+mod schedule;
+mod settings;
+mod shape;
+mod state;
+mod step;
+mod stream;
+mod task;
+mod tokenizer;
+mod trainer;
+
+pub use adapter::{Adapter, AdapterSettings, TARGETS};
+pub use batch::{Batch, Example};
+pub use decoder::Decoder;
+pub use error::TrainError;
+pub(crate) use folder::put;
+pub use folder::{StoredType, lock_folder, write_model};
+pub use lora::{
+    AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Merged, PromptForm, Retrofit, merge,
+};
+pub use loss::{answer_loss, answer_scores};
+pub use memorise::{Constant, DigitQuestion};
+pub use optimiser::{AdamW, AdamWSettings};
+pub use parameters::{Gradients, Parameters};
+pub use progress::{CellScore, TrainEvent, Validation};
+pub use schedule::Schedule;
+pub use settings::{FormatSettings, NextTasks, TrainSettings};
+pub use shape::{PositionEncoding, Size};
+pub use stream::{QuestionStream, StreamSettings, TextPair};
+pub use task::{TrainingQuestion, TrainingTask};
+pub use tokenizer::{DigitGroups, NumberTokenizer, TokenizerSettings};
+pub use trainer::{Ended, Trainer};

@@ -1,0 +1,200 @@
+//! A base with its retrofits and adapters as an ordinary Hugging Face folder.
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Tensor};
+use serde_json::{Map, Value, json};
+
+use super::config_keys::{config_keys, family};
+use super::trainer::check_base;
+use super::{AdapterFolder, Base};
+use crate::TrainError;
+use crate::folder::{StoredType, put};
+use earnest_models::checkpoint::Format;
+
+/// Files of a folder that say nothing of weights or configuration, and are taken over as they are.
+const TAKEN_OVER: [&str; 8] = [
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "tokenizer.model",
+    "vocab.json",
+    "merges.txt",
+    "chat_template.jinja",
+    "generation_config.json",
+];
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// The architecture's name in `config.json`.
+    pub architecture: String,
+    /// Matrices that have an adapter added.
+    pub adapted: usize,
+    /// Bytes of the tensors.
+    pub bytes: u64,
+}
+
+/// Writes the folder. Without adapters it is the base alone, for instance a GGUF file as a folder.
+///
+/// # Errors
+/// [`TrainError::Resume`] if the adapters are of another base, [`TrainError::Architecture`] for a decoder that no `config.json`
+/// describes, [`TrainError::File`].
+pub fn merge(
+    base: &Base,
+    adapters: Option<&AdapterFolder>,
+    folder: &Path,
+    stored: StoredType,
+) -> Result<Merged, TrainError> {
+    let checkpoint = base.checkpoint();
+    if let Some(settings) = adapters.and_then(AdapterFolder::settings) {
+        check_base(base, &settings.base)?;
+    }
+    let generation = &checkpoint.generation;
+    let keys = config_keys(&checkpoint.config, &generation.eos_ids, checkpoint.tokenizer.bos(), stored)?;
+    let deltas = adapters.map(|adapters| adapters.deltas(base)).transpose()?.unwrap_or_default();
+    std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
+    let json = |name: &str, value: &Value| put(&folder.join(name), format!("{value:#}\n").as_bytes());
+    match checkpoint.format {
+        Format::Safetensors => {
+            for name in TAKEN_OVER {
+                let from = checkpoint.source.join(name);
+                if from.is_file() {
+                    let bytes =
+                        std::fs::read(&from).map_err(|source| TrainError::File { path: from.clone(), source })?;
+                    put(&folder.join(name), &bytes)?;
+                }
+            }
+        }
+        Format::Gguf { .. } => {
+            json("tokenizer_config.json", &tokenizer_config(base))?;
+            json("generation_config.json", &generation_config(base))?;
+        }
+    }
+    if base.retrofit().single_digits {
+        json("generation_config.json", &without_longer_numbers(base, folder)?)?;
+    }
+    if checkpoint.format == Format::Safetensors && !base.retrofit().single_digits {
+        let from = checkpoint.source.join("tokenizer.json");
+        let bytes = std::fs::read(&from).map_err(|source| TrainError::File { path: from.clone(), source })?;
+        put(&folder.join("tokenizer.json"), &bytes)?;
+    } else {
+        json("tokenizer.json", &checkpoint.tokenizer.json()?)?;
+    }
+    let bytes = write_tensors(&folder.join("model.safetensors"), base, &deltas, stored)?;
+    let architecture = keys.get("architectures").and_then(|names| names[0].as_str()).unwrap_or_default().to_owned();
+    // Last: a folder that has it is whole.
+    json("config.json", &Value::Object(keys))?;
+    Ok(Merged { architecture, adapted: deltas.len(), bytes })
+}
+
+/// Tensor by tensor, so that memory holds one of them: header first, whose sizes are known.
+fn write_tensors(
+    path: &Path,
+    base: &Base,
+    deltas: &std::collections::HashMap<String, Tensor>,
+    stored: StoredType,
+) -> Result<u64, TrainError> {
+    let (name_of_type, width) = match stored {
+        StoredType::F32 => ("F32", 4),
+        StoredType::Bf16 => ("BF16", 2),
+        StoredType::F16 => ("F16", 2),
+    };
+    let mut tensors: Vec<(&str, &[usize])> = base.tensors().collect();
+    tensors.sort_unstable();
+    let mut header = Map::new();
+    // transformers looks for this mark.
+    header.insert("__metadata__".to_owned(), json!({"format": "pt"}));
+    let mut end = 0u64;
+    for (name, shape) in &tensors {
+        let begin = end;
+        end += shape.iter().map(|n| *n as u64).product::<u64>() * width;
+        let entry = json!({"dtype": name_of_type, "shape": shape, "data_offsets": [begin, end]});
+        header.insert((*name).to_owned(), entry);
+    }
+    let mut header = Value::Object(header).to_string();
+    while !header.len().is_multiple_of(8) {
+        header.push(' ');
+    }
+    let offsets = family(&base.checkpoint().config)?.norms_are_offsets();
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = PathBuf::from(beside);
+    let failed = |source| TrainError::File { path: path.to_owned(), source };
+    let mut file = BufWriter::with_capacity(1 << 20, std::fs::File::create(&beside).map_err(failed)?);
+    file.write_all(&(header.len() as u64).to_le_bytes()).map_err(failed)?;
+    file.write_all(header.as_bytes()).map_err(failed)?;
+    for (name, _) in tensors {
+        let mut tensor = base.tensor(name)?;
+        if let Some(delta) = deltas.get(name) {
+            tensor = (tensor + delta)?;
+        } else if offsets && name.ends_with("norm.weight") {
+            tensor = (tensor - 1.0)?;
+        }
+        let flat = tensor.flatten_all()?;
+        let bytes: Vec<u8> = match stored {
+            StoredType::F32 => flat.to_vec1::<f32>()?.into_iter().flat_map(f32::to_le_bytes).collect(),
+            StoredType::Bf16 => {
+                let values = flat.to_dtype(DType::BF16)?.to_vec1::<half::bf16>()?;
+                values.into_iter().flat_map(half::bf16::to_le_bytes).collect()
+            }
+            StoredType::F16 => {
+                let values = flat.to_dtype(DType::F16)?.to_vec1::<half::f16>()?;
+                values.into_iter().flat_map(half::f16::to_le_bytes).collect()
+            }
+        };
+        file.write_all(&bytes).map_err(failed)?;
+    }
+    file.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
+    std::fs::rename(&beside, path).map_err(failed)?;
+    Ok(end)
+}
+
+/// What a GGUF file says of its tokenizer, as transformers reads it.
+fn tokenizer_config(base: &Base) -> Value {
+    let tokenizer = &base.checkpoint().tokenizer;
+    let token = |id: Option<u32>| id.and_then(|id| tokenizer.token(id));
+    let mut config = json!({
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": false,
+        "model_max_length": base.checkpoint().config.max_positions,
+    });
+    for (key, token) in [("bos_token", token(tokenizer.bos())), ("eos_token", token(tokenizer.eos()))] {
+        if let Some(token) = token {
+            config[key] = json!(token);
+        }
+    }
+    if let Some(template) = &base.checkpoint().chat_template {
+        config["chat_template"] = json!(template.source());
+    }
+    config
+}
+
+fn generation_config(base: &Base) -> Value {
+    let checkpoint = base.checkpoint();
+    let mut config = json!({"eos_token_id": checkpoint.generation.eos_ids});
+    if let Some(bos) = checkpoint.tokenizer.bos() {
+        config["bos_token_id"] = json!(bos);
+    }
+    config
+}
+
+/// Tokens of several digits are not learnt any more; transformers is told never to generate them, as the paper's program does.
+fn without_longer_numbers(base: &Base, folder: &Path) -> Result<Value, TrainError> {
+    let path = folder.join("generation_config.json");
+    let mut config = match std::fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|error| TrainError::Resume { path: path.clone(), problem: error.to_string() })?,
+        Err(_) => generation_config(base),
+    };
+    let tokenizer = &base.checkpoint().tokenizer;
+    let several = |id: &u32| {
+        let text = tokenizer.decode(&[*id], true);
+        text.as_bytes().windows(2).any(|pair| pair.iter().all(u8::is_ascii_digit))
+    };
+    let longer: Vec<u32> = (0..base.checkpoint().config.vocab_size as u32).filter(several).collect();
+    if !longer.is_empty() {
+        config["suppress_tokens"] = json!(longer);
+    }
+    Ok(config)
+}

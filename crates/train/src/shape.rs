@@ -1,0 +1,142 @@
+//! Sizes of number models.
+use serde::{Deserialize, Serialize};
+
+use super::TrainError;
+use earnest_models::checkpoint::{
+    Activation, BlockLayout, DecoderConfig, LayerConfig, Norm, Position, Rope, RopeScaling,
+};
+
+/// How a model knows the order of its tokens (Number Cookbook, A.4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PositionEncoding {
+    /// Rotary embedding of queries and keys.
+    #[default]
+    Rope,
+    /// None: the causal mask alone tells order.
+    Nope,
+    /// A penalty on scores, linear in the distance, with the published sign (the paper's program has the opposite one).
+    Alibi,
+}
+
+/// The widths of a decoder in the Llama architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Size {
+    /// Layers.
+    pub layers: usize,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Width of the feed-forward block.
+    pub intermediate: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key/value heads.
+    pub kv_heads: usize,
+}
+
+impl Size {
+    /// Named sizes: parameters without embeddings.
+    pub const NAMED: [(&'static str, Size); 6] = [
+        // Two layers, as the paper's smallest (Table 13 calls it 1.3M), at a quarter of its width.
+        ("0.3m", Size { layers: 2, hidden: 128, intermediate: 448, heads: 4, kv_heads: 2 }),
+        ("1.3m", Size { layers: 2, hidden: 256, intermediate: 768, heads: 4, kv_heads: 2 }),
+        ("5m", Size { layers: 6, hidden: 256, intermediate: 896, heads: 4, kv_heads: 2 }),
+        // Table 11.
+        ("0.1b", Size { layers: 8, hidden: 1024, intermediate: 3584, heads: 8, kv_heads: 2 }),
+        ("0.9b", Size { layers: 16, hidden: 2048, intermediate: 7168, heads: 16, kv_heads: 4 }),
+        ("3b", Size { layers: 24, hidden: 3072, intermediate: 10_752, heads: 24, kv_heads: 6 }),
+    ];
+
+    /// The size of this name.
+    pub fn named(name: &str) -> Option<Size> {
+        Self::NAMED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, size)| *size)
+    }
+
+    /// Width of a head.
+    pub fn head_dim(&self) -> usize {
+        self.hidden / self.heads
+    }
+
+    /// Parameters without the embedding table.
+    pub fn parameters(&self) -> usize {
+        let attention = self.hidden * self.head_dim() * 2 * (self.heads + self.kv_heads);
+        let layer = attention + 3 * self.hidden * self.intermediate + 2 * self.hidden;
+        self.layers * layer + self.hidden
+    }
+
+    /// Checks that the widths fit together.
+    pub fn check(&self) -> Result<(), TrainError> {
+        let wrong = |problem: String| Err(TrainError::Setting { setting: "size", problem });
+        let Size { layers, hidden, intermediate, heads, kv_heads } = *self;
+        if [layers, hidden, intermediate, heads, kv_heads].contains(&0) {
+            return wrong("every width is at least 1".into());
+        }
+        if !hidden.is_multiple_of(heads) || !heads.is_multiple_of(kv_heads) {
+            return wrong(format!("{heads} heads must divide the width {hidden}, {kv_heads} key heads the heads"));
+        }
+        if !self.head_dim().is_multiple_of(2) || self.head_dim() > 256 {
+            return wrong(format!("a head is {} wide; it must be even and at most 256", self.head_dim()));
+        }
+        Ok(())
+    }
+
+    /// The decoder: Llama, with RMS norms, SwiGLU and the embedding table as its output head.
+    pub fn decoder(&self, vocab_size: usize, max_positions: usize, encoding: PositionEncoding) -> DecoderConfig {
+        let head_dim = self.head_dim();
+        let (architecture, position) = match encoding {
+            PositionEncoding::Rope => ("LlamaForCausalLM", Position::Rotary(0)),
+            PositionEncoding::Nope => ("SmolLM3ForCausalLM", Position::None),
+            PositionEncoding::Alibi => ("EarnestAlibiForCausalLM", Position::Alibi),
+        };
+        DecoderConfig {
+            architecture: architecture.to_owned(),
+            vocab_size,
+            hidden_size: self.hidden,
+            intermediate_size: self.intermediate,
+            num_heads: self.heads,
+            num_kv_heads: self.kv_heads,
+            head_dim,
+            max_positions,
+            norm: Norm::Rms { eps: 1e-5 },
+            block: BlockLayout::PreNorm,
+            activation: Activation::Silu,
+            gated: true,
+            experts: None,
+            embedding_scale: 1.0,
+            tied_embeddings: true,
+            head_bias: false,
+            qkv_bias: false,
+            output_bias: false,
+            mlp_bias: false,
+            qk_norm: false,
+            attention_scale: 1.0 / (head_dim as f32).sqrt(),
+            attention_softcap: None,
+            final_softcap: None,
+            layers: vec![LayerConfig { window: None, position }; self.layers],
+            ropes: vec![Rope { theta: 10_000.0, dims: head_dim, scaling: RopeScaling::None }],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_11_counts() {
+        // Parameters without embeddings, counted independently from the table's widths.
+        for (name, count) in [("0.1b", 109_069_312), ("0.9b", 872_482_816), ("3B", 2_944_551_936)] {
+            assert_eq!(Size::named(name).unwrap().parameters(), count, "{name}");
+        }
+        assert!(Size::NAMED.iter().all(|(_, size)| size.check().is_ok()));
+    }
+
+    #[test]
+    fn widths_that_do_not_fit_are_named() {
+        let size = Size { layers: 1, hidden: 100, intermediate: 10, heads: 3, kv_heads: 1 };
+        assert!(size.check().unwrap_err().to_string().contains("3 heads"));
+        assert!(Size { heads: 4, kv_heads: 0, ..size }.check().is_err());
+        assert!(Size { heads: 4, kv_heads: 1, ..size }.check().unwrap_err().to_string().contains("25 wide"));
+    }
+}

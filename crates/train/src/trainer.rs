@@ -1,0 +1,322 @@
+//! Training from scratch: steps, validations, a log, and a state to resume from.
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use candle_core::Device;
+use sha2::{Digest, Sha256};
+
+use super::decoder::{EMBEDDING, deviation};
+use super::folder::{StoredType, put, write_model};
+use super::log::Log;
+use super::parameters::normal;
+use super::progress::{CellScore, TrainEvent, Validation};
+use super::state::{self, Header};
+use super::step::{Parts, gradients};
+use super::stream::encoded;
+use super::tokenizer::PAD;
+use super::{
+    AdamW, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, StreamSettings, TrainError,
+    TrainSettings, TrainingTask, answer_loss, answer_scores, grouping,
+};
+use earnest_tasks::suite::nupa::Split;
+
+/// Questions whose words the tokenizer learns.
+const TOKENIZER_TEXTS: u64 = 4000;
+
+/// Examples of a validation computed at once.
+const VALIDATION_BATCH: usize = 256;
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All steps are done; the folder holds the best model, or the newest ([`TrainSettings::keeps_newest`]).
+    Finished,
+    /// Asked to stop; the state is saved.
+    Stopped,
+}
+
+/// A validation's questions of one task and length.
+struct ValidationCell {
+    score: CellScore,
+    examples: Vec<Example>,
+}
+
+/// A training.
+pub struct Trainer {
+    settings: TrainSettings,
+    folder: PathBuf,
+    device: Device,
+    tokenizer: NumberTokenizer,
+    stream: QuestionStream,
+    /// What is learnt after the first tasks.
+    next: Option<QuestionStream>,
+    validation: Vec<ValidationCell>,
+    decoder: Decoder,
+    parameters: Parameters,
+    optimiser: AdamW,
+    header: Header,
+    /// Examples of the group of batches that is worked on.
+    group: Option<(u64, Vec<Vec<Example>>)>,
+}
+
+impl Trainer {
+    /// Begins, or goes on where the folder's state is.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`]; [`TrainError::Resume`] if the folder holds a training with other settings.
+    pub fn open(settings: TrainSettings, folder: &Path, device: &Device) -> Result<Self, TrainError> {
+        settings.check()?;
+        std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
+        let stream = QuestionStream::new(settings.stream(&settings.lengths)?, Split::Train)?;
+        let next = match settings.then {
+            Some(_) => {
+                let tasks = settings.next_tasks()?;
+                Some(QuestionStream::new(
+                    StreamSettings { tasks, ..settings.stream(&settings.lengths)? },
+                    Split::Train,
+                )?)
+            }
+            None => None,
+        };
+        let texts: Vec<String> = [Some(&stream), next.as_ref()]
+            .into_iter()
+            .flatten()
+            .flat_map(|stream| {
+                (0..TOKENIZER_TEXTS).map(move |number| Ok(stream.text(&stream.question(number), number)?.prompt))
+            })
+            .collect::<Result<_, TrainError>>()?;
+        let tokenizer = {
+            let (hints, texts) = (settings.format.index_hints, texts.iter().map(String::as_str));
+            NumberTokenizer::learn_hinted(&settings.tokenizer, hints, texts)?
+        };
+        let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
+        let mut parameters = Parameters::default();
+        let decoder = Decoder::fresh(&config, settings.seed, &mut parameters, device)?;
+        share_places(&tokenizer, settings.seed, &parameters, device)?;
+        let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
+        let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let (header, optimiser) = match state::read(folder)? {
+            Some(header) if header.settings == digest => {
+                let optimiser = state::restore(folder, &header, settings.optimiser, &parameters, device)?;
+                (header, optimiser)
+            }
+            Some(_) => {
+                let problem = "it holds a training with other settings; choose another folder".to_owned();
+                return Err(TrainError::Resume { path: folder.to_owned(), problem });
+            }
+            None => (Header { step: 0, settings: digest, best: None }, AdamW::new(settings.optimiser)),
+        };
+        put(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
+        let learnt = |task, length| [Some(&stream), next.as_ref()].into_iter().flatten().any(|s| s.asks(task, length));
+        let validation = validation(&settings, &tokenizer, &learnt)?;
+        let folder = folder.to_owned();
+        let device = device.clone();
+        Ok(Trainer {
+            settings,
+            folder,
+            device,
+            tokenizer,
+            stream,
+            next,
+            validation,
+            decoder,
+            parameters,
+            optimiser,
+            header,
+            group: None,
+        })
+    }
+
+    /// Steps done before this session.
+    pub fn steps_done(&self) -> u64 {
+        self.header.step
+    }
+
+    /// Trained numbers, the embedding included.
+    pub fn parameter_count(&self) -> usize {
+        self.parameters.count()
+    }
+
+    /// Makes steps until all are done or `stop` is set. Every event goes to `log.jsonl` and to `report`.
+    ///
+    /// # Errors
+    /// [`TrainError::Diverged`], [`TrainError::File`], [`TrainError::Tensor`].
+    pub fn run(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(&TrainEvent)) -> Result<Ended, TrainError> {
+        let mut log = Log::open(&self.folder, self.header.step)?;
+        while self.header.step < self.settings.steps {
+            if stop.load(Ordering::Relaxed) {
+                self.save(&mut log, report)?;
+                return Ok(Ended::Stopped);
+            }
+            let step = self.header.step + 1;
+            let started = Instant::now();
+            let examples = self.examples(step)?;
+            let computed = gradients(
+                &|_| self.decoder.clone(),
+                &self.parameters,
+                &examples,
+                Parts::at_once(self.settings.parts),
+                &self.device,
+            )?;
+            if !computed.loss.is_finite() {
+                return Err(TrainError::Diverged { step, loss: computed.loss as f32 });
+            }
+            let rate = self.settings.rate(step);
+            let gradient = self.optimiser.step(&self.parameters, &computed.gradients, rate)?;
+            self.header.step = step;
+            let seconds = started.elapsed().as_secs_f64();
+            let event =
+                TrainEvent::Step { step, loss: computed.loss, rate, gradient, tokens: computed.tokens, seconds };
+            log.write(&event, report)?;
+            if step.is_multiple_of(self.settings.validate_every) || step == self.settings.steps {
+                let found = self.validate()?;
+                let exact = found.exact();
+                log.write(&TrainEvent::Validated(found), report)?;
+                if self.settings.keeps_newest() || self.header.best.is_none_or(|(best, _)| exact >= best) {
+                    self.header.best = Some((exact, step));
+                    self.write(self.settings.stored)?;
+                }
+                self.save(&mut log, report)?;
+            }
+        }
+        state::remove(&self.folder)?;
+        Ok(Ended::Finished)
+    }
+
+    /// Exact match of every cell with today's weights.
+    ///
+    /// # Errors
+    /// A tensor operation that fails.
+    pub fn validate(&self) -> Result<Validation, TrainError> {
+        let (mut loss, mut targets) = (0.0, 0);
+        let mut cells = Vec::with_capacity(self.validation.len());
+        for cell in &self.validation {
+            let mut exact = 0;
+            for examples in cell.examples.chunks(VALIDATION_BATCH) {
+                let batch = Batch::new(examples, PAD, &self.device)?;
+                let logits = self.decoder.logits(&batch)?;
+                exact += answer_scores(&logits, &batch)?.into_iter().filter(|answered| *answered).count();
+                if cell.score.learnt {
+                    loss += f64::from(answer_loss(&logits, &batch)?.to_scalar::<f32>()?);
+                    targets += batch.targets();
+                }
+            }
+            cells.push(CellScore { exact, ..cell.score.clone() });
+        }
+        Ok(Validation { step: self.header.step, loss: loss / targets.max(1) as f64, cells })
+    }
+
+    /// Writes today's weights as a checkpoint folder.
+    ///
+    /// # Errors
+    /// [`TrainError::File`].
+    pub fn write(&self, stored: StoredType) -> Result<(), TrainError> {
+        let tensors = self.parameters.iter().map(|(name, variable)| (name, variable.as_tensor()));
+        write_model(&self.folder, self.decoder.config(), tensors, &self.tokenizer, stored)
+    }
+
+    fn save(&self, log: &mut Log, report: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
+        state::save(&self.folder, &self.header, &self.parameters, &self.optimiser)?;
+        log.write(&TrainEvent::Saved { step: self.header.step }, report)
+    }
+
+    /// The examples of a step. Steps are made in groups: their examples are sorted by length, cut into batches, and the
+    /// batches mixed.
+    fn examples(&mut self, step: u64) -> Result<Vec<Example>, TrainError> {
+        let (group, place) = grouping::place(step);
+        if self.group.as_ref().is_none_or(|(made, _)| *made != group) {
+            self.group = Some((group, self.make_group(group)?));
+        }
+        let (_, batches) = self.group.as_ref().expect("it was just made");
+        Ok(batches[place].clone())
+    }
+
+    /// The stream of a group of steps.
+    fn stream_of(&self, group: u64) -> &QuestionStream {
+        match (&self.next, &self.settings.then) {
+            (Some(stream), Some(next)) if group * grouping::SORTED >= next.after => stream,
+            _ => &self.stream,
+        }
+    }
+
+    fn make_group(&self, group: u64) -> Result<Vec<Vec<Example>>, TrainError> {
+        let size = grouping::SORTED * self.settings.batch as u64;
+        let examples: Vec<Example> = (group * size..(group + 1) * size)
+            .map(|number| self.stream_of(group).example(number, &self.tokenizer))
+            .collect::<Result<_, _>>()?;
+        if let Some(long) = examples.iter().find(|example| example.ids.len() > self.settings.context) {
+            let problem = format!("an example has {} tokens, the context {}", long.ids.len(), self.settings.context);
+            return Err(TrainError::Setting { setting: "context", problem });
+        }
+        Ok(grouping::batches(examples, self.settings.batch, self.settings.parts, self.settings.seed, group))
+    }
+}
+
+/// Fresh embeddings of a digit at a place are the sum of one for the digit and one for the place, so that what is learnt of a
+/// digit or of a place begins as knowledge of all tokens that have it.
+fn share_places(
+    tokenizer: &NumberTokenizer,
+    seed: u64,
+    parameters: &Parameters,
+    device: &Device,
+) -> Result<(), TrainError> {
+    let Some(embedding) = parameters.get(EMBEDDING) else { return Ok(()) };
+    let (rows, width) = embedding.dims2()?;
+    let mut values = embedding.flatten_all()?.to_vec1::<f32>()?;
+    let draw = |name: String| -> Result<Vec<f32>, TrainError> {
+        // Two of them have the deviation of the other rows.
+        Ok(normal(seed, &name, &[width], deviation(2 * width), device)?.to_vec1::<f32>()?)
+    };
+    for (id, digit, place) in tokenizer.placed_digits() {
+        let (of_digit, of_place) = (draw(format!("digit {digit}"))?, draw(format!("place {place}"))?);
+        let row = &mut values[id as usize * width..][..width];
+        for ((value, of_digit), of_place) in row.iter_mut().zip(of_digit).zip(of_place) {
+            *value = of_digit + of_place;
+        }
+    }
+    embedding.set(&candle_core::Tensor::from_vec(values, (rows, width), device)?)?;
+    Ok(())
+}
+
+/// The questions of validations: of the part `valid`, in use's tokens.
+fn validation(
+    settings: &TrainSettings,
+    tokenizer: &NumberTokenizer,
+    learnt: &dyn Fn(TrainingTask, usize) -> bool,
+) -> Result<Vec<ValidationCell>, TrainError> {
+    let mut cells: Vec<ValidationCell> = Vec::new();
+    for lengths in [&settings.lengths, &settings.beyond] {
+        if lengths.is_empty() {
+            continue;
+        }
+        let stream = QuestionStream::new(settings.asked(lengths)?, Split::Valid)?;
+        for (number, question) in stream.fixed(settings.validation).into_iter().enumerate() {
+            let text = stream.text(&question, number as u64)?;
+            let example = encoded(&text, &mut |text| tokenizer.encode(text))?;
+            if example.ids.len() > settings.context {
+                let problem = format!(
+                    "a question of {} digits has {} tokens, the context {}",
+                    question.length(),
+                    example.ids.len(),
+                    settings.context
+                );
+                return Err(TrainError::Setting { setting: "context", problem });
+            }
+            let (task, length) = (question.task().to_string(), question.length());
+            match cells.last_mut() {
+                Some(cell) if cell.score.task == task && cell.score.length == length => cell.examples.push(example),
+                _ => {
+                    // Some lengths have no question of the part that is learnt: integers of one digit, for instance.
+                    let learnt = learnt(question.task(), length);
+                    let score = CellScore { task, length, learnt, questions: 0, exact: 0 };
+                    cells.push(ValidationCell { score, examples: vec![example] });
+                }
+            }
+        }
+    }
+    for cell in &mut cells {
+        cell.score.questions = cell.examples.len();
+    }
+    Ok(cells)
+}

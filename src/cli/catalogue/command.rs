@@ -1,0 +1,323 @@
+//! Clap's commands and options from registrations.
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches, Subcommand, value_parser};
+
+use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn, Card, Generator, OptionKind, OptionSpec, OptionValues};
+
+/// The suite of a command line, a subcommand, with the options that were given.
+///
+/// What the command has besides goes before or behind the suite's name.
+#[derive(Debug, Clone)]
+pub struct AskedSuite {
+    pub name: &'static str,
+    pub options: OptionValues,
+}
+
+impl Subcommand for AskedSuite {
+    fn augment_subcommands(command: Command) -> Command {
+        let common: Vec<Arg> = command.get_arguments().cloned().collect();
+        let parent = command.get_name().to_owned();
+        command
+            .mut_args(|arg| arg.required(false).global(true))
+            .subcommand_value_name("SUITE")
+            .subcommand_help_heading("Suites")
+            .disable_help_subcommand(true)
+            .subcommands(BUILT_IN.iter().map(|suite| of_suite(*suite, &common, &parent)))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        registry::find(name).is_some()
+    }
+}
+
+impl FromArgMatches for AskedSuite {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let asked = matches.subcommand().and_then(|(name, given)| Some((registry::find(name)?.card(), given)));
+        let Some((card, given)) = asked else {
+            return Err(Error::raw(clap::error::ErrorKind::MissingSubcommand, "name a SUITE"));
+        };
+        Ok(AskedSuite { name: card.name, options: given_of(card.options, given) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// A suite's subcommand: its own options, then those of the command.
+fn of_suite(suite: &dyn BuiltIn, common: &[Arg], parent: &str) -> Command {
+    let card = suite.card();
+    subcommand(&card, card.about, card.options, common)
+        .after_help(format!("`{parent} --help` without the suite has further options, which may stand here too."))
+}
+
+fn subcommand(card: &Card, about: &'static str, options: &[OptionSpec], common: &[Arg]) -> Command {
+    let own = options.iter().filter(|option| option.is_own());
+    Command::new(card.name)
+        .about(about)
+        .args(own.map(|option| arg(option, card.title)))
+        .args(common.iter().cloned().map(compact))
+}
+
+/// The suite of `earnest generate`, with the options of its generator.
+#[derive(Debug, Clone)]
+pub struct AskedGenerator {
+    pub name: &'static str,
+    pub options: OptionValues,
+}
+
+/// The suites that have a generator.
+fn generators() -> impl Iterator<Item = (Card, &'static dyn Generator)> {
+    BUILT_IN.iter().filter_map(|suite| Some((suite.card(), suite.generator()?)))
+}
+
+impl Subcommand for AskedGenerator {
+    fn augment_subcommands(command: Command) -> Command {
+        let common: Vec<Arg> = command.get_arguments().cloned().collect();
+        command.mut_args(|arg| arg.global(true)).subcommands(generators().map(|(card, generator)| {
+            subcommand(&card, generator.about(), generator.options(), &common).after_help(generator.details())
+        }))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        generators().any(|(card, _)| card.name == name)
+    }
+}
+
+impl FromArgMatches for AskedGenerator {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let asked = matches.subcommand().and_then(|(name, given)| {
+            let (card, generator) = generators().find(|(card, _)| card.name == name)?;
+            Some(AskedGenerator { name: card.name, options: given_of(generator.options(), given) })
+        });
+        asked.ok_or_else(|| Error::raw(clap::error::ErrorKind::MissingSubcommand, "name a SUITE"))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Options that a suite's help leaves to the command's own: it has two screens.
+const RARE: [&str; 19] = [
+    "api",
+    "batch_invariant",
+    "concurrency",
+    "context",
+    "eos",
+    "events",
+    "fail_on_error",
+    "from",
+    "kv_memory",
+    "longest_wait",
+    "min_p",
+    "models",
+    "no_prefix_cache",
+    "per_minute",
+    "repetition_penalty",
+    "request_timeout",
+    "retries",
+    "thinking_text",
+    "top_p",
+];
+
+/// An option of the command as a suite's help shows it: in one paragraph, and not at all if it is rare.
+fn compact(arg: Arg) -> Arg {
+    let values = arg.get_possible_values();
+    let explained = !arg.is_hide_possible_values_set() && values.iter().any(|value| value.get_help().is_some());
+    let hidden = arg.is_hide_set() || RARE.contains(&arg.get_id().as_str());
+    // What has to be given cannot be inherited, for clap.
+    let inherited = !arg.is_required_set();
+    let arg = arg.global(inherited).hide(hidden).hide_env(true);
+    if !explained {
+        return arg;
+    }
+    let names: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    arg.help(format!("{help} [possible values: {}]", names.join(", "))).hide_possible_values(true)
+}
+
+/// A suite's option.
+fn arg(spec: &OptionSpec, title: &'static str) -> Arg {
+    let arg = Arg::new(spec.name)
+        .long(spec.name)
+        .help(spec.help)
+        .help_heading(spec.heading.unwrap_or(title))
+        .aliases(spec.aliases.iter().copied())
+        .conflicts_with_all(spec.excludes.iter().copied())
+        .requires_all(spec.needs.iter().copied())
+        .hide(spec.hidden);
+    if let OptionKind::Flag = spec.kind {
+        return arg.action(ArgAction::SetTrue);
+    }
+    let arg = match spec.missing {
+        Some(value) => arg.num_args(0..=1).default_missing_value(value),
+        None => arg,
+    };
+    let arg = arg.value_name(spec.value);
+    match spec.kind {
+        OptionKind::Flag | OptionKind::Shared => arg,
+        OptionKind::Text(check) => arg.value_parser(move |text: &str| check(text).map(|()| text.to_owned())),
+        OptionKind::List => arg.value_delimiter(',').action(ArgAction::Append),
+        OptionKind::Integer(most) => arg.value_parser(RangedU64ValueParser::<u64>::new().range(..=most)),
+        OptionKind::Choice(names) => arg.value_parser(PossibleValuesParser::new(names)),
+        OptionKind::Choices(names) => {
+            arg.value_delimiter(',').action(ArgAction::Append).value_parser(PossibleValuesParser::new(names))
+        }
+        OptionKind::Path => arg.value_parser(value_parser!(std::path::PathBuf)),
+    }
+}
+
+/// The values of these options that were given.
+fn given_of(options: &[OptionSpec], matches: &ArgMatches) -> OptionValues {
+    let mut values = OptionValues::default();
+    for option in options.iter().filter(|option| option.is_own()) {
+        match option.kind {
+            OptionKind::Flag if matches.get_flag(option.name) => values.set(option.name, Vec::new()),
+            OptionKind::Flag => {}
+            _ => {
+                if let Some(given) = matches.get_raw(option.name) {
+                    values.set(option.name, given.map(ToOwned::to_owned).collect());
+                }
+            }
+        }
+    }
+    values
+}
+
+/// Adds the options of several suites side by side, for a command that names its suite in another way.
+pub fn with_options_of(suites: &[&str], command: Command) -> Command {
+    command.args(options_of(suites).into_iter().map(|(option, title)| arg(&option, title)))
+}
+
+/// The values of [`with_options_of`] that were given.
+pub fn given_options_of(suites: &[&str], matches: &ArgMatches) -> OptionValues {
+    let options: Vec<OptionSpec> = options_of(suites).into_iter().map(|(option, _)| option).collect();
+    given_of(&options, matches)
+}
+
+/// Each option once, with its heading.
+fn options_of(suites: &[&str]) -> Vec<(OptionSpec, &'static str)> {
+    let mut found: Vec<(OptionSpec, &'static str)> = Vec::new();
+    for card in suites.iter().filter_map(|name| registry::find(name)).map(|suite| suite.card()) {
+        for option in card.options.iter().filter(|option| option.is_own()) {
+            if !found.iter().any(|(known, _)| known.name == option.name) {
+                found.push((*option, card.title));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Cli, Command as Cmd, definition};
+
+    fn run(words: &[&str]) -> Result<AskedSuite, Error> {
+        let matches = definition().try_get_matches_from([&["earnest", "run"], words].concat())?;
+        match Cli::from_arg_matches(&matches)?.command {
+            Cmd::Run(args) => Ok(args.suite.unwrap()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A value that the option takes.
+    fn value(option: &OptionSpec) -> &'static str {
+        match option.kind {
+            OptionKind::Choice(names) | OptionKind::Choices(names) => names[0],
+            _ => "3",
+        }
+    }
+
+    #[test]
+    fn every_option_of_every_suite_arrives() {
+        for suite in BUILT_IN {
+            let card = suite.card();
+            for option in card.options.iter().filter(|option| option.is_own()) {
+                let name = format!("--{}", option.name);
+                let flag = matches!(option.kind, OptionKind::Flag);
+                let words = if flag { vec![card.name, &name] } else { vec![card.name, &name, value(option)] };
+                let asked = run(&words).unwrap_or_else(|error| panic!("{words:?}: {error}"));
+                assert_eq!((asked.name, asked.options.names().collect::<Vec<_>>()), (card.name, vec![option.name]));
+                if !flag {
+                    assert_eq!(asked.options.text(option.name), Ok(Some(value(option))), "{name}");
+                }
+            }
+            assert_eq!(run(&[card.name]).unwrap().options.names().count(), 0, "{}", card.name);
+        }
+    }
+
+    #[test]
+    fn rare_options_are_options_of_run() {
+        let run = definition().find_subcommand("run").unwrap().clone();
+        for id in RARE {
+            assert!(run.get_arguments().any(|arg| arg.get_id() == id), "{id}");
+        }
+    }
+
+    #[test]
+    fn lists_are_split_and_values_checked() {
+        let asked = run(&["dnc", "--kinds", "noise,type", "--kinds", "extra", "--limit", "3"]).unwrap();
+        assert_eq!(asked.options.list("kinds"), Ok(Some(vec!["noise", "type", "extra"])));
+        for wrong in [
+            &["nupa", "--lengths", "3..1"][..],
+            &["nupa", "--split", "all"],
+            &["nupa", "--shots", "x"],
+            &["nupa", "--shots", "99999999999"],
+            &["gsm-symbolic", "--data", "d", "--revision", "r"],
+            &["nupa", "--set", "1"],
+        ] {
+            assert!(run(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_suite_has_a_command() {
+        use earnest_tasks::suite::Suite;
+        use earnest_tasks::suite::registry::{Choice, Host, OptionError};
+        struct Toy;
+        impl BuiltIn for Toy {
+            fn card(&self) -> Card {
+                const OPTIONS: [OptionSpec; 2] = [
+                    OptionSpec::integer("largest", "N", "Ask up to this number").alias(&["most"]),
+                    OptionSpec::flag("odd", "Odd numbers alone").hidden(),
+                ];
+                Card { options: &OPTIONS, ..Card::new("toy", "1", "Toy", "an example", "Small numbers") }
+            }
+            fn tasks(&self) -> Vec<String> {
+                Vec::new()
+            }
+            fn items(&self) -> Option<usize> {
+                None
+            }
+            fn configure(&self, _: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
+                Err(OptionError::usage("not here"))
+            }
+            fn primary(&self, _: &serde_json::Value) -> Vec<&'static str> {
+                Vec::new()
+            }
+            fn stored(&self, _: &serde_json::Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+                Err(OptionError::usage("not here"))
+            }
+        }
+        let common = [Arg::new("limit").long("limit").help("Most items"), Arg::new("events").long("events")];
+        let mut command = of_suite(&Toy, &common, "run");
+        let help = command.render_long_help().to_string();
+        assert!(help.contains("Small numbers") && help.contains("Toy:\n      --largest <N>"), "{help}");
+        assert!(help.contains("--limit") && !help.contains("--events") && !help.contains("--odd"), "{help}");
+        let matches = command.try_get_matches_from(["toy", "--most", "7", "--odd", "--events", "x"]).unwrap();
+        let given = given_of(Toy.card().options, &matches);
+        assert!(given.has("odd") && given.parsed::<u64>("largest") == Ok(Some(7)));
+    }
+}

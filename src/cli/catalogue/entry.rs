@@ -1,0 +1,38 @@
+//! Suites as `earnest suites` lists them.
+use serde::Serialize;
+
+use earnest_tasks::suite::registry::{BUILT_IN, BuiltIn};
+
+/// A suite of the list.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entry {
+    pub name: &'static str,
+    pub version: &'static str,
+    /// Source.
+    pub paper: &'static str,
+    /// One line on what it asks.
+    pub about: &'static str,
+    pub tasks: Vec<String>,
+    /// Items with default options; none where they depend on the user's data.
+    pub items: Option<usize>,
+    /// Options that select items.
+    pub options: Vec<String>,
+}
+
+/// All suites.
+pub fn entries() -> Vec<Entry> {
+    let entry = |suite: &&dyn BuiltIn| {
+        let card = suite.card();
+        let shown = card.options.iter().filter(|option| !option.hidden);
+        Entry {
+            name: card.name,
+            version: card.version,
+            paper: card.paper,
+            about: card.about,
+            tasks: suite.tasks(),
+            items: suite.items(),
+            options: shown.map(|option| format!("--{}", option.name)).collect(),
+        }
+    };
+    BUILT_IN.iter().map(entry).collect()
+}

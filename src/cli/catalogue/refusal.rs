@@ -1,0 +1,81 @@
+//! Command lines with an option or a name that the suite does not have.
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+
+use crate::cli::error::CliError;
+use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
+
+/// The command that the words of a command line lead to, and the suite among them.
+fn at(mut command: Command, words: impl Iterator<Item = String>) -> (Command, Option<&'static str>) {
+    let mut suite = None;
+    for word in words {
+        if let Some(found) = command.find_subcommand(&word) {
+            suite = if has_suites(&command) { registry::find(&word).map(|found| found.card().name) } else { None };
+            command = found.clone();
+        }
+    }
+    (command, suite)
+}
+
+/// True for a command whose subcommands are the suites.
+fn has_suites(command: &Command) -> bool {
+    command.get_subcommand_help_heading() == Some("Suites")
+}
+
+/// Names of the subcommands where a command line went wrong.
+pub fn names_at(command: Command, words: impl Iterator<Item = String>) -> Vec<String> {
+    let (command, _) = at(command, words);
+    command.get_subcommands().filter(|found| !found.is_hide_set()).map(|found| found.get_name().to_owned()).collect()
+}
+
+/// A clap error that concerns suites, said in their words; none for any other.
+pub fn refusal(error: &Error, command: Command, words: impl Iterator<Item = String>) -> Option<CliError> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (command, suite) = at(command, words);
+    match error.kind() {
+        ErrorKind::InvalidSubcommand if has_suites(&command) => {
+            let name = text(ContextKind::InvalidSubcommand)?;
+            Some(CliError::usage(format!("there is no suite {name}")).help(choose_from()))
+        }
+        ErrorKind::MissingSubcommand if has_suites(&command) => {
+            Some(CliError::usage(format!("{} takes a SUITE", command.get_name())).help(choose_from()))
+        }
+        ErrorKind::UnknownArgument => {
+            let option = text(ContextKind::InvalidArg)?.strip_prefix("--")?.split('=').next()?;
+            let owners = owners(option);
+            match suite {
+                _ if owners.is_empty() => None,
+                // What is its own was not understood because it stands before the name.
+                Some(suite) if !owners.contains(&suite) => Some(foreign(suite, option)),
+                None if !has_suites(&command) => None,
+                _ => {
+                    let message = format!("--{option} is an option of {}", owners.join(", "));
+                    Some(CliError::usage(message).help("options of a SUITE stand behind its name"))
+                }
+            }
+        }
+        _ => None,
+    }
+}
+
+fn choose_from() -> String {
+    format!("choose from {}", super::names().join(", "))
+}
+
+/// Names of the suites that have an option.
+fn owners(option: &str) -> Vec<&'static str> {
+    let has = |suite: &&&dyn BuiltIn| suite.card().options.iter().any(|own| own.is_own() && own.name == option);
+    BUILT_IN.iter().filter(has).map(|suite| suite.card().name).collect()
+}
+
+/// An option that another suite has.
+pub fn foreign(suite: &str, option: &str) -> CliError {
+    let own: Vec<String> = registry::find(suite)
+        .map(|suite| suite.card().options.iter().map(|own| format!("--{}", own.name)).collect())
+        .unwrap_or_default();
+    let message = format!("{suite} has no --{option}: it is an option of {}", owners(option).join(", "));
+    CliError::usage(message).help(format!("options of {suite} are {}", own.join(", ")))
+}

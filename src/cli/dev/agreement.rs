@@ -1,0 +1,185 @@
+//! `earnest dev agreement`: an engine against the same model computed in another way.
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::cli::Exit;
+use crate::cli::args::EngineArgs;
+use crate::cli::error::CliError;
+use crate::cli::models::{HubArgs, WeightArgs};
+use crate::cli::printer::Printer;
+use earnest_engine::bench::{GoldenResult, compare, random_prompts, record};
+use earnest_eval::model::{self, BUILT_IN, DeviceChoice, LocatedModel};
+
+/// The other way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reference {
+    /// On the CPU
+    Cpu,
+    /// With --batch-invariant: on a GPU, every product by our own kernels
+    BatchInvariant,
+    /// With --no-prefix-cache: every prompt computed from its first token
+    NoPrefixCache,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Prompts are random token ids with a common beginning. The reference computes them first, greedily;
+then the engine that the other options describe does. Compared are the largest log-probabilities
+after each prompt and every generated token: one that differs where the reference's best token led
+by no more than the tolerance is a matter of rounding. Ends with code 5 beyond it.
+
+Examples:
+  earnest dev agreement --model ./Llama-3-8B --reference batch-invariant --tolerance 0.15
+  earnest dev agreement --batch-invariant --reference no-prefix-cache --tolerance 0
+  earnest dev agreement --device cuda --dtype bf16 --reference cpu --tolerance 0.3 --json"
+)]
+pub struct BenchAgreementArgs {
+    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = BUILT_IN)]
+    pub model: PathBuf,
+
+    /// What the engine is compared with
+    #[arg(long, value_name = "WAY", value_enum)]
+    pub reference: Reference,
+
+    /// Prompts
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub prompts: usize,
+
+    /// Tokens that all prompts begin with
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub shared: usize,
+
+    /// Further tokens of each prompt, about
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub own: usize,
+
+    /// Tokens generated for each prompt
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub new: usize,
+
+    /// Largest difference of log-probabilities, and largest lead of a greedy token that may be lost
+    #[arg(long, value_name = "X", default_value_t = 1e-3)]
+    pub tolerance: f64,
+
+    #[command(flatten)]
+    pub weights: WeightArgs,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One of the two.
+#[derive(Debug, Serialize)]
+struct Side {
+    devices: Vec<String>,
+    options: serde_json::Value,
+}
+
+#[derive(Debug, Serialize)]
+struct Document {
+    earnest: &'static str,
+    model: String,
+    reference: Reference,
+    reference_engine: Side,
+    engine: Side,
+    tolerance: f64,
+    passed: bool,
+    /// Different tokens among those that the reference generated: with one alone, agreement says little.
+    distinct_tokens: usize,
+    result: GoldenResult,
+}
+
+/// Compares. The exit code tells whether they agree.
+pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    if args.prompts == 0 || args.new == 0 {
+        return Err(CliError::usage("--prompts and --new are whole numbers above 0"));
+    }
+    let chosen = LocatedModel::find(&args.model, &args.hub.settings(), args.weights.into())?;
+    let checkpoint = model::open(&chosen)?;
+    let config = &checkpoint.config;
+    let longest = args.shared + args.own * 13 / 10 + 1 + args.new;
+    if longest > config.max_positions {
+        let message = format!("prompts of {longest} tokens exceed the context of {}", config.max_positions);
+        return Err(CliError::usage(message).help("give --shared, --own or --new smaller numbers"));
+    }
+    let prompts = random_prompts(args.prompts, args.shared, args.own, config.vocab_size);
+    let mut other = args.engine.clone();
+    match args.reference {
+        Reference::Cpu => (other.device, other.batch_invariant) = (Some(DeviceChoice::Cpu), false),
+        Reference::BatchInvariant => other.batch_invariant = true,
+        Reference::NoPrefixCache => other.no_prefix_cache = true,
+    }
+    let load = |engine: &EngineArgs| -> Result<_, CliError> {
+        let loaded = model::load(&checkpoint, &engine.settings()?)?;
+        loaded.notes.iter().for_each(|note| printer.warning(note));
+        let side = Side { devices: loaded.engine.card().devices, options: loaded.options };
+        if !quiet {
+            printer.message(&format!("computing {} prompts on {}", args.prompts, side.devices.join("; ")));
+        }
+        Ok((loaded.engine, side))
+    };
+    let (recorded, reference_engine) = {
+        // Its memory is free again when the other one loads.
+        let (mut engine, side) = load(&other)?;
+        (record(engine.as_mut(), &prompts, args.new).map_err(super::failure)?, side)
+    };
+    let (mut engine, side) = load(&args.engine)?;
+    let result = compare(engine.as_mut(), &model::short_name(chosen.path()), &recorded).map_err(super::failure)?;
+    let tokens: BTreeSet<u32> = recorded.prompts.iter().flat_map(|p| p.greedy.iter().copied()).collect();
+    let within = |x: f64| x <= args.tolerance;
+    let document = Document {
+        earnest: env!("CARGO_PKG_VERSION"),
+        model: args.model.display().to_string(),
+        reference: args.reference,
+        reference_engine,
+        engine: side,
+        tolerance: args.tolerance,
+        passed: within(result.largest_difference) && within(result.largest_lost_margin),
+        distinct_tokens: tokens.len(),
+        result,
+    };
+    if args.json {
+        printer.json(&document)?;
+    } else {
+        printer.result(&screen(&document, args.prompts * args.new))?;
+    }
+    Ok(if document.passed { Exit::Success } else { Exit::Engine })
+}
+
+fn screen(d: &Document, tokens: usize) -> String {
+    let r = &d.result;
+    let mut text = String::new();
+    let lost = match r.exact {
+        true => String::new(),
+        false => format!(", a lead of {:.4} lost", r.largest_lost_margin),
+    };
+    let verdict = if d.passed { "within" } else { "NOT within" };
+    write!(
+        text,
+        "reference  {}\nengine     {}\n{} prompts, log-probabilities within {:.6}, {} of {tokens} greedy tokens ({} different ones) before \
+         the first difference{lost}\n\
+         {verdict} {}\n",
+        d.reference_engine.devices.join("; "),
+        d.engine.devices.join("; "),
+        r.prompts,
+        r.largest_difference,
+        r.tokens,
+        d.distinct_tokens,
+        d.tolerance
+    )
+    .expect("writing to a String cannot fail");
+    text
+}

@@ -1,0 +1,11 @@
+//! Golden subjects, a file each, and what they share.
+
+pub mod answers;
+pub mod arithmetic_bench;
+pub mod dnc;
+pub mod engine;
+pub mod glmm;
+pub mod gsm;
+pub mod nupa;
+pub mod report;
+pub mod runner;

@@ -1,0 +1,582 @@
+//! GGUF files, made here from the reference checkpoints in the way llama.cpp's converter makes them.
+use candle_core::quantized::gguf_file::{self, Value};
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{Device, Tensor};
+use earnest_models::checkpoint::{
+    Checkpoint, CheckpointError, DecoderConfig, Format, LayerParameter, Parameter, RopeScaling, Values,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+fn golden(name: &str) -> PathBuf {
+    let root = std::env::var_os("EARNEST_GOLDEN").map(PathBuf::from);
+    let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden"));
+    root.join("engine/checkpoints").join(name)
+}
+
+/// What goes into a file.
+#[derive(Default)]
+struct Gguf {
+    metadata: BTreeMap<String, Value>,
+    /// Shape (outermost first) and values.
+    tensors: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
+    types: BTreeMap<String, GgmlDType>,
+}
+
+impl Gguf {
+    fn write(&self, path: &Path) {
+        let quantised: Vec<(&str, QTensor)> = self
+            .tensors
+            .iter()
+            .map(|(name, (shape, values))| {
+                let tensor = Tensor::from_vec(values.clone(), shape.as_slice(), &Device::Cpu).unwrap();
+                let dtype = self.types.get(name).copied().unwrap_or(GgmlDType::F32);
+                (name.as_str(), QTensor::quantize(&tensor, dtype).unwrap())
+            })
+            .collect();
+        let metadata: Vec<(&str, &Value)> = self.metadata.iter().map(|(k, v)| (k.as_str(), v)).collect();
+        let tensors: Vec<(&str, &QTensor)> = quantised.iter().map(|(k, v)| (*k, v)).collect();
+        let mut file = std::fs::File::create(path).unwrap();
+        gguf_file::write(&mut file, &metadata, &tensors).unwrap();
+    }
+
+    fn open(&self) -> Result<Checkpoint, CheckpointError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.gguf");
+        self.write(&path);
+        Checkpoint::open(&path)
+    }
+
+    fn set(&mut self, key: &str, value: Value) {
+        self.metadata.insert(key.to_string(), value);
+    }
+}
+
+fn texts(list: impl IntoIterator<Item = String>) -> Value {
+    Value::Array(list.into_iter().map(Value::String).collect())
+}
+
+/// The golden tokenizer: byte-level BPE that splits digits, which is what `smollm` names.
+fn add_tokenizer(gguf: &mut Gguf, name: &str, rows: usize) {
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(golden(name).join("tokenizer.json")).unwrap()).unwrap();
+    let mut tokens = vec![String::new(); rows];
+    for (token, id) in json["model"]["vocab"].as_object().unwrap() {
+        tokens[id.as_u64().unwrap() as usize] = token.clone();
+    }
+    for (id, token) in tokens.iter_mut().enumerate().filter(|(_, t)| t.is_empty()) {
+        *token = format!("[PAD{id}]");
+    }
+    let padding = |token: &String| token.starts_with("[PAD");
+    let types = tokens.iter().enumerate().map(|(id, t)| {
+        if id < 3 {
+            3
+        } else if padding(t) {
+            5
+        } else {
+            1
+        }
+    });
+    gguf.set("tokenizer.ggml.token_type", Value::Array(types.map(Value::I32).collect()));
+    gguf.set("tokenizer.ggml.tokens", texts(tokens));
+    let merges = json["model"]["merges"].as_array().unwrap();
+    let merge = |m: &serde_json::Value| format!("{} {}", m[0].as_str().unwrap(), m[1].as_str().unwrap());
+    gguf.set("tokenizer.ggml.merges", texts(merges.iter().map(merge)));
+    gguf.set("tokenizer.ggml.model", Value::String("gpt2".into()));
+    gguf.set("tokenizer.ggml.pre", Value::String("smollm".into()));
+    gguf.set("tokenizer.ggml.bos_token_id", Value::U32(1));
+    gguf.set("tokenizer.ggml.eos_token_id", Value::U32(2));
+    let adds_bos = json["post_processor"]["single"].as_array().unwrap().len() == 2;
+    gguf.set("tokenizer.ggml.add_bos_token", Value::Bool(adds_bos));
+}
+
+/// The converter's row order for architecture llama: `reshape(heads, 2, dim / 2, width).swapaxes(1, 2)`.
+fn permute(values: &[f32], heads: usize, width: usize) -> Vec<f32> {
+    let dim = values.len() / heads / width;
+    let row = |h: usize, i: usize, j: usize| (h * dim + j * dim / 2 + i) * width;
+    let rows = (0..heads).flat_map(|h| (0..dim / 2).flat_map(move |i| (0..2).map(move |j| (h, i, j))));
+    rows.flat_map(|(h, i, j)| values[row(h, i, j)..row(h, i, j) + width].to_vec()).collect()
+}
+
+fn layer_name(p: LayerParameter) -> String {
+    use LayerParameter::*;
+    let name = match p {
+        AttentionNorm => "attn_norm.weight",
+        AttentionNormBias => "attn_norm.bias",
+        Query => "attn_q.weight",
+        QueryBias => "attn_q.bias",
+        Key => "attn_k.weight",
+        KeyBias => "attn_k.bias",
+        Value => "attn_v.weight",
+        ValueBias => "attn_v.bias",
+        Output => "attn_output.weight",
+        OutputBias => "attn_output.bias",
+        QueryNorm => "attn_q_norm.weight",
+        KeyNorm => "attn_k_norm.weight",
+        PostAttentionNorm => "post_attention_norm.weight",
+        MlpNorm => "ffn_norm.weight",
+        PostMlpNorm => "post_ffw_norm.weight",
+        Gate => "ffn_gate.weight",
+        Up => "ffn_up.weight",
+        UpBias => "ffn_up.bias",
+        Down => "ffn_down.weight",
+        DownBias => "ffn_down.bias",
+        Router => "ffn_gate_inp.weight",
+        ExpertGate(_) => "ffn_gate_exps.weight",
+        ExpertUp(_) => "ffn_up_exps.weight",
+        ExpertDown(_) => "ffn_down_exps.weight",
+        other => panic!("{other:?}"),
+    };
+    name.to_string()
+}
+
+/// Converts a reference checkpoint; architecture-specific keys are added by the tests.
+fn convert(name: &str, arch: &str) -> (Gguf, Checkpoint) {
+    let source = Checkpoint::open(&golden(name)).unwrap();
+    let c = &source.config;
+    let mut gguf = Gguf::default();
+    gguf.set("general.architecture", Value::String(arch.into()));
+    gguf.set("general.file_type", Value::U32(0));
+    for (parameter, shape) in c.parameters() {
+        let Values::F32(values) = source.tensor(parameter, &shape).unwrap().values else { panic!() };
+        use LayerParameter::*;
+        let (tensor, values) = match parameter {
+            Parameter::Embedding => ("token_embd.weight".to_string(), values),
+            Parameter::FinalNorm => ("output_norm.weight".to_string(), values),
+            Parameter::FinalNormBias => ("output_norm.bias".to_string(), values),
+            Parameter::Head => ("output.weight".to_string(), values),
+            Parameter::HeadBias => ("output.bias".to_string(), values),
+            Parameter::Layer(layer, p) => {
+                let width = shape.get(1).copied().unwrap_or(1);
+                let values = match p {
+                    Query | QueryBias if arch == "llama" => permute(&values, c.num_heads, width),
+                    Key | KeyBias if arch == "llama" => permute(&values, c.num_kv_heads, width),
+                    _ => values,
+                };
+                let fused = match p {
+                    Query | Key | Value if arch == "phi3" => "attn_qkv.weight".to_string(),
+                    Gate if arch == "phi3" => "ffn_up.weight".to_string(),
+                    p => layer_name(p),
+                };
+                (format!("blk.{layer}.{fused}"), values)
+            }
+        };
+        // Parts of a fused tensor, and experts, come in order and are stacked.
+        let entry = gguf.tensors.entry(tensor.clone()).or_insert_with(|| (shape.clone(), Vec::new()));
+        if !entry.1.is_empty() {
+            if tensor.contains("_exps") {
+                let count = if entry.0.len() == 3 { entry.0[0] + 1 } else { 2 };
+                entry.0 = [vec![count], shape.clone()].concat();
+            } else {
+                entry.0[0] += shape[0];
+            }
+        }
+        entry.1.extend(values);
+    }
+    let set = |gguf: &mut Gguf, key: &str, value: Value| gguf.set(&format!("{arch}.{key}"), value);
+    let count = |n: usize| Value::U32(n as u32);
+    set(&mut gguf, "block_count", count(c.layers.len()));
+    set(&mut gguf, "context_length", count(c.max_positions));
+    set(&mut gguf, "embedding_length", count(c.hidden_size));
+    set(&mut gguf, "feed_forward_length", count(c.intermediate_size));
+    set(&mut gguf, "attention.head_count", count(c.num_heads));
+    set(&mut gguf, "attention.head_count_kv", count(c.num_kv_heads));
+    set(&mut gguf, "attention.key_length", count(c.head_dim));
+    set(&mut gguf, "attention.value_length", count(c.head_dim));
+    set(&mut gguf, "rope.freq_base", Value::F32(c.ropes[0].theta as f32));
+    set(&mut gguf, "rope.dimension_count", count(c.ropes[0].dims));
+    let (key, eps) = match c.norm {
+        earnest_models::checkpoint::Norm::Rms { eps } => ("attention.layer_norm_rms_epsilon", eps),
+        earnest_models::checkpoint::Norm::Layer { eps } => ("attention.layer_norm_epsilon", eps),
+    };
+    set(&mut gguf, key, Value::F32(eps));
+    if let Some(experts) = c.experts {
+        set(&mut gguf, "expert_count", count(experts.count));
+        set(&mut gguf, "expert_used_count", count(experts.per_token));
+    }
+    add_tokenizer(&mut gguf, name, c.vocab_size);
+    (gguf, source)
+}
+
+/// The same model: configuration (as the test expects it), tensors and tokenizer.
+fn assert_same(gguf: &Gguf, source: &Checkpoint, expected: DecoderConfig) {
+    let c = gguf.open().unwrap_or_else(|e| panic!("{e}"));
+    assert!(c.config.architecture.starts_with("gguf:"));
+    assert_eq!(DecoderConfig { architecture: expected.architecture.clone(), ..c.config.clone() }, expected);
+    let folder: TempDir = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.gguf");
+    gguf.write(&path);
+    let c = Checkpoint::open(&path).unwrap();
+    for (parameter, shape) in source.config.parameters() {
+        let (a, b) = (source.tensor(parameter, &shape).unwrap(), c.tensor(parameter, &shape).unwrap());
+        assert_eq!(a, b, "{parameter}");
+    }
+    for text in ["Add two numbers: 744 + 543 =", "a  12\n\n x", "", "<eos>é🦀"] {
+        assert_eq!(c.tokenizer.encode(text, true).unwrap(), source.tokenizer.encode(text, true).unwrap(), "{text}");
+    }
+    assert_eq!(c.generation.eos_ids, [2]);
+    assert_eq!(c.format, Format::Gguf { quantisation: "F32".into() });
+    assert_eq!(c.files(), [path]);
+}
+
+#[test]
+fn llama_models_come_back() {
+    for name in ["llama", "llama-mha-tied-headdim", "mistral-full", "mixtral"] {
+        let (gguf, source) = convert(name, "llama");
+        assert_same(&gguf, &source, source.config.clone());
+    }
+    // Experts as the first files had them, one tensor each.
+    let (mut gguf, source) = convert("mixtral", "llama");
+    for matrix in ["ffn_gate", "ffn_up", "ffn_down"] {
+        for layer in 0..3 {
+            let (shape, values) = gguf.tensors.remove(&format!("blk.{layer}.{matrix}_exps.weight")).unwrap();
+            let size = shape[1] * shape[2];
+            for e in 0..4 {
+                let own = values[e * size..(e + 1) * size].to_vec();
+                gguf.tensors.insert(format!("blk.{layer}.{matrix}.{e}.weight"), (shape[1..].to_vec(), own));
+            }
+        }
+    }
+    assert_same(&gguf, &source, source.config.clone());
+}
+
+#[test]
+fn llama31_scaling_comes_as_divisors() {
+    let (mut gguf, source) = convert("llama31-ropescaling", "llama");
+    let divisors = [1.0f32, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0];
+    gguf.tensors.insert("rope_freqs.weight".into(), (vec![8], divisors.to_vec()));
+    let mut expected = source.config.clone();
+    expected.ropes[0].scaling = RopeScaling::Divisors(divisors.map(f64::from).to_vec());
+    assert_same(&gguf, &source, expected);
+    gguf.tensors.insert("rope_freqs.weight".into(), (vec![4], vec![1.0; 4]));
+    let error = gguf.open().unwrap_err().to_string();
+    assert!(error.contains("rope_freqs.weight") && error.contains('8'), "{error}");
+}
+
+#[test]
+fn qwen_models_come_back() {
+    for (name, arch) in [("qwen2", "qwen2"), ("qwen3", "qwen3")] {
+        let (gguf, source) = convert(name, arch);
+        assert_same(&gguf, &source, source.config.clone());
+    }
+}
+
+#[test]
+fn gemma_models_come_back() {
+    let (gguf, source) = convert("gemma", "gemma");
+    assert_same(&gguf, &source, source.config.clone());
+
+    let (mut gguf, source) = convert("gemma2", "gemma2");
+    gguf.set("gemma2.attention.sliding_window", Value::U32(16));
+    gguf.set("gemma2.attn_logit_softcapping", Value::F32(50.0));
+    // The file has no key for the query scale of the test model; llama.cpp's rule is the width of a head.
+    let expected = DecoderConfig { attention_scale: 32f32.powf(-0.5), ..source.config.clone() };
+    assert_same(&gguf, &source, expected);
+
+    let (mut gguf, source) = convert("gemma3-text", "gemma3");
+    gguf.set("gemma3.attention.sliding_window", Value::U32(16));
+    assert_same(&gguf, &source, source.config.clone());
+    gguf.set("gemma3.rope.scaling.type", Value::String("linear".into()));
+    gguf.set("gemma3.rope.scaling.factor", Value::F32(8.0));
+    let mut expected = source.config.clone();
+    expected.ropes[0].scaling = RopeScaling::Linear { factor: 8.0 };
+    assert_same(&gguf, &source, expected);
+}
+
+#[test]
+fn phi_models_come_back() {
+    let (gguf, source) = convert("phi2", "phi2");
+    assert_same(&gguf, &source, source.config.clone());
+
+    let (mut gguf, source) = convert("phi3", "phi3");
+    gguf.set("phi3.rope.scaling.original_context_length", Value::U32(4096));
+    gguf.set("phi3.attention.sliding_window", Value::U32(0));
+    assert_same(&gguf, &source, source.config.clone());
+    gguf.set("phi3.attention.sliding_window", Value::U32(2047));
+    assert_eq!(gguf.open().unwrap().config.layers[0].window, Some(2047));
+
+    let (mut gguf, source) = convert("phi3-longrope", "phi3");
+    let RopeScaling::LongRope { short, long, .. } = &source.config.ropes[0].scaling else { panic!() };
+    let as_f32 = |list: &[f64]| (vec![list.len()], list.iter().map(|v| *v as f32).collect::<Vec<f32>>());
+    gguf.tensors.insert("rope_factors_short.weight".into(), as_f32(short));
+    gguf.tensors.insert("rope_factors_long.weight".into(), as_f32(long));
+    gguf.set("phi3.rope.scaling.original_context_length", Value::U32(100));
+    let c = gguf.open().unwrap();
+    let RopeScaling::LongRope { short: s, long: l, original_max_positions, attention_factor } =
+        &c.config.ropes[0].scaling
+    else {
+        panic!()
+    };
+    assert!(s.iter().zip(short).chain(l.iter().zip(long)).all(|(a, b)| (a - b).abs() < 1e-6));
+    assert_eq!(*original_max_positions, 100);
+    assert!((attention_factor - (1.0 + 5.12f64.ln() / 100f64.ln()).sqrt()).abs() < 1e-12);
+    gguf.set("phi3.rope.scaling.attn_factor", Value::F32(1.25));
+    let scaling = gguf.open().unwrap().config.ropes[0].scaling.clone();
+    assert!(matches!(scaling, RopeScaling::LongRope { attention_factor: 1.25, .. }), "{scaling:?}");
+    gguf.tensors.remove("rope_factors_long.weight");
+    assert!(gguf.open().unwrap_err().to_string().contains("rope_factors_long.weight"));
+}
+
+/// A llama of one layer whose matrices have rows of 256, which every block size divides.
+fn wide() -> Gguf {
+    let mut gguf = convert("llama", "llama").0;
+    let mut value = 0u32;
+    let mut matrix = |rows: usize| {
+        let values = (0..rows * 256).map(|_| {
+            value = value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (value >> 8) as f32 / (1 << 24) as f32 - 0.5
+        });
+        (vec![rows, 256], values.collect::<Vec<f32>>())
+    };
+    gguf.tensors.clear();
+    for (name, rows) in [
+        ("attn_q", 256),
+        ("attn_k", 128),
+        ("attn_v", 128),
+        ("attn_output", 256),
+        ("ffn_gate", 256),
+        ("ffn_up", 256),
+        ("ffn_down", 256),
+    ] {
+        gguf.tensors.insert(format!("blk.0.{name}.weight"), matrix(rows));
+    }
+    gguf.tensors.insert("token_embd.weight".into(), matrix(512));
+    for name in ["blk.0.attn_norm.weight", "blk.0.ffn_norm.weight", "output_norm.weight"] {
+        gguf.tensors.insert(name.into(), (vec![256], vec![1.0; 256]));
+    }
+    for (key, n) in [
+        ("block_count", 1),
+        ("embedding_length", 256),
+        ("feed_forward_length", 256),
+        ("attention.key_length", 64),
+        ("attention.value_length", 64),
+        ("rope.dimension_count", 64),
+    ] {
+        gguf.set(&format!("llama.{key}"), Value::U32(n));
+    }
+    gguf
+}
+
+#[test]
+fn every_type_is_dequantised() {
+    use GgmlDType::*;
+    for (dtype, most) in [
+        (Q4_0, 0.07),
+        (Q4_1, 0.05),
+        (Q5_0, 0.04),
+        (Q5_1, 0.03),
+        (Q8_0, 0.005),
+        (Q2K, 0.3),
+        (Q3K, 0.15),
+        (Q4K, 0.06),
+        (Q5K, 0.03),
+        (Q6K, 0.02),
+        (Q8K, 0.005),
+    ] {
+        let mut gguf = wide();
+        gguf.metadata.remove("general.file_type");
+        let names: Vec<String> = gguf.tensors.iter().filter(|(_, t)| t.0.len() == 2).map(|(n, _)| n.clone()).collect();
+        gguf.types.extend(names.into_iter().map(|n| (n, dtype)));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.gguf");
+        gguf.write(&path);
+        let c = Checkpoint::open(&path).unwrap_or_else(|e| panic!("{dtype:?}: {e}"));
+        assert_eq!(c.format, Format::Gguf { quantisation: format!("{dtype:?}") });
+        let tensor = c.tensor(Parameter::Embedding, &[512, 256]).unwrap();
+        let Values::F32(values) = tensor.values else { panic!("{dtype:?}") };
+        let original = &gguf.tensors["token_embd.weight"].1;
+        let worst = values.iter().zip(original).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst > 0.0 && worst < most, "{dtype:?}: {worst}");
+        // Rows that are put back in order are whole rows of the dequantised tensor.
+        let Values::F32(query) = c.tensor(Parameter::Layer(0, LayerParameter::Query), &[256, 256]).unwrap().values
+        else {
+            panic!()
+        };
+        let stored = &gguf.tensors["blk.0.attn_q.weight"].1;
+        let row = |v: &[f32], r: usize| v[r * 256..r * 256 + 256].to_vec();
+        let close = |a: Vec<f32>, b: Vec<f32>| a.iter().zip(&b).all(|(a, b)| (a - b).abs() < most);
+        assert!(close(row(&query, 1), row(stored, 2)) && close(row(&query, 32), row(stored, 1)), "{dtype:?}");
+    }
+    for (dtype, kept) in [(F16, "F16"), (BF16, "Bf16")] {
+        let mut gguf = wide();
+        gguf.types.insert("token_embd.weight".into(), dtype);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.gguf");
+        gguf.write(&path);
+        let values = Checkpoint::open(&path).unwrap().tensor(Parameter::Embedding, &[512, 256]).unwrap().values;
+        assert!(format!("{values:?}").starts_with(kept));
+    }
+}
+
+#[test]
+fn metadata_that_changes_the_maths_is_refused_by_name() {
+    let cases: Vec<(&str, Value, Vec<&str>)> = vec![
+        ("general.architecture", Value::String("mamba".into()), vec!["mamba", "llama", "gemma3"]),
+        ("general.type", Value::String("adapter".into()), vec!["adapter", "whole models"]),
+        ("split.count", Value::U16(2), vec!["split.count", "merge"]),
+        ("llama.logit_scale", Value::F32(0.5), vec!["llama.logit_scale", "0.5", "not known"]),
+        ("llama.attention.sliding_window", Value::U32(16), vec!["llama.attention.sliding_window"]),
+        ("llama.attention.causal", Value::Bool(false), vec!["causal"]),
+        ("llama.attention.value_length", Value::U32(8), vec!["value_length"]),
+        ("llama.attention.head_count_kv", Value::U32(3), vec!["head_count_kv", "divide"]),
+        ("llama.rope.dimension_count", Value::U32(8), vec!["rope.dimension_count", "8 of 16"]),
+        ("llama.rope.scaling.type", Value::String("yarn".into()), vec!["rope.scaling.type", "yarn"]),
+        ("llama.rope.freq_base", Value::F32(-1.0), vec!["rope.freq_base"]),
+        ("llama.block_count", Value::U32(u32::MAX), vec!["block_count"]),
+        ("llama.block_count", Value::U32(4), vec!["blk.3.attn_norm.weight", "layer 3"]),
+        ("llama.feed_forward_length", Value::U32(128), vec!["ffn_gate", "[160, 64]", "[128, 64]"]),
+        ("llama.vocab_size", Value::U32(511), vec!["vocab_size", "512"]),
+        ("llama.expert_count", Value::U32(2), vec!["expert_used_count"]),
+        ("tokenizer.ggml.model", Value::String("bert".into()), vec!["bert", "gpt2"]),
+        ("tokenizer.ggml.pre", Value::String("mystery".into()), vec!["tokenizer.ggml.pre", "mystery", "llama-bpe"]),
+        ("tokenizer.ggml.tokens", Value::U32(1), vec!["tokenizer.ggml.tokens"]),
+        ("tokenizer.ggml.token_type", Value::Array(vec![Value::I32(1)]), vec!["token_type", "512"]),
+        ("tokenizer.ggml.merges", texts(["ab".to_string()]), vec!["merge"]),
+        ("tokenizer.ggml.eos_token_id", Value::U32(600), vec!["600", "vocabulary"]),
+        ("general.alignment", Value::U32(0), vec!["general.alignment", "0"]),
+    ];
+    for (key, value, words) in cases {
+        let (mut gguf, _) = convert("llama", "llama");
+        gguf.set(key, value);
+        let error = gguf.open().err().unwrap_or_else(|| panic!("{key} has to be refused")).to_string();
+        for word in words {
+            assert!(error.contains(word), "{key}: {word:?} is not in: {error}");
+        }
+        assert!(error.contains("m.gguf"), "{error}");
+    }
+    let (mut gguf, _) = convert("llama", "llama");
+    gguf.metadata.remove("tokenizer.ggml.eos_token_id");
+    assert!(gguf.open().unwrap_err().to_string().contains("no end-of-sequence"));
+    gguf.set("tokenizer.ggml.eot_token_id", Value::U32(7));
+    assert_eq!(gguf.open().unwrap().generation.eos_ids, [7]);
+    let (mut gguf, _) = convert("llama", "llama");
+    gguf.tensors.insert("blk.0.attn_q.scale".into(), (vec![1], vec![1.0]));
+    assert!(gguf.open().unwrap_err().to_string().contains("blk.0.attn_q.scale"));
+    // A size given layer by layer, as some converters do.
+    let (mut gguf, source) = convert("llama", "llama");
+    gguf.set("llama.attention.head_count_kv", Value::Array(vec![Value::U32(2); 3]));
+    assert_same(&gguf, &source, source.config.clone());
+    gguf.set("llama.attention.head_count_kv", Value::Array(vec![Value::U32(2), Value::U32(4), Value::U32(2)]));
+    assert!(gguf.open().unwrap_err().to_string().contains("head_count_kv"));
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.gguf");
+    convert("llama", "llama").0.write(&path);
+    let bytes = std::fs::read(&path).unwrap();
+    let refusal = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        Checkpoint::open(&path).expect_err("it has to be refused")
+    };
+    // Cut anywhere, it is truncated; nothing panics.
+    for length in (0..600).step_by(7).chain((600..bytes.len()).step_by(19_973)).chain([bytes.len() - 64]) {
+        let error = refusal(&bytes[..length]);
+        assert!(matches!(error, CheckpointError::Truncated { .. }), "{length}: {error}");
+    }
+    let changed = |at: usize, with: &[u8]| {
+        let mut copy = bytes.clone();
+        copy[at..at + with.len()].copy_from_slice(with);
+        refusal(&copy)
+    };
+    assert!(changed(0, b"GGML").to_string().contains("letters GGUF"));
+    assert!(changed(4, &1u32.to_le_bytes()).to_string().contains("version 1"));
+    assert!(changed(4, &9u32.to_le_bytes()).to_string().contains("version 9"));
+    assert!(changed(4, &3u32.to_be_bytes()).to_string().contains("big-endian"));
+    // Counts that would ask for more memory than the file is long.
+    for at in [8, 16, 24] {
+        for hostile in [u64::MAX, 1 << 40, 1 << 62] {
+            let error = changed(at, &hostile.to_le_bytes());
+            assert!(matches!(error, CheckpointError::Truncated { .. }), "{at}: {error}");
+        }
+    }
+    // A tensor with dimensions whose product overflows, one of a type that is not read, one that ends outside.
+    let name = b"output_norm.weight";
+    let entry = bytes.windows(name.len()).rposition(|w| w == name).unwrap() + name.len();
+    let error = changed(entry + 4, &u64::MAX.to_le_bytes());
+    assert!(error.to_string().contains("output_norm.weight"), "{error}");
+    let error = changed(entry + 12, &16u32.to_le_bytes());
+    assert!(matches!(&error, CheckpointError::ElementType { tensor, .. } if tensor == "output_norm.weight"), "{error}");
+    let error = changed(entry + 16, &(1u64 << 50).to_le_bytes());
+    assert!(matches!(error, CheckpointError::Truncated { .. }), "{error}");
+    let error = changed(entry, &7u32.to_le_bytes());
+    assert!(error.to_string().contains("7 dimensions"), "{error}");
+}
+
+/// A SentencePiece vocabulary as GGUF has it.
+fn sentencepiece(prefix: Option<bool>) -> Gguf {
+    let (mut gguf, _) = convert("llama", "llama");
+    let mut tokens: Vec<(String, f32, i32)> =
+        vec![("<unk>".into(), 0.0, 2), ("<s>".into(), 0.0, 3), ("</s>".into(), 0.0, 3)];
+    tokens.extend((0..256).map(|b| (format!("<0x{b:02X}>"), 0.0, 6)));
+    for (i, token) in ["▁a", "ab", "▁ab", "abb", "▁", "a", "b", "1"].into_iter().enumerate() {
+        tokens.push((token.into(), -(i as f32), 1));
+    }
+    tokens.push(("  ".into(), -1000.0, 4));
+    while tokens.len() < 512 {
+        tokens.push((format!("[{}]", tokens.len()), -1000.0, 5));
+    }
+    gguf.set("tokenizer.ggml.model", Value::String("llama".into()));
+    gguf.set("tokenizer.ggml.pre", Value::String("default".into()));
+    gguf.metadata.remove("tokenizer.ggml.merges");
+    gguf.metadata.remove("tokenizer.ggml.add_bos_token");
+    gguf.set("tokenizer.ggml.tokens", texts(tokens.iter().map(|t| t.0.clone())));
+    gguf.set("tokenizer.ggml.scores", Value::Array(tokens.iter().map(|t| Value::F32(t.1)).collect()));
+    gguf.set("tokenizer.ggml.token_type", Value::Array(tokens.iter().map(|t| Value::I32(t.2)).collect()));
+    gguf.set("tokenizer.ggml.unknown_token_id", Value::U32(0));
+    if let Some(prefix) = prefix {
+        gguf.set("tokenizer.ggml.add_space_prefix", Value::Bool(prefix));
+    }
+    gguf
+}
+
+#[test]
+fn sentencepiece_merges_by_score() {
+    let t = sentencepiece(None).open().unwrap().tokenizer;
+    // BOS unless the file says no; `▁` in front; `▁a` wins over `ab`, then `▁ab`.
+    let (unk, first) = (259, 259 + 2);
+    assert_eq!(t.encode("ab", true).unwrap(), [1, first]);
+    assert_eq!(t.encode("ab ab", false).unwrap(), [first, first]);
+    assert_eq!(t.encode("1", false).unwrap(), [unk + 4, unk + 7]);
+    // Unknown characters as bytes, user-defined tokens before anything else.
+    assert_eq!(t.encode("é", false).unwrap(), [unk + 4, 3 + 0xC3, 3 + 0xA9]);
+    let t = sentencepiece(Some(false)).open().unwrap().tokenizer;
+    assert_eq!(t.encode("1  1", false).unwrap(), [unk + 7, unk + 8, unk + 7]);
+    assert_eq!(t.encode("</s>1", true).unwrap(), [1, 2, unk + 7]);
+    for prefix in [true, false] {
+        let t = sentencepiece(Some(prefix)).open().unwrap().tokenizer;
+        // A user-defined token is followed by another space prefix, as in llama.cpp, so it has none in this text.
+        for text in ["ab ab é\n", " 1", "", "🦀"] {
+            let ids = t.encode(text, true).unwrap();
+            assert_eq!(t.decode(&ids, true), text, "{ids:?}");
+            let mut stream = t.stream();
+            let mut streamed: String = ids.iter().map(|id| stream.push(*id).to_string()).collect();
+            streamed.push_str(stream.finish());
+            assert_eq!(streamed, text);
+        }
+    }
+    let mut gguf = sentencepiece(None);
+    gguf.set("tokenizer.ggml.scores", Value::Array(vec![Value::F32(0.0)]));
+    assert!(gguf.open().unwrap_err().to_string().contains("scores"));
+}
+
+#[test]
+fn the_chat_template_is_in_the_file() {
+    let (mut gguf, _) = convert("llama", "llama");
+    gguf.set(
+        "tokenizer.chat_template",
+        Value::String("{{ bos_token }}{{ messages[0]['content'] }}\n{{ raise_exception('x') }}".into()),
+    );
+    let template = gguf.open().unwrap().chat_template.unwrap();
+    let error =
+        template.render(&[earnest_models::checkpoint::ChatMessage::new("user", "Hi")], true).unwrap_err().to_string();
+    assert!(error.contains("m.gguf") && error.contains("line 2"), "{error}");
+    gguf.set("tokenizer.chat_template", Value::String("{{ bos_token }}{{ messages[0]['content'] }}".into()));
+    let template = gguf.open().unwrap().chat_template.unwrap();
+    assert_eq!(
+        template.render(&[earnest_models::checkpoint::ChatMessage::new("user", "Hi")], true).unwrap(),
+        "<bos>Hi"
+    );
+}

@@ -1,0 +1,151 @@
+//! What a user reads who asks for a GPU, and `dev golden` and `dev device` on the CPU.
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn earnest(args: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
+    command.args(args).current_dir(root).env_remove("EARNEST_DEVICE").env_remove("EARNEST_CUDA_LIBRARIES");
+    command.output().unwrap()
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+const LLAMA: &str = "tests/golden/engine/checkpoints/llama";
+
+#[test]
+fn without_a_driver_a_gpu_is_refused_by_name_and_auto_takes_the_cpu() {
+    if Path::new("/proc/driver/nvidia/version").exists() {
+        eprintln!("skipped: there is a driver here, so the message without one can not be had");
+        return;
+    }
+    let refused = earnest(&["dev", "golden", LLAMA, "--device", "cuda"]);
+    let text = words(&refused);
+    assert_eq!(refused.status.code(), Some(5), "{text}");
+    assert!(text.contains("cannot compute on a GPU") && text.contains("NVIDIA's driver"), "{text}");
+    assert!(text.contains("--device cpu") && text.contains("EARNEST_CUDA_LIBRARIES"), "{text}");
+    let auto = earnest(&["dev", "golden", LLAMA, "--device", "auto", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&auto.stdout).unwrap();
+    assert!(document["passed"].as_bool().unwrap() && document["devices"][0].as_str().unwrap().starts_with("CPU"));
+}
+
+#[test]
+fn an_engine_is_compared_with_another_way_of_computing() {
+    let sizes = ["--prompts", "4", "--shared", "70", "--own", "20", "--new", "3", "--device", "cpu"];
+    let ask = |more: &[&str]| earnest(&[&["dev", "agreement", "--model", LLAMA], &sizes[..], more].concat());
+    let exact = ask(&["--reference", "no-prefix-cache", "--tolerance", "0", "--json"]);
+    let d: serde_json::Value = serde_json::from_slice(&exact.stdout).unwrap();
+    assert!(exact.status.success() && d["result"]["tokens"] == 12 && d["result"]["exact"] == true, "{d}");
+    assert!(d["distinct_tokens"].as_u64().unwrap() > 3, "{d}");
+    // Two arithmetics: not the same to the last bit.
+    let rounded = ask(&["--reference", "cpu", "--quant", "q8_0", "--compute", "int8", "--tolerance", "10"]);
+    assert!(rounded.status.success() && words(&rounded).contains("within 10"), "{}", words(&rounded));
+    let long = ask(&["--reference", "cpu", "--new", "100000"]);
+    assert_eq!(long.status.code(), Some(2), "{}", words(&long));
+}
+
+#[test]
+fn kernels_are_checked_on_a_gpu_only() {
+    let refused = earnest(&["bench", "kernels", "--device", "cpu"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", words(&refused));
+    assert!(words(&refused).contains("--device cuda"), "{}", words(&refused));
+}
+
+/// Runs the acceptance script with this program.
+fn acceptance(out: &Path, options: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new("bash");
+    command.arg("scripts/gpu-acceptance.sh").arg("--binary").arg(env!("CARGO_BIN_EXE_earnest")).arg("--out").arg(out);
+    command.args(options).current_dir(root).env_remove("EARNEST_DEVICE").env_remove("OUT");
+    command.output().unwrap()
+}
+
+fn can_run_the_script() -> bool {
+    let there = |name: &str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
+    let can = cfg!(target_os = "linux") && there("bash") && there("python3");
+    if !can {
+        eprintln!("skipped: the acceptance script needs bash and python3");
+    }
+    can
+}
+
+#[test]
+fn without_a_gpu_the_acceptance_says_so() {
+    if !can_run_the_script() || Path::new("/proc/driver/nvidia/version").exists() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let ended = acceptance(folder.path(), &[]);
+    assert_eq!(ended.status.code(), Some(4), "{}", words(&ended));
+    assert!(words(&ended).contains("no GPU can be used: NVIDIA's driver"), "{}", words(&ended));
+    let unknown = acceptance(folder.path(), &["--tiny"]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", words(&unknown));
+}
+
+#[test]
+fn every_command_of_the_acceptance_runs_and_what_is_beyond_the_deadline_is_listed() {
+    if !can_run_the_script() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let verdicts = |ended: &Output| -> Vec<(String, String)> {
+        let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let summary: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        let field = |item: &serde_json::Value, name: &str| item[name].as_str().unwrap().to_owned();
+        summary["items"].as_array().unwrap().iter().map(|i| (field(i, "item"), field(i, "verdict"))).collect()
+    };
+    let ended = acceptance(folder.path(), &["--dry-run"]);
+    let tried = verdicts(&ended);
+    let failed: Vec<_> = tried.iter().filter(|(_, verdict)| verdict == "FAIL").collect();
+    assert!(failed.is_empty() && ended.status.code() == Some(3), "{failed:?} {}", words(&ended));
+    // A dry run has no GPU for kernels, memcheck (twice) and transformers.
+    let passed = tried.iter().filter(|(_, verdict)| verdict == "pass").count();
+    assert_eq!((tried.len(), passed), (25, 21), "{}", words(&ended));
+    let late = acceptance(folder.path(), &["--dry-run", "--seconds", "5"]);
+    let listed = verdicts(&late);
+    assert_eq!(listed.len(), 25, "{}", words(&late));
+    assert!(listed.iter().filter(|(_, verdict)| verdict == "not run").count() >= 20, "{}", words(&late));
+}
+
+#[test]
+fn devices_that_make_no_sense_are_usage_errors() {
+    for (args, part) in [
+        (["--device", "gpu"], "auto, cpu, cuda or cuda:N"),
+        (["--device", "cuda:x"], "auto, cpu, cuda or cuda:N"),
+        (["--devices", "0,1"], "one program for each GPU"),
+    ] {
+        let refused = earnest(&[&["dev", "golden", LLAMA], &args[..]].concat());
+        assert_eq!(refused.status.code(), Some(2), "{args:?}");
+        assert!(words(&refused).contains(part), "{args:?}: {}", words(&refused));
+    }
+}
+
+#[test]
+fn recorded_logits_are_compared_and_a_tolerance_that_is_too_small_fails() {
+    let fine = earnest(&["dev", "golden", LLAMA, "--device", "cpu"]);
+    assert!(fine.status.success() && words(&fine).contains("greedy texts equal"), "{}", words(&fine));
+    let strict = earnest(&["dev", "golden", LLAMA, "--device", "cpu", "--tolerance", "1e-12"]);
+    assert!(!strict.status.success() && words(&strict).contains("NOT all within"), "{}", words(&strict));
+}
+
+#[test]
+fn a_device_is_measured() {
+    let sizes = ["--decode", "1,3", "--decode-context", "40", "--decode-steps", "12", "--prefill", "1,2"];
+    let workloads = ["--shared", "6,64,10,4", "--short", "5,12,3", "--json"];
+    let measured = earnest(&[&["dev", "device", "--model", LLAMA, "--device", "cpu"], &sizes[..], &workloads].concat());
+    assert!(measured.status.success(), "{}", words(&measured));
+    let d: serde_json::Value = serde_json::from_slice(&measured.stdout).unwrap();
+    assert_eq!(d["decode"].as_array().unwrap().len(), 2);
+    for r in d["decode"].as_array().unwrap() {
+        assert!(r["steps"].as_u64().unwrap() >= 12, "{r}");
+        assert!(r["step_s"].as_f64().unwrap() > 0.0 && r["fraction"].as_f64().unwrap() > 0.0, "{r}");
+    }
+    let prefill: Vec<_> = d["prefill"].as_array().unwrap().iter().map(|r| r["batch"].as_u64().unwrap()).collect();
+    assert_eq!(prefill, [1, 2]);
+    assert!(d["prefill"][1]["tokens_per_s"].as_f64().unwrap() > 0.0);
+    assert_eq!((d["shared"]["prompts"].as_u64(), d["short"]["prompts"].as_u64()), (Some(6), Some(5)));
+    // The common beginning is computed once.
+    assert!(d["shared"]["prefilled_tokens"].as_u64().unwrap() < 64 + 6 * 20);
+}

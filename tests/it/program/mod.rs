@@ -1,0 +1,120 @@
+//! The program as a child process on a tiny random checkpoint, and its stored rows.
+#![allow(dead_code, reason = "every test program uses a part of it")]
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use earnest_engine::Timings;
+use earnest_eval::run::store::{Filter, RunRecord, Store};
+use earnest_eval::run::write_jsonl;
+use serde_json::Value;
+
+pub fn golden() -> PathBuf {
+    // The committed copy: `EARNEST_GOLDEN` may name a folder that holds other vectors.
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+pub fn tiny() -> PathBuf {
+    golden().join("engine/checkpoints/llama")
+}
+
+/// The program in a folder of its own, without the user's environment.
+pub fn earnest(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
+    command.current_dir(folder).stdin(Stdio::null());
+    for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "NO_COLOR"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+pub fn run_in(folder: &Path, words: &[&str]) -> Output {
+    earnest(folder).args(words).output().unwrap()
+}
+
+/// `earnest run` on the tiny checkpoint.
+pub fn tiny_run(folder: &Path, words: &[&str]) -> Output {
+    let model = tiny();
+    let fixed = ["run", "arithmetic-bench", "--threads", "1", "--model", model.to_str().unwrap()];
+    earnest(folder).args(fixed).args(words).output().unwrap()
+}
+
+pub fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// The one document on stdout.
+pub fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stdout(output)))
+}
+
+/// The results of a folder.
+pub fn store(folder: &Path) -> Store {
+    Store::open(&folder.join("earnest-results")).unwrap()
+}
+
+/// The only run of a folder.
+pub fn only_run(folder: &Path) -> RunRecord {
+    let mut runs = store(folder).runs().unwrap();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs.remove(0)
+}
+
+/// The rows without what depends on time and scheduling, as the bytes that are exported.
+pub fn timeless(folder: &Path, run: &RunRecord) -> Vec<String> {
+    let store = store(folder);
+    let rows = store.samples(run, Filter::default()).map(|sample| {
+        let mut sample = sample.unwrap();
+        if let Some(completion) = &mut sample.completion {
+            completion.timings = Timings::default();
+            completion.cached_tokens = 0;
+        }
+        let mut line = Vec::new();
+        write_jsonl(&mut line, &sample).unwrap();
+        String::from_utf8(line).unwrap()
+    });
+    rows.collect()
+}
+
+pub fn timeless_rows(folder: &Path) -> Vec<Value> {
+    timeless(folder, &only_run(folder)).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A copy of the tiny checkpoint, to be changed.
+pub fn copy_of_tiny(folder: &Path) -> PathBuf {
+    let copy = folder.join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    for file in std::fs::read_dir(tiny()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+    }
+    copy
+}
+
+/// Changes a JSON file.
+pub fn edit_json(path: &Path, edit: impl FnOnce(&mut Value)) {
+    let mut value: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    edit(&mut value);
+    std::fs::write(path, value.to_string()).unwrap();
+}
+
+/// Sets every value of a tensor of a checkpoint in f32.
+pub fn fill_tensor(checkpoint: &Path, name: &str, value: f32) {
+    let path = checkpoint.join("model.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    assert_eq!(header[name]["dtype"], "F32");
+    let at = |n: usize| 8 + length + header[name]["data_offsets"][n].as_u64().unwrap() as usize;
+    for number in bytes[at(0)..at(1)].chunks_exact_mut(4) {
+        number.copy_from_slice(&value.to_le_bytes());
+    }
+    std::fs::write(path, bytes).unwrap();
+}

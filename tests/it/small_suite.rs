@@ -1,0 +1,146 @@
+//! A small suite through the public interface: what docs/adding-a-suite.md describes.
+use earnest_tasks::answer::reader::Form;
+use earnest_tasks::suite::registry::{
+    BuiltIn, Card, Channel, Choice, Host, Mode, NoHost, OptionError, OptionSpec, OptionValues, conforms,
+};
+use earnest_tasks::suite::{Answered, FINAL, Item, Score, Scored, Suite, Summary, score_final, summarise_accuracy};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+const VERSION: &str = "1.0";
+
+/// Options that determine the items; what is not given takes the default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Options {
+    largest: u64,
+    seed: u64,
+}
+
+/// Squares of whole numbers, in an order that the seed decides.
+struct Squares(Options);
+
+impl Suite for Squares {
+    fn name(&self) -> &'static str {
+        "squares"
+    }
+
+    fn version(&self) -> &'static str {
+        VERSION
+    }
+
+    fn options(&self) -> Value {
+        serde_json::json!(self.0)
+    }
+
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        let Options { largest, seed } = self.0;
+        Box::new((0..largest).map(move |place| {
+            let n = (place + seed) % largest + 1;
+            let question = format!("What is {n} squared? Answer with the number.");
+            Item::plain(format!("square/{n}"), "square", question, (n * n).to_string())
+        }))
+    }
+
+    fn len(&self) -> usize {
+        self.0.largest as usize
+    }
+
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
+        score_final(item, Form::Integer, answered)
+    }
+
+    fn primary(&self) -> Vec<&'static str> {
+        vec![FINAL]
+    }
+
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        summarise_accuracy(samples)
+    }
+}
+
+/// Registration of the suite.
+struct Registration;
+
+impl BuiltIn for Registration {
+    fn card(&self) -> Card {
+        const OPTIONS: [OptionSpec; 2] =
+            [OptionSpec::integer("largest", "N", "Ask up to this number [default: 99]"), OptionSpec::SEED];
+        let card = Card::new("squares", VERSION, "Squares", "an example", "Squares of the numbers from 1 to N");
+        Card { options: &OPTIONS, ..card }
+    }
+
+    fn tasks(&self) -> Vec<String> {
+        vec!["square".to_owned()]
+    }
+
+    fn items(&self) -> Option<usize> {
+        Some(99)
+    }
+
+    fn configure(&self, values: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
+        let largest = values.parsed("largest")?.unwrap_or(99);
+        if !(1..=1_000_000).contains(&largest) {
+            return Err(OptionError::usage(format!("--largest {largest}: take 1 to 1000000")));
+        }
+        Ok(Box::new(Chosen(Options { largest, seed: values.seed })))
+    }
+
+    fn primary(&self, _: &Value) -> Vec<&'static str> {
+        vec![FINAL]
+    }
+
+    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+        let options = serde_json::from_value(options.clone()).map_err(OptionError::unreadable)?;
+        Ok(Box::new(Squares(options)))
+    }
+}
+
+/// Checked options; chat and raw prompts are alike here.
+struct Chosen(Options);
+
+impl Choice for Chosen {
+    fn suite(&self, _: Channel) -> Result<Box<dyn Suite>, OptionError> {
+        Ok(Box::new(Squares(self.0.clone())))
+    }
+}
+
+fn made(values: &OptionValues) -> Box<dyn Suite> {
+    Registration.configure(values, &NoHost).unwrap().suite(Channel::local(Mode::Raw)).unwrap()
+}
+
+#[test]
+fn it_conforms() {
+    conforms(&Registration).unwrap();
+}
+
+#[test]
+fn options_choose_items_and_impossible_ones_are_named() {
+    let suite = made(&OptionValues::new(3, Vec::new()).with("largest", "5"));
+    let items: Vec<String> = suite.items().map(|item| item.id).collect();
+    assert_eq!(items, ["square/4", "square/5", "square/1", "square/2", "square/3"]);
+    let refused = Registration.configure(&OptionValues::default().with("largest", "0"), &NoHost);
+    assert_eq!(refused.err().unwrap().message, "--largest 0: take 1 to 1000000");
+    let unread = Registration.configure(&OptionValues::default().with("largest", "many"), &NoHost);
+    assert!(unread.err().unwrap().message.starts_with("--largest many: "));
+}
+
+#[test]
+fn answers_are_scored_and_summarised() {
+    let suite = made(&OptionValues::default());
+    let items: Vec<Item> = suite.items().take(3).collect();
+    let said = ["It is **1**.", "I think the answer is 5.", "I do not know."];
+    let scores: Vec<Score> = items
+        .iter()
+        .zip(said)
+        .map(|(item, completion)| suite.score(item, &Answered { completion, truncated: false }))
+        .collect();
+    assert_eq!(scores.iter().map(|score| score.correct).collect::<Vec<_>>(), [true, false, false]);
+    let scored: Vec<Scored<'_>> =
+        items.iter().zip(&scores).map(|(item, score)| Scored { item, score, tokens: 1, truncated: false }).collect();
+    let summary = suite.summarise(&scored);
+    let rows: Vec<(&str, usize)> = summary.rows.iter().map(|row| (row.name.as_str(), row.n)).collect();
+    assert_eq!(rows, [("square", 3), ("all", 3)]);
+    let (column, accuracy) = &summary.rows[0].values[0];
+    assert_eq!((column.as_str(), accuracy.estimate), ("accuracy", 1.0 / 3.0));
+    assert!(accuracy.low < accuracy.estimate && accuracy.estimate < accuracy.high);
+}

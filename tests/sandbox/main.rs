@@ -1,0 +1,12 @@
+//! Tests of the sandbox: in an executable of their own, since they measure time and kill processes.
+
+mod cpython;
+mod hostile;
+mod parent;
+mod processes;
+mod speed;
+
+// A subject uses a part of what the golden vectors' own program needs.
+#[allow(dead_code)]
+#[path = "../golden_subjects/mod.rs"]
+mod golden_subjects;
