@@ -64,7 +64,7 @@ pub struct PerturbArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Field with the name of a question [default: @ID, id, uid or query_id, else the row's place]
+    /// Field with the name of a question (without it: @ID, id, uid or query_id, else the row's place)
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     pub id_field: Option<String>,
 

@@ -1,7 +1,7 @@
 //! Inference engines: requests in, completions out.
 //!
 //! [`self::core`] is continuous batching over any [`self::core::Backend`]: [`cpu::CpuEngine`] computes on the CPU, [`cuda::CudaEngine`] on an NVIDIA
-//! GPU. [`endpoint::EndpointEngine`] asks an OpenAI-compatible server. All implement [`Engine`]; [`bench`] measures them.
+//! GPU. [`endpoint::EndpointEngine`] asks an OpenAI-compatible server. All implement [`Engine`]; [`mod@bench`] measures them.
 
 #![warn(missing_docs)]
 
