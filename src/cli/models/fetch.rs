@@ -63,7 +63,7 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
             printer.warning(&format!("{model} has no tokenizer.json, without which it can not be run"));
         }
         let mut show = Show::new(printer, quiet, listing.size());
-        let report = hub::fetch(&cache, &remote, &target.repo, &listing, &DigestCache::of_user(), &mut |event| {
+        let report = hub::fetch(&cache, &remote, &target.repo, &listing, &DigestCache::for_user(), &mut |event| {
             show.event(&event)
         })?;
         show.end();

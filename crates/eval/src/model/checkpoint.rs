@@ -79,7 +79,7 @@ pub fn short_name(path: &Path) -> String {
 /// The SHA-256 of a file, which has to be what the cache says of it if it lies in one. Large files that have not changed since
 /// they were hashed are not read again.
 pub(super) fn checked_sha256(path: &Path, progress: impl FnMut(u64)) -> Result<String, EvalError> {
-    let sha256 = DigestCache::of_user().sha256_file(path, progress).map_err(|error| unreadable(path, &error))?;
+    let sha256 = DigestCache::for_user().sha256_file(path, progress).map_err(|error| unreadable(path, &error))?;
     Expected::of(path).check(path, || Ok(sha256.clone()))?;
     Ok(sha256)
 }
