@@ -66,7 +66,7 @@ fn asked(args: &ResolveArgs) -> Result<(RepoId, String, Option<String>), CliErro
     }
     let list = args.hub.settings().registry()?;
     Ok(match Reference::parse(&args.model)? {
-        Reference::Word(name) => {
+        Reference::Name(name) => {
             let entry = list.get(&name)?;
             if let Some(commit) = entry.commit.as_ref().filter(|_| args.save.is_none()) {
                 let message = format!("{name} is pinned already: {}@{commit}", entry.repo);
@@ -76,11 +76,11 @@ fn asked(args: &ResolveArgs) -> Result<(RepoId, String, Option<String>), CliErro
             }
             (entry.repo.clone(), "main".to_owned(), Some(args.save.clone().unwrap_or(entry.name.clone())))
         }
-        Reference::Bare(repo) => (repo, "main".to_owned(), args.save.clone()),
-        Reference::Moving(repo, revision, why) if Commit::is_meant(&revision) => {
-            return Err(HubError::NotPinned { repo: repo.to_string(), revision, why, slip: true }.into());
+        Reference::Repository(repo) => (repo, "main".to_owned(), args.save.clone()),
+        Reference::Unpinned(repo, revision, reason) if reason.is_typo() => {
+            return Err(HubError::NotPinned { repo: repo.to_string(), revision, reason }.into());
         }
-        Reference::Moving(repo, revision, _) => {
+        Reference::Unpinned(repo, revision, _) => {
             let revision = if revision.is_empty() { "main".to_owned() } else { revision };
             (repo, revision, args.save.clone())
         }

@@ -20,7 +20,7 @@ pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
     if path.is_dir() {
         let names = METADATA_FILES.iter().chain(&["model.safetensors.index.json"]);
         let files = names.map(|name| path.join(name)).filter(|file| file.is_file());
-        for file in files.filter(|file| Expected::of(file) != Expected::Elsewhere) {
+        for file in files.filter(|file| Expected::of(file) != Expected::OutsideCache) {
             checked_sha256(&file, |_| ())?;
         }
     }
@@ -126,7 +126,7 @@ pub fn hash_files(checkpoint: &Checkpoint, mut progress: impl FnMut(u64, u64)) -
 
 /// Checks the files of a commit in the cache.
 pub(super) fn check_files(checkpoint: &Checkpoint) -> Result<(), EvalError> {
-    for file in checkpoint.files().iter().filter(|file| Expected::of(file) != Expected::Elsewhere) {
+    for file in checkpoint.files().iter().filter(|file| Expected::of(file) != Expected::OutsideCache) {
         checked_sha256(file, |_| ())?;
     }
     Ok(())
