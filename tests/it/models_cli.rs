@@ -422,7 +422,7 @@ fn weights_that_nothing_names_are_missing() {
     std::fs::write(&file, "GGUF").unwrap();
     assert_says(&place.run(&["models", "list", "--cached"]), 0, &["cached, "]);
     let path = format!("--model {}", file.display());
-    assert_says(&place.run(&[&ASK[..], &["--model", &model]].concat()), 3, &["is named by its path", &path]);
+    assert_says(&place.run(&[&ASK[..], &["--model", &model]].concat()), 3, &["name one by its path", &path]);
 }
 
 #[test]
