@@ -7,7 +7,7 @@ use super::args::ResolveArgs;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use earnest_models::hub::{Commit, Environment, HubError, Reference, Remote, RepoId, resolved_file, save_commit};
+use earnest_models::hub::{Environment, HubError, Reference, Remote, RepoId, resolved_file, save_commit};
 
 /// What a revision is.
 #[derive(Debug, Serialize)]
@@ -27,7 +27,7 @@ struct Resolved {
 pub fn execute(args: &ResolveArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let (repo, revision, name) = asked(args)?;
     let environment = Environment::read(args.hub.offline);
-    let remote = Remote::of(&environment, &format!("asking the hub for the commit of {repo}@{revision}"))?;
+    let remote = Remote::new(&environment, &format!("asking the hub for the commit of {repo}@{revision}"))?;
     let found = remote.revision(&repo, &revision)?;
     let commit = found.listing.commit;
     let mut saved = None;
