@@ -27,6 +27,7 @@ mod prompt_ids;
 mod python_values;
 mod generation;
 mod weight_format;
+mod quantise;
 mod nf4;
 mod memory;
 mod error;
