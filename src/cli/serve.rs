@@ -11,7 +11,7 @@ use super::interrupt::stop_on_signal;
 use super::models::HubArgs;
 use super::printer::Printer;
 use super::values::ByteSize;
-use earnest_serve::{Limits, ServeError, bind};
+use earnest_serve::{Limits, ServeError, Server};
 
 /// The variable with the key that clients must send.
 const KEY_VARIABLE: &str = "EARNEST_SERVE_KEY";
@@ -65,25 +65,25 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;
     let checkpoint = model::open(&chosen)?;
     // A port that is taken is noticed before the weights are loaded.
-    let bound = bind(&args.host, args.port).map_err(failed)?;
-    if !bound.address.ip().is_loopback() && key.is_none() {
+    let server = Server::bind(&args.host, args.port).map_err(failed)?;
+    if !server.address.ip().is_loopback() && key.is_none() {
         printer.warning(&format!(
             "everybody who can reach {} may use it: set {KEY_VARIABLE} to ask for a key",
-            bound.address
+            server.address
         ));
     }
     let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &args.engine.settings()?)?;
     notes.iter().for_each(|note| printer.warning(note));
     let stop = stop_on_signal()?;
     let name = args.served_name.clone().unwrap_or_else(|| model::record(&chosen, &checkpoint).name);
-    printer.result(&format!("{LISTENING}http://{}\n", bound.address))?;
+    printer.result(&format!("{LISTENING}http://{}\n", server.address))?;
     if !quiet {
         printer.message(&format!("serving {name}; Ctrl-C stops"));
     }
-    let limits = Limits { body: usize::try_from(args.body_limit.0).unwrap_or(usize::MAX), ..Limits::default() };
-    let served = bound.run(engine.as_mut(), checkpoint, &name, key.as_deref(), limits, &stop).map_err(failed)?;
+    let limits = Limits { body_bytes: usize::try_from(args.body_limit.0).unwrap_or(usize::MAX), ..Limits::default() };
+    let summary = server.run(engine.as_mut(), checkpoint, &name, key.as_deref(), limits, &stop).map_err(failed)?;
     if !quiet {
-        printer.message(&format!("stopped after {} completions", served.completions));
+        printer.message(&format!("stopped after {} completions", summary.completions));
     }
     Ok(Exit::Success)
 }

@@ -345,7 +345,7 @@ fn damaged_weights_are_refused() {
     let mut huge = bytes.clone();
     huge[..8].copy_from_slice(&u64::MAX.to_le_bytes());
     std::fs::write(&path, &huge).unwrap();
-    assert_says(&refusal(&folder), &["longer than the format allows"]);
+    assert_says(&refusal(&folder), &["exceeds the format's limit"]);
     let lies = |shape: &str, end: u64| {
         let header =
             format!("{{\"model.norm.weight\":{{\"dtype\":\"F32\",\"shape\":{shape},\"data_offsets\":[0,{end}]}}}}");

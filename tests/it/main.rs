@@ -15,6 +15,7 @@ mod checkpoint_models;
 mod cli;
 mod cuda_cli;
 mod cuda_libraries;
+mod digest;
 mod dnc_properties;
 mod dnc_reference;
 mod dnc_screens;

@@ -211,7 +211,7 @@ fn a_hub_that_always_cuts_is_given_up_and_what_came_is_kept() {
     let place = Place::new();
     place.hub.faults(Faults { cuts: usize::MAX, cut_after: 0, ..Faults::default() });
     let output = place.run(&["models", "fetch", &pinned()]);
-    assert_says(&output, 3, &["model.safetensors broke off 5 times", "continues where"]);
+    assert_says(&output, 3, &["model.safetensors: 5 attempts in a row transferred nothing", "continues the download"]);
     place.hub.faults(Faults { failures: 2, ..Faults::default() });
     assert_says(&place.run(&["models", "fetch", &pinned()]), 0, &["status 503"]);
 }
@@ -221,7 +221,7 @@ fn wrong_bytes_are_never_kept() {
     let place = Place::new();
     place.hub.faults(Faults { corrupt: true, ..Faults::default() });
     let output = place.run(&["models", "fetch", &pinned()]);
-    assert_says(&output, 3, &["model.safetensors", "SHA-256", "nothing of it was kept"]);
+    assert_says(&output, 3, &["model.safetensors", "SHA-256", "the file was discarded"]);
     assert!(!place.weights_blob().exists() && !place.weights_blob().with_extension("incomplete").exists());
     assert!(place.snapshot().join("model.safetensors").symlink_metadata().is_err());
     // A wrong beginning from an earlier attempt is thrown away and fetched again.
@@ -306,10 +306,10 @@ fn only_commits_are_run() {
     let place = Place::fetched();
     let short = format!("{REPO}@{}", &COMMIT[..10]);
     for (given, why) in [
-        (format!("{REPO}@main"), "a branch or a tag can be moved"),
-        (short, "fewer than 40 digits"),
-        (format!("{REPO}@{}g", &COMMIT[..39]), "'g' at place 40 is no such digit"),
-        (format!("{REPO}@{COMMIT}0"), "40 hexadecimal digits, and this has 41"),
+        (format!("{REPO}@main"), "a branch or tag can be moved"),
+        (short, "an abbreviated hash can become ambiguous"),
+        (format!("{REPO}@{}g", &COMMIT[..39]), "'g' at position 40"),
+        (format!("{REPO}@{COMMIT}0"), "40 hexadecimal digits, not 41"),
     ] {
         let mut ask = ASK.to_vec();
         ask.extend(["--model", &given]);
@@ -422,7 +422,7 @@ fn weights_that_nothing_names_are_missing() {
     std::fs::write(&file, "GGUF").unwrap();
     assert_says(&place.run(&["models", "list", "--cached"]), 0, &["cached, "]);
     let path = format!("--model {}", file.display());
-    assert_says(&place.run(&[&ASK[..], &["--model", &model]].concat()), 3, &["is named by its path", &path]);
+    assert_says(&place.run(&[&ASK[..], &["--model", &model]].concat()), 3, &["name one by its path", &path]);
 }
 
 #[test]
@@ -560,7 +560,7 @@ fn gated_repositories_say_what_to_do() {
         place.hub.faults(Faults { refuse: Some((status, error)), ..Faults::default() });
         let page = format!("{}/{REPO}", place.hub.endpoint);
         let output = place.run(&["models", "fetch", &pinned()]);
-        let doubtful = text(&output).contains("gated, private or not there");
+        let doubtful = text(&output).contains("gated, private or missing");
         assert_eq!(doubtful, (status, error) == (401, ""), "{}", text(&output));
         assert_says(&output, 3, &["is gated", "no token was sent", &page, "HF_TOKEN", "licence"]);
     }
@@ -570,7 +570,7 @@ fn gated_repositories_say_what_to_do() {
     assert!(!text(&output).contains("hf_verysecret"));
     place.hub.faults(Faults { refuse: Some((401, "")), ..Faults::default() });
     let output = place.command(&["models", "fetch", &pinned()]).env("HF_TOKEN", "hf_verysecret").output().unwrap();
-    assert_says(&output, 3, &["does not accept the token"]);
+    assert_says(&output, 3, &["rejected the token"]);
 }
 
 #[test]
@@ -609,10 +609,10 @@ fn the_token_goes_to_the_hub_alone_and_is_nowhere_else() {
 fn an_answer_for_another_commit_is_refused() {
     let place = Place::new();
     place.hub.faults(Faults { claims: Some("f".repeat(40)), ..Faults::default() });
-    assert_says(&place.run(&["models", "fetch", &pinned()]), 3, &["answered for", &"f".repeat(40)]);
+    assert_says(&place.run(&["models", "fetch", &pinned()]), 3, &["answered a request for", &"f".repeat(40)]);
     assert!(!place.snapshot().exists());
     place.hub.faults(Faults { claims: Some("main".to_owned()), ..Faults::default() });
-    assert_says(&place.run(&["models", "resolve", &format!("{REPO}@main")]), 3, &["something else than a listing"]);
+    assert_says(&place.run(&["models", "resolve", &format!("{REPO}@main")]), 3, &["did not answer with a listing"]);
     let other = format!("{REPO}@{}", "e".repeat(40));
     place.hub.faults(Faults::default());
     assert_says(&place.run(&["models", "fetch", &other]), 3, &["no revision"]);
@@ -657,9 +657,9 @@ fn offline_nothing_is_asked() {
     ];
     for words in commands {
         let flagged: Vec<&str> = words.iter().copied().chain(["--offline"]).collect();
-        assert_says(&place.run(&flagged), 3, &["needs the network, and --offline forbids it"]);
+        assert_says(&place.run(&flagged), 3, &["needs the network, which --offline forbids"]);
         let output = place.command(words).env("HF_HUB_OFFLINE", "1").output().unwrap();
-        assert_says(&output, 3, &["needs the network, and HF_HUB_OFFLINE forbids it"]);
+        assert_says(&output, 3, &["needs the network, which HF_HUB_OFFLINE forbids"]);
     }
     assert_says(&place.run(&["models", "fetch", &pinned(), "--offline"]), 0, &["complete in the cache"]);
     assert_says(&place.run(&["models", "verify", "--offline"]), 0, &["right"]);

@@ -217,7 +217,7 @@ fn bad_requests_get_openais_errors() {
     let long: Vec<u32> = vec![5; 600];
     let cases = [
         ("{", 400, "not JSON"),
-        ("[]", 400, "no JSON object"),
+        ("[]", 400, "not a JSON object"),
         ("{}", 400, "prompt"),
         (r#"{"prompt": 5}"#, 400, "prompt"),
         (r#"{"prompt": []}"#, 400, "empty"),
@@ -274,6 +274,46 @@ fn bad_requests_get_openais_errors() {
         }
         assert!(reply.starts_with("HTTP/1.1 200 OK"), "{reply}");
     }
+}
+
+#[test]
+fn heads_are_parsed_and_hostile_ones_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &tiny(), None);
+    let many = format!("GET /health HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65));
+    for (head, status) in [
+        ("\x16\x03\x01\x02\x00\x01\x00", 400),
+        ("POST /health HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+        ("POST /health HTTP/1.1\r\nContent-Length: +1\r\n\r\n", 400),
+        ("POST /health HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        ("POST /health HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n", 400),
+        ("POST /health HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        (&many, 431),
+        // A connection of HTTP/1.0 ends with the response.
+        ("GET /health HTTP/1.0\r\n\r\n", 200),
+    ] {
+        assert_eq!(exchange(&server.address, head).0, status, "{head:?}");
+    }
+    // A query is not part of the path, and header names may have any case; the head may arrive byte by byte.
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_nodelay(true).unwrap();
+    for byte in b"POST /v1/completions?x=1 HTTP/1.1\r\nCONTENT-LENGTH: 2\r\nconnection: Close\r\n\r\n{}" {
+        stream.write_all(&[*byte]).unwrap();
+    }
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 400") && reply.contains("prompt: "), "{reply}");
+    // Without chunks, only the end of the connection ends a stream, whatever the client says about keeping it.
+    let body = r#"{"prompt": "1+1=", "max_tokens": 3, "temperature": 0, "stream": true}"#;
+    let request = format!(
+        "POST /v1/completions HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let begun = Instant::now();
+    let (status, events) = exchange(&server.address, &request);
+    assert!(status == 200 && events.ends_with("data: [DONE]\n\n"), "{events}");
+    assert!(begun.elapsed() < Duration::from_secs(30));
 }
 
 #[test]

@@ -1,4 +1,6 @@
 //! Digests of files, settings and prompts, in lower-case hex.
+//!
+//! [`DigestCache`] keeps the digests of large files between runs. `examples/sha256.rs` hashes a file through it.
 
 mod cache;
 mod hash;

@@ -102,14 +102,14 @@ impl Host for LocalHost {
     }
 
     fn cached_dataset(&self, dataset: &str) -> Vec<(String, PathBuf)> {
-        let cache = Cache::of(&Environment::read(true));
+        let cache = Cache::from_environment(&Environment::read(true));
         let (Ok(cache), Ok(repo)) = (cache, RepoId::parse(dataset)) else { return Vec::new() };
         let snapshots = cache.dataset_snapshots(&repo).into_iter();
         snapshots.map(|(commit, folder)| (commit.as_str().to_owned(), folder)).collect()
     }
 
     fn commit(&self, revision: &str) -> Result<String, String> {
-        Commit::parse(revision).map(|commit| commit.as_str().to_owned())
+        Commit::parse(revision).map(|commit| commit.as_str().to_owned()).map_err(|error| error.to_string())
     }
 
     fn programs(&self, python: Option<&Path>) -> Arc<dyn Programs> {

@@ -1,6 +1,6 @@
-//! Sizes of memory in words.
+//! Human-readable sizes of memory.
 
-/// A number of bytes with a binary unit, e.g. `1.5 GiB`.
+/// Formats a number of bytes with a binary unit, e.g. `1.5 GiB`.
 pub fn human_bytes(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;

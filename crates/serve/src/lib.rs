@@ -1,13 +1,15 @@
 //! A small OpenAI-compatible server in front of an engine: `earnest serve`.
 //!
-//! `http` reads requests and writes responses, `ask` and `reply` are the protocol, `desk` is where connections hand requests
-//! to the engine's thread and wait for answers, and `server` listens and knows the paths.
+//! [`Server::bind`] takes a port and [`Server::run`] answers with an engine until it is told to stop. Inside, `http` reads
+//! requests and writes responses, `request` and `response` are OpenAI's protocol, `queue` carries requests from connection
+//! threads to the engine's thread, and `server` accepts connections and routes paths. `examples/serve.rs` serves the
+//! built-in model.
 
-mod ask;
-mod desk;
+mod error;
 mod http;
-mod problem;
-mod reply;
+mod queue;
+mod request;
+mod response;
 mod server;
 
-pub use server::{Bound, Limits, ServeError, Served, bind};
+pub use server::{Limits, ServeError, ServeSummary, Server};

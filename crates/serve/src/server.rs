@@ -1,4 +1,4 @@
-//! Listens, and knows the paths.
+//! The server: accepts connections, routes paths, answers with the engine.
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -8,82 +8,83 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::ask::{self, Asked};
-use super::desk::{Desk, Part, Said};
-use super::http::{Connection, Incoming, NoRequest, Reading};
-use super::problem::Problem;
-use super::reply::{Answer, Stream};
+use super::error::ApiError;
+use super::http::{Connection, HttpRequest, ReadError, ReadLimits};
+use super::queue::{Delta, EngineQueue, Update};
+use super::request::{self, ApiRequest, ServedModel};
+use super::response::{EventStream, Response};
 use earnest_engine::endpoint::Api;
 use earnest_engine::{Card, Completion, Engine, EngineError};
 use earnest_models::checkpoint::Checkpoint;
 
-/// How long a connection waits for the engine before it looks whether its client is still there.
-const LOOK: Duration = Duration::from_millis(200);
+/// Poll interval for detecting a disconnected client.
+const DISCONNECT_POLL: Duration = Duration::from_millis(200);
 
-/// What a server lets its clients do.
+/// Timeout of an idle connection between two requests.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Limits on clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes of a request's body.
-    pub body: usize,
-    /// Most connections at once.
+    /// Largest body of a request, in bytes.
+    pub body_bytes: usize,
+    /// Largest number of open connections.
     pub connections: usize,
-    /// Most completions asked for and not answered.
-    pub waiting: usize,
-    /// Longest time from a request's first byte to its last.
-    pub arrival: Duration,
+    /// Largest number of completions in flight.
+    pub in_flight: usize,
+    /// Timeout from a request's first byte to its last.
+    pub read_timeout: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { body: 8 << 20, connections: 512, waiting: 4096, arrival: Duration::from_secs(30) }
+        Limits { body_bytes: 8 << 20, connections: 512, in_flight: 4096, read_timeout: Duration::from_secs(30) }
     }
 }
 
-/// Why a server can not go on.
+/// Reasons why a server cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
+    /// The address cannot be bound.
     #[error("cannot listen on {address}: {source}")]
     Listen { address: String, source: io::Error },
+    /// The engine failed as a whole.
     #[error("the engine failed: {0}")]
     Engine(#[from] EngineError),
 }
 
-/// A server that listens and does not answer yet.
+/// A server that is bound to its port; [`Server::run`] starts answering.
 #[derive(Debug)]
-pub struct Bound {
+pub struct Server {
     listener: TcpListener,
-    /// Where it listens; the port is known here if 0 was asked for.
+    /// Address of the listener, with the actual port if port 0 was requested.
     pub address: SocketAddr,
 }
 
-/// What a server did until it was stopped.
+/// Totals of a server that has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Served {
+pub struct ServeSummary {
+    /// Completions that were sent.
     pub completions: u64,
 }
 
-/// Takes a port.
-pub fn bind(host: &str, port: u16) -> Result<Bound, ServeError> {
-    let failed = |source| ServeError::Listen { address: format!("{host}:{port}"), source };
-    let listener = TcpListener::bind((host, port)).map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    Ok(Bound { listener, address })
-}
+impl Server {
+    /// Binds a port; 0 takes a free one.
+    ///
+    /// # Errors
+    /// [`ServeError::Listen`].
+    pub fn bind(host: &str, port: u16) -> Result<Server, ServeError> {
+        let failed = |source| ServeError::Listen { address: format!("{host}:{port}"), source };
+        let listener = TcpListener::bind((host, port)).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Server { listener, address })
+    }
 
-/// What all connections share.
-struct House {
-    desk: Desk,
-    served: ask::Served,
-    /// The value of `Authorization` that is wanted, if one is.
-    authorization: Option<String>,
-    limits: Limits,
-    connections: AtomicUsize,
-    number: AtomicU64,
-    version: String,
-}
-
-impl Bound {
-    /// Answers with `engine`, on this thread, until `stop` is set. `name` is the model's; `key`, if given, is asked of clients.
+    /// Answers with `engine`, on this thread, until `stop` is set. `name` is the model's for clients, who must send `key` if
+    /// there is one.
+    ///
+    /// # Errors
+    /// [`ServeError::Engine`].
     pub fn run(
         self,
         engine: &mut dyn Engine,
@@ -92,47 +93,47 @@ impl Bound {
         key: Option<&str>,
         limits: Limits,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Served, ServeError> {
-        let (desk, calls) = Desk::new(limits.waiting, Arc::clone(stop));
+    ) -> Result<ServeSummary, ServeError> {
+        let (queue, engine_loop) = EngineQueue::new(limits.in_flight, Arc::clone(stop));
         let card = engine.card();
-        let house = Arc::new(House {
-            desk,
-            served: ask::Served { checkpoint, name: name.to_owned(), context: card.context },
+        let shared = Arc::new(Shared {
+            queue,
+            model: ServedModel { checkpoint, name: name.to_owned(), context: card.context },
             authorization: key.map(|key| format!("Bearer {key}")),
             limits,
             connections: AtomicUsize::new(0),
-            number: AtomicU64::new(0),
+            responses: AtomicU64::new(0),
             version: version(&card),
         });
         let address = self.address;
-        let doorman = {
-            let house = Arc::clone(&house);
-            std::thread::spawn(move || house.welcome(&self.listener))
+        let acceptor = {
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || shared.accept_loop(&self.listener))
         };
-        let outcome = calls.work(engine, &house.desk);
+        let outcome = engine_loop.run(engine, &shared.queue);
         stop.store(true, Ordering::Relaxed);
-        // The thread that accepts notices when somebody comes.
+        // The acceptor blocks in `accept`; a connection wakes it.
         if TcpStream::connect_timeout(&reachable(address), Duration::from_secs(1)).is_ok() {
-            drop(doorman.join());
+            drop(acceptor.join());
         }
-        // Those who wait hear that it is over.
-        let until = Instant::now() + Duration::from_secs(1);
-        while house.desk.busy() && Instant::now() < until {
+        // Connections that still wait get their 503.
+        let deadline = Instant::now() + Duration::from_secs(1);
+        while shared.queue.is_busy() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
         outcome?;
-        Ok(Served { completions: house.desk.served.load(Ordering::Relaxed) })
+        Ok(ServeSummary { completions: shared.queue.completed.load(Ordering::Relaxed) })
     }
 }
 
-/// What `/version` says: this program's version, and the engine's where it is another program's.
+/// Returns the text of `/version`: this program's version, and the engine's if it differs.
 fn version(card: &Card) -> String {
     let own = env!("CARGO_PKG_VERSION");
     let Card { engine, version, .. } = card;
     if version == own { format!("{own} ({engine})") } else { format!("{own} ({engine} {version})") }
 }
 
-/// An address that listens on all interfaces is reached through the loopback.
+/// Returns an address to connect to: the loopback for a listener on all interfaces.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { [0, 0, 0, 0, 0, 0, 0, 1].into() });
@@ -140,229 +141,258 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-impl House {
-    fn welcome(self: &Arc<House>, listener: &TcpListener) {
+/// State that all connections share.
+struct Shared {
+    queue: EngineQueue,
+    model: ServedModel,
+    /// Required value of `Authorization`, if there is a key.
+    authorization: Option<String>,
+    limits: Limits,
+    /// Open connections.
+    connections: AtomicUsize,
+    /// Completion responses so far; numbers them.
+    responses: AtomicU64,
+    /// Text of `/version`.
+    version: String,
+}
+
+impl Shared {
+    fn accept_loop(self: &Arc<Shared>, listener: &TcpListener) {
         loop {
             let accepted = listener.accept();
-            if self.desk.is_stopping() {
+            if self.queue.is_stopping() {
                 return;
             }
             let stream = match accepted {
                 Ok((stream, _)) => stream,
                 Err(_) => {
-                    // Out of file descriptors, or a client that left at once: others may still be served.
+                    // Out of file descriptors, or the client has left already; others can still be served.
                     std::thread::sleep(Duration::from_millis(20));
                     continue;
                 }
             };
-            let guest = Guest::of(self);
+            let handler = ConnectionHandler::new(self);
             let full = self.connections.load(Ordering::Relaxed) > self.limits.connections;
             let spawned = std::thread::Builder::new().name("connection".into()).spawn(move || {
                 let mut connection = Connection::new(stream);
                 if full {
-                    let problem = Problem::transport(503, "too many connections");
-                    drop(connection.json(problem.status, &problem.json(), Some(1), false));
+                    let error = ApiError::transport(503, "too many connections");
+                    drop(connection.send_json(error.status, &error.json(), Some(1), false));
                 } else {
-                    guest.house.entertain(&mut connection);
+                    handler.shared.handle(&mut connection);
                 }
-                drop(guest);
+                drop(handler);
             });
             drop(spawned);
         }
     }
 
-    /// A connection, from its first request to its last.
-    fn entertain(&self, connection: &mut Connection) {
-        let reading =
-            Reading { longest_body: self.limits.body, idle: Duration::from_secs(60), whole: self.limits.arrival };
+    /// Serves the requests of a connection, one after another.
+    fn handle(&self, connection: &mut Connection) {
+        let limits = ReadLimits {
+            max_body_bytes: self.limits.body_bytes,
+            idle: IDLE_TIMEOUT,
+            request: self.limits.read_timeout,
+        };
         loop {
-            let incoming = match connection.read(reading) {
-                Ok(incoming) => incoming,
-                Err(NoRequest::Closed) => return,
-                Err(NoRequest::Problem(problem)) => {
-                    if connection.json(problem.status, &problem.json(), None, false).is_ok() {
+            let request = match connection.read(limits) {
+                Ok(request) => request,
+                Err(ReadError::Closed) => return,
+                Err(ReadError::Invalid(error)) => {
+                    if connection.send_json(error.status, &error.json(), None, false).is_ok() {
                         connection.drain();
                     }
                     return;
                 }
             };
-            let keep = incoming.keep && !self.desk.is_stopping();
-            let sent = match self.answer(&incoming, connection) {
-                Some(Ok(Reply::Json(body))) => connection.json(200, &body, None, keep),
-                Some(Ok(Reply::Streamed)) => connection.end_events(),
-                Some(Err(problem)) => connection.json(problem.status, &problem.json(), problem.retry_after, keep),
+            let mut keep_alive = request.keep_alive && !self.queue.is_stopping();
+            let sent = match self.route(&request, connection) {
+                Some(Ok(Reply::Json(body))) => connection.send_json(200, &body, None, keep_alive),
+                Some(Ok(Reply::Streamed)) => {
+                    // Without chunks, only the end of the connection ends the events.
+                    keep_alive &= request.chunked;
+                    connection.end_events()
+                }
+                Some(Err(error)) => connection.send_json(error.status, &error.json(), error.retry_after, keep_alive),
                 None => return,
             };
-            if sent.is_err() || !keep {
+            if sent.is_err() || !keep_alive {
                 return;
             }
         }
     }
 
-    /// None if the client left.
-    fn answer(&self, incoming: &Incoming, connection: &mut Connection) -> Option<Result<Reply, Problem>> {
-        let path = incoming.path.trim_end_matches('/');
-        let method = incoming.method.as_str();
-        let wanted = match path {
+    /// Routes a request; none if the client disconnected meanwhile.
+    fn route(&self, request: &HttpRequest, connection: &mut Connection) -> Option<Result<Reply, ApiError>> {
+        let path = request.path.trim_end_matches('/');
+        let method = request.method.as_str();
+        let allowed = match path {
             "/health" | "/version" | "/v1/models" => "GET",
             "/v1/completions" | "/v1/chat/completions" => "POST",
-            _ => return Some(Err(Problem::no_path(method, path))),
+            _ => return Some(Err(ApiError::unknown_path(method, path))),
         };
-        if method != wanted {
-            return Some(Err(Problem::method(method, path)));
+        if method != allowed {
+            return Some(Err(ApiError::method_not_allowed(method, path, allowed)));
         }
         if path == "/health" {
             return Some(Ok(Reply::Json(json!({"status": "ok"}))));
         }
-        if !self.admits(incoming.authorization.as_deref()) {
-            return Some(Err(Problem::unauthorised()));
+        if !self.authorizes(request.authorization.as_deref()) {
+            return Some(Err(ApiError::unauthorized()));
         }
         match path {
             "/version" => Some(Ok(Reply::Json(json!({"version": self.version})))),
             "/v1/models" => Some(Ok(Reply::Json(self.models()))),
-            "/v1/completions" => self.complete(Api::Completions, incoming, connection),
-            _ => self.complete(Api::Chat, incoming, connection),
+            "/v1/completions" => self.complete(Api::Completions, request, connection),
+            _ => self.complete(Api::Chat, request, connection),
         }
     }
 
-    /// Compares in a time that does not depend on how much of the key is right.
-    fn admits(&self, given: Option<&str>) -> bool {
-        let Some(wanted) = &self.authorization else { return true };
-        let given = given.unwrap_or_default();
-        let (wanted, given) = (earnest_digest::sha256(wanted.as_bytes()), earnest_digest::sha256(given.as_bytes()));
-        wanted.iter().zip(&given).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+    /// True if the header has the key. Takes the same time however much of the key is right.
+    fn authorizes(&self, header: Option<&str>) -> bool {
+        let Some(required) = &self.authorization else { return true };
+        let digest = |text: &str| earnest_digest::sha256(text.as_bytes());
+        let (required, given) = (digest(required), digest(header.unwrap_or_default()));
+        required.iter().zip(&given).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
     }
 
     fn models(&self) -> Value {
-        let ask::Served { name, context, .. } = &self.served;
+        let ServedModel { name, context, .. } = &self.model;
         let model = json!({
             "id": name, "object": "model", "created": 0, "owned_by": "earnest", "root": name, "max_model_len": context
         });
         json!({"object": "list", "data": [model]})
     }
 
-    fn complete(&self, api: Api, incoming: &Incoming, connection: &mut Connection) -> Option<Result<Reply, Problem>> {
-        let asked = match self.read(api, &incoming.body) {
-            Ok(asked) => asked,
-            Err(problem) => return Some(Err(problem)),
+    fn complete(&self, api: Api, http: &HttpRequest, connection: &mut Connection) -> Option<Result<Reply, ApiError>> {
+        let request = match self.parse(api, &http.body) {
+            Ok(request) => request,
+            Err(error) => return Some(Err(error)),
         };
-        let number = self.number.fetch_add(1, Ordering::Relaxed);
-        let answer = Answer { api, number, asked: &asked, served: &self.served };
-        if asked.stream {
-            return self.stream(answer, incoming.keep, connection);
+        let number = self.responses.fetch_add(1, Ordering::Relaxed);
+        let response = Response { api, number, request: &request, model: &self.model };
+        if request.stream {
+            return self.stream(response, http.keep_alive, connection);
         }
-        let heard = self.generate(&asked, connection, |_, _| Ok(()))?;
-        Some(heard.map(|completions| Reply::Json(answer.json(&completions))))
+        let completions = self.generate(&request, connection, |_, _| Ok(()))?;
+        Some(completions.map(|completions| Reply::Json(response.json(&completions))))
     }
 
-    /// Sends events as tokens come. What goes wrong before the first is answered with its status; later, as an event.
-    fn stream(&self, answer: Answer<'_>, keep: bool, connection: &mut Connection) -> Option<Result<Reply, Problem>> {
-        let asked = answer.asked;
-        let mut stream = Stream::new(answer);
-        let mut begun = false;
-        let heard = self.generate(asked, connection, |connection, news| {
-            let event = match news {
-                News::Part(place, part) => stream.part(place, part),
-                News::End(place, completion) => Some(stream.end(place, completion)),
+    /// Sends events as tokens are generated. An error before the first event is answered with its status; a later one becomes
+    /// an event.
+    fn stream(
+        &self,
+        response: Response<'_>,
+        keep_alive: bool,
+        connection: &mut Connection,
+    ) -> Option<Result<Reply, ApiError>> {
+        let request = response.request;
+        let mut stream = EventStream::new(response);
+        let mut started = false;
+        let completions = self.generate(request, connection, |connection, progress| {
+            let event = match progress {
+                Progress::Delta(index, delta) => stream.delta(index, delta),
+                Progress::Finished(index, completion) => Some(stream.finish(index, completion)),
             };
             let Some(event) = event else { return Ok(()) };
-            if !begun {
-                connection.begin_events(keep && !self.desk.is_stopping())?;
-                begun = true;
+            if !started {
+                connection.begin_events(keep_alive && !self.queue.is_stopping())?;
+                started = true;
             }
-            connection.event(&event)
+            connection.send_event(&event)
         })?;
-        let last = match heard {
-            Ok(completions) => stream.close(&completions),
-            Err(problem) if !begun => return Some(Err(problem)),
-            // Without [DONE]: clients must not take it for whole.
-            Err(problem) => vec![problem.json().to_string()],
+        let last = match completions {
+            Ok(completions) => stream.end(&completions),
+            Err(error) if !started => return Some(Err(error)),
+            // Without [DONE], so that clients do not mistake the stream for a complete one.
+            Err(error) => vec![error.json().to_string()],
         };
-        let sent: std::io::Result<()> = last.iter().try_for_each(|event| connection.event(event));
+        let sent: io::Result<()> = last.iter().try_for_each(|event| connection.send_event(event));
         sent.ok().map(|()| Ok(Reply::Streamed))
     }
 
-    fn read(&self, api: Api, body: &[u8]) -> Result<Asked, Problem> {
-        if let Some(model) = ask::model(body)?.filter(|model| *model != self.served.name) {
-            return Err(Problem::no_model(&model, &self.served.name));
+    fn parse(&self, api: Api, body: &[u8]) -> Result<ApiRequest, ApiError> {
+        if let Some(name) = request::requested_model(body)?.filter(|name| *name != self.model.name) {
+            return Err(ApiError::unknown_model(&name, &self.model.name));
         }
         match api {
-            Api::Completions => ask::completions(body, &self.served),
-            Api::Chat => ask::chat(body, &self.served),
+            Api::Completions => request::completions(body, &self.model),
+            Api::Chat => request::chat(body, &self.model),
         }
     }
 
-    /// All completions, in order; `hear` is told of parts and ends as they come. None if the client left, whose requests are then
-    /// taken back.
+    /// Returns all completions, in order, and calls `on_progress` as deltas and completions arrive. None if the client
+    /// disconnected; its requests are then cancelled.
     fn generate(
         &self,
-        asked: &Asked,
+        request: &ApiRequest,
         connection: &mut Connection,
-        mut hear: impl FnMut(&mut Connection, News<'_>) -> io::Result<()>,
-    ) -> Option<Result<Vec<Completion>, Problem>> {
-        let (sender, said) = channel();
-        let requests = asked.requests.iter().cloned().enumerate();
-        let held: Result<Vec<_>, _> =
-            requests.map(|(place, request)| self.desk.ask(request, place, asked.stream, &sender)).collect();
-        // From now on the engine's thread alone can speak; if it ends, that is heard.
+        mut on_progress: impl FnMut(&mut Connection, Progress<'_>) -> io::Result<()>,
+    ) -> Option<Result<Vec<Completion>, ApiError>> {
+        let (sender, updates) = channel();
+        let requests = request.requests.iter().cloned().enumerate();
+        let submitted: Result<Vec<_>, _> =
+            requests.map(|(index, one)| self.queue.submit(one, index, request.stream, &sender)).collect();
+        // Only the engine's thread holds senders from here on, so its end disconnects the channel.
         drop(sender);
-        let mut held = match held {
-            Ok(held) => held,
-            Err(problem) => return Some(Err(problem)),
+        let mut in_flight = match submitted {
+            Ok(in_flight) => in_flight,
+            Err(error) => return Some(Err(error)),
         };
-        let mut completions: Vec<Option<Completion>> = held.iter().map(|_| None).collect();
+        let mut completions: Vec<Option<Completion>> = in_flight.iter().map(|_| None).collect();
         let mut missing = completions.len();
         while missing > 0 {
-            let told = match said.recv_timeout(LOOK) {
-                Ok((place, Said::Part(part))) => hear(connection, News::Part(place, &part)),
-                Ok((place, Said::Whole(outcome))) => {
-                    held[place].done(&outcome);
+            let sent = match updates.recv_timeout(DISCONNECT_POLL) {
+                Ok((index, Update::Delta(delta))) => on_progress(connection, Progress::Delta(index, &delta)),
+                Ok((index, Update::Finished(outcome))) => {
+                    in_flight[index].finish(&outcome);
                     let completion = match outcome {
                         Ok(completion) => *completion,
-                        Err(problem) => return Some(Err(problem)),
+                        Err(error) => return Some(Err(error)),
                     };
                     missing -= 1;
-                    let told = hear(connection, News::End(place, &completion));
-                    completions[place] = Some(completion);
-                    told
+                    let sent = on_progress(connection, Progress::Finished(index, &completion));
+                    completions[index] = Some(completion);
+                    sent
                 }
-                Err(RecvTimeoutError::Timeout) if connection.is_gone() => return None,
+                Err(RecvTimeoutError::Timeout) if connection.is_closed() => return None,
                 Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => return Some(Err(Problem::stopping())),
+                Err(RecvTimeoutError::Disconnected) => return Some(Err(ApiError::stopping())),
             };
-            told.ok()?;
+            sent.ok()?;
         }
         Some(Ok(completions.into_iter().flatten().collect()))
     }
 }
 
-/// What a connection hears while it waits.
-enum News<'a> {
-    Part(usize, &'a Part),
-    End(usize, &'a Completion),
+/// Progress of the choice with this index.
+enum Progress<'a> {
+    Delta(usize, &'a Delta),
+    Finished(usize, &'a Completion),
 }
 
-/// What went or goes back.
+/// A successful response.
 enum Reply {
+    /// A JSON body, not sent yet.
     Json(Value),
-    /// Events were sent, all but their end.
+    /// Events, sent except for their end.
     Streamed,
 }
 
-/// A connection that is counted while it lives.
-struct Guest {
-    house: Arc<House>,
+/// Handler of one connection, counted while it exists.
+struct ConnectionHandler {
+    shared: Arc<Shared>,
 }
 
-impl Guest {
-    fn of(house: &Arc<House>) -> Guest {
-        house.connections.fetch_add(1, Ordering::Relaxed);
-        Guest { house: Arc::clone(house) }
+impl ConnectionHandler {
+    fn new(shared: &Arc<Shared>) -> ConnectionHandler {
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        ConnectionHandler { shared: Arc::clone(shared) }
     }
 }
 
-impl Drop for Guest {
+impl Drop for ConnectionHandler {
     fn drop(&mut self) {
-        self.house.connections.fetch_sub(1, Ordering::Relaxed);
+        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }

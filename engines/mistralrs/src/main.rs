@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use clap::Parser;
 use earnest_models::checkpoint::Checkpoint;
-use earnest_serve::{Limits, bind};
+use earnest_serve::{Limits, Server};
 use earnest_mistralrs::MistralRs;
 
 #[derive(Debug, Parser)]
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 fn serve(args: Args) -> anyhow::Result<()> {
     let checkpoint = Checkpoint::open(&args.model).context("cannot use the checkpoint")?;
     // A port that is taken is noticed before the weights are loaded.
-    let bound = bind("127.0.0.1", args.port)?;
+    let server = Server::bind("127.0.0.1", args.port)?;
     let mut engine = MistralRs::load(&args.model)?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
@@ -64,8 +64,8 @@ fn serve(args: Args) -> anyhow::Result<()> {
     let own = args.model.file_name().map_or_else(|| "model".into(), |name| name.to_string_lossy().into_owned());
     let name = args.served_name.unwrap_or(own);
     // The line that `--engine mistralrs` waits for.
-    println!("listening on http://{}", bound.address);
-    let served = bound.run(&mut engine, checkpoint, &name, None, Limits::default(), &stop)?;
-    eprintln!("stopped after {} completions", served.completions);
+    println!("listening on http://{}", server.address);
+    let summary = server.run(&mut engine, checkpoint, &name, None, Limits::default(), &stop)?;
+    eprintln!("stopped after {} completions", summary.completions);
     Ok(())
 }

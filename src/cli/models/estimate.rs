@@ -14,7 +14,7 @@ pub fn decoder(entry: &Entry) -> Option<DecoderConfig> {
 pub fn weights(entry: &Entry, dtype: ElementType) -> Option<u64> {
     decoder(entry)
         .map(|config| MemoryEstimate::of(&config, dtype).weights)
-        .or_else(|| entry.parameters.map(|count| count * dtype.bytes()))
+        .or_else(|| entry.parameters.map(|count| count * dtype.size_bytes()))
 }
 
 #[cfg(test)]

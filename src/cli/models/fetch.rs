@@ -29,31 +29,31 @@ struct Fetched {
 /// Fetches one model after the other.
 pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let environment = Environment::read(args.hub.offline);
-    let cache = Cache::of(&environment)?;
+    let cache = Cache::from_environment(&environment)?;
     // All names before the first byte, so that a slip at the end does not show after an hour.
     let targets = args
         .names
         .iter()
-        .map(|name| CommitReference::of_hub(name, &args.hub.settings()))
+        .map(|name| CommitReference::require(name, &args.hub.settings()))
         .collect::<Result<Vec<CommitReference>, HubError>>()?;
     let mut fetched = Vec::new();
     for target in targets {
         let model = format!("{}@{}", target.repo, target.commit);
         if let Some(reason) = &target.not_runnable {
-            printer.warning(&format!("{} can be fetched, but not run here: {reason}", target.named));
+            printer.warning(&format!("{} can be fetched, but not run here: {reason}", target.given));
         }
         if environment.offline.is_some()
             && args.files.is_empty()
-            && let Ok(folder) = cache.ready(&target.repo, &target.commit, &target.named)
+            && let Ok(folder) = cache.checkpoint_folder(&target.repo, &target.commit, &target.given)
         {
             printer.message(&format!("{model} is complete in the cache; nothing was asked of the hub"));
-            let found = cache.examine(&target.repo, &target.commit);
+            let found = cache.inspect(&target.repo, &target.commit);
             let report =
                 FetchReport { files: found.files, size: found.size, present: found.files, ..FetchReport::default() };
             fetched.push(Fetched { model, folder: folder.display().to_string(), report });
             continue;
         }
-        let remote = Remote::of(&environment, &format!("fetching {model}"))?;
+        let remote = Remote::new(&environment, &format!("fetching {model}"))?;
         if !quiet {
             printer.message(&format!("asking {} for the files of {model}", environment.endpoint));
         }
@@ -63,7 +63,7 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
             printer.warning(&format!("{model} has no tokenizer.json, without which it can not be run"));
         }
         let mut show = Show::new(printer, quiet, listing.size());
-        let report = hub::fetch(&cache, &remote, &target.repo, &listing, &DigestCache::of_user(), &mut |event| {
+        let report = hub::fetch(&cache, &remote, &target.repo, &listing, &DigestCache::for_user(), &mut |event| {
             show.event(&event)
         })?;
         show.end();
@@ -125,14 +125,14 @@ impl Show {
 
     fn event(&mut self, event: &FetchEvent<'_>) {
         match event {
-            FetchEvent::Begin { file, have } => {
+            FetchEvent::Started { file, have } => {
                 let from = if *have > 0 { format!(", continued at {}", human_bytes(*have)) } else { String::new() };
                 match &self.bar {
                     Some(bar) => bar.set_message(file.path.clone()),
                     None => self.line(&format!("fetching {} ({}{from})", file.path, human_bytes(file.size))),
                 }
             }
-            FetchEvent::Bytes { done } => {
+            FetchEvent::Progress { done } => {
                 if let Some(bar) = &self.bar {
                     bar.set_position(*done);
                 } else if self.plain && self.last.elapsed() >= PLAIN_PERIOD {
@@ -148,7 +148,7 @@ impl Show {
             FetchEvent::Waiting { file } => {
                 self.line(&format!("another process is fetching {}; waiting for it", file.path))
             }
-            FetchEvent::Again { file, what } => self.line(&format!("{} broke off ({what}); continuing", file.path)),
+            FetchEvent::Retrying { file, what } => self.line(&format!("{} broke off ({what}); continuing", file.path)),
             FetchEvent::Damaged { file } => {
                 self.line(&format!("{} in the cache has other bytes than it should; fetching it again", file.path));
             }

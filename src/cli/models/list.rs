@@ -8,7 +8,7 @@ use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};
 use earnest_eval::report::{Align, Table};
 use earnest_models::checkpoint::ElementType;
-use earnest_models::hub::{Cache, Cached, Entry, Environment, RepoId};
+use earnest_models::hub::{Cache, CachedCommit, Entry, Environment, RepoId};
 use earnest_models::memory::human_bytes;
 
 /// A model as it is listed.
@@ -20,7 +20,7 @@ struct Line {
     /// Bytes of the weights by type.
     memory: Option<Memory>,
     /// What is in the cache.
-    cached: Option<Cached>,
+    cached: Option<CachedCommit>,
     /// Why what is in the cache and not in the list is not run; an entry says so by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_runnable: Option<String>,
@@ -45,7 +45,7 @@ impl Memory {
 pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     let list = args.hub.settings().registry()?;
     let environment = Environment::read(args.hub.offline);
-    let cache = Cache::of(&environment).ok();
+    let cache = Cache::from_environment(&environment).ok();
     let mut cached = cache.as_ref().map(Cache::scan).unwrap_or_default();
     let mut lines = Vec::new();
     let reason = |repo: &RepoId| list.not_runnable(repo).map(|(_, reason)| reason.to_owned());

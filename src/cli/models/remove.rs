@@ -6,7 +6,7 @@ use super::files;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use earnest_models::hub::{Cache, CommitReference, Environment, HubError, Removed};
+use earnest_models::hub::{Cache, CommitReference, Environment, HubError, Removal};
 use earnest_models::memory::human_bytes;
 
 /// What was removed.
@@ -14,16 +14,16 @@ use earnest_models::memory::human_bytes;
 struct Line {
     model: String,
     #[serde(flatten)]
-    removed: Removed,
+    removed: Removal,
 }
 
 /// Removes.
 pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
-    let cache = Cache::of(&Environment::read(args.hub.offline))?;
+    let cache = Cache::from_environment(&Environment::read(args.hub.offline))?;
     let targets = args
         .names
         .iter()
-        .map(|name| CommitReference::of_hub(name, &args.hub.settings()))
+        .map(|name| CommitReference::require(name, &args.hub.settings()))
         .collect::<Result<Vec<_>, _>>()?;
     for target in &targets {
         if !cache.snapshot(&target.repo, &target.commit).is_dir() {
@@ -42,7 +42,7 @@ pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
         let all: Vec<String> = targets
             .iter()
             .map(|target| {
-                let found = cache.examine(&target.repo, &target.commit);
+                let found = cache.inspect(&target.repo, &target.commit);
                 format!("{}@{} ({}, {})", target.repo, target.commit, files(found.files), human_bytes(found.size))
             })
             .collect();

@@ -7,7 +7,7 @@ use super::args::ResolveArgs;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use earnest_models::hub::{Commit, Environment, HubError, Reference, Remote, RepoId, resolved_file, save_commit};
+use earnest_models::hub::{Environment, HubError, Reference, Remote, RepoId, resolved_file, save_commit};
 
 /// What a revision is.
 #[derive(Debug, Serialize)]
@@ -27,7 +27,7 @@ struct Resolved {
 pub fn execute(args: &ResolveArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let (repo, revision, name) = asked(args)?;
     let environment = Environment::read(args.hub.offline);
-    let remote = Remote::of(&environment, &format!("asking the hub for the commit of {repo}@{revision}"))?;
+    let remote = Remote::new(&environment, &format!("asking the hub for the commit of {repo}@{revision}"))?;
     let found = remote.revision(&repo, &revision)?;
     let commit = found.listing.commit;
     let mut saved = None;
@@ -66,7 +66,7 @@ fn asked(args: &ResolveArgs) -> Result<(RepoId, String, Option<String>), CliErro
     }
     let list = args.hub.settings().registry()?;
     Ok(match Reference::parse(&args.model)? {
-        Reference::Word(name) => {
+        Reference::Name(name) => {
             let entry = list.get(&name)?;
             if let Some(commit) = entry.commit.as_ref().filter(|_| args.save.is_none()) {
                 let message = format!("{name} is pinned already: {}@{commit}", entry.repo);
@@ -76,11 +76,11 @@ fn asked(args: &ResolveArgs) -> Result<(RepoId, String, Option<String>), CliErro
             }
             (entry.repo.clone(), "main".to_owned(), Some(args.save.clone().unwrap_or(entry.name.clone())))
         }
-        Reference::Bare(repo) => (repo, "main".to_owned(), args.save.clone()),
-        Reference::Moving(repo, revision, why) if Commit::is_meant(&revision) => {
-            return Err(HubError::NotPinned { repo: repo.to_string(), revision, why, slip: true }.into());
+        Reference::Repository(repo) => (repo, "main".to_owned(), args.save.clone()),
+        Reference::Unpinned(repo, revision, reason) if reason.is_typo() => {
+            return Err(HubError::NotPinned { repo: repo.to_string(), revision, reason }.into());
         }
-        Reference::Moving(repo, revision, _) => {
+        Reference::Unpinned(repo, revision, _) => {
             let revision = if revision.is_empty() { "main".to_owned() } else { revision };
             (repo, revision, args.save.clone())
         }

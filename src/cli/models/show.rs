@@ -12,7 +12,9 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use earnest_models::checkpoint::{ElementType, MemoryEstimate};
-use earnest_models::hub::{Cache, Cached, CommitReference, Entry, Environment, HubError, Listing, Reference, Remote};
+use earnest_models::hub::{
+    Cache, CachedCommit, CommitReference, Entry, Environment, HubError, Listing, Reference, Remote,
+};
 use earnest_models::memory::human_bytes;
 
 /// Everything known about a model.
@@ -29,7 +31,7 @@ struct Shown {
     kv_per_token: Option<u64>,
     /// Of a checkpoint that is here: what the engine will hold.
     here: Option<MemoryEstimate>,
-    cached: Option<Cached>,
+    cached: Option<CachedCommit>,
     /// The files of the commit, from the hub or as they were fetched.
     listing: Option<Listing>,
     files: Option<Vec<String>>,
@@ -50,7 +52,7 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
     let text = args.model.as_str();
     // An entry without a commit can be shown, though not run.
     if !Path::new(text).exists()
-        && let Reference::Word(name) = Reference::parse(text)?
+        && let Reference::Name(name) = Reference::parse(text)?
     {
         let list = args.hub.settings().registry()?;
         let entry = list.get(&name)?;
@@ -73,10 +75,10 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
         });
     };
     let environment = Environment::read(args.hub.offline);
-    let cache = Cache::of(&environment)?;
-    let found = cache.examine(&target.repo, &target.commit);
+    let cache = Cache::from_environment(&environment)?;
+    let found = cache.inspect(&target.repo, &target.commit);
     let listing = if args.remote {
-        let remote = Remote::of(&environment, &format!("asking the hub for the files of {}", target.repo))?;
+        let remote = Remote::new(&environment, &format!("asking the hub for the files of {}", target.repo))?;
         Some(remote.revision(&target.repo, target.commit.as_str())?.listing)
     } else {
         cache.listing(&target.repo, &target.commit)
@@ -86,7 +88,7 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
     shown.model = format!("{}@{}", target.repo, target.commit);
     shown.listing = listing;
     if found.files + found.missing.len() > 0 {
-        let ready = cache.ready(&target.repo, &target.commit, text).ok();
+        let ready = cache.checkpoint_folder(&target.repo, &target.commit, text).ok();
         shown.here =
             ready.and_then(|folder| earnest_models::checkpoint::Checkpoint::open(&folder).ok()).map(|it| it.memory());
         shown.cached = Some(found);

@@ -8,7 +8,7 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use earnest_models::hub::{
-    self, Cache, Checked, Commit, CommitReference, Environment, HubError, Remote, RepoId, State,
+    self, Cache, CheckedFile, Commit, CommitReference, Environment, FileState, HubError, Remote, RepoId,
 };
 use earnest_models::memory::human_bytes;
 
@@ -20,13 +20,13 @@ struct Verified {
     cached: bool,
     /// Every file of which it is known has the expected bytes, and of some it is known.
     good: bool,
-    files: Vec<Checked>,
+    files: Vec<CheckedFile>,
 }
 
 /// Hashes.
 pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let environment = Environment::read(args.hub.offline);
-    let cache = Cache::of(&environment)?;
+    let cache = Cache::from_environment(&environment)?;
     let asked: Vec<(RepoId, Commit, String)> = if args.names.is_empty() {
         cache
             .scan()
@@ -35,7 +35,8 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
             .collect()
     } else {
         let find = |name: &String| {
-            CommitReference::of_hub(name, &args.hub.settings()).map(|target| (target.repo, target.commit, target.named))
+            CommitReference::require(name, &args.hub.settings())
+                .map(|target| (target.repo, target.commit, target.given))
         };
         args.names.iter().map(find).collect::<Result<_, _>>()?
     };
@@ -62,10 +63,10 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
         }
         let mut listing = None;
         if args.remote {
-            let remote = Remote::of(&environment, &format!("asking the hub for the hashes of {repo}"))?;
+            let remote = Remote::new(&environment, &format!("asking the hub for the hashes of {repo}"))?;
             let mut today = remote.revision(&repo, commit.as_str())?.listing;
             // Of what is here; nobody has to fetch everything.
-            let here = cache.examine(&repo, &commit);
+            let here = cache.inspect(&repo, &commit);
             let fetched = cache.listing(&repo, &commit).map(|listing| listing.files).unwrap_or_default();
             today.files.retain(|file| {
                 here.folder.join(&file.path).symlink_metadata().is_ok()
@@ -77,8 +78,8 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
             printer.message(&format!("hashing {repo}@{commit}"));
         }
         let files = hub::verify(&cache, &repo, &commit, listing.as_ref(), &mut |_| {})?;
-        let some_known = files.iter().any(|file| file.state != State::Unknown);
-        let good = some_known && files.iter().all(|file| matches!(file.state, State::Good | State::Unknown));
+        let some_known = files.iter().any(|file| file.state != FileState::Unknown);
+        let good = some_known && files.iter().all(|file| matches!(file.state, FileState::Good | FileState::Unknown));
         if !some_known {
             unknown.push(named.clone());
         }
@@ -116,11 +117,11 @@ fn screen(verified: &Verified) -> String {
     let mut text = format!("{}\n", verified.model);
     for file in &verified.files {
         let state = match &file.state {
-            State::Good => format!("right, {}", file.algorithm.unwrap_or_default()),
-            State::Missing => "MISSING".to_owned(),
-            State::WrongSize { found, expected } => format!("WRONG SIZE: {found} bytes instead of {expected}"),
-            State::Damaged { found, expected } => format!("DAMAGED: hash {found} instead of {expected}"),
-            State::Unknown => "not known to the cache: nothing says what it should be".to_owned(),
+            FileState::Good => format!("right, {}", file.algorithm.unwrap_or_default()),
+            FileState::Missing => "MISSING".to_owned(),
+            FileState::WrongSize { found, expected } => format!("WRONG SIZE: {found} bytes instead of {expected}"),
+            FileState::Damaged { found, expected } => format!("DAMAGED: hash {found} instead of {expected}"),
+            FileState::Unknown => "not known to the cache: nothing says what it should be".to_owned(),
         };
         writeln!(text, "  {:>10}  {}  {state}", human_bytes(file.size), file.file)
             .expect("writing to a String cannot fail");

@@ -20,7 +20,7 @@ pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
     if path.is_dir() {
         let names = METADATA_FILES.iter().chain(&["model.safetensors.index.json"]);
         let files = names.map(|name| path.join(name)).filter(|file| file.is_file());
-        for file in files.filter(|file| Expected::of(file) != Expected::Elsewhere) {
+        for file in files.filter(|file| Expected::of(file) != Expected::OutsideCache) {
             checked_sha256(&file, |_| ())?;
         }
     }
@@ -79,7 +79,7 @@ pub fn short_name(path: &Path) -> String {
 /// The SHA-256 of a file, which has to be what the cache says of it if it lies in one. Large files that have not changed since
 /// they were hashed are not read again.
 pub(super) fn checked_sha256(path: &Path, progress: impl FnMut(u64)) -> Result<String, EvalError> {
-    let sha256 = DigestCache::of_user().sha256_file(path, progress).map_err(|error| unreadable(path, &error))?;
+    let sha256 = DigestCache::for_user().sha256_file(path, progress).map_err(|error| unreadable(path, &error))?;
     Expected::of(path).check(path, || Ok(sha256.clone()))?;
     Ok(sha256)
 }
@@ -126,7 +126,7 @@ pub fn hash_files(checkpoint: &Checkpoint, mut progress: impl FnMut(u64, u64)) -
 
 /// Checks the files of a commit in the cache.
 pub(super) fn check_files(checkpoint: &Checkpoint) -> Result<(), EvalError> {
-    for file in checkpoint.files().iter().filter(|file| Expected::of(file) != Expected::Elsewhere) {
+    for file in checkpoint.files().iter().filter(|file| Expected::of(file) != Expected::OutsideCache) {
         checked_sha256(file, |_| ())?;
     }
     Ok(())

@@ -28,7 +28,7 @@ impl LocatedModel {
     /// What is not in the cache, or cannot be run here, is an error that names the command to use.
     pub fn find(given: &Path, hub: &HubSettings, weights: WeightFormat) -> Result<Self, EvalError> {
         if let Some(text) = given.to_str().filter(|text| *text != BUILT_IN) {
-            CommitReference::refuse_unrunnable(text, hub)?;
+            CommitReference::check_runnable(text, hub)?;
         }
         Self::locate(given, hub, weights, true)
     }

@@ -11,15 +11,15 @@ use super::python_values;
 /// The template's name inside its environment.
 pub(super) const TEMPLATE: &str = "chat";
 
-/// The date that templates are given when they ask for today's, so that a prompt is the same every day: 26 July 2024, the
-/// one that Llama 3.1's own template falls back to.
+/// The date that templates get as today's, so that prompts do not depend on the day: 26 July 2024, the fallback of Llama 3.1's
+/// own template.
 const FIXED_DATE: Date = Date { year: 2024, month: 7, day: 26, weekday: 5, day_of_year: 208 };
 
-/// Instructions that a rendering may take, some seconds' worth: a template comes with a model from elsewhere and may loop for ever.
-/// Those of published models take a few thousand a message.
+/// Largest number of instructions of a rendering, some seconds' worth: a downloaded template may loop forever. Those of
+/// published models take a few thousand per message.
 const FUEL: u64 = 20_000_000;
 
-/// An environment with the template in it; the error is a line and a message.
+/// Compiles a template; the error is a line and a message.
 pub(super) fn environment(source: &str) -> Result<Environment<'static>, (usize, String)> {
     let mut environment = Environment::new();
     environment.set_fuel(Some(FUEL));
@@ -44,7 +44,7 @@ pub(super) fn environment(source: &str) -> Result<Environment<'static>, (usize, 
     Ok(environment)
 }
 
-/// `{% generation %}` marks what the assistant said, for training; what is printed is the same without it.
+/// Replaces `{% generation %}`, which marks the assistant's text for training and prints nothing.
 fn without_generation_marks(source: &str) -> Cow<'_, str> {
     let mark = Regex::new(r"\{%(?P<left>[-+]?)\s*(?P<end>end)?generation\s*(?P<right>[-+]?)%\}")
         .expect("the pattern is a constant that compiles");
@@ -54,7 +54,7 @@ fn without_generation_marks(source: &str) -> Cow<'_, str> {
     })
 }
 
-/// The line and the message of an error.
+/// Returns the line and message of an error.
 pub(super) fn locate(error: &Error) -> (usize, String) {
     let message = match error.detail() {
         Some(detail) => format!("{}: {detail}", error.kind()),
@@ -74,7 +74,7 @@ struct Date {
 }
 
 impl Date {
-    /// C's `strftime` in the C locale, the conversions that have a meaning for a day.
+    /// Formats as C's `strftime` in the C locale, with the conversions that apply to a date.
     fn format(&self, format: &str) -> Result<String, Error> {
         const MONTHS: [&str; 12] = [
             "January",
@@ -125,8 +125,9 @@ impl Date {
                 Some('T') => "00:00:00".to_string(),
                 Some('%') => "%".to_string(),
                 other => {
-                    let what = other.map_or("nothing".to_string(), |c| format!("%{c}"));
-                    return Err(Error::new(ErrorKind::InvalidOperation, format!("strftime_now does not know {what}")));
+                    let conversion = other.map_or("%".to_string(), |c| format!("%{c}"));
+                    let message = format!("strftime_now does not support {conversion}");
+                    return Err(Error::new(ErrorKind::InvalidOperation, message));
                 }
             });
         }

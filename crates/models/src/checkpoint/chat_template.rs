@@ -1,4 +1,4 @@
-//! A checkpoint's chat template: messages become the text that the model was trained on.
+//! Chat templates: rendering messages as the text that the model was trained on.
 use super::CheckpointError;
 use super::chat_dialect::{TEMPLATE, environment, locate};
 use super::json_fields;
@@ -12,14 +12,14 @@ use std::path::Path;
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ChatMessage {
-    /// `system`, `user` or `assistant`; which of them exist is up to the template.
+    /// `system`, `user` or `assistant`; templates may reject some.
     pub role: String,
     /// The text.
     pub content: String,
 }
 
 impl ChatMessage {
-    /// A message of the given role.
+    /// Creates a message.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> ChatMessage {
         ChatMessage { role: role.into(), content: content.into() }
     }
@@ -37,14 +37,14 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// `name` says in messages where the template is from; `bos` and `eos` are the texts of those tokens. A template with
-    /// a syntax error is kept (a run without chat does not need it); [`ChatTemplate::render`] reports the error.
+    /// Compiles a template. `name` is its origin, for error messages; `bos` and `eos` are the texts of those tokens. A syntax error
+    /// is reported by [`ChatTemplate::render`], because a run without chat does not need the template.
     pub fn new(name: impl Into<String>, source: String, bos: Option<String>, eos: Option<String>) -> ChatTemplate {
         let environment = environment(&source);
         ChatTemplate { name: name.into(), source, bos, eos, environment }
     }
 
-    /// The template of a folder: `chat_template.jinja`, else `tokenizer_config.json`'s (of several, the one named
+    /// Reads the template of a folder: `chat_template.jinja`, else `tokenizer_config.json`'s (of several, the one named
     /// `default`).
     pub(super) fn from_folder(
         folder: &Path,
@@ -70,25 +70,29 @@ impl ChatTemplate {
                 match default.and_then(|v| text(v, "template")) {
                     Some(source) => source,
                     None => {
-                        return Err(
-                            fields.error("chat_template", "of several templates, one has to be named `default`")
-                        );
+                        return Err(fields.error("chat_template", "one of several templates must be named `default`"));
                     }
                 }
             }
-            Some(_) => return Err(fields.error("chat_template", "a string or a list of named templates is needed")),
+            Some(_) => return Err(fields.error("chat_template", "must be a string or a list of named templates")),
         };
         Ok(Some(ChatTemplate::new(path.display().to_string(), source, bos, eos)))
     }
 
-    /// The text of a conversation; with `add_generation_prompt`, it ends where the assistant's answer begins. It usually
+    /// Renders a conversation; with `add_generation_prompt`, the text ends where the assistant's answer begins. It usually
     /// begins with BOS already, so encode it without special tokens.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Template`].
     pub fn render(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String, CheckpointError> {
         self.render_thinking(messages, add_generation_prompt, None)
     }
 
-    /// The same with the template's variable `enable_thinking`; without a value the variable is undefined, and the
-    /// template does what its model does by default.
+    /// Renders a conversation with the template's variable `enable_thinking`; `None` leaves it undefined, for the template's
+    /// default.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Template`].
     pub fn render_thinking(
         &self,
         messages: &[ChatMessage],
@@ -125,17 +129,17 @@ impl ChatTemplate {
         &self.source
     }
 
-    /// SHA-256 of the template's text, in hexadecimal.
+    /// Returns the SHA-256 of the template's text, in hexadecimal.
     pub fn sha256(&self) -> String {
         Sha256::digest(self.source.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// True if the template has a switch that turns thinking on and off, the variable `enable_thinking`.
+    /// True if the template has the variable `enable_thinking`, which turns thinking on and off.
     pub fn has_thinking_switch(&self) -> bool {
         self.source.contains("enable_thinking")
     }
 
-    /// True if the template knows a thinking mode: answers may begin with a chain of thought between `<think>` tags.
+    /// True if the template has a thinking mode: answers may begin with a chain of thought in `<think>` tags.
     pub fn thinks(&self) -> bool {
         self.source.contains("<think>") || self.source.contains("enable_thinking")
     }

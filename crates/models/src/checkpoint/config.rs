@@ -1,10 +1,10 @@
-//! What a decoder computes, described once for every architecture and both file formats.
+//! Decoder configuration, the same for every architecture and both file formats.
 //!
 //! The parsers ([`super::hf_config`], [`super::gguf_config`]) translate a `config.json` or GGUF metadata into
 //! [`DecoderConfig`]; the engine reads nothing else. A field of the source that would change the maths and is not
 //! translated here is an error there, never ignored.
 
-/// A decoder-only transformer, as the engine runs it.
+/// Configuration of a decoder-only transformer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderConfig {
     /// The source's own name, e.g. `LlamaForCausalLM` or `gguf:gemma3`; for messages and the manifest.
@@ -25,7 +25,7 @@ pub struct DecoderConfig {
     pub max_positions: usize,
     /// Kind and epsilon of every norm of the residual stream.
     pub norm: Norm,
-    /// How attention and feed-forward are joined to the residual stream.
+    /// Arrangement of attention, feed-forward and norms.
     pub block: BlockLayout,
     /// Non-linearity of the feed-forward block.
     pub activation: Activation,
@@ -35,7 +35,7 @@ pub struct DecoderConfig {
     pub experts: Option<Experts>,
     /// Factor on the embedding (Gemma: the square root of the hidden size), 1 elsewhere.
     pub embedding_scale: f32,
-    /// The output head is the embedding table.
+    /// The output head shares the embedding table.
     pub tied_embeddings: bool,
     /// The output head has a bias (Phi-2).
     pub head_bias: bool,
@@ -53,22 +53,22 @@ pub struct DecoderConfig {
     pub attention_softcap: Option<f32>,
     /// `cap * tanh(logit / cap)` on the logits (Gemma 2).
     pub final_softcap: Option<f32>,
-    /// One entry a layer.
+    /// One entry per layer.
     pub layers: Vec<LayerConfig>,
     /// The rotary embeddings that layers refer to.
     pub ropes: Vec<Rope>,
 }
 
-/// A layer's own settings.
+/// Configuration of one layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerConfig {
     /// Sliding window: a query at position p sees the keys at positions `p - window + 1 ..= p`. None: all.
     pub window: Option<usize>,
-    /// How queries know where keys are.
+    /// Position encoding of attention.
     pub position: Position,
 }
 
-/// What tells attention the places of tokens, besides the causal mask.
+/// Position encoding of attention, in addition to the causal mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// Queries and keys are rotated; the index is into [`DecoderConfig::ropes`].
@@ -79,8 +79,9 @@ pub enum Position {
     Alibi,
 }
 
-/// The slopes of ALiBi (Press et al. 2022), one a head: a geometric series that begins at its own ratio, `2^(-8/heads)`. For
-/// a number of heads that is no power of two, those of the power of two below it, then every other one of the next series.
+/// Returns the slopes of ALiBi (Press et al. 2022), one per head: a geometric series that begins at its own ratio,
+/// `2^(-8/heads)`. If the number of heads is not a power of two: the series of the power of two below it, then every other term
+/// of the next series.
 pub fn alibi_slopes(heads: usize) -> Vec<f32> {
     let series = |count: usize| (1..=count).map(move |i| libm::exp2(-8.0 * i as f64 / count as f64) as f32);
     let below = if heads.is_power_of_two() { heads } else { heads.next_power_of_two() / 2 };
@@ -96,7 +97,7 @@ pub enum Norm {
     Layer { eps: f32 },
 }
 
-/// How a layer's two halves are joined.
+/// Arrangement of attention, feed-forward and norms in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockLayout {
     /// `x += attn(norm(x)); x += mlp(norm(x))`
@@ -134,7 +135,7 @@ pub struct Rope {
     pub theta: f64,
     /// Leading dimensions of a head that are rotated; the others pass unchanged (partial rotary).
     pub dims: usize,
-    /// How frequencies are stretched.
+    /// Frequency scaling.
     pub scaling: RopeScaling,
 }
 
@@ -147,7 +148,7 @@ pub enum RopeScaling {
     Linear { factor: f64 },
     /// Llama 3.1: high frequencies kept, low ones divided, a smooth ramp between.
     Llama3 { factor: f64, low_freq_factor: f64, high_freq_factor: f64, original_max_positions: usize },
-    /// Phi-3: `f_i / short[i]` while a request can not exceed `original_max_positions`, else `f_i / long[i]`; cosine
+    /// Phi-3: `f_i / short[i]` while a request cannot exceed `original_max_positions`, else `f_i / long[i]`; cosine
     /// and sine are multiplied by `attention_factor` in both cases.
     LongRope { short: Vec<f64>, long: Vec<f64>, original_max_positions: usize, attention_factor: f64 },
     /// `f_i / divisors[i]` (GGUF stores Llama 3.1's scaling as the tensor `rope_freqs.weight`).

@@ -1,19 +1,17 @@
-//! Digits that know their place: a mark before each digit of a number, by which a vocabulary has tokens for the 3 of 35 and
-//! the 3 of 350.
+//! Place-value marks: a mark before each digit of a number, so that the 3 of 35 and the 3 of 350 are different tokens.
 //!
-//! `tokenizer.json` says it in the library's words, [`normalizer`]: 120 replacements by regular expressions, so that every other
-//! program that reads the file cuts texts the same. Running them takes longer than a small model's steps; [`mark`] does the same
-//! in one walk.
+//! In `tokenizer.json` this is [`normalizer`], 120 replacements by regular expressions, so that other programs tokenise the
+//! same way. Running them takes longer than a step of a small model; [`mark`] does the same in one pass.
 use serde_json::{Value, json};
 
-/// Places that have marks; digits of places from 10^12 on have none.
+/// Number of places with marks; digits from 10^12 on have none.
 pub const PLACES: usize = 12;
 
-/// The mark of place p is the byte `MARKS + p`, a control character that no text has.
+/// First mark: the mark of place p is the byte `MARKS + p`, a control character that texts do not contain.
 pub const MARKS: u8 = 0x0E;
 
-/// Writes the mark of its place before each digit, the highest place first: the digits behind it then still stand together. One
-/// rule a place and digit, because the library loses count of positions where a match is empty.
+/// Returns the normaliser that writes the mark of its place before each digit, highest place first, so that the digits after it
+/// are still adjacent. It has one rule per place and digit, because the library misaligns positions after an empty match.
 pub fn normalizer() -> Value {
     let marks = format!(r"\x{MARKS:02x}-\x{:02x}", usize::from(MARKS) + PLACES - 1);
     let mark = |(place, digit): (usize, usize)| {
@@ -27,7 +25,7 @@ pub fn normalizer() -> Value {
     json!({"type": "Sequence", "normalizers": all.map(mark).collect::<Vec<_>>()})
 }
 
-/// What [`normalizer`] makes of a text.
+/// Returns a text as [`normalizer`] normalises it.
 pub fn mark(text: &str) -> String {
     let mut marked = String::with_capacity(2 * text.len());
     let mut rest = text;
@@ -37,7 +35,7 @@ pub fn mark(text: &str) -> String {
         let (digits, after) = digits.split_at(run);
         marked.push_str(words);
         rest = after;
-        // Digits before a mark that the text itself has are nobody's.
+        // As in the expressions, digits before a mark in the text itself are not marked.
         if after.bytes().next().is_some_and(|next| (MARKS..MARKS + PLACES as u8).contains(&next)) {
             marked.push_str(digits);
             continue;

@@ -1,32 +1,32 @@
-//! When generation ends, and the sampler settings that a checkpoint recommends.
+//! Generation defaults of a checkpoint: end-of-sequence ids and recommended sampling.
 use super::gguf_file::GgufFile;
 use super::json_fields::{self, Fields};
 use super::{CheckpointError, Tokenizer};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// End-of-sequence ids and recommended sampler settings; `None` where the checkpoint says nothing.
+/// End-of-sequence ids and recommended sampling settings; `None` if the checkpoint does not have the setting.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GenerationDefaults {
-    /// Ids that end a generation: those of config.json, generation_config.json, the tokenizer and GGUF metadata, sorted,
-    /// each once. Never empty.
+    /// Ids that end a generation: those of config.json, generation_config.json, the tokenizer and GGUF metadata; sorted, unique,
+    /// never empty.
     pub eos_ids: Vec<u32>,
-    /// Whether to sample (false: greedy).
+    /// True to sample, false for greedy decoding.
     pub do_sample: Option<bool>,
     /// Divisor of the logits.
     pub temperature: Option<f32>,
-    /// Keep this many most likely tokens.
+    /// Number of most likely tokens to keep.
     pub top_k: Option<usize>,
-    /// Keep the smallest set of this probability.
+    /// Probability of the smallest set of most likely tokens to keep.
     pub top_p: Option<f32>,
-    /// Keep tokens of at least this share of the most likely one's probability.
+    /// Smallest probability to keep, as a share of the most likely token's.
     pub min_p: Option<f32>,
-    /// Divisor of positive (factor of negative) logits of tokens that have occurred.
+    /// Divisor of positive and factor of negative logits of tokens that have occurred.
     pub repetition_penalty: Option<f32>,
 }
 
 impl GenerationDefaults {
-    /// Reads `generation_config.json`, if there is one. Its fields are settings, not maths, so unknown ones do not matter.
+    /// Reads `generation_config.json`, if there is one. Unknown fields are ignored, because none changes what the model computes.
     pub(super) fn from_folder(folder: &Path, config_eos: &[u32]) -> Result<GenerationDefaults, CheckpointError> {
         let path = folder.join("generation_config.json");
         let mut eos: BTreeSet<u32> = config_eos.iter().copied().collect();
@@ -47,7 +47,7 @@ impl GenerationDefaults {
         })
     }
 
-    /// The ids that end a text (`eos`), a turn (`eot`) or a message (`eom`), and `general.sampling.*`.
+    /// Reads the ids that end a text (`eos`), a turn (`eot`) or a message (`eom`), and `general.sampling.*`.
     pub(super) fn from_gguf(file: &GgufFile) -> GenerationDefaults {
         let ids = ["eos", "eot", "eom"].map(|name| file.token_id(&format!("tokenizer.ggml.{name}_token_id")));
         let number = |name: &str| file.number(&format!("general.sampling.{name}"));
@@ -62,7 +62,7 @@ impl GenerationDefaults {
         }
     }
 
-    /// Adds the tokenizer's end-of-sequence token and checks that all of them exist in the model.
+    /// Adds the tokenizer's end-of-sequence token and checks that the model has an embedding for every id.
     pub(super) fn complete(
         mut self,
         source: &Path,
@@ -74,13 +74,15 @@ impl GenerationDefaults {
         self.eos_ids.sort_unstable();
         self.eos_ids.dedup();
         if self.eos_ids.is_empty() {
-            return Err(fail("no end-of-sequence token is known; add `eos_token_id` to generation_config.json".into()));
+            return Err(fail(
+                "no end-of-sequence token is defined; add `eos_token_id` to generation_config.json".into(),
+            ));
         }
         if let Some(id) = self.eos_ids.iter().find(|id| **id as usize >= vocab_size) {
-            return Err(fail(format!("end-of-sequence id {id} is outside of the model's {vocab_size} entries")));
+            return Err(fail(format!("end-of-sequence id {id} is outside the model's vocabulary of {vocab_size}")));
         }
         if let Some(id) = tokenizer.bos().filter(|id| *id as usize >= vocab_size) {
-            return Err(fail(format!("BOS id {id} is outside of the model's {vocab_size} entries")));
+            return Err(fail(format!("BOS id {id} is outside the model's vocabulary of {vocab_size}")));
         }
         Ok(self)
     }

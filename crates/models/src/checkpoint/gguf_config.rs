@@ -1,14 +1,14 @@
-//! The metadata of a GGUF file becomes a [`DecoderConfig`].
+//! Translation of GGUF metadata into a [`DecoderConfig`].
 //!
-//! llama.cpp is the reference for what the keys mean, what an absent one stands for, and what its architectures compute.
-//! Every key of the architecture's section is translated or refused by name; a bias exists if its tensor does.
+//! llama.cpp is the reference for the meaning and defaults of the keys and for the architectures. Every key of the
+//! architecture's section is translated or rejected by name; a bias exists if its tensor does.
 use super::gguf_file::GgufFile;
 use super::json_fields::Fields;
 use super::{
     Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling,
 };
 
-/// The architectures (`general.architecture`) that are supported.
+/// Supported architectures (`general.architecture`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GgufArchitecture {
     /// Llama, SmolLM2, Mistral, Mixtral.
@@ -23,10 +23,9 @@ pub(super) enum GgufArchitecture {
 }
 
 const SUPPORTED: &str = "llama, qwen2, qwen3, gemma, gemma2, gemma3, phi2, phi3";
-/// More layers than any decoder has; keeps a hostile count from allocating.
-const MOST_LAYERS: usize = 4096;
-/// Where the model is from and how it was trained; `finetuned` says that scaling was trained, `tensor_data_layout` which
-/// tool wrote a layout that all of them share.
+/// Largest accepted number of layers, so that a hostile count cannot exhaust memory.
+const MAX_LAYERS: usize = 4096;
+/// Keys that do not affect inference: training (`finetuned`) and the tool that wrote the file (`tensor_data_layout`).
 const IRRELEVANT: [&str; 3] = ["rope.scaling.finetuned", "tensor_data_layout", "rope.scaling.original_context_length"];
 
 impl GgufArchitecture {
@@ -69,7 +68,7 @@ impl GgufArchitecture {
     }
 }
 
-/// Small tensors that belong to the configuration: the factors of rotary embeddings.
+/// Frequency factors of rotary embeddings, which GGUF stores as tensors.
 pub(super) struct RopeTensors {
     /// `rope_freqs.weight`
     pub(super) divisors: Option<Vec<f64>>,
@@ -77,54 +76,56 @@ pub(super) struct RopeTensors {
     pub(super) short_long: Option<(Vec<f64>, Vec<f64>)>,
 }
 
-/// Translates the metadata.
+/// Translates the metadata of a file.
 pub(super) fn read(
     file: &GgufFile,
     arch: GgufArchitecture,
     rope_tensors: RopeTensors,
 ) -> Result<DecoderConfig, CheckpointError> {
-    refuse_parts(file)?;
+    reject_parts(file)?;
     let section = file.section(&format!("{}.", arch.name()));
     let f = Fields::new(&file.path, &format!("{}.", arch.name()), &section);
     let hidden_size = f.positive("embedding_length", None)?;
     let num_heads = f.positive("attention.head_count", None)?;
     let num_kv_heads = f.positive("attention.head_count_kv", Some(num_heads))?;
     if !num_heads.is_multiple_of(num_kv_heads) {
-        return Err(f.error("attention.head_count_kv", format!("it has to divide the {num_heads} attention heads")));
+        return Err(f.error("attention.head_count_kv", format!("must divide the {num_heads} attention heads")));
     }
     let head_dim = match f.size("attention.key_length")? {
         Some(n) if n > 0 => n,
         None if hidden_size.is_multiple_of(num_heads) => hidden_size / num_heads,
-        _ => return Err(f.error("attention.key_length", format!("{num_heads} heads do not fit width {hidden_size}"))),
+        _ => {
+            return Err(f.error(
+                "attention.key_length",
+                format!("{num_heads} heads do not divide the hidden size {hidden_size}"),
+            ));
+        }
     };
     if f.size("attention.value_length")?.is_some_and(|n| n != head_dim) {
-        return Err(f.error(
-            "attention.value_length",
-            format!("values of another width than keys ({head_dim}) are not supported"),
-        ));
+        return Err(f.error("attention.value_length", format!("must equal the width of keys, {head_dim}")));
     }
     let num_layers = f.positive("block_count", None)?;
-    if num_layers > MOST_LAYERS {
-        return Err(f.error("block_count", format!("at most {MOST_LAYERS} are accepted")));
+    if num_layers > MAX_LAYERS {
+        return Err(f.error("block_count", format!("at most {MAX_LAYERS} are supported")));
     }
     let max_positions = f.positive("context_length", None)?;
     let vocab_size = vocabulary(file, &f)?;
     let phi2 = arch == GgufArchitecture::Phi2;
     let eps_key = if phi2 { "attention.layer_norm_epsilon" } else { "attention.layer_norm_rms_epsilon" };
-    let eps = f.number(eps_key)?.ok_or_else(|| f.error(eps_key, "a number is needed"))? as f32;
+    let eps = f.number(eps_key)?.ok_or_else(|| f.error(eps_key, "must be a number"))? as f32;
     let experts = match f.size("expert_count")? {
         None | Some(0) => {
             f.ignore(&["expert_used_count"]);
             None
         }
-        Some(count) if arch == GgufArchitecture::Llama && count <= MOST_LAYERS => {
+        Some(count) if arch == GgufArchitecture::Llama && count <= MAX_LAYERS => {
             let per_token = f.positive("expert_used_count", None)?;
             if per_token > count {
-                return Err(f.error("expert_used_count", format!("there are {count} experts")));
+                return Err(f.error("expert_used_count", format!("exceeds the number of experts, {count}")));
             }
             Some(Experts { count, per_token })
         }
-        Some(_) => return Err(f.error("expert_count", "a mixture of experts is supported for architecture llama only")),
+        Some(_) => return Err(f.error("expert_count", "mixtures of experts are supported for architecture llama only")),
     };
     let caps = match arch {
         GgufArchitecture::Gemma2 => {
@@ -178,23 +179,23 @@ pub(super) fn read(
     Ok(config)
 }
 
-/// Adapters and parts of a split file are not whole models.
-fn refuse_parts(file: &GgufFile) -> Result<(), CheckpointError> {
-    let refuse = |field: &str, value: String, reason: &str| {
+/// Rejects adapters and parts of a split file.
+fn reject_parts(file: &GgufFile) -> Result<(), CheckpointError> {
+    let reject = |field: &str, value: String, reason: &str| {
         Err(CheckpointError::Field { path: file.path.clone(), field: field.into(), value, reason: reason.into() })
     };
     if let Some(kind) = file.text("general.type").filter(|t| *t != "model") {
-        return refuse("general.type", kind.to_string(), "only whole models are supported");
+        return reject("general.type", kind.to_string(), "only whole models are supported");
     }
     match file.number("split.count") {
         Some(n) if n > 1.0 => {
-            refuse("split.count", n.to_string(), "merge the parts with `llama-gguf-split --merge` first")
+            reject("split.count", n.to_string(), "merge the parts with `llama-gguf-split --merge` first")
         }
         _ => Ok(()),
     }
 }
 
-/// Rows of the embedding table; the token list can not be longer.
+/// Returns the number of rows of the embedding table.
 fn vocabulary(file: &GgufFile, f: &Fields) -> Result<usize, CheckpointError> {
     let declared = f.size("vocab_size")?;
     let rows = file.tensors.get("token_embd.weight").and_then(|t| t.shape.first().copied());
@@ -210,7 +211,7 @@ fn vocabulary(file: &GgufFile, f: &Fields) -> Result<usize, CheckpointError> {
 }
 
 fn attention_scale(arch: GgufArchitecture, layers: usize, hidden: usize, heads: usize, head_dim: usize) -> f32 {
-    // The 27B models, which llama.cpp knows by their number of layers, scale by the width of a head of the residual stream.
+    // The 27B models, which llama.cpp recognises by their number of layers, scale by hidden size over heads.
     let is_27b = matches!((arch, layers), (GgufArchitecture::Gemma2, 46) | (GgufArchitecture::Gemma3, 62));
     let width = if is_27b { hidden / heads } else { head_dim };
     (width as f64).powf(-0.5) as f32
@@ -226,15 +227,14 @@ fn windows(
         GgufArchitecture::Gemma2 => 2,
         GgufArchitecture::Gemma3 => f.positive("attention.sliding_window_pattern", Some(6))?,
         GgufArchitecture::Phi3 => {
-            // Files from before the key existed are the 4k model, which has a window, or models whose window exceeds their
-            // context.
+            // Of the files older than this key, only the 4k model has a window smaller than its context.
             let default = if context == 4096 && (layers == 32 || layers == 40) { 2047 } else { 0 };
             let window = f.size("attention.sliding_window")?.unwrap_or(default);
             return Ok(vec![(window > 0).then_some(window); layers]);
         }
         _ => {
             if f.size("attention.sliding_window")?.is_some_and(|n| n > 0) {
-                return Err(f.error("attention.sliding_window", "a window is not defined for this architecture"));
+                return Err(f.error("attention.sliding_window", "this architecture has no sliding window"));
             }
             return Ok(vec![None; layers]);
         }
@@ -247,7 +247,7 @@ fn windows(
     Ok((0..layers).map(|i| window.filter(|_| i % period + 1 < period)).collect())
 }
 
-/// The embeddings and the index of the one for layers with a window.
+/// Returns the rotary embeddings and the index of the one for layers with a window.
 fn ropes(
     f: &Fields,
     arch: GgufArchitecture,
@@ -257,12 +257,14 @@ fn ropes(
 ) -> Result<(Vec<Rope>, usize), CheckpointError> {
     let theta = f.number("rope.freq_base")?.unwrap_or(1e4);
     if theta <= 0.0 {
-        return Err(f.error("rope.freq_base", "it has to be positive"));
+        return Err(f.error("rope.freq_base", "must be positive"));
     }
     let dims = f.positive("rope.dimension_count", Some(head_dim))?;
     let partial = matches!(arch, GgufArchitecture::Phi2 | GgufArchitecture::Phi3);
     if dims > head_dim || !dims.is_multiple_of(2) || (dims != head_dim && !partial) {
-        return Err(f.error("rope.dimension_count", format!("{dims} of {head_dim} dimensions can not be rotated")));
+        return Err(
+            f.error("rope.dimension_count", format!("rotating {dims} of {head_dim} dimensions is not supported"))
+        );
     }
     let scaling = scaling(f, arch, dims, max_positions, tensors)?;
     let rope = Rope { theta, dims, scaling };
@@ -283,13 +285,13 @@ fn scaling(
     let kind = f.text("rope.scaling.type")?;
     let factor = match f.number("rope.scaling.factor")? {
         Some(factor) => Some(factor),
-        // What the key was called at first.
+        // The key's first name.
         None => f.number("rope.scale_linear")?,
     };
     let attention = f.number("rope.scaling.attn_factor")?;
     let check = |list: &[f64], name: &str| {
         if list.len() != dims / 2 || list.iter().any(|v| !(*v > 0.0 && v.is_finite())) {
-            return Err(f.error("rope.dimension_count", format!("{name} should hold {} positive numbers", dims / 2)));
+            return Err(f.error("rope.dimension_count", format!("{name} must hold {} positive numbers", dims / 2)));
         }
         Ok(())
     };
@@ -306,19 +308,22 @@ fn scaling(
         return Ok(RopeScaling::LongRope { short, long, original_max_positions: original, attention_factor });
     }
     if attention.is_some_and(|a| a != 1.0) {
-        return Err(f.error("rope.scaling.attn_factor", "it is supported for architecture phi3 only"));
+        return Err(f.error("rope.scaling.attn_factor", "supported for architecture phi3 only"));
     }
     let linear = match (kind, factor) {
         (None | Some("linear"), Some(factor)) if factor > 0.0 && factor != 1.0 => Some(factor),
         (None | Some("none" | "linear"), _) => None,
         _ => {
-            return Err(
-                f.error("rope.scaling.type", "supported are none and linear, and the factors of Llama 3.1 and Phi-3")
-            );
+            return Err(f.error(
+                "rope.scaling.type",
+                "supported types are none and linear, and the factors of Llama 3.1 and Phi-3",
+            ));
         }
     };
     match (tensors.divisors, linear) {
-        (Some(_), Some(_)) => Err(f.error("rope.scaling.factor", "it is given beside the tensor rope_freqs.weight")),
+        (Some(_), Some(_)) => {
+            Err(f.error("rope.scaling.factor", "contradicts the tensor rope_freqs.weight; only one of them is allowed"))
+        }
         (Some(divisors), None) => {
             check(&divisors, "rope_freqs.weight")?;
             Ok(RopeScaling::Divisors(divisors))

@@ -1,7 +1,6 @@
-//! The container of a GGUF file: metadata and tensor table.
+//! Reader of the GGUF container: metadata and tensor table.
 //!
-//! Read here rather than with candle's reader because every failure has to name the key or tensor it is about, and
-//! because a hostile `general.alignment` of zero must not divide. Format:
+//! Not candle's reader, because errors must name the key or tensor, and because `general.alignment` may be a hostile zero. Format:
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 use super::CheckpointError;
 use candle_core::quantized::GgmlDType;
@@ -23,17 +22,17 @@ pub(super) enum GgufValue {
     Texts(Vec<String>),
 }
 
-/// A tensor as the table declares it; its bytes are known to lie inside the file.
+/// An entry of the tensor table; its bytes are checked to lie inside the file.
 #[derive(Debug, Clone)]
 pub(super) struct GgufTensor {
     pub(super) dtype: GgmlDType,
-    /// Outermost first (the file has them innermost first).
+    /// Sizes, outermost first (the file has them innermost first).
     pub(super) shape: Vec<usize>,
-    /// From the start of the file.
+    /// Bytes from the start of the file.
     pub(super) offset: u64,
 }
 
-/// A GGUF file, without its data.
+/// Metadata and tensor table of a GGUF file.
 #[derive(Debug)]
 pub(super) struct GgufFile {
     pub(super) path: PathBuf,
@@ -43,30 +42,32 @@ pub(super) struct GgufFile {
 
 const MAGIC: u32 = u32::from_le_bytes(*b"GGUF");
 const DEFAULT_ALIGNMENT: i128 = 32;
-/// The most dimensions that ggml has.
-const MOST_DIMENSIONS: u32 = 4;
+/// ggml's largest number of dimensions.
+const MAX_DIMENSIONS: u32 = 4;
 
 impl GgufFile {
-    /// Reads metadata and tensor table, and checks that all tensor data is there.
+    /// Reads metadata and tensor table, and checks that the file holds all tensor data.
     pub(super) fn open(path: &Path) -> Result<GgufFile, CheckpointError> {
-        let io = |e| CheckpointError::io(path, "fetch the model, or correct the name", e);
+        let io = |e| CheckpointError::io(path, "fetch the model or correct the path", e);
         let file = File::open(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
         let mut r =
-            Reader { path, input: BufReader::with_capacity(1 << 16, file), at: 0, size, doing: "its header".into() };
+            Reader { path, input: BufReader::with_capacity(1 << 16, file), at: 0, size, part: "its header".into() };
         let magic = r.u32()?;
         if magic != MAGIC {
             return Err(r.malformed(
-                "it does not begin with the letters GGUF; only GGUF files and checkpoint folders are read",
+                "it does not begin with the letters GGUF; only GGUF files and checkpoint folders can be read",
             ));
         }
         match r.u32()? {
             2 | 3 => {}
             1 => return Err(r.malformed("GGUF version 1 is obsolete; convert the model again")),
             v if v.swap_bytes() <= 3 => {
-                return Err(r.malformed("it is a big-endian GGUF file; convert the model again"));
+                return Err(
+                    r.malformed("it is a big-endian GGUF file, which is not supported; convert the model again")
+                );
             }
-            v => return Err(r.malformed(format!("GGUF version {v} is not known (2 and 3 are)"))),
+            v => return Err(r.malformed(format!("GGUF version {v} is not supported; versions 2 and 3 are"))),
         }
         let (tensor_count, key_count) = (r.u64()?, r.u64()?);
         // A key takes at least 13 bytes, a table entry 24.
@@ -74,7 +75,7 @@ impl GgufFile {
         let mut metadata = BTreeMap::new();
         for _ in 0..key_count {
             let key = r.text()?;
-            r.doing = format!("key {key}");
+            r.part = format!("key {key}");
             let kind = r.u32()?;
             let value = r.value(kind)?;
             metadata.insert(key, value);
@@ -83,7 +84,9 @@ impl GgufFile {
         let alignment = match metadata.get("general.alignment") {
             None => DEFAULT_ALIGNMENT,
             Some(GgufValue::Integer(n)) if *n > 0 && n % 8 == 0 && *n <= 1 << 20 => *n,
-            Some(other) => return Err(r.malformed(format!("general.alignment is {other:?}"))),
+            Some(other) => {
+                return Err(r.malformed(format!("general.alignment is {other:?}, expected a positive multiple of 8")));
+            }
         };
         let data = r.at.next_multiple_of(alignment as u64);
         let mut tensors = BTreeMap::new();
@@ -96,7 +99,8 @@ impl GgufFile {
             })?;
             tensor.offset = tensor.offset.saturating_add(data);
             if tensor.offset.checked_add(bytes).is_none_or(|end| end > size) {
-                let what = format!("tensor {name} needs {bytes} bytes from {}, the file has {size}", tensor.offset);
+                let what =
+                    format!("tensor {name} needs {bytes} bytes from byte {}, but the file has {size}", tensor.offset);
                 return Err(CheckpointError::Truncated { path: path.to_path_buf(), what });
             }
             if tensors.insert(name.clone(), tensor).is_some() {
@@ -135,8 +139,8 @@ impl GgufFile {
         }
     }
 
-    /// The keys under `prefix` as a JSON object, without it. An array whose elements are equal (a size given layer by
-    /// layer) becomes that element.
+    /// Returns the keys under `prefix`, without it, as a JSON object. An array of equal elements (a size repeated for each layer)
+    /// becomes that element.
     pub(super) fn section(&self, prefix: &str) -> Map<String, Value> {
         let json = |value: &GgufValue| match value {
             GgufValue::Integer(n) => i64::try_from(*n).map(Value::from).unwrap_or_else(|_| Value::from(n.to_string())),
@@ -159,7 +163,7 @@ fn collapse(list: Vec<Value>) -> Value {
     }
 }
 
-/// Bytes of a tensor; None if its rows do not consist of whole blocks, or on overflow.
+/// Returns the bytes of a tensor; none if its rows are not whole blocks, or on overflow.
 fn byte_size(dtype: GgmlDType, shape: &[usize]) -> Option<u64> {
     let block = dtype.block_size();
     if !shape.last().copied().unwrap_or(1).is_multiple_of(block) {
@@ -174,8 +178,8 @@ struct Reader<'a> {
     input: BufReader<File>,
     at: u64,
     size: u64,
-    /// What is being read, for messages.
-    doing: String,
+    /// The part being read, for error messages.
+    part: String,
 }
 
 impl Reader<'_> {
@@ -183,11 +187,11 @@ impl Reader<'_> {
         CheckpointError::Malformed { path: self.path.to_path_buf(), what: what.into() }
     }
 
-    /// Checks that this many bytes are left, before anything is allocated for them.
+    /// Checks that this many bytes are left, before they are allocated.
     fn need(&self, bytes: u64) -> Result<(), CheckpointError> {
         let left = self.size - self.at.min(self.size);
         if bytes > left {
-            let what = format!("{} needs {bytes} bytes from byte {}, of which {left} are there", self.doing, self.at);
+            let what = format!("{} needs {bytes} bytes from byte {}, but only {left} are left", self.part, self.at);
             return Err(CheckpointError::Truncated { path: self.path.to_path_buf(), what });
         }
         Ok(())
@@ -209,7 +213,7 @@ impl Reader<'_> {
         self.bytes().map(u64::from_le_bytes)
     }
 
-    /// Text that is not UTF-8 is repaired: some vocabularies hold such tokens, which no text can produce.
+    /// Reads a string, replacing invalid UTF-8: some vocabularies have such tokens, which no text can produce.
     fn text(&mut self) -> Result<String, CheckpointError> {
         let length = self.u64()?;
         self.need(length)?;
@@ -240,7 +244,7 @@ impl Reader<'_> {
             5 => i32::from_le_bytes(self.bytes()?).into(),
             10 => u64::from_le_bytes(self.bytes()?).into(),
             11 => i64::from_le_bytes(self.bytes()?).into(),
-            _ => return Err(self.malformed(format!("{} has the unknown value type {kind}", self.doing))),
+            _ => return Err(self.malformed(format!("{} has the unknown value type {kind}", self.part))),
         })
     }
 
@@ -254,7 +258,7 @@ impl Reader<'_> {
             8 | 10..=12 => 8,
             _ => {
                 return Err(
-                    self.malformed(format!("{} is an array of value type {kind}, which is not read", self.doing))
+                    self.malformed(format!("{} is an array of value type {kind}, which is not supported", self.part))
                 );
             }
         };
@@ -275,14 +279,14 @@ impl Reader<'_> {
         })
     }
 
-    /// The tensor table; offsets are still relative to the data.
+    /// Reads the tensor table; offsets are still relative to the data.
     fn table(&mut self, count: u64) -> Result<Vec<(String, GgufTensor)>, CheckpointError> {
         let mut table = Vec::new();
         for _ in 0..count {
             let name = self.text()?;
-            self.doing = format!("the table entry of tensor {name}");
+            self.part = format!("the table entry of tensor {name}");
             let dimensions = self.u32()?;
-            if dimensions > MOST_DIMENSIONS {
+            if dimensions > MAX_DIMENSIONS {
                 return Err(self.malformed(format!("tensor {name} has {dimensions} dimensions")));
             }
             let mut shape = Vec::new();
@@ -295,7 +299,7 @@ impl Reader<'_> {
             let dtype = ggml_type(code).ok_or_else(|| CheckpointError::ElementType {
                 tensor: name.clone(),
                 path: self.path.to_path_buf(),
-                dtype: format!("number {code} of ggml"),
+                dtype: format!("ggml type {code}"),
                 advice:
                     "Q4_0 to Q8_0, Q2_K to Q8_K, F16, BF16 and F32 can be read; use another quantisation of the model"
                         .into(),

@@ -1,9 +1,9 @@
-//! Where each parameter of a GGUF file lies.
+//! Tensor names of GGUF files.
 use super::gguf_config::GgufArchitecture;
 use super::hf_names::Place;
 use super::{DecoderConfig, LayerParameter, Parameter};
 
-/// Every place where `parameter` may lie, the usual one first.
+/// Returns the possible places of a parameter, the usual one first.
 pub(super) fn places(arch: GgufArchitecture, c: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> Vec<Place> {
     let whole = |name: String| Place { tensor: name, whole: shape.to_vec(), start: 0, part: shape.to_vec() };
     let top = |name: &str| vec![whole(name.to_string())];
@@ -41,7 +41,7 @@ pub(super) fn places(arch: GgufArchitecture, c: &DecoderConfig, parameter: Param
         MlpNorm => "ffn_norm.weight",
         MlpNormBias => "ffn_norm.bias",
         PostMlpNorm => "post_ffw_norm.weight",
-        // Phi-3 stacks gate and up in the tensor that is called up.
+        // Phi-3 stacks gate and up in the tensor named up.
         Gate if arch == GgufArchitecture::Phi3 => return vec![rows("ffn_up.weight", 2 * inner, 0)],
         Up if arch == GgufArchitecture::Phi3 => return vec![rows("ffn_up.weight", 2 * inner, inner)],
         Gate => "ffn_gate.weight",
@@ -58,7 +58,7 @@ pub(super) fn places(arch: GgufArchitecture, c: &DecoderConfig, parameter: Param
     vec![whole(at(name))]
 }
 
-/// All experts of a layer are stacked; the first files had one tensor an expert.
+/// Returns the places of an expert's matrix: in the stack of all experts, or in older files in a tensor of its own.
 fn expert(c: &DecoderConfig, layer: usize, e: usize, matrix: &str, shape: &[usize]) -> Vec<Place> {
     let count = c.experts.map_or(0, |x| x.count);
     let stacked = std::iter::once(count).chain(shape.iter().copied()).collect();
@@ -74,7 +74,7 @@ fn expert(c: &DecoderConfig, layer: usize, e: usize, matrix: &str, shape: &[usiz
     ]
 }
 
-/// Tensors that other programs keep beside the model's: frequencies of rotary embeddings, which the metadata imply.
+/// True for tensors that other programs write in addition: frequencies of rotary embeddings, which the metadata imply.
 pub(super) fn is_redundant(name: &str) -> bool {
     name == "rope_freqs.weight"
         || name == "rope_factors_long.weight"

@@ -1,4 +1,4 @@
-//! How byte-level vocabularies of GGUF files split a text before merging (`tokenizer.ggml.pre`).
+//! Pre-tokenizers of byte-level vocabularies in GGUF files (`tokenizer.ggml.pre`).
 //!
 //! Names and grouping are llama.cpp's; the expressions are those of the original tokenizers, which llama.cpp rewrites for
 //! its own matcher.
@@ -14,7 +14,7 @@ const QWEN2: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-/// What llama.cpp does with a file that names no scheme: four splits after each other.
+/// llama.cpp's default for files without a scheme: four splits in sequence.
 const UNNAMED: [&str; 4] = [
     r"[\p{P}\$\+<=>\^~\|]+",
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)",
@@ -25,16 +25,16 @@ const UNNAMED: [&str; 4] = [
 const SUPPORTED: &str = "default, gpt-2, phi-2, olmo, mpt, smollm, starcoder, refact, command-r, codeshell, llama-bpe, llama3, qwen2, \
      deepseek-r1-qwen, stablelm2, tekken and gpt-4o";
 
-/// A way to split a text.
+/// A pre-tokenizer and the settings that come with it.
 pub(super) struct Scheme {
     pub(super) pre_tokenizer: PreTokenizerWrapper,
-    /// A word that is in the vocabulary is one token, whatever the merges say.
+    /// A word of the vocabulary becomes one token without merging.
     pub(super) whole_words_first: bool,
-    /// Texts begin with BOS unless the file says otherwise.
+    /// Texts begin with BOS by default.
     pub(super) adds_bos: bool,
 }
 
-/// The scheme of a name.
+/// Returns the scheme of this name.
 pub(super) fn scheme(name: &str) -> Result<Scheme, String> {
     let plain = |pre_tokenizer| Scheme { pre_tokenizer, whole_words_first: false, adds_bos: false };
     Ok(match name {
@@ -50,7 +50,7 @@ pub(super) fn scheme(name: &str) -> Result<Scheme, String> {
         "qwen2" | "deepseek-r1-qwen" | "stablelm2" => plain(splits(&[QWEN2])?),
         "tekken" => Scheme { pre_tokenizer: splits(&[TEKKEN])?, whole_words_first: true, adds_bos: true },
         "gpt-4o" => plain(splits(&[GPT4O])?),
-        other => return Err(format!("tokenizer.ggml.pre is {other}; supported are {SUPPORTED}")),
+        other => return Err(format!("tokenizer.ggml.pre is {other}; supported values are {SUPPORTED}")),
     })
 }
 

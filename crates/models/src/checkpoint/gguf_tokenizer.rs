@@ -1,4 +1,4 @@
-//! The tokenizer inside a GGUF file becomes one of the `tokenizers` crate.
+//! Conversion of a GGUF file's tokenizer to one of the `tokenizers` crate.
 use super::gguf_file::{GgufFile, GgufValue};
 use super::gguf_pretokenizer;
 use super::sentencepiece_merges::merges_from_scores;
@@ -14,7 +14,7 @@ use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::normalizers::{NormalizerWrapper, Prepend, Replace, Sequence as NormalizerSequence};
 use tokenizers::{AddedToken, DecoderWrapper};
 
-/// What kind of token each is (`tokenizer.ggml.token_type`).
+/// Kinds of tokens (`tokenizer.ggml.token_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Normal,
@@ -32,8 +32,8 @@ struct Vocabulary<'a> {
     kinds: Vec<TokenKind>,
 }
 
-/// Builds the tokenizer; `usable` is the number of rows of the embedding table.
-pub(super) fn build(file: &GgufFile, usable: usize) -> Result<Tokenizer, CheckpointError> {
+/// Builds the tokenizer; `embeddings` is the number of rows of the embedding table.
+pub(super) fn build(file: &GgufFile, embeddings: usize) -> Result<Tokenizer, CheckpointError> {
     let vocabulary = Vocabulary::read(file)?;
     let model = file.text("tokenizer.ggml.model").unwrap_or("(none named)");
     let (mut tokenizer, adds_bos) = match model {
@@ -48,20 +48,20 @@ pub(super) fn build(file: &GgufFile, usable: usize) -> Result<Tokenizer, Checkpo
     let id = |name: &str| file.token_id(&format!("tokenizer.ggml.{name}_token_id"));
     let bos = id("bos").map(SpecialToken::Id);
     let settings = TokenizerSettings {
-        // Without the key, the vocabulary's kind decides, as in llama.cpp.
+        // Without the key, the kind of vocabulary decides, as in llama.cpp.
         add_bos: Some(file.flag("tokenizer.ggml.add_bos_token").unwrap_or(adds_bos && bos.is_some())),
         add_eos: Some(file.flag("tokenizer.ggml.add_eos_token").unwrap_or(false)),
         bos,
         eos: id("eos").map(SpecialToken::Id),
     };
-    Tokenizer::new(file.path.clone(), tokenizer, settings, usable)
+    Tokenizer::new(file.path.clone(), tokenizer, settings, embeddings)
 }
 
 impl<'a> Vocabulary<'a> {
     fn read(file: &'a GgufFile) -> Result<Vocabulary<'a>, CheckpointError> {
         let fail = |what: String| CheckpointError::Tokenizer { path: file.path.clone(), what };
         let Some(GgufValue::Texts(tokens)) = file.metadata.get("tokenizer.ggml.tokens") else {
-            return Err(fail("tokenizer.ggml.tokens is missing or no list of strings".into()));
+            return Err(fail("tokenizer.ggml.tokens is missing or not a list of strings".into()));
         };
         let kinds = match file.metadata.get("tokenizer.ggml.token_type") {
             None => vec![TokenKind::Normal; tokens.len()],
@@ -73,11 +73,16 @@ impl<'a> Vocabulary<'a> {
                     4 => Ok(TokenKind::UserDefined),
                     5 => Ok(TokenKind::Unused),
                     6 => Ok(TokenKind::Byte),
-                    _ => Err(fail(format!("token {token:?} has the unknown type {code}"))),
+                    _ => Err(fail(format!("token {token:?} has unknown type {code}"))),
                 };
                 list.iter().zip(tokens).map(kind).collect::<Result<_, _>>()?
             }
-            Some(_) => return Err(fail(format!("tokenizer.ggml.token_type does not fit the {} tokens", tokens.len()))),
+            Some(_) => {
+                return Err(fail(format!(
+                    "tokenizer.ggml.token_type must be a list of {} integers, one per token",
+                    tokens.len()
+                )));
+            }
         };
         Ok(Vocabulary { file, tokens, kinds })
     }
@@ -86,29 +91,29 @@ impl<'a> Vocabulary<'a> {
         CheckpointError::Tokenizer { path: self.file.path.clone(), what }
     }
 
-    /// Ids by text; of equal texts the first id counts.
+    /// Returns ids by text; of equal texts the first id counts.
     fn ids(&self) -> Vocab {
         self.tokens.iter().enumerate().rev().map(|(id, token)| (token.clone(), id as u32)).collect()
     }
 
-    /// Tokens of these kinds that are found in a text before it is split further.
+    /// Returns the tokens of these kinds, which are matched before a text is split further.
     fn added(&self, kinds: &[TokenKind], special: bool) -> Vec<AddedToken> {
         let chosen =
             self.tokens.iter().zip(&self.kinds).filter(|(token, kind)| kinds.contains(kind) && !token.is_empty());
         chosen.map(|(token, _)| AddedToken::from(token.clone(), special).normalized(false)).collect()
     }
 
-    /// GPT-2's scheme: bytes as characters, merges by rank. Also says whether such vocabularies begin with BOS.
+    /// Builds a byte-level BPE as GPT-2's: bytes as characters, merges by rank. Also returns whether its texts begin with BOS.
     fn byte_level(&self) -> Result<(tokenizers::Tokenizer, bool), CheckpointError> {
         let Some(GgufValue::Texts(list)) = self.file.metadata.get("tokenizer.ggml.merges") else {
-            return Err(self.fail("tokenizer.ggml.merges is missing or no list of strings".into()));
+            return Err(self.fail("tokenizer.ggml.merges is missing or not a list of strings".into()));
         };
         let merges = list
             .iter()
             .map(|merge| merge.split_once(' ').map(|(l, r)| (l.to_string(), r.to_string())))
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| self.fail("a merge does not have two parts".into()))?;
-        // Files from before the key existed leave it out.
+        // Files older than the key lack it.
         let name = self.file.text("tokenizer.ggml.pre").unwrap_or("default");
         let scheme = gguf_pretokenizer::scheme(name).map_err(|e| self.fail(e))?;
         let model = BPE::builder()
@@ -122,11 +127,16 @@ impl<'a> Vocabulary<'a> {
         Ok((tokenizer, scheme.adds_bos))
     }
 
-    /// SentencePiece BPE: spaces as `▁`, merges by the score of what they form, unknown characters as bytes.
+    /// Builds a SentencePiece BPE: spaces as `▁`, merges by the score of their result, unknown characters as bytes.
     fn sentencepiece(&self) -> Result<tokenizers::Tokenizer, CheckpointError> {
         let scores = match self.file.metadata.get("tokenizer.ggml.scores") {
             Some(GgufValue::Floats(list)) if list.len() == self.tokens.len() => list,
-            _ => return Err(self.fail(format!("tokenizer.ggml.scores does not fit the {} tokens", self.tokens.len()))),
+            _ => {
+                return Err(self.fail(format!(
+                    "tokenizer.ggml.scores must be a list of {} numbers, one per token",
+                    self.tokens.len()
+                )));
+            }
         };
         let merges = merges_from_scores(self.tokens, scores, |id| {
             matches!(self.kinds.get(id), Some(TokenKind::Normal | TokenKind::Unused))

@@ -23,7 +23,7 @@ pub(super) struct GgufWeights {
     file: GgufFile,
 }
 
-/// What the file's quantisation is called: `general.file_type` by llama.cpp's names, else the type of most weights.
+/// Returns the name of a file's quantisation: llama.cpp's name of `general.file_type`, else the type of most weights.
 pub(super) fn quantisation(file: &GgufFile) -> String {
     let name = match file.number("general.file_type").map(|n| n as i64) {
         Some(0) => "F32",
@@ -55,12 +55,12 @@ pub(super) fn quantisation(file: &GgufFile) -> String {
     name.to_string()
 }
 
-/// The tensors that describe rotary embeddings.
+/// Reads the tensors that describe rotary embeddings.
 pub(super) fn rope_tensors(file: &GgufFile) -> Result<RopeTensors, CheckpointError> {
     let read = |name: &str| -> Result<Option<Vec<f64>>, CheckpointError> {
         let Some(tensor) = file.tensors.get(name) else { return Ok(None) };
         let count: usize = tensor.shape.iter().product();
-        // One number for each pair of rotated dimensions; a large one is no such tensor.
+        // One number per pair of rotated dimensions: a large tensor is something else.
         if count > 1 << 16 {
             return Err(CheckpointError::WrongShape {
                 tensor: name.to_string(),
@@ -84,7 +84,7 @@ pub(super) fn rope_tensors(file: &GgufFile) -> Result<RopeTensors, CheckpointErr
             let missing = if short.is_some() { "rope_factors_long.weight" } else { "rope_factors_short.weight" };
             return Err(CheckpointError::TensorMissing {
                 tensor: missing.into(),
-                parameter: "the other list of rotary factors is there".into(),
+                parameter: "the other list of rotary factors is present".into(),
                 path: file.path.clone(),
             });
         }
@@ -93,13 +93,13 @@ pub(super) fn rope_tensors(file: &GgufFile) -> Result<RopeTensors, CheckpointErr
 }
 
 impl GgufWeights {
-    /// Checks that every parameter of `config` is there in its shape, and that there is no tensor besides.
+    /// Checks that the file has every parameter of `config` in its shape, and no other tensors.
     pub(super) fn new(
         mut file: GgufFile,
         arch: GgufArchitecture,
         config: &DecoderConfig,
     ) -> Result<GgufWeights, CheckpointError> {
-        // The vocabulary is in the tokenizer by now.
+        // The tokenizer has the vocabulary by now.
         file.metadata.clear();
         let weights = GgufWeights { arch, file };
         let mut used = BTreeSet::new();
@@ -141,7 +141,7 @@ impl GgufWeights {
         Err(CheckpointError::TensorMissing { tensor: usual, parameter: parameter.to_string(), path })
     }
 
-    /// The type in which a parameter comes from the file: quantised ones are dequantised to f32.
+    /// Returns the type of a parameter's values as read: quantised ones are dequantised to f32.
     pub(super) fn held_as(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> ElementType {
         match self.place(config, parameter, shape).map(|(_, tensor)| tensor.dtype) {
             Ok(GgmlDType::BF16) => ElementType::Bf16,
@@ -150,7 +150,7 @@ impl GgufWeights {
         }
     }
 
-    /// The type of a matrix's blocks, if engines may keep them.
+    /// Returns the type of a matrix's blocks, if [`GgufWeights::blocks`] supports it.
     pub(super) fn block_type(
         &self,
         config: &DecoderConfig,
@@ -158,13 +158,13 @@ impl GgufWeights {
         shape: &[usize],
     ) -> Option<BlockType> {
         let (place, tensor) = self.place(config, parameter, shape).ok()?;
-        // A row must be made of whole blocks, and begin with one.
+        // A row must consist of whole blocks.
         let block = tensor.dtype.block_size();
         let whole = place.part.get(1).is_some_and(|k| k.is_multiple_of(block)) && place.start.is_multiple_of(block);
         BlockType::of(tensor.dtype).filter(|_| whole)
     }
 
-    /// A matrix's blocks as they are in the file, rows in the engine's order.
+    /// Reads a matrix's blocks unchanged, rows in the engine's order.
     pub(super) fn blocks(
         &self,
         config: &DecoderConfig,
@@ -176,13 +176,14 @@ impl GgufWeights {
         let count: usize = place.part.iter().product();
         let offset = tensor.offset + (place.start / block * size) as u64;
         let bytes = read_values(&self.file.path, offset, count / block * size, |[byte]: [u8; 1]| byte)?;
-        let heads = self.swapped_heads(config, parameter);
+        let heads = self.permuted_heads(config, parameter);
         let row = place.part.get(1).copied().unwrap_or(block) / block * size;
         Ok(if heads > 0 { halves_from_pairs(&bytes, heads, config.head_dim, row) } else { bytes })
     }
 
-    /// Heads whose rows the converter reordered, for rotary embeddings of neighbouring pairs; 0 for other parameters.
-    fn swapped_heads(&self, config: &DecoderConfig, parameter: Parameter) -> usize {
+    /// Returns the number of heads whose rows the converter reordered for rotary embeddings of adjacent pairs; 0 for other
+    /// parameters.
+    fn permuted_heads(&self, config: &DecoderConfig, parameter: Parameter) -> usize {
         use LayerParameter::{Key, KeyBias, Query, QueryBias};
         match parameter {
             _ if self.arch != GgufArchitecture::Llama => 0,
@@ -206,7 +207,7 @@ impl GgufWeights {
         let count = place.part.iter().product();
         let values = read(&self.file, &place.tensor, tensor, place.start, count)?;
         // The converter reorders the rows of architecture llama; the engine rotates halves, as the original checkpoint does.
-        let heads = self.swapped_heads(config, parameter);
+        let heads = self.permuted_heads(config, parameter);
         let values = if heads > 0 {
             let width = place.part.get(1).copied().unwrap_or(1);
             match values {
@@ -221,7 +222,7 @@ impl GgufWeights {
     }
 }
 
-/// Row `2 i + j` of each head goes to row `j * head_dim / 2 + i`.
+/// Moves row `2 i + j` of each head to row `j * head_dim / 2 + i`.
 fn halves_from_pairs<T: Copy>(rows: &[T], heads: usize, head_dim: usize, width: usize) -> Vec<T> {
     let mut out = Vec::with_capacity(rows.len());
     for head in 0..heads {
@@ -246,7 +247,8 @@ fn read(
     let block = tensor.dtype.block_size();
     let size = tensor.dtype.type_size();
     if !start.is_multiple_of(block) || !count.is_multiple_of(block) {
-        let what = format!("the part of tensor {name} from element {start} is not made of whole blocks of {block}");
+        let what =
+            format!("the part of tensor {name} from element {start} does not consist of whole blocks of {block}");
         return Err(CheckpointError::Malformed { path: file.path.clone(), what });
     }
     let offset = tensor.offset + (start / block * size) as u64;
@@ -257,15 +259,14 @@ fn read(
         _ => {}
     }
     let io = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => CheckpointError::Truncated {
-            path: file.path.clone(),
-            what: format!("tensor {name} is not all there any more"),
-        },
-        _ => CheckpointError::io(&file.path, "it was there when the checkpoint was opened", e),
+        std::io::ErrorKind::UnexpectedEof => {
+            CheckpointError::Truncated { path: file.path.clone(), what: format!("tensor {name} is no longer complete") }
+        }
+        _ => CheckpointError::io(&file.path, "it existed when the checkpoint was opened", e),
     };
     let failed = |e: candle_core::Error| CheckpointError::Malformed {
         path: file.path.clone(),
-        what: format!("tensor {name} can not be dequantised: {e}"),
+        what: format!("tensor {name} cannot be dequantised: {e}"),
     };
     let mut input = File::open(&file.path).map_err(io)?;
     input.seek(SeekFrom::Start(offset)).map_err(io)?;

@@ -1,15 +1,15 @@
-//! `config.json` of a Hugging Face checkpoint becomes a [`DecoderConfig`].
+//! Translation of a Hugging Face `config.json` into a [`DecoderConfig`].
 //!
 //! Semantics and defaults are those of the configuration classes of `transformers` 5; the older spelling of the same
 //! fields (`rope_theta` and `rope_scaling` instead of `rope_parameters`, no `layer_types`) is read as that library
-//! reads it. Every key of the file is translated, listed here as irrelevant to inference, or refused by name.
+//! reads it. Every key of the file is translated, listed here as irrelevant to inference, or rejected by name.
 use super::hf_family::{Family, SUPPORTED};
 use super::hf_rope;
 use super::json_fields::{self, Fields};
 use super::{Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope};
 use std::path::Path;
 
-/// Where the file comes from and what it is for.
+/// Origin and purpose of the file.
 const IDENTITY: &[&str] = &[
     "architectures",
     "model_type",
@@ -25,7 +25,7 @@ const IDENTITY: &[&str] = &[
     "unsloth_fixed",
     "transformers.js_config",
 ];
-/// The precision of the file; tensors say their own.
+/// Precision of the file; tensors declare their own.
 const PRECISION: &[&str] = &["torch_dtype", "dtype"];
 /// Initialisation, dropout and losses. `pretraining_tp` splits matrix products without changing their result.
 const TRAINING: &[&str] = &[
@@ -39,7 +39,7 @@ const TRAINING: &[&str] = &[
     "router_jitter_noise",
     "pretraining_tp",
 ];
-/// How another library runs the model or what it returns.
+/// Execution settings and outputs of other libraries.
 const EXECUTION: &[&str] = &[
     "use_cache",
     "cache_implementation",
@@ -51,9 +51,9 @@ const EXECUTION: &[&str] = &[
     "output_hidden_states",
     "chunk_size_feed_forward",
 ];
-/// Token ids; [`super::generation`] reads the end-of-sequence ones, the tokenizer knows the others.
+/// Token ids; [`super::generation`] reads the end-of-sequence ids, the tokenizer has the others.
 const TOKENS: &[&str] = &["bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id"];
-/// Generation settings that older checkpoints keep here; they are defaults of a sampler, not maths of the model.
+/// Generation settings that older checkpoints keep here: sampling defaults, which do not change what the model computes.
 const GENERATION: &[&str] = &[
     "do_sample",
     "temperature",
@@ -72,14 +72,14 @@ const GENERATION: &[&str] = &[
     "no_repeat_ngram_size",
     "encoder_no_repeat_ngram_size",
 ];
-/// Heads of classifiers, in files shared with one.
+/// Classifier heads, in files shared with a classifier.
 const LABELS: &[&str] = &["id2label", "label2id", "problem_type"];
 /// Images of Gemma 3; only its text decoder is read.
 const IMAGES: &[&str] =
     &["vision_config", "boi_token_index", "eoi_token_index", "image_token_index", "mm_tokens_per_image"];
 
-/// More layers than any decoder has; keeps a hostile count from allocating.
-const MOST_LAYERS: usize = 4096;
+/// Largest accepted number of layers or experts, so that a hostile count cannot exhaust memory.
+const MAX_LAYERS: usize = 4096;
 
 /// Token ids that `config.json` names.
 pub(super) struct NamedIds {
@@ -87,16 +87,20 @@ pub(super) struct NamedIds {
     pub(super) eos: Vec<u32>,
 }
 
-/// The configuration, the family, which also decides the names of the tensors, and the token ids.
+/// Reads the configuration, the family, which also determines tensor names, and the token ids.
 pub(super) fn read(folder: &Path) -> Result<(DecoderConfig, Family, NamedIds), CheckpointError> {
     let path = folder.join("config.json");
-    let advice = "a checkpoint folder holds config.json, tokenizer.json and model.safetensors; fetch the checkpoint, or name a .gguf file";
+    let advice =
+        "a checkpoint folder holds config.json, tokenizer.json and model.safetensors; fetch it, or name a .gguf file";
     let map = json_fields::read_object(&path, advice)?;
     parse(&path, &map)
 }
 
 impl DecoderConfig {
-    /// The decoder that the keys of a `config.json` describe; `source` names them in errors.
+    /// Translates the keys of a `config.json`; `source` is its name in errors.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Field`], [`CheckpointError::UnknownArchitecture`].
     pub fn from_config_keys(
         source: &Path,
         keys: &serde_json::Map<String, serde_json::Value>,
@@ -119,7 +123,7 @@ fn parse(
     }
     let config = if let Some(text) = fields.object("text_config")? {
         if family != Family::Gemma3 {
-            return Err(fields.error("text_config", "only Gemma 3 has its text decoder in a nested configuration"));
+            return Err(fields.error("text_config", "nested configurations are supported for Gemma 3 only"));
         }
         for list in [IDENTITY, PRECISION, TRAINING, EXECUTION, TOKENS, GENERATION, LABELS, IMAGES] {
             fields.ignore(list);
@@ -160,23 +164,23 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
         d.num_kv_heads.unwrap_or(num_heads)
     };
     if num_kv_heads == 0 || !num_heads.is_multiple_of(num_kv_heads) {
-        return Err(f.error("num_key_value_heads", format!("it has to divide the {num_heads} attention heads")));
+        return Err(f.error("num_key_value_heads", format!("must divide the {num_heads} attention heads")));
     }
     let head_dim = match f.size("head_dim")?.or(if f.contains("head_dim") { None } else { d.head_dim }) {
-        Some(0) => return Err(f.error("head_dim", "a positive whole number is needed")),
+        Some(0) => return Err(f.error("head_dim", "must be a positive integer")),
         Some(n) => n,
         None if hidden_size.is_multiple_of(num_heads) => hidden_size / num_heads,
-        None => return Err(f.error("hidden_size", format!("it is not a multiple of the {num_heads} attention heads"))),
+        None => return Err(f.error("hidden_size", format!("must be a multiple of the {num_heads} attention heads"))),
     };
     let num_layers = f.positive("num_hidden_layers", Some(d.num_layers))?;
-    if num_layers > MOST_LAYERS {
-        return Err(f.error("num_hidden_layers", format!("at most {MOST_LAYERS} are accepted")));
+    if num_layers > MAX_LAYERS {
+        return Err(f.error("num_hidden_layers", format!("at most {MAX_LAYERS} are supported")));
     }
     let max_positions = f.positive("max_position_embeddings", Some(d.max_positions))?;
     let eps_key = if family == Family::Phi { "layer_norm_eps" } else { "rms_norm_eps" };
     let eps = f.number(eps_key)?.unwrap_or(d.eps);
     if eps < 0.0 {
-        return Err(f.error(eps_key, "it can not be negative"));
+        return Err(f.error(eps_key, "must not be negative"));
     }
     let eps = eps as f32;
     let attention_bias = family.has_attention_bias_field() && f.flag("attention_bias")?.unwrap_or(false);
@@ -185,7 +189,7 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
         Family::Gemma2 | Family::Gemma3 => {
             let scalar = f.number("query_pre_attn_scalar")?.unwrap_or(256.0);
             if scalar <= 0.0 {
-                return Err(f.error("query_pre_attn_scalar", "it has to be positive"));
+                return Err(f.error("query_pre_attn_scalar", "must be positive"));
             }
             scalar.powf(-0.5)
         }
@@ -194,7 +198,7 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
     let caps = |key: &str, default: Option<f64>| -> Result<Option<f32>, CheckpointError> {
         let cap = if f.contains(key) { f.number(key)? } else { default };
         match cap {
-            Some(c) if c <= 0.0 => Err(f.error(key, "a soft cap has to be positive")),
+            Some(c) if c <= 0.0 => Err(f.error(key, "must be positive")),
             cap => Ok(cap.map(|c| c as f32)),
         }
     };
@@ -207,8 +211,11 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
         Family::Mixtral => {
             let count = f.positive("num_local_experts", Some(8))?;
             let per_token = f.positive("num_experts_per_tok", Some(2))?;
-            if per_token > count || count > MOST_LAYERS {
-                return Err(f.error("num_experts_per_tok", format!("it does not fit {count} experts")));
+            if per_token > count || count > MAX_LAYERS {
+                return Err(f.error(
+                    "num_experts_per_tok",
+                    format!("must not exceed the number of experts, {count} (at most {MAX_LAYERS})"),
+                ));
             }
             Some(Experts { count, per_token })
         }
@@ -271,7 +278,7 @@ fn activation(f: &Fields, family: Family) -> Result<Activation, CheckpointError>
         match name {
             "silu" | "swish" => Ok(Some(Activation::Silu)),
             "gelu_new" | "gelu_pytorch_tanh" | "gelu_fast" => Ok(Some(Activation::GeluTanh)),
-            // The first Gemma checkpoints say `gelu` and were trained with the tanh approximation.
+            // The first Gemma checkpoints have `gelu` but were trained with the tanh approximation.
             "gelu" if family == Family::Gemma => Ok(Some(Activation::GeluTanh)),
             "gelu" => Ok(Some(Activation::GeluErf)),
             _ => Err(f.error(key, "supported activations are silu, gelu, gelu_new, gelu_fast and gelu_pytorch_tanh")),
@@ -281,11 +288,11 @@ fn activation(f: &Fields, family: Family) -> Result<Activation, CheckpointError>
     Ok(match family {
         Family::Gemma => {
             let newer = parse("hidden_activation")?;
-            // Versions of transformers differ in which of the two wins, so they must agree.
+            // Versions of transformers differ in which of the two takes precedence, so they must agree.
             if let (Some(a), Some(b)) = (act, newer)
                 && a != b
             {
-                return Err(f.error("hidden_activation", "it contradicts `hidden_act`"));
+                return Err(f.error("hidden_activation", "contradicts `hidden_act`"));
             }
             newer.or(act).unwrap_or(Activation::GeluTanh)
         }
@@ -295,7 +302,7 @@ fn activation(f: &Fields, family: Family) -> Result<Activation, CheckpointError>
     })
 }
 
-/// A layer's window, and whether the file calls it a sliding layer (which decides its rotary embedding in Gemma 3).
+/// A layer's window, and its type in the file, which determines its rotary embedding in Gemma 3.
 #[derive(Debug, Clone, Copy)]
 struct LayerWindow {
     sliding: bool,
@@ -315,7 +322,7 @@ fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWin
         false => None,
     };
     if window == Some(0) {
-        return Err(f.error("sliding_window", "a window holds at least one position"));
+        return Err(f.error("sliding_window", "must be at least 1"));
     }
     let layer = |sliding: bool| LayerWindow { sliding, window: window.filter(|_| sliding) };
     let uniform = |sliding: bool| -> Result<Vec<LayerWindow>, CheckpointError> {
@@ -348,16 +355,16 @@ fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWin
             if let (Some(old), true) = (f.size("sliding_window_size")?, f.contains("sliding_window"))
                 && Some(old) != window
             {
-                return Err(f.error("sliding_window_size", "it contradicts `sliding_window`"));
+                return Err(f.error("sliding_window_size", "contradicts `sliding_window`"));
             }
             let types = declared.unwrap_or_else(|| (0..num_layers).map(|i| i % 2 == 0).collect());
             Ok(types.into_iter().map(layer).collect())
         }
         Family::Gemma3 => {
             let pattern = f.positive("sliding_window_pattern", Some(6))?;
-            // Written back by transformers from the field above, beside the `layer_types` that it led to.
+            // transformers writes it from the field above, together with the resulting `layer_types`.
             if f.positive("_sliding_window_pattern", Some(pattern))? != pattern && declared.is_none() {
-                return Err(f.error("_sliding_window_pattern", "it contradicts `sliding_window_pattern`"));
+                return Err(f.error("_sliding_window_pattern", "contradicts `sliding_window_pattern`"));
             }
             let types = declared.unwrap_or_else(|| (0..num_layers).map(|i| (i + 1) % pattern != 0).collect());
             Ok(types.into_iter().map(layer).collect())
@@ -365,7 +372,7 @@ fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWin
     }
 }
 
-/// `no_rope_layers` of SmolLM3, in which 1 means a layer *with* a rotary embedding; without it every
+/// Reads `no_rope_layers` of SmolLM3, in which 1 means a layer *with* a rotary embedding; without it every
 /// `no_rope_layer_interval`-th layer has none.
 fn rotated_layers(f: &Fields, num_layers: usize) -> Result<Vec<bool>, CheckpointError> {
     let interval = f.positive("no_rope_layer_interval", Some(4))?;
@@ -382,11 +389,11 @@ fn rotated_layers(f: &Fields, num_layers: usize) -> Result<Vec<bool>, Checkpoint
     });
     match flags {
         Some(flags) if flags.len() >= num_layers => Ok(flags[..num_layers].to_vec()),
-        _ => Err(f.error("no_rope_layers", format!("a list of 0 and 1 for {num_layers} layers is needed"))),
+        _ => Err(f.error("no_rope_layers", format!("must be a list of 0 and 1 for {num_layers} layers"))),
     }
 }
 
-/// `layer_types`: true for each sliding layer.
+/// Reads `layer_types`: true for each sliding layer.
 fn layer_types(f: &Fields, num_layers: usize) -> Result<Option<Vec<bool>>, CheckpointError> {
     let Some(value) = f.value("layer_types") else { return Ok(None) };
     let types: Option<Vec<bool>> = value.as_array().and_then(|list| {
@@ -399,7 +406,7 @@ fn layer_types(f: &Fields, num_layers: usize) -> Result<Option<Vec<bool>>, Check
     });
     match types {
         Some(types) if types.len() == num_layers => Ok(Some(types)),
-        Some(types) => Err(f.error("layer_types", format!("it has {} entries for {num_layers} layers", types.len()))),
+        Some(types) => Err(f.error("layer_types", format!("has {} entries for {num_layers} layers", types.len()))),
         None => Err(f.error("layer_types", "only sliding_attention and full_attention are supported")),
     }
 }
@@ -411,9 +418,9 @@ fn ropes(
     max_positions: usize,
     windows: &[LayerWindow],
 ) -> Result<(Vec<Rope>, Vec<Position>), CheckpointError> {
-    let at = hf_rope::Surroundings { family, head_dim, max_positions };
+    let context = hf_rope::Context { family, head_dim, max_positions };
     if family == Family::Gemma3 {
-        let (full, sliding) = hf_rope::gemma3(f, &at)?;
+        let (full, sliding) = hf_rope::gemma3(f, &context)?;
         let position = |w: &LayerWindow| Position::Rotary(usize::from(w.sliding));
         return Ok((vec![full, sliding], windows.iter().map(position).collect()));
     }
@@ -427,5 +434,5 @@ fn ropes(
             .collect(),
         _ => vec![Position::Rotary(0); windows.len()],
     };
-    Ok((vec![hf_rope::single(f, &at)?], positions))
+    Ok((vec![hf_rope::single(f, &context)?], positions))
 }

@@ -1,11 +1,11 @@
 //! The families of `config.json` that are supported, and the defaults of their configuration classes.
 
-/// For messages.
+/// Supported architectures, for messages.
 pub(super) const SUPPORTED: &str = "LlamaForCausalLM, MistralForCausalLM, MixtralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, \
      GemmaForCausalLM, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3ForConditionalGeneration (its text decoder), PhiForCausalLM, \
      Phi3ForCausalLM, SmolLM3ForCausalLM, EarnestAlibiForCausalLM";
 
-/// Checkpoints whose configuration and tensor names follow one scheme.
+/// A family of checkpoints that share configuration fields and tensor names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Llama,
@@ -19,21 +19,21 @@ pub(super) enum Family {
     Phi,
     Phi3,
     SmolLm3,
-    /// Llama with linear biases instead of rotations: a name of our own, because every library would apply a rotary
-    /// embedding to a Llama.
+    /// Llama with linear biases (ALiBi) instead of a rotary embedding. It has its own name, because other libraries would apply
+    /// a rotary embedding to a Llama.
     EarnestAlibi,
 }
 
-/// What a configuration class of transformers 5 assumes for an absent field.
+/// Defaults of a configuration class of transformers 5.
 pub(super) struct Defaults {
     pub(super) vocab_size: usize,
     pub(super) hidden_size: usize,
     pub(super) intermediate_size: usize,
     pub(super) num_layers: usize,
     pub(super) num_heads: usize,
-    /// None: as many as query heads.
+    /// None for the number of query heads.
     pub(super) num_kv_heads: Option<usize>,
-    /// None: hidden size over heads.
+    /// None for hidden size over heads.
     pub(super) head_dim: Option<usize>,
     pub(super) max_positions: usize,
     pub(super) eps: f64,
@@ -94,7 +94,7 @@ impl Family {
         }
     }
 
-    /// The classes that know `attention_bias`; elsewhere the field is refused unless it is false.
+    /// True if the class has `attention_bias`; in others the field is rejected unless it is false.
     pub(super) fn has_attention_bias_field(self) -> bool {
         matches!(
             self,
@@ -102,7 +102,7 @@ impl Family {
         )
     }
 
-    /// Norm weights are stored as the difference from one.
+    /// True if norm weights are stored as the difference from one.
     pub(super) fn norms_are_offsets(self) -> bool {
         matches!(self, Family::Gemma | Family::Gemma2 | Family::Gemma3)
     }

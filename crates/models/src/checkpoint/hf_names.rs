@@ -1,21 +1,21 @@
-//! Where each parameter of a Hugging Face checkpoint lies: tensor name, whole shape, and the part that is meant.
+//! Tensor names of Hugging Face checkpoints.
 use super::hf_family::Family;
 use super::{DecoderConfig, LayerParameter, Parameter};
 
-/// A parameter is a contiguous run of elements of a stored tensor.
+/// The place of a parameter: a contiguous run of elements of a stored tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// The stored tensor's name.
     pub(super) tensor: String,
-    /// Its whole shape, as the configuration implies it.
+    /// Shape of the whole tensor, as the configuration implies it.
     pub(super) whole: Vec<usize>,
-    /// First element of the part.
+    /// First element of the parameter.
     pub(super) start: usize,
-    /// The part's shape.
+    /// Shape of the parameter.
     pub(super) part: Vec<usize>,
 }
 
-/// Every place where `parameter` may lie, the usual one first.
+/// Returns the possible places of a parameter, the usual one first.
 pub(super) fn places(family: Family, c: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> Vec<Place> {
     let mut places = Vec::new();
     for (name, whole, start) in candidates(family, c, parameter, shape) {

@@ -1,7 +1,6 @@
 //! Tensors of `model.safetensors`, whole or in shards, read one at a time.
 //!
-//! Files are read, not mapped: pages of a mapped file count as this process's memory, and a run has to fit beside its
-//! weights.
+//! Files are read, not mapped, because pages of a mapped file count as memory of the process.
 use super::hf_family::Family;
 use super::hf_names::{self, Place};
 use super::json_fields;
@@ -13,12 +12,12 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Bytes converted at a time, so that a tensor is never in memory twice.
+/// Bytes converted at a time, so that a tensor is not held in memory twice.
 const CHUNK: usize = 1 << 20;
-/// The format's own limit on the header.
-const LONGEST_HEADER: u64 = 100_000_000;
+/// The format's limit on the header, in bytes.
+const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// A tensor as its file declares it; the bytes are known to lie inside the file.
+/// A tensor as its file declares it; its bytes are checked to lie inside the file.
 #[derive(Debug, Clone)]
 struct Stored {
     file: usize,
@@ -37,7 +36,7 @@ pub(super) struct HfWeights {
 }
 
 impl HfWeights {
-    /// Reads the headers of all shards and checks that every parameter of `config` is there in its shape.
+    /// Reads the headers of all shards, and checks that they have every parameter of `config` in its shape and no other tensors.
     pub(super) fn open(folder: &Path, family: Family, config: &DecoderConfig) -> Result<HfWeights, CheckpointError> {
         let single = folder.join("model.safetensors");
         let index = folder.join("model.safetensors.index.json");
@@ -54,7 +53,7 @@ impl HfWeights {
         for (parameter, shape) in config.parameters() {
             used.insert(weights.place(config, parameter, &shape)?.0.tensor);
         }
-        // The smallest name, so that the message is the same every time.
+        // The smallest name, so that the message is deterministic.
         let extra =
             weights.tensors.keys().filter(|name| !used.contains(*name) && !hf_names::is_redundant(name, config));
         if let Some(name) = extra.min() {
@@ -76,20 +75,20 @@ impl HfWeights {
         let weight_map = map
             .get("weight_map")
             .and_then(|v| v.as_object())
-            .ok_or_else(|| malformed("it has no object `weight_map`".into()))?;
+            .ok_or_else(|| malformed("it has no `weight_map` object".into()))?;
         let mut shards: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (tensor, file) in weight_map {
             let file = file.as_str().ok_or_else(|| malformed(format!("the file of tensor {tensor} is not a name")))?;
-            // A name that leads out of the folder could make a checkpoint read any file of the user.
+            // A path out of the folder could make a checkpoint read any file of the user.
             if file.contains(['/', '\\']) || file == ".." {
-                return Err(malformed(format!("tensor {tensor} lies in {file:?}, which is not a file of this folder")));
+                return Err(malformed(format!("tensor {tensor} is in {file:?}, which is not a file of this folder")));
             }
             shards.entry(file).or_default().insert(tensor);
         }
         for (file, tensors) in shards {
             let path = folder.join(file);
             if !path.is_file() {
-                let advice = format!("{} names it as a shard; fetch the checkpoint again", index.display());
+                let advice = format!("{} lists it as a shard; fetch the checkpoint again", index.display());
                 return Err(CheckpointError::FileMissing { path, advice });
             }
             self.add_file(&path)?;
@@ -111,18 +110,15 @@ impl HfWeights {
         let size = file.metadata().map_err(io)?.len();
         let mut prefix = [0u8; 8];
         if size < 8 {
-            return Err(truncated(format!("{size} bytes do not hold a safetensors header")));
+            return Err(truncated(format!("{size} bytes are too few for a safetensors header")));
         }
         file.read_exact(&mut prefix).map_err(io)?;
         let header = u64::from_le_bytes(prefix);
-        if header > LONGEST_HEADER {
-            return Err(malformed(format!("a header of {header} bytes is longer than the format allows")));
+        if header > MAX_HEADER_BYTES {
+            return Err(malformed(format!("its header of {header} bytes exceeds the format's limit")));
         }
         if header > size - 8 {
-            return Err(truncated(format!(
-                "the header needs {header} bytes, the file has {} after its length",
-                size - 8
-            )));
+            return Err(truncated(format!("its header needs {header} bytes, but only {} are left", size - 8)));
         }
         let mut text = vec![0u8; header as usize];
         file.read_exact(&mut text).map_err(io)?;
@@ -135,12 +131,12 @@ impl HfWeights {
             let bits = info.shape.iter().try_fold(info.dtype.bitsize() as u64, |n, &d| n.checked_mul(d as u64));
             if end < begin || bits != (end - begin).checked_mul(8) {
                 let what =
-                    format!("tensor {name} declares shape {:?} and bytes {begin}..{end}, which disagree", info.shape);
+                    format!("the shape {:?} of tensor {name} does not match its bytes {begin}..{end}", info.shape);
                 return Err(malformed(what));
             }
             if end > data {
                 return Err(truncated(format!(
-                    "tensor {name} ends at byte {end} of the data, of which there are {data}"
+                    "tensor {name} ends at byte {end} of the data, but there are only {data}"
                 )));
             }
             let stored = Stored { file, offset: 8 + header + begin, dtype: info.dtype, shape: info.shape.clone() };
@@ -154,7 +150,7 @@ impl HfWeights {
         Ok(())
     }
 
-    /// Where a parameter lies, checked against the shape that the configuration implies.
+    /// Returns the place of a parameter after checking the stored shape.
     fn place(
         &self,
         config: &DecoderConfig,
@@ -186,7 +182,7 @@ impl HfWeights {
         self.files.get(stored.file).map_or(Path::new(""), PathBuf::as_path)
     }
 
-    /// The type in which a parameter comes from its file.
+    /// Returns the type of a parameter's values as read.
     pub(super) fn held_as(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> ElementType {
         match self.place(config, parameter, shape).map(|(_, stored)| stored.dtype) {
             Ok(Dtype::BF16) => ElementType::Bf16,
@@ -215,7 +211,7 @@ impl HfWeights {
                     tensor: place.tensor,
                     path: path.to_path_buf(),
                     dtype: format!("{other:?}"),
-                    advice: "F32, BF16 and F16 can be read; convert the checkpoint".into(),
+                    advice: "F32, BF16 and F16 are supported; convert the checkpoint".into(),
                 });
             }
         };
@@ -238,7 +234,7 @@ fn missing_weights_advice(folder: &Path) -> String {
             .and_then(|mut d| d.find_map(|e| e.ok().filter(|e| e.file_name().to_string_lossy().ends_with(ending))))
     };
     if let Some(gguf) = other(".gguf") {
-        return format!("the folder holds {}; name that file instead", gguf.path().display());
+        return format!("the folder has {}; name that file instead", gguf.path().display());
     }
     if other(".bin").is_some() || other(".pt").is_some() || other(".pth").is_some() {
         return "only safetensors and GGUF weights can be read; fetch the checkpoint's safetensors revision".into();
@@ -256,9 +252,9 @@ pub(super) fn read_values<T, const N: usize>(
     let io = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => CheckpointError::Truncated {
             path: path.to_path_buf(),
-            what: format!("{count} values from byte {offset} are not all there any more"),
+            what: format!("the {count} values from byte {offset} are no longer complete"),
         },
-        _ => CheckpointError::io(path, "it was there when the checkpoint was opened", e),
+        _ => CheckpointError::io(path, "it existed when the checkpoint was opened", e),
     };
     let mut file = File::open(path).map_err(io)?;
     file.seek(SeekFrom::Start(offset)).map_err(io)?;
@@ -285,7 +281,7 @@ fn is_norm(parameter: Parameter) -> bool {
     )
 }
 
-/// `1 + w` in f32, as Gemma's own code computes it.
+/// Returns `1 + w` in f32, as Gemma's own code computes it.
 fn add_one(values: Values) -> Values {
     Values::F32(match values {
         Values::F32(v) => v.into_iter().map(|w| 1.0 + w).collect(),

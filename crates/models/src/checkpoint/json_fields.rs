@@ -1,12 +1,12 @@
-//! A JSON object whose every key has to be accounted for.
+//! Access to JSON objects that rejects unknown keys.
 use super::CheckpointError;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Largest count accepted for any size in a configuration; keeps products of two of them inside 64 bits.
-const LARGEST_SIZE: u64 = 1 << 31;
+/// Largest accepted size in a configuration, so that products of two fit into 64 bits.
+const MAX_SIZE: u64 = 1 << 31;
 
 /// Reads a JSON file whose top level is an object.
 pub(super) fn read_object(path: &Path, advice: &str) -> Result<Map<String, Value>, CheckpointError> {
@@ -14,7 +14,7 @@ pub(super) fn read_object(path: &Path, advice: &str) -> Result<Map<String, Value
     parse_object(path, &bytes)
 }
 
-/// Reads an optional JSON file: `None` if it is not there.
+/// Reads an optional JSON file; none if it does not exist.
 pub(super) fn read_optional_object(path: &Path) -> Result<Option<Map<String, Value>>, CheckpointError> {
     match std::fs::read(path) {
         Ok(bytes) => parse_object(path, &bytes).map(Some),
@@ -32,7 +32,7 @@ fn parse_object(path: &Path, bytes: &[u8]) -> Result<Map<String, Value>, Checkpo
     })
 }
 
-/// A view of an object that remembers which keys were read, so that the others can be refused by name.
+/// A view of an object that records which keys were read, so that the others can be rejected by name.
 pub(super) struct Fields<'a> {
     path: PathBuf,
     prefix: String,
@@ -45,7 +45,7 @@ impl<'a> Fields<'a> {
         Fields { path: path.to_path_buf(), prefix: prefix.to_string(), map, known: RefCell::default() }
     }
 
-    /// An error about one field, with its value as the file has it.
+    /// Returns an error about a field, with its value in the file.
     pub(super) fn error(&self, key: &str, reason: impl Into<String>) -> CheckpointError {
         let value = self.map.get(key).map_or("absent".to_string(), shorten);
         CheckpointError::Field {
@@ -61,13 +61,13 @@ impl<'a> Fields<'a> {
         self.known.borrow_mut().extend(keys.iter().map(|k| k.to_string()));
     }
 
-    /// The raw value; null counts as absent.
+    /// Returns the raw value; null counts as absent.
     pub(super) fn value(&self, key: &str) -> Option<&'a Value> {
         self.known.borrow_mut().insert(key.to_string());
         self.map.get(key).filter(|v| !v.is_null())
     }
 
-    /// True if the key is there, even with null.
+    /// True if the key exists, even with null.
     pub(super) fn contains(&self, key: &str) -> bool {
         self.map.contains_key(key)
     }
@@ -77,15 +77,15 @@ impl<'a> Fields<'a> {
         // Some writers store whole numbers as floats (`1024.0`).
         let n = v.as_u64().or_else(|| v.as_f64().filter(|f| f.fract() == 0.0 && *f >= 0.0).map(|f| f as u64));
         match n {
-            Some(n) if n <= LARGEST_SIZE => Ok(Some(n as usize)),
-            _ => Err(self.error(key, format!("a whole number from 0 to {LARGEST_SIZE} is needed"))),
+            Some(n) if n <= MAX_SIZE => Ok(Some(n as usize)),
+            _ => Err(self.error(key, format!("must be an integer from 0 to {MAX_SIZE}"))),
         }
     }
 
     pub(super) fn positive(&self, key: &str, default: Option<usize>) -> Result<usize, CheckpointError> {
         match self.size(key)?.or(default) {
             Some(n) if n > 0 => Ok(n),
-            _ => Err(self.error(key, "a positive whole number is needed")),
+            _ => Err(self.error(key, "must be a positive integer")),
         }
     }
 
@@ -93,33 +93,33 @@ impl<'a> Fields<'a> {
         let Some(v) = self.value(key) else { return Ok(None) };
         match v.as_f64() {
             Some(f) if f.is_finite() => Ok(Some(f)),
-            _ => Err(self.error(key, "a number is needed")),
+            _ => Err(self.error(key, "must be a number")),
         }
     }
 
     pub(super) fn numbers(&self, key: &str) -> Result<Option<Vec<f64>>, CheckpointError> {
         let Some(v) = self.value(key) else { return Ok(None) };
         let list: Option<Vec<f64>> = v.as_array().and_then(|a| a.iter().map(Value::as_f64).collect());
-        list.map(Some).ok_or_else(|| self.error(key, "a list of numbers is needed"))
+        list.map(Some).ok_or_else(|| self.error(key, "must be a list of numbers"))
     }
 
     pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, CheckpointError> {
         let Some(v) = self.value(key) else { return Ok(None) };
-        v.as_bool().map(Some).ok_or_else(|| self.error(key, "true or false is needed"))
+        v.as_bool().map(Some).ok_or_else(|| self.error(key, "must be true or false"))
     }
 
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, CheckpointError> {
         let Some(v) = self.value(key) else { return Ok(None) };
-        v.as_str().map(Some).ok_or_else(|| self.error(key, "a string is needed"))
+        v.as_str().map(Some).ok_or_else(|| self.error(key, "must be a string"))
     }
 
     pub(super) fn object(&self, key: &str) -> Result<Option<Fields<'a>>, CheckpointError> {
         let Some(v) = self.value(key) else { return Ok(None) };
-        let map = v.as_object().ok_or_else(|| self.error(key, "an object is needed"))?;
+        let map = v.as_object().ok_or_else(|| self.error(key, "must be an object"))?;
         Ok(Some(Fields::new(&self.path, &format!("{}{key}.", self.prefix), map)))
     }
 
-    /// One token id or a list of them.
+    /// Returns one token id or a list of them.
     pub(super) fn token_ids(&self, key: &str) -> Result<Vec<u32>, CheckpointError> {
         let Some(v) = self.value(key) else { return Ok(Vec::new()) };
         let one = |v: &Value| v.as_u64().and_then(|n| u32::try_from(n).ok());
@@ -127,16 +127,16 @@ impl<'a> Fields<'a> {
             Value::Array(list) => list.iter().map(one).collect(),
             v => one(v).map(|id| vec![id]),
         };
-        ids.ok_or_else(|| self.error(key, "a token id or a list of token ids is needed"))
+        ids.ok_or_else(|| self.error(key, "must be a token id or a list of token ids"))
     }
 
-    /// Refuses every key that was neither read nor ignored and is not null or false.
+    /// Rejects every key that was neither read nor ignored and is not null or false.
     pub(super) fn finish(&self) -> Result<(), CheckpointError> {
         let known = self.known.borrow();
         for (key, value) in self.map {
-            // null and false are how configurations spell "this feature is off".
+            // In configurations, null and false mean that a feature is off.
             if !known.contains(key) && !value.is_null() && *value != Value::Bool(false) {
-                return Err(self.error(key, "this field is not known and could change what the model computes"));
+                return Err(self.error(key, "this field is not known and might change what the model computes"));
             }
         }
         Ok(())

@@ -1,38 +1,39 @@
-//! What a decoder takes in memory, before it is loaded.
+//! Memory estimate of a decoder before it is loaded.
 use serde::Serialize;
 
 use super::{DecoderConfig, ElementType};
 
-/// Bytes that the native engine holds.
+/// Memory of the native engine, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MemoryEstimate {
     /// All weights: matrices in their type, norms and biases in f32.
     pub weights: u64,
-    /// Keys and values of one token of one sequence: in f32, or in bytes where the engine computes in 8-bit integers.
+    /// Keys and values of one token of one sequence: f32, or 8-bit integers if the engine computes in them.
     pub kv_per_token: u64,
 }
 
 impl MemoryEstimate {
-    /// For a decoder whose matrices are held in one type.
+    /// Estimates a decoder whose matrices are held in one type.
     pub fn of(config: &DecoderConfig, dtype: ElementType) -> MemoryEstimate {
-        MemoryEstimate::with(config, |_, shape| shape.iter().map(|&n| n as u64).product::<u64>() * dtype.bytes())
+        MemoryEstimate::with(config, |_, shape| shape.iter().map(|&n| n as u64).product::<u64>() * dtype.size_bytes())
     }
 
-    /// For a decoder whose matrices take the bytes that `matrix` says.
+    /// Estimates a decoder whose matrices have the sizes that `matrix` returns, in bytes.
     pub(super) fn with(config: &DecoderConfig, matrix: impl Fn(super::Parameter, &[usize]) -> u64) -> MemoryEstimate {
         let bytes = |(parameter, shape): (super::Parameter, Vec<usize>)| {
             let elements: u64 = shape.iter().map(|&n| n as u64).product();
-            if shape.len() == 2 { matrix(parameter, &shape) } else { elements * ElementType::F32.bytes() }
+            if shape.len() == 2 { matrix(parameter, &shape) } else { elements * ElementType::F32.size_bytes() }
         };
         let heads = (config.layers.len() * config.num_kv_heads * config.head_dim) as u64;
         MemoryEstimate {
             weights: config.parameters().into_iter().map(bytes).sum(),
-            kv_per_token: 2 * heads * ElementType::F32.bytes(),
+            kv_per_token: 2 * heads * ElementType::F32.size_bytes(),
         }
     }
 
-    /// The same with keys and values in bytes: 40 for 32 dimensions of a key, 16 for 16 of a value, and the value's scale.
-    pub(super) fn cached_in_bytes(self, config: &DecoderConfig) -> MemoryEstimate {
+    /// Returns the estimate for an int8 KV cache, per head: 40 bytes for 32 dimensions of a key, 16 for 16 of a value, 4 for the
+    /// value's scale.
+    pub(super) fn with_int8_cache(self, config: &DecoderConfig) -> MemoryEstimate {
         let d = config.head_dim;
         let per_head = d.div_ceil(32) * 40 + d.div_ceil(16) * 16 + 4;
         MemoryEstimate { kv_per_token: (config.layers.len() * config.num_kv_heads * per_head) as u64, ..self }

@@ -1,4 +1,4 @@
-//! What a model folder or GGUF file holds: config, tokenizer, chat template, special tokens, named tensors.
+//! Checkpoints, as Hugging Face folders or GGUF files: configuration, tokenizer, chat template, special tokens, named tensors.
 
 mod open;
 mod config;
@@ -27,6 +27,7 @@ mod prompt_ids;
 mod python_values;
 mod generation;
 mod weight_format;
+mod quantise;
 mod nf4;
 mod memory;
 mod error;

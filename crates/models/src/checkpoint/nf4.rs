@@ -1,18 +1,18 @@
-//! NF4 with double quantisation, as QLoRA (Dettmers et al. 2023, sections 3 and B) and bitsandbytes' `bnb_4bit_use_double_quant`
-//! have it.
+//! NF4 with double quantisation, as in QLoRA (Dettmers et al. 2023, sections 3 and B) and bitsandbytes
+//! (`bnb_4bit_use_double_quant`).
 //!
 //! A tensor is cut into blocks of 64 weights in row-major order. Each is divided by its largest magnitude and rounded to the
-//! nearest of 16 quantiles of a normal distribution. The magnitudes are quantised themselves: their mean is taken off, and
+//! nearest of 16 quantiles of a normal distribution. The magnitudes are quantised in turn: their mean is subtracted, and
 //! blocks of 256 of them are divided by their largest magnitude and rounded to the nearest of 256 values whose density falls
 //! with their size.
 use std::sync::LazyLock;
 
-/// Weights that share a scale.
+/// Weights per scale.
 const BLOCK: usize = 64;
-/// Scales that share a scale.
+/// Scales per second-level scale.
 const SCALES: usize = 256;
 
-/// The quantiles.
+/// The 16 quantiles.
 const LEVELS: [f32; 16] = [
     -1.0,
     -0.696_192_8,
@@ -32,7 +32,7 @@ const LEVELS: [f32; 16] = [
     1.0,
 ];
 
-/// The values of a scale: in each decade from 1e-6 to 1, twice as many as in the one before, at the middles of equal steps
+/// The 256 values of a quantised scale: in each decade from 1e-6 to 1, twice as many as in the one before, at the middles of equal steps
 /// from 0.1 to 1 of the decade; both signs, zero, and one.
 static DYNAMIC: LazyLock<Vec<f32>> = LazyLock::new(|| {
     let mut values = vec![0.0, 1.0];
@@ -49,16 +49,16 @@ static DYNAMIC: LazyLock<Vec<f32>> = LazyLock::new(|| {
     values
 });
 
-/// Values quantised and dequantised.
+/// Quantises and dequantises values.
 pub(super) fn round_trip(values: &[f32]) -> Vec<f32> {
     let scales: Vec<f32> = values.chunks(BLOCK).map(largest).collect();
     let scales = scales_round_trip(&scales);
     let blocks = values.chunks(BLOCK).zip(values.chunks(BLOCK).map(largest)).zip(scales);
     blocks
-        .flat_map(|((block, exact), held)| {
-            // Codes are found with the exact scale and read with the quantised one.
+        .flat_map(|((block, exact), quantised)| {
+            // Quantised with the exact scale, dequantised with the quantised one.
             let inverse = if exact > 0.0 { 1.0 / exact } else { 0.0 };
-            block.iter().map(move |value| nearest(&LEVELS, value * inverse) * held)
+            block.iter().map(move |value| nearest(&LEVELS, value * inverse) * quantised)
         })
         .collect()
 }
@@ -79,15 +79,15 @@ fn largest(values: &[f32]) -> f32 {
     values.iter().fold(0.0, |most: f32, value| most.max(value.abs()))
 }
 
-/// The nearest of ascending values; halfway it is the smaller one.
-fn nearest(values: &[f32], wanted: f32) -> f32 {
-    let above = values.partition_point(|value| *value < wanted);
+/// Returns the nearest of ascending values; a tie goes to the smaller one.
+fn nearest(values: &[f32], target: f32) -> f32 {
+    let above = values.partition_point(|value| *value < target);
     let (Some(high), low) = (values.get(above).copied(), above.checked_sub(1).and_then(|i| values.get(i).copied()))
     else {
         return values.last().copied().unwrap_or(0.0);
     };
     match low {
-        Some(low) if wanted <= (low + high) / 2.0 => low,
+        Some(low) if target <= (low + high) / 2.0 => low,
         _ => high,
     }
 }

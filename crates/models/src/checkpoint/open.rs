@@ -1,4 +1,4 @@
-//! A checkpoint, opened: everything known about it, and a reader of its tensors.
+//! Opening checkpoints and reading their tensors.
 use super::gguf_config::{self, GgufArchitecture};
 use super::gguf_file::GgufFile;
 use super::gguf_weights::{self, GgufWeights};
@@ -15,24 +15,27 @@ use std::path::{Path, PathBuf};
 pub enum Format {
     /// A Hugging Face folder.
     Safetensors,
-    /// A GGUF file; `quantisation` is what its metadata calls itself, e.g. `Q4_K_M`.
-    Gguf { quantisation: String },
+    /// A GGUF file.
+    Gguf {
+        /// Name of its quantisation, e.g. `Q4_K_M`.
+        quantisation: String,
+    },
 }
 
-/// A model's files, read but for the tensors' data.
+/// An open checkpoint: everything but the tensors' data, which [`Checkpoint::tensor`] reads.
 #[derive(Debug)]
 pub struct Checkpoint {
-    /// The folder or file that was opened.
+    /// Path of the folder or file.
     pub source: PathBuf,
-    /// Its format.
+    /// File format.
     pub format: Format,
-    /// What the decoder computes.
+    /// Decoder configuration.
     pub config: DecoderConfig,
-    /// Text to ids and back.
+    /// Tokenizer.
     pub tokenizer: Tokenizer,
-    /// How conversations are written, if the checkpoint says.
+    /// Chat template, if the checkpoint has one.
     pub chat_template: Option<ChatTemplate>,
-    /// When generation ends, and recommended settings.
+    /// End-of-sequence ids and recommended sampling.
     pub generation: GenerationDefaults,
     shapes: HashMap<Parameter, Vec<usize>>,
     metadata_files: Vec<PathBuf>,
@@ -44,17 +47,20 @@ pub struct Checkpoint {
 enum Weights {
     Hf(HfWeights),
     Gguf(GgufWeights),
-    /// They were not looked for.
+    /// Not opened.
     Absent,
 }
 
-/// Files of a folder besides the weights, as far as they exist.
+/// Files of a folder in addition to the weights; some are optional.
 pub const METADATA_FILES: [&str; 5] =
     ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"];
 
 impl Checkpoint {
-    /// Opens a folder (config.json, tokenizer.json, safetensors) or a `.gguf` file. Headers and metadata are read and
-    /// checked, every tensor that the configuration implies is known to be there in its shape; no tensor data is read.
+    /// Opens a folder (config.json, tokenizer.json, safetensors) or a `.gguf` file. Reads headers and metadata and checks that every
+    /// tensor of the configuration exists in its shape; reads no tensor data.
+    ///
+    /// # Errors
+    /// [`CheckpointError`].
     pub fn open(path: &Path) -> Result<Checkpoint, CheckpointError> {
         let metadata = std::fs::metadata(path).map_err(|e| {
             CheckpointError::io(path, "name a checkpoint folder or a .gguf file, or fetch the model first", e)
@@ -62,8 +68,11 @@ impl Checkpoint {
         if metadata.is_dir() { Checkpoint::open_folder(path, true) } else { Checkpoint::open_file(path) }
     }
 
-    /// The same for a model that runs elsewhere: of a folder, the weights are neither needed nor read nor listed, so it may
-    /// hold config.json and tokenizer.json only. [`Checkpoint::tensor`] finds nothing then.
+    /// Opens a checkpoint for a model that runs elsewhere. A folder's weights are not opened, so config.json and tokenizer.json
+    /// suffice; [`Checkpoint::tensor`] then always fails.
+    ///
+    /// # Errors
+    /// [`CheckpointError`].
     pub fn open_without_weights(path: &Path) -> Result<Checkpoint, CheckpointError> {
         if path.is_dir() { Checkpoint::open_folder(path, false) } else { Checkpoint::open(path) }
     }
@@ -117,10 +126,13 @@ impl Checkpoint {
         })
     }
 
-    /// Reads one tensor. `shape` is what the caller expects; another shape is an error that names both.
+    /// Reads one tensor, which must have this shape.
     ///
-    /// Fused tensors are split here (only the needed rows are read), Gemma's norm weights come as `1 + w` in f32, and
+    /// Fused tensors are split here (only the needed rows are read), Gemma's norm weights are returned as `1 + w` in f32, and
     /// quantised values are dequantised to f32.
+    ///
+    /// # Errors
+    /// [`CheckpointError::TensorMissing`], [`CheckpointError::WrongShape`], and those of reading the file.
     pub fn tensor(&self, p: Parameter, shape: &[usize]) -> Result<Tensor, CheckpointError> {
         let Some(known) = self.shapes.get(&p) else {
             let tensor = format!("{p:?}");
@@ -145,8 +157,7 @@ impl Checkpoint {
         self.weight_format.apply(p, tensor)
     }
 
-    /// The type of the blocks that a matrix's values come in, if [`Checkpoint::blocks`] can give them: those of the file, or those
-    /// that it is quantised to at load.
+    /// Returns the type of a matrix's blocks, from the file or quantised at load; none if [`Checkpoint::blocks`] does not support it.
     pub fn block_type(&self, p: Parameter, shape: &[usize]) -> Option<BlockType> {
         if !self.weight_format.is_plain() {
             return self.weight_format.block_type(p, shape);
@@ -157,8 +168,10 @@ impl Checkpoint {
         }
     }
 
-    /// A matrix's blocks, row by row: dequantised, they are what [`Checkpoint::tensor`] gives. Only where there is a
-    /// [`Checkpoint::block_type`].
+    /// Reads a matrix's blocks, row by row; dequantised, they are the values of [`Checkpoint::tensor`].
+    ///
+    /// # Errors
+    /// [`CheckpointError::TensorMissing`] without a [`Checkpoint::block_type`], and those of reading the file.
     pub fn blocks(&self, p: Parameter, shape: &[usize]) -> Result<Vec<u8>, CheckpointError> {
         let missing = || CheckpointError::TensorMissing {
             tensor: format!("{p:?}"),
@@ -176,32 +189,32 @@ impl Checkpoint {
         }
     }
 
-    /// From now on [`Checkpoint::tensor`] gives quantised or rounded weights: for whoever loads it, another model.
+    /// Sets the quantisation or rounding that [`Checkpoint::tensor`] applies from now on; to an evaluation, this is another model.
     pub fn set_weight_format(&mut self, format: WeightFormat) {
         self.weight_format = format;
     }
 
-    /// True if the files' own weights are quantised: those of a GGUF file that holds no floats.
+    /// True if the files' own weights are quantised: a GGUF file of any type but floats.
     pub fn is_quantised(&self) -> bool {
         matches!(&self.format, Format::Gguf { quantisation } if !["F32", "F16", "BF16"].contains(&quantisation.as_str()))
     }
 
-    /// Whether products with this parameter, a matrix of `width` input columns, are computed in 8-bit integers.
-    pub fn computes_in_bytes(&self, p: Parameter, width: usize) -> bool {
-        self.weight_format.in_bytes(p, width)
+    /// True if products with this parameter, a matrix of `width` input columns, are computed in 8-bit integers.
+    pub fn computes_int8(&self, p: Parameter, width: usize) -> bool {
+        self.weight_format.computes_int8(p, width)
     }
 
-    /// What [`Checkpoint::set_weight_format`] set.
+    /// The format set by [`Checkpoint::set_weight_format`].
     pub fn weight_format(&self) -> WeightFormat {
         self.weight_format
     }
 
-    /// What is quantised and what is not; none if weights are those of the files.
+    /// Returns a record of the quantised parameters; none if weights are those of the files.
     pub fn weight_record(&self) -> Option<WeightRecord> {
         (!self.weight_format.is_plain()).then(|| self.weight_format.record(&self.config))
     }
 
-    /// Bytes that the native engine will hold. Where the weights were not looked for, as if they were of the widest type.
+    /// Estimates the memory of the native engine; without weights, as if they were f32.
     pub fn memory(&self) -> MemoryEstimate {
         let memory = MemoryEstimate::with(&self.config, |p, shape| {
             let stored = match &self.weights {
@@ -209,17 +222,17 @@ impl Checkpoint {
                 Weights::Gguf(weights) => weights.held_as(&self.config, p, shape),
                 Weights::Absent => ElementType::F32,
             };
-            self.weight_format.bytes(p, shape, stored)
+            self.weight_format.size_bytes(p, shape, stored)
         });
-        if self.weight_format.is_int8() { memory.cached_in_bytes(&self.config) } else { memory }
+        if self.weight_format.is_int8() { memory.with_int8_cache(&self.config) } else { memory }
     }
 
-    /// True if this decoder has the parameter; a tied head, for example, is none of its own.
+    /// True if this decoder has the parameter; a tied head, for example, is not one.
     pub fn has(&self, p: Parameter) -> bool {
         self.shapes.contains_key(&p)
     }
 
-    /// Every file that was or will be read, for hashing.
+    /// Returns every file that was or will be read, for hashing.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = self.metadata_files.clone();
         match &self.weights {

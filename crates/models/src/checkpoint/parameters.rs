@@ -1,8 +1,8 @@
-//! Which parameters a configuration implies, and their shapes.
+//! Parameters of a decoder configuration and their shapes.
 use super::{BlockLayout, DecoderConfig, LayerParameter, Norm, Parameter};
 
 impl DecoderConfig {
-    /// Every parameter of this decoder with its shape, embedding first, then layer by layer.
+    /// Returns every parameter with its shape: embedding, layers, final norm, head.
     pub fn parameters(&self) -> Vec<(Parameter, Vec<usize>)> {
         let mut all = vec![(Parameter::Embedding, self.vocab_size, Some(self.hidden_size))];
         for layer in 0..self.layers.len() {
@@ -22,7 +22,7 @@ impl DecoderConfig {
         all.into_iter().map(|(p, rows, columns)| (p, shape(rows, columns))).collect()
     }
 
-    /// Elements of all parameters together.
+    /// Returns the number of elements of all parameters.
     pub fn parameter_count(&self) -> u64 {
         self.parameters().iter().map(|(_, shape)| shape.iter().map(|&n| n as u64).product::<u64>()).sum()
     }

@@ -1,8 +1,8 @@
-//! Values as Python writes them: `str()`, `repr()` and `json.dumps()`, which templates print.
+//! Python's `str()`, `repr()` and `json.dumps()` for values in templates.
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Output, State, Value};
 
-/// Formats what a template prints as Jinja2 does: `None`, `True`, lists with quoted strings.
+/// Formats a printed value as Jinja2 does: `None`, `True`, lists with quoted strings.
 pub(super) fn print(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
     match value.kind() {
         ValueKind::None | ValueKind::Bool | ValueKind::Seq | ValueKind::Map => {
@@ -27,17 +27,17 @@ pub(super) fn string(value: &Value) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Nesting beyond which a value is refused, as Python's recursion limit would.
-const DEEPEST: usize = 200;
+/// Largest nesting of a value, in place of Python's recursion limit.
+const MAX_DEPTH: usize = 200;
 
 fn deeper(depth: usize) -> Result<usize, Error> {
-    if depth >= DEEPEST {
-        return Err(Error::new(ErrorKind::InvalidOperation, "the value is nested too deeply to be printed"));
+    if depth >= MAX_DEPTH {
+        return Err(Error::new(ErrorKind::InvalidOperation, "the value is nested too deeply to print"));
     }
     Ok(depth + 1)
 }
 
-/// Python's `repr()` of what templates can hold.
+/// Writes Python's `repr()` of a value.
 fn repr(value: &Value, depth: usize, out: &mut String) -> Result<(), Error> {
     match value.kind() {
         ValueKind::None => out.push_str("None"),
@@ -64,7 +64,7 @@ fn repr(value: &Value, depth: usize, out: &mut String) -> Result<(), Error> {
     Ok(())
 }
 
-/// A string literal: single quotes, unless only single quotes occur in it.
+/// Writes a string literal in single quotes, or in double quotes if it contains single quotes only.
 fn quote(text: &str, out: &mut String) {
     let mark = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(mark);

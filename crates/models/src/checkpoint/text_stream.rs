@@ -1,20 +1,20 @@
-//! Token ids become text as they arrive.
+//! Incremental detokenisation.
 use super::token_pieces::TokenPieces;
 use std::sync::Arc;
 
 /// An incremental detokeniser for one sequence.
 ///
-/// Special tokens are no text. A character whose bytes are spread over several tokens appears when its last byte does;
-/// bytes that can not become a character turn into U+FFFD, one for each maximal invalid run (as
-/// [`String::from_utf8_lossy`] does it). What all pushes and [`TextStream::finish`] return, joined, is
-/// [`super::Tokenizer::decode`] of all ids. A push costs time proportional to the token's length.
+/// Special tokens have no text. A character whose bytes span several tokens appears with its last byte; invalid bytes become
+/// U+FFFD, one for each maximal invalid run (as in [`String::from_utf8_lossy`]). The texts of all pushes and of
+/// [`TextStream::finish`], joined, equal [`super::Tokenizer::decode`] of all ids. A push takes time proportional to the token's
+/// length.
 #[derive(Debug, Clone)]
 pub struct TextStream {
     pieces: Arc<TokenPieces>,
-    /// Bytes of a character that is not complete; at most three between pushes.
+    /// Bytes of an incomplete character; at most three between pushes.
     pending: Vec<u8>,
-    /// What the latest push returned.
-    fresh: String,
+    /// Text of the latest push.
+    text: String,
     /// Leading characters that may still be dropped.
     strip_left: usize,
     started: bool,
@@ -24,12 +24,12 @@ pub struct TextStream {
 impl TextStream {
     pub(super) fn new(pieces: Arc<TokenPieces>, keep_special: bool) -> TextStream {
         let strip_left = pieces.strip_start.map_or(0, |(_, most)| most);
-        TextStream { pieces, pending: Vec::new(), fresh: String::new(), strip_left, started: false, keep_special }
+        TextStream { pieces, pending: Vec::new(), text: String::new(), strip_left, started: false, keep_special }
     }
 
-    /// Takes the next token and returns the text that it completes, which may be empty.
+    /// Adds a token and returns the text that it completes, which may be empty.
     pub fn push(&mut self, id: u32) -> &str {
-        self.fresh.clear();
+        self.text.clear();
         let exists = (id as usize) < self.pieces.len();
         if exists && (self.keep_special || !self.pieces.is_special(id)) {
             let bytes = self.pieces.bytes(id);
@@ -44,36 +44,36 @@ impl TextStream {
             self.started = true;
             self.drain(false);
         }
-        &self.fresh
+        &self.text
     }
 
     /// Ends the text: an incomplete character becomes U+FFFD.
     pub fn finish(&mut self) -> &str {
-        self.fresh.clear();
+        self.text.clear();
         self.drain(true);
-        &self.fresh
+        &self.text
     }
 
-    /// Moves what is decided from `pending` to `fresh`.
+    /// Moves complete characters from `pending` to `text`.
     fn drain(&mut self, last: bool) {
         let mut used = 0;
         for chunk in self.pending.utf8_chunks() {
-            self.fresh.push_str(chunk.valid());
+            self.text.push_str(chunk.valid());
             used += chunk.valid().len();
             let rest = chunk.invalid();
             let at_end = used + rest.len() == self.pending.len();
             if rest.is_empty() || (at_end && !last && could_continue(rest)) {
                 break;
             }
-            self.fresh.push('\u{FFFD}');
+            self.text.push('\u{FFFD}');
             used += rest.len();
         }
         self.pending.drain(..used);
         while self.strip_left > 0
-            && let Some(first) = self.fresh.chars().next()
+            && let Some(first) = self.text.chars().next()
         {
             if Some(first) == self.pieces.strip_start.map(|(content, _)| content) {
-                self.fresh.drain(..first.len_utf8());
+                self.text.drain(..first.len_utf8());
                 self.strip_left -= 1;
             } else {
                 self.strip_left = 0;
@@ -82,7 +82,7 @@ impl TextStream {
     }
 }
 
-/// True for the beginning of a valid character: bytes after it may complete it.
+/// True for the start of a valid character that more bytes may complete.
 fn could_continue(bytes: &[u8]) -> bool {
     matches!(std::str::from_utf8(bytes), Err(e) if e.valid_up_to() == 0 && e.error_len().is_none())
 }

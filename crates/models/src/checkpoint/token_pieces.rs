@@ -1,4 +1,4 @@
-//! What each token contributes to the text, prepared once from a tokenizer's decoder.
+//! Bytes of each token's text, computed once from a tokenizer's decoder.
 //!
 //! Decoders of the supported checkpoints are of three kinds: byte-level (GPT-2's alphabet of printable stand-ins for
 //! bytes), SentencePiece with byte fallback (`▁` for a space, `<0x0A>` for a byte) and metaspace. All of them give each
@@ -7,18 +7,18 @@
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// The bytes of every token, and how a text of them begins.
+/// The bytes of every token, and the handling of a text's start.
 #[derive(Debug)]
 pub(super) struct TokenPieces {
     bytes: Vec<u8>,
-    /// `ends[i]` is where token i's bytes end in `bytes`.
+    /// End of each token's bytes in `bytes`.
     ends: Vec<usize>,
     special: Vec<bool>,
-    /// Leading characters to drop from a text: which, and how many at most.
+    /// Character to strip from the start of a text, and its largest count.
     pub(super) strip_start: Option<(char, usize)>,
-    /// The bytes that stand for a space in the first token of a text are dropped (metaspace with a prefix).
+    /// Spaces of a text's first token are dropped (metaspace with a prefix).
     pub(super) drop_first_spaces: bool,
-    /// Tokens are joined by spaces (a tokenizer without a decoder).
+    /// Tokens are separated by spaces (a tokenizer without a decoder).
     pub(super) spaced: bool,
 }
 
@@ -36,7 +36,7 @@ struct Steps {
 }
 
 impl TokenPieces {
-    /// `decoder` is the tokenizer's own description of its decoder; `token` yields the text of an id.
+    /// Builds the table. `decoder` is the decoder of `tokenizer.json`; `token` returns the text of an id.
     pub(super) fn new(
         decoder: Option<&Value>,
         size: usize,
@@ -74,14 +74,14 @@ impl TokenPieces {
         self.ends.len()
     }
 
-    /// A token's bytes; none for an id that does not exist.
+    /// Returns a token's bytes; empty for an id that does not exist.
     pub(super) fn bytes(&self, id: u32) -> &[u8] {
         let id = id as usize;
         let start = if id == 0 { 0 } else { self.ends.get(id - 1).copied().unwrap_or(self.bytes.len()) };
         self.ends.get(id).and_then(|&end| self.bytes.get(start..end)).unwrap_or(&[])
     }
 
-    /// True for a control token, which is no text.
+    /// True for a control token, which has no text.
     pub(super) fn is_special(&self, id: u32) -> bool {
         self.special.get(id as usize).copied().unwrap_or(false)
     }
@@ -98,7 +98,7 @@ impl Steps {
                 }
             }
             "ByteLevel" => self.byte_level = true,
-            // It would see the whole text, not a token.
+            // It would apply to the whole text, not to a token.
             "Replace" if self.byte_level => return Err("a Replace decoder after ByteLevel is not supported".into()),
             "ByteFallback" => self.byte_fallback = true,
             "Fuse" => self.fused = true,
@@ -140,7 +140,7 @@ impl Steps {
                 token = token.replace(from.as_str(), to);
             }
             let raw: Option<Vec<u8>> = token.chars().map(|c| alphabet.get(&c).copied()).collect();
-            // An added token may hold characters outside the alphabet; it stands for itself.
+            // An added token may have characters outside the alphabet; then its text is its own.
             return out.extend(raw.unwrap_or_else(|| token.as_bytes().to_vec()));
         }
         if self.byte_fallback
@@ -163,7 +163,7 @@ impl Steps {
     }
 }
 
-/// `<0x0A>` is byte 10.
+/// Parses a byte token: `<0x0A>` is byte 10.
 pub(super) fn byte_token(token: &str) -> Option<u8> {
     let hex = token.strip_prefix("<0x")?.strip_suffix('>')?;
     if hex.len() != 2 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -172,7 +172,7 @@ pub(super) fn byte_token(token: &str) -> Option<u8> {
     u8::from_str_radix(hex, 16).ok()
 }
 
-/// GPT-2's alphabet: printable Latin-1 characters stand for themselves, the other bytes for U+0100 onwards.
+/// Returns GPT-2's alphabet: printable Latin-1 characters map to themselves, characters from U+0100 on to the other bytes.
 fn byte_alphabet() -> HashMap<char, u8> {
     let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut next = 0x100u32;

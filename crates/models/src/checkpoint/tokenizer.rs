@@ -1,4 +1,4 @@
-//! Text to token ids and back, exactly as the checkpoint's own tokenizer.
+//! Encoding and decoding, identical to the checkpoint's own tokenizer.
 use super::CheckpointError;
 use super::digit_places;
 use super::json_fields;
@@ -20,33 +20,33 @@ pub struct Tokenizer {
 struct Inner {
     source: PathBuf,
     backend: tokenizers::Tokenizer,
-    /// The same without its normaliser where that only marks the places of digits, which [`digit_places::mark`] does faster.
-    placed: Option<tokenizers::Tokenizer>,
+    /// The tokenizer without its normaliser, if that only marks the places of digits: [`digit_places::mark`] does it faster.
+    unmarked: Option<tokenizers::Tokenizer>,
     pieces: Arc<TokenPieces>,
-    /// Ids that `add_special` puts before and after a text.
+    /// Ids that `add_special` adds before and after a text.
     prefix: Vec<u32>,
     suffix: Vec<u32>,
     bos: Option<u32>,
     eos: Option<u32>,
     vocab_size: usize,
-    /// Rows of the model's embedding table: ids from here on can not be given to it.
-    usable: usize,
+    /// Rows of the model's embedding table: larger ids have no embedding.
+    embeddings: usize,
 }
 
-/// What a checkpoint says about its tokenizer outside of the tokenizer itself.
+/// Tokenizer settings that a checkpoint keeps outside the tokenizer itself.
 #[derive(Debug, Default)]
 pub(super) struct TokenizerSettings {
     /// Text or id of the token that begins a text.
     pub(super) bos: Option<SpecialToken>,
     /// Text or id of the token that ends one.
     pub(super) eos: Option<SpecialToken>,
-    /// Whether a text gets BOS in front; None: as the post-processor has it.
+    /// True to add BOS to every text; none for the post-processor's behaviour.
     pub(super) add_bos: Option<bool>,
-    /// Whether a text gets EOS behind it.
+    /// True to add EOS to every text; none for the post-processor's behaviour.
     pub(super) add_eos: Option<bool>,
 }
 
-/// A special token, named in the way of the source.
+/// A special token by text or id.
 #[derive(Debug, Clone)]
 pub(super) enum SpecialToken {
     Text(String),
@@ -54,15 +54,15 @@ pub(super) enum SpecialToken {
 }
 
 impl Tokenizer {
-    /// `tokenizer.json` of a folder with `tokenizer_config.json`, if there is one; `fallback_bos` is `config.json`'s.
+    /// Reads a folder's `tokenizer.json`, and `tokenizer_config.json` if there is one; `fallback_bos` is the id in `config.json`.
     pub(super) fn from_folder(
         folder: &Path,
         config: Option<&Map<String, Value>>,
         fallback_bos: Option<u32>,
-        usable: usize,
+        embeddings: usize,
     ) -> Result<Tokenizer, CheckpointError> {
         let path = folder.join("tokenizer.json");
-        let advice = "it holds the vocabulary; fetch the checkpoint again (a lone tokenizer.model can not be read, convert it with transformers)";
+        let advice = "it has the vocabulary; fetch the checkpoint again (if it has only tokenizer.model, convert that with transformers)";
         let bytes = std::fs::read(&path).map_err(|e| CheckpointError::io(&path, advice, e))?;
         let backend = tokenizers::Tokenizer::from_bytes(&bytes)
             .map_err(|e| CheckpointError::Tokenizer { path: path.clone(), what: e.to_string() })?;
@@ -77,15 +77,15 @@ impl Tokenizer {
         if config.is_none_or(|map| !map.contains_key("bos_token")) {
             settings.bos = fallback_bos.map(SpecialToken::Id);
         }
-        Tokenizer::new(path, backend, settings, usable)
+        Tokenizer::new(path, backend, settings, embeddings)
     }
 
-    /// Prepares a tokenizer: truncation and padding off, special prefix and suffix known, the table of pieces built.
+    /// Prepares a tokenizer: turns truncation and padding off, determines prefix and suffix, and builds the table of pieces.
     pub(super) fn new(
         source: PathBuf,
         mut backend: tokenizers::Tokenizer,
         settings: TokenizerSettings,
-        usable: usize,
+        embeddings: usize,
     ) -> Result<Tokenizer, CheckpointError> {
         let fail = |what: String| CheckpointError::Tokenizer { path: source.clone(), what };
         backend.with_padding(None);
@@ -124,57 +124,59 @@ impl Tokenizer {
             return Err(fail(format!("the largest id is {}, but there are only {} tokens", size - 1, vocab.len())));
         }
         let added = backend.get_added_vocabulary();
-        // A model may lack rows for added tokens that no text contains by chance (the image token of Gemma 3), but not for
-        // ordinary ones.
+        // A model may lack embeddings of special tokens, which texts do not contain by chance (the image token of Gemma 3), but not
+        // of ordinary ones.
         let outside = vocab
             .iter()
-            .filter(|(t, id)| **id as usize >= usable && !added.is_special_token(t))
+            .filter(|(t, id)| **id as usize >= embeddings && !added.is_special_token(t))
             .min_by_key(|(_, id)| **id);
         if let Some((token, id)) = outside {
             return Err(fail(format!(
-                "token {token:?} has id {id}, but the model's vocabulary has {usable} entries; tokenizer and config.json belong to different models"
+                "token {token:?} has id {id}, but the model's vocabulary has {embeddings} entries: tokenizer and config.json belong to different models"
             )));
         }
         let json = match backend.get_decoder() {
             Some(decoder) => Some(serde_json::to_value(decoder).map_err(|e| fail(e.to_string()))?),
             None => None,
         };
-        // The crate looks a token up among the added ones first, by content.
+        // As in the crate, added tokens take precedence.
         let text = |id: u32| added.simple_id_to_token(id).or_else(|| backend.id_to_token(id));
         let pieces = TokenPieces::new(json.as_ref(), size, text, |t| added.is_special_token(t)).map_err(fail)?;
         let vocab_size = vocab.len();
         drop(vocab);
-        let placed = without_places(&backend);
+        let unmarked = without_marks(&backend);
         let pieces = Arc::new(pieces);
-        let inner = Inner { source, pieces, placed, backend, prefix, suffix, bos, eos, vocab_size, usable };
+        let inner = Inner { source, pieces, unmarked, backend, prefix, suffix, bos, eos, vocab_size, embeddings };
         Ok(Tokenizer { inner: Arc::new(inner) })
     }
 
-    /// The ids of `text`. With `add_special`, BOS (and EOS) as the checkpoint adds them. Special tokens that are written
-    /// out in the text are recognised. An id that the model has no embedding for is an error.
+    /// Encodes a text; with `add_special`, with BOS and EOS as the checkpoint adds them. Special tokens written out in the text
+    /// are recognised.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Tokenizer`], also for an id without an embedding.
     pub fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>, CheckpointError> {
         let t = &*self.inner;
         let fail = |what: String| CheckpointError::Tokenizer { path: t.source.clone(), what };
-        let encoded = match &t.placed {
-            Some(placed) => placed.encode_fast(digit_places::mark(text), false),
+        let encoded = match &t.unmarked {
+            Some(unmarked) => unmarked.encode_fast(digit_places::mark(text), false),
             None => t.backend.encode_fast(text, false),
         };
         let encoding = encoded.map_err(|e| fail(e.to_string()))?;
         let ids = encoding.get_ids();
         let (prefix, suffix) = if add_special { (&*t.prefix, &*t.suffix) } else { (&[][..], &[][..]) };
         let all = [prefix, ids, suffix].concat();
-        if let Some(id) = all.iter().find(|id| **id as usize >= t.usable) {
+        if let Some(id) = all.iter().find(|id| **id as usize >= t.embeddings) {
             let token = self.token(*id).unwrap_or_default();
             return Err(fail(format!(
-                "the text contains {token:?}, whose id {id} is outside of the model's {} entries",
-                t.usable
+                "the text contains {token:?}, whose id {id} is outside the model's vocabulary of {}",
+                t.embeddings
             )));
         }
         Ok(all)
     }
 
-    /// The text of `ids`; with `skip_special`, without control tokens. Ids that do not exist are no text, bytes that form
-    /// no character become U+FFFD.
+    /// Decodes ids; with `skip_special`, without control tokens. Ids that do not exist are skipped, invalid bytes become U+FFFD.
     pub fn decode(&self, ids: &[u32], skip_special: bool) -> String {
         let mut stream = TextStream::new(Arc::clone(&self.inner.pieces), !skip_special);
         let mut text = String::new();
@@ -185,29 +187,28 @@ impl Tokenizer {
         text
     }
 
-    /// A new incremental detokeniser; it owns what it needs, can be sent to another thread, and is cheap to make.
+    /// Returns a new incremental detokeniser, which is cheap to create and can be sent to another thread.
     pub fn stream(&self) -> TextStream {
         TextStream::new(Arc::clone(&self.inner.pieces), false)
     }
 
-    /// Number of tokens, added ones included. The model's vocabulary may be larger (padding).
+    /// Number of tokens, including added ones. The model's vocabulary may be larger (padding).
     pub fn vocab_size(&self) -> usize {
         self.inner.vocab_size
     }
 
-    /// The token that begins a text, if the checkpoint names one; [`Tokenizer::encode`] decides whether it is added.
+    /// The BOS id, if the checkpoint defines one; it need not be added by [`Tokenizer::encode`].
     pub fn bos(&self) -> Option<u32> {
         self.inner.bos
     }
 
-    /// The token that ends a text, by the tokenizer's own settings. Generation stops at any of
-    /// [`super::GenerationDefaults::eos_ids`], which may be more.
+    /// The EOS id of the tokenizer's settings. Generation ends at any of [`super::GenerationDefaults::eos_ids`], which may be more.
     pub fn eos(&self) -> Option<u32> {
         self.inner.eos
     }
 
-    /// The same tokenizer with every digit of a text cut off from its neighbours first, so that a token holds one digit at
-    /// most: what the vocabulary has of longer numbers is never used.
+    /// Returns the tokenizer with every digit split from its neighbours first, so that a token has at most one digit and the
+    /// vocabulary's longer numbers are never used.
     ///
     /// # Errors
     /// [`CheckpointError::Tokenizer`].
@@ -219,7 +220,7 @@ impl Tokenizer {
         backend.with_pre_tokenizer(Some(Sequence::new(steps)));
         let inner = Inner {
             source: t.source.clone(),
-            placed: without_places(&backend),
+            unmarked: without_marks(&backend),
             backend,
             pieces: Arc::clone(&t.pieces),
             prefix: t.prefix.clone(),
@@ -227,13 +228,13 @@ impl Tokenizer {
             bos: t.bos,
             eos: t.eos,
             vocab_size: t.vocab_size,
-            usable: t.usable,
+            embeddings: t.embeddings,
         };
         Ok(Tokenizer { inner: Arc::new(inner) })
     }
 
-    /// A `tokenizer.json` of this tokenizer, whatever file it comes from, with a post-processor that adds what
-    /// [`Tokenizer::encode`] adds.
+    /// Returns a `tokenizer.json` of this tokenizer, whatever its source, with a post-processor that adds the same special tokens as
+    /// [`Tokenizer::encode`].
     ///
     /// # Errors
     /// [`CheckpointError::Tokenizer`].
@@ -260,32 +261,32 @@ impl Tokenizer {
         Ok(json)
     }
 
-    /// A token as the vocabulary spells it.
+    /// Returns a token as the vocabulary spells it.
     pub fn token(&self, id: u32) -> Option<String> {
         self.inner.backend.id_to_token(id)
     }
 
-    /// The id of a token, spelt as in the vocabulary.
+    /// Returns the id of a token, spelt as in the vocabulary.
     pub fn id(&self, token: &str) -> Option<u32> {
         self.inner.backend.token_to_id(token)
     }
 
-    /// True for a control token, which is no text.
+    /// True for a control token, which has no text.
     pub fn is_special(&self, id: u32) -> bool {
         self.inner.pieces.is_special(id)
     }
 }
 
-/// The tokenizer without a normaliser that only marks the places of digits; none if it has another, or if its added tokens would be
-/// found elsewhere in a marked text.
-fn without_places(backend: &tokenizers::Tokenizer) -> Option<tokenizers::Tokenizer> {
+/// Returns the tokenizer without its normaliser if that only marks the places of digits, and if marks do not change where added
+/// tokens match.
+fn without_marks(backend: &tokenizers::Tokenizer) -> Option<tokenizers::Tokenizer> {
     let normalizer = serde_json::to_value(backend.get_normalizer()?).ok()?;
     let added = backend.get_added_vocabulary().get_added_tokens_decoder();
-    let apart = added.values().all(|token| {
+    let unaffected = added.values().all(|token| {
         let marked = token.content.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_control());
         !(marked || token.normalized || token.single_word)
     });
-    if !apart || normalizer != digit_places::normalizer() {
+    if !unaffected || normalizer != digit_places::normalizer() {
         return None;
     }
     let mut plain = backend.clone();
@@ -293,22 +294,22 @@ fn without_places(backend: &tokenizers::Tokenizer) -> Option<tokenizers::Tokeniz
     Some(plain)
 }
 
-/// The ids that the post-processor puts around a text.
+/// Returns the ids that the post-processor adds before and after a text.
 fn affixes(backend: &tokenizers::Tokenizer) -> Result<(Vec<u32>, Vec<u32>), String> {
     let encode = |special: bool| backend.encode_fast("a", special).map_err(|e| e.to_string());
     let (with, without) = (encode(true)?, encode(false)?);
     let (with, without) = (with.get_ids(), without.get_ids());
     if without.is_empty() {
-        // A vocabulary that can not spell "a" leaves no text to find; what remains is all added.
+        // The vocabulary cannot encode "a", so all ids are added ones.
         return Ok((with.to_vec(), Vec::new()));
     }
     let at = with.windows(without.len()).position(|w| w == without);
-    let at = at.ok_or("its post-processor changes the ids of a text")?;
+    let at = at.ok_or("the post-processor changes the ids of a text")?;
     let (prefix, rest) = with.split_at(at);
     Ok((prefix.to_vec(), rest.get(without.len()..).unwrap_or_default().to_vec()))
 }
 
-/// A token in `tokenizer_config.json`: a string, or an object with its `content`.
+/// Returns a token of `tokenizer_config.json`: a string, or the `content` of an object.
 pub(super) fn special_text(value: Option<&Value>) -> Option<String> {
     let value = value?;
     value.as_str().or_else(|| value.get("content")?.as_str()).map(str::to_string)
@@ -322,7 +323,7 @@ mod tests {
     fn places_are_marked_without_regular_expressions_and_with_the_same_ids() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../embedded/earnest-abacus-1m");
         let tokenizer = Tokenizer::from_folder(&folder, None, None, usize::MAX).unwrap();
-        assert!(tokenizer.inner.placed.is_some(), "the embedded model's tokenizer marks the places of digits");
+        assert!(tokenizer.inner.unmarked.is_some(), "the embedded model's tokenizer marks the places of digits");
         let file = tokenizers::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
         for text in [
             "Add two numbers: 12345 + 987654321098765 =",
@@ -332,7 +333,7 @@ mod tests {
             let expected = file.encode(text, false).unwrap();
             assert_eq!(tokenizer.encode(text, false).unwrap(), expected.get_ids(), "{text:?}");
         }
-        // What is written out again still says it in the library's words.
+        // The written file still has the normaliser.
         let written = tokenizer.json().unwrap();
         assert_eq!(written["normalizer"], digit_places::normalizer());
     }
@@ -341,8 +342,8 @@ mod tests {
     fn an_added_token_with_digits_keeps_the_regular_expressions() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../embedded/earnest-abacus-1m");
         let mut file = tokenizers::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
-        assert!(without_places(&file).is_some());
+        assert!(without_marks(&file).is_some());
         file.add_special_tokens([tokenizers::AddedToken::from("<i27>", true)]).unwrap();
-        assert!(without_places(&file).is_none());
+        assert!(without_marks(&file).is_none());
     }
 }

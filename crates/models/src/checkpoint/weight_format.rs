@@ -1,36 +1,35 @@
-//! In which values weights are computed with: as the file has them, rounded to another float type, or quantised at load.
+//! Weight formats: the file's values, rounded to another float type, or quantised at load.
 //!
-//! The engine's CPU kernels compute with floats. So what `--quant` changes is the values: each weight is quantised as a
-//! llama.cpp or bitsandbytes user would have it and dequantised again, and the engine computes with the result. That shows
-//! what quantisation does to answers; it saves no memory and no time. `--compute int8` is another matter: the engine rounds both
-//! operands of its products to 8 bits, which is another model, too.
+//! The engine's CPU kernels compute with floats, so `--quant` changes only values: each weight is quantised as in llama.cpp or
+//! bitsandbytes and dequantised again. That shows what quantisation does to answers, and saves neither memory nor time.
+//! `--compute int8` is different: the engine rounds both operands of its products to 8 bits. To an evaluation, both are other
+//! models.
 use std::fmt;
 
-use candle_core::quantized::{GgmlDType, QTensor};
-use candle_core::{Device, Tensor as CandleTensor};
-use rayon::prelude::*;
+use candle_core::quantized::GgmlDType;
 use serde::{Deserialize, Serialize};
 
+use super::quantise::{quantise, quantise_round_trip, round, widen};
 use super::{BlockType, CheckpointError, DecoderConfig, LayerParameter, Parameter, Tensor, Values, nf4};
 
-/// A scheme of `--quant`.
+/// A quantisation scheme, `--quant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quant {
-    /// 8 bits, blocks of 32 (8.5 bits a weight).
+    /// 8 bits, blocks of 32 (8.5 bits per weight).
     #[serde(rename = "q8_0")]
     Q8,
-    /// 6 bits, super-blocks of 256 (6.56 bits a weight).
+    /// 6 bits, super-blocks of 256 (6.56 bits per weight).
     Q6k,
-    /// 5 bits, super-blocks of 256 (5.5 bits a weight).
+    /// 5 bits, super-blocks of 256 (5.5 bits per weight).
     Q5k,
-    /// 4 bits, super-blocks of 256 (4.5 bits a weight).
+    /// 4 bits, super-blocks of 256 (4.5 bits per weight).
     Q4k,
-    /// NF4 of QLoRA: blocks of 64, whose scales are quantised to 8 bits in blocks of 256 (4.13 bits a weight).
+    /// NF4 of QLoRA: blocks of 64, whose scales are quantised to 8 bits in blocks of 256 (4.13 bits per weight).
     Nf4,
 }
 
-/// A float type of `--dtype`.
+/// A float type, `--dtype`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ElementType {
@@ -40,8 +39,8 @@ pub enum ElementType {
 }
 
 impl ElementType {
-    /// Bytes of an element.
-    pub fn bytes(self) -> u64 {
+    /// Size of an element in bytes.
+    pub fn size_bytes(self) -> u64 {
         match self {
             ElementType::F32 => 4,
             ElementType::Bf16 | ElementType::F16 => 2,
@@ -49,59 +48,61 @@ impl ElementType {
     }
 }
 
-/// An arithmetic of `--compute` other than the usual one, which is f32.
+/// An arithmetic other than f32, `--compute`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compute {
-    /// Products of matrices and attention in 8-bit integers: weights, activations, keys and values are rounded in groups. The
-    /// name in settings has the version of the arithmetic (2: attention too), because other bits are another model.
+    /// Matrix products and attention in 8-bit integers: weights, activations, keys and values are rounded in groups. The name in
+    /// settings has the version of the arithmetic (2: including attention), because a change of it is another model.
     #[serde(rename = "int8.2", alias = "int8")]
     Int8,
 }
 
-/// How weights are changed at load, and how they are computed with. The default changes nothing.
+/// Quantisation, type and arithmetic of weights. The default changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WeightFormat {
+    /// Quantisation at load; none for the file's values.
     pub quant: Option<Quant>,
-    /// Matrices are rounded to this type and held in it; norms and biases keep the file's values.
+    /// Type that matrices are rounded to and held in; norms and biases keep the file's values.
     pub dtype: Option<ElementType>,
-    /// None is f32.
+    /// None for f32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<Compute>,
 }
 
-/// Weights of a group that is rounded together for [`Compute::Int8`], and the bytes that it takes.
+/// Weights and bytes of a group of [`Compute::Int8`].
 const INT8_GROUP: (usize, u64) = (32, 40);
 
-/// What becomes of one parameter.
+/// Quantisation scheme of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Scheme {
     Q8,
     Q6k,
     Q5k,
     Q4k,
-    /// Instead of the schemes with super-blocks of 256, where the width is no multiple of that; llama.cpp's choice, too.
+    /// Replacement for a scheme with super-blocks of 256 if the width is not a multiple of that, as in llama.cpp.
     Q5Of32WithOffset,
     Q5Of32,
     Nf4,
 }
 
-/// What becomes of all parameters, for the manifest.
+/// Record of the quantised parameters, for the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeightRecord {
     #[serde(flatten)]
     pub format: WeightFormat,
-    /// Weights (elements) that are quantised, and all.
+    /// Number of quantised weights.
     pub quantised_weights: u64,
+    /// Number of all weights.
     pub weights: u64,
-    /// Roles of parameters that stay as they are.
+    /// Roles of parameters that are not quantised.
     pub unquantised: Vec<String>,
-    /// Roles that are quantised with another scheme, because their width is no multiple of its block: `role: scheme`.
+    /// Roles quantised with a replacement scheme, because their width is not a multiple of the block: `role: scheme`.
     pub substituted: Vec<String>,
 }
 
 impl Quant {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Quant::Q8 => "q8_0",
@@ -112,11 +113,11 @@ impl Quant {
         }
     }
 
-    /// The scheme for rows of this width; none if no block divides it.
+    /// Returns the scheme for rows of this width; none if no block divides it.
     fn scheme(self, width: usize) -> Option<Scheme> {
         let (of_256, of_32) = (width.is_multiple_of(256), width.is_multiple_of(32));
         match self {
-            // Blocks of NF4 do not care for rows.
+            // Blocks of NF4 may span rows.
             Quant::Nf4 => Some(Scheme::Nf4),
             Quant::Q8 => of_32.then_some(Scheme::Q8),
             Quant::Q6k if of_256 => Some(Scheme::Q6k),
@@ -180,17 +181,17 @@ impl fmt::Display for WeightRecord {
 }
 
 impl WeightFormat {
-    /// True if weights are those of the file.
+    /// True if weights are the file's and computed in f32.
     pub fn is_plain(&self) -> bool {
         *self == WeightFormat::default()
     }
 
-    /// Whether the engine computes in 8-bit integers: matrix products, and attention on keys and values in bytes.
+    /// True if the engine computes matrix products and attention in 8-bit integers.
     pub fn is_int8(&self) -> bool {
         self.compute == Some(Compute::Int8)
     }
 
-    /// What becomes of the parameters of a decoder.
+    /// Returns the record of a decoder's parameters.
     pub fn record(&self, config: &DecoderConfig) -> WeightRecord {
         let mut record =
             WeightRecord { format: *self, quantised_weights: 0, weights: 0, unquantised: vec![], substituted: vec![] };
@@ -224,14 +225,14 @@ impl WeightFormat {
         if is_projection(parameter) { quant.scheme(*width) } else { None }
     }
 
-    /// The blocks that [`WeightFormat::blocks`] gives for a matrix, if it does.
+    /// Returns the type of the blocks of [`WeightFormat::blocks`]; none if the matrix has none.
     pub(super) fn block_type(&self, parameter: Parameter, shape: &[usize]) -> Option<BlockType> {
-        // Rounded after quantisation, the values are no longer those of the blocks.
+        // Values rounded after quantisation are no longer those of the blocks.
         let scheme = self.scheme(parameter, shape).filter(|_| self.dtype.is_none())?;
         scheme.ggml().and_then(BlockType::of)
     }
 
-    /// Quantises a matrix and gives its blocks.
+    /// Quantises a matrix to blocks.
     pub(super) fn blocks(&self, parameter: Parameter, tensor: Tensor) -> Result<Vec<u8>, CheckpointError> {
         let scheme = self.scheme(parameter, &tensor.shape);
         let wide = widen(tensor.values);
@@ -241,38 +242,38 @@ impl WeightFormat {
             what,
         };
         let dtype = scheme.and_then(Scheme::ggml).ok_or_else(|| failed("it is not quantised to blocks".into()))?;
-        let damaged = wide.iter().filter(|value| !value.is_finite()).count();
-        if damaged > 0 {
+        let invalid = wide.iter().filter(|value| !value.is_finite()).count();
+        if invalid > 0 {
             return Err(failed(format!(
-                "{damaged} values are not finite: the file is damaged or the training diverged"
+                "{invalid} values are not finite: the file is damaged or the training diverged"
             )));
         }
         quantise(&wide, dtype).map_err(|error| failed(error.to_string()))
     }
 
-    /// The type in which a matrix is held whose file has it as `stored`.
+    /// Returns the type in which a matrix is held that the file has as `stored`.
     fn held_as(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> ElementType {
         let quantised = self.scheme(parameter, shape).is_some();
         self.dtype.unwrap_or(if quantised { ElementType::F32 } else { stored })
     }
 
-    /// Whether products with a matrix are computed in 8-bit integers. The router of a mixture stays in f32, because its choice of
-    /// experts leaps where it is rounded; so do matrices whose rows do not divide into groups.
-    pub(super) fn in_bytes(&self, parameter: Parameter, width: usize) -> bool {
+    /// True if products with a matrix are computed in 8-bit integers. The router of a mixture stays in f32, because rounding would
+    /// change its choice of experts; so do matrices whose rows do not divide into groups.
+    pub(super) fn computes_int8(&self, parameter: Parameter, width: usize) -> bool {
         let router = matches!(parameter, Parameter::Layer(_, LayerParameter::Router));
         self.is_int8() && !router && width.is_multiple_of(INT8_GROUP.0)
     }
 
-    /// Bytes that a matrix takes in the engine whose file has it as `stored`.
-    pub(super) fn bytes(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> u64 {
+    /// Returns the bytes of a matrix in the engine that the file has as `stored`.
+    pub(super) fn size_bytes(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> u64 {
         let elements: u64 = shape.iter().map(|&n| n as u64).product();
         match shape {
-            &[_, width] if self.in_bytes(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
-            _ => elements * self.held_as(parameter, shape, stored).bytes(),
+            &[_, width] if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
+            _ => elements * self.held_as(parameter, shape, stored).size_bytes(),
         }
     }
 
-    /// Changes a tensor's values.
+    /// Quantises and rounds a tensor.
     pub(super) fn apply(&self, parameter: Parameter, tensor: Tensor) -> Result<Tensor, CheckpointError> {
         let scheme = self.scheme(parameter, &tensor.shape);
         let matrix = tensor.shape.len() == 2;
@@ -285,12 +286,12 @@ impl WeightFormat {
             None => values,
             Some(scheme) => {
                 let wide = widen(values);
-                // The engine names weights that are not finite; a quantiser would spread them over their block.
+                // The engine reports weights that are not finite; quantisation would spread them over their block.
                 if wide.iter().any(|value| !value.is_finite()) {
                     return Ok(Tensor { shape, values: Values::F32(wide) });
                 }
                 Values::F32(match scheme.ggml() {
-                    Some(dtype) => through(&wide, dtype).map_err(|error| CheckpointError::Quantise {
+                    Some(dtype) => quantise_round_trip(&wide, dtype).map_err(|error| CheckpointError::Quantise {
                         parameter: parameter.to_string(),
                         scheme: scheme.name(),
                         what: error.to_string(),
@@ -308,15 +309,15 @@ impl WeightFormat {
     }
 }
 
-/// The matrices that are quantised: the projections of attention and feed-forward. Embedding, head and the router of a
-/// mixture stay, as in bitsandbytes; norms and biases always do.
+/// True for the matrices that are quantised, the projections of attention and feed-forward. Embedding, head and the router of a
+/// mixture are not, as in bitsandbytes; neither are norms and biases.
 fn is_projection(parameter: Parameter) -> bool {
     use LayerParameter::*;
     let Parameter::Layer(_, parameter) = parameter else { return false };
     matches!(parameter, Query | Key | Value | Output | Gate | Up | Down | ExpertGate(_) | ExpertUp(_) | ExpertDown(_))
 }
 
-/// The name of a parameter without its layer and expert.
+/// Returns the name of a parameter without its layer and expert.
 fn role(parameter: Parameter) -> String {
     use LayerParameter::*;
     match parameter {
@@ -326,62 +327,6 @@ fn role(parameter: Parameter) -> String {
         Parameter::Layer(_, parameter) => format!("{parameter:?}"),
         other => format!("{other:?}"),
     }
-}
-
-fn widen(values: Values) -> Vec<f32> {
-    match values {
-        Values::F32(v) => v,
-        Values::Bf16(v) => v.into_iter().map(|x| half::bf16::from_bits(x).to_f32()).collect(),
-        Values::F16(v) => v.into_iter().map(|x| half::f16::from_bits(x).to_f32()).collect(),
-    }
-}
-
-/// Weights quantised at a time; a multiple of every block size.
-const PIECE: usize = 1 << 16;
-
-/// Quantised and dequantised by candle, in parallel pieces of whole blocks.
-fn through(values: &[f32], dtype: GgmlDType) -> candle_core::Result<Vec<f32>> {
-    let pieces: Vec<Vec<f32>> = values
-        .par_chunks(PIECE)
-        .map(|piece| {
-            let tensor = CandleTensor::from_slice(piece, piece.len(), &Device::Cpu)?;
-            QTensor::quantize(&tensor, dtype)?.dequantize(&Device::Cpu)?.to_vec1::<f32>()
-        })
-        .collect::<candle_core::Result<_>>()?;
-    Ok(pieces.concat())
-}
-
-/// Quantised by candle, in the same pieces as [`through`].
-fn quantise(values: &[f32], dtype: GgmlDType) -> candle_core::Result<Vec<u8>> {
-    let pieces: Vec<Vec<u8>> = values
-        .par_chunks(PIECE)
-        .map(|piece| {
-            let tensor = CandleTensor::from_slice(piece, piece.len(), &Device::Cpu)?;
-            Ok(QTensor::quantize(&tensor, dtype)?.data()?.into_owned())
-        })
-        .collect::<candle_core::Result<_>>()?;
-    Ok(pieces.concat())
-}
-
-/// Rounded to a type; the error is the largest magnitude, where that type has no finite value for it.
-fn round(values: Values, dtype: ElementType) -> Result<Values, f32> {
-    Ok(match (values, dtype) {
-        (values @ Values::F32(_), ElementType::F32)
-        | (values @ Values::Bf16(_), ElementType::Bf16)
-        | (values @ Values::F16(_), ElementType::F16) => values,
-        (values, ElementType::F32) => Values::F32(widen(values)),
-        (values, ElementType::Bf16) => {
-            Values::Bf16(widen(values).into_iter().map(|x| half::bf16::from_f32(x).to_bits()).collect())
-        }
-        (values, ElementType::F16) => {
-            let wide = widen(values);
-            let largest = wide.iter().fold(0f32, |most, x| most.max(x.abs()));
-            if largest.is_finite() && !half::f16::from_f32(largest).is_finite() {
-                return Err(largest);
-            }
-            Values::F16(wide.into_iter().map(|x| half::f16::from_f32(x).to_bits()).collect())
-        }
-    })
 }
 
 #[cfg(test)]

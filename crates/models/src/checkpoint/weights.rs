@@ -1,4 +1,4 @@
-//! Named tensors, the same names for every architecture and file format.
+//! Parameters and tensors, named alike for every architecture and file format.
 use candle_core::quantized::GgmlDType;
 use std::fmt;
 
@@ -9,13 +9,13 @@ pub enum Parameter {
     Embedding,
     /// Scale of the norm before the head, `[hidden]`.
     FinalNorm,
-    /// Its offset (layer norm only), `[hidden]`.
+    /// Bias of that norm (layer norm only), `[hidden]`.
     FinalNormBias,
     /// Output head, `[vocab, hidden]`; absent when tied.
     Head,
-    /// Its bias, `[vocab]`.
+    /// Bias of the head, `[vocab]`.
     HeadBias,
-    /// A parameter of layer `.0`.
+    /// A parameter of the layer with this index.
     Layer(usize, LayerParameter),
 }
 
@@ -75,7 +75,7 @@ pub enum Values {
     F16(Vec<u16>),
 }
 
-/// A type of quantised blocks that engines may keep as they are, by llama.cpp's names.
+/// A type of quantised blocks that engines compute with directly; names as in llama.cpp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockType {
     /// 34 bytes for 32 weights.
@@ -89,7 +89,7 @@ pub enum BlockType {
 }
 
 impl BlockType {
-    /// Weights of a block, and its bytes.
+    /// Returns the weights and bytes of a block.
     pub fn size(self) -> (usize, usize) {
         match self {
             BlockType::Q8_0 => (32, 34),

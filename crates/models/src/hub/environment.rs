@@ -1,4 +1,4 @@
-//! What the environment says about the hub: where the cache is, whom to ask, with which token, or not at all.
+//! Environment variables of the hub: cache folder, endpoint, token, offline mode.
 use std::fmt;
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use std::path::PathBuf;
 pub struct Token(String);
 
 impl Token {
-    /// Wraps a token, without the white space around it; none if nothing is left.
+    /// Trims and wraps a token; none if it is empty or has characters that no token has.
     pub fn new(text: &str) -> Option<Token> {
         let text = text.trim();
         // A control character could split the header in which the token is sent.
-        let sound = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
-        sound.then(|| Token(text.to_owned()))
+        let valid = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+        valid.then(|| Token(text.to_owned()))
     }
 
-    /// The value of the `Authorization` header.
+    /// Returns the value of the `Authorization` header.
     pub(super) fn header(&self) -> String {
         format!("Bearer {}", self.0)
     }
@@ -35,11 +35,32 @@ pub struct Environment {
     /// `HF_ENDPOINT`, without a slash at its end.
     pub endpoint: String,
     pub token: Option<Token>,
-    /// Why no connection may be opened, if so.
-    pub offline: Option<&'static str>,
+    /// The setting that forbids connections, if any.
+    pub offline: Option<OfflineReason>,
 }
 
-/// The hub of the public.
+/// Settings that forbid connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfflineReason {
+    /// `--offline`.
+    Flag,
+    /// `HF_HUB_OFFLINE`.
+    HfHubOffline,
+    /// `TRANSFORMERS_OFFLINE`.
+    TransformersOffline,
+}
+
+impl fmt::Display for OfflineReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OfflineReason::Flag => "--offline",
+            OfflineReason::HfHubOffline => "HF_HUB_OFFLINE",
+            OfflineReason::TransformersOffline => "TRANSFORMERS_OFFLINE",
+        })
+    }
+}
+
+/// The public hub.
 const ENDPOINT: &str = "https://huggingface.co";
 
 impl Environment {
@@ -74,9 +95,9 @@ impl Environment {
             set(name).is_some_and(|value| ["1", "on", "yes", "true"].contains(&value.to_ascii_lowercase().as_str()))
         };
         let offline = match (offline, on("HF_HUB_OFFLINE"), on("TRANSFORMERS_OFFLINE")) {
-            (true, ..) => Some("--offline forbids it"),
-            (_, true, _) => Some("HF_HUB_OFFLINE forbids it"),
-            (_, _, true) => Some("TRANSFORMERS_OFFLINE forbids it"),
+            (true, ..) => Some(OfflineReason::Flag),
+            (_, true, _) => Some(OfflineReason::HfHubOffline),
+            (_, _, true) => Some(OfflineReason::TransformersOffline),
             _ => None,
         };
         let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| ENDPOINT.to_owned());
@@ -108,9 +129,9 @@ mod tests {
         assert_eq!(read(false, &[]).offline, None);
         assert_eq!(read(false, &[("HF_HUB_OFFLINE", "0")]).offline, None);
         for value in ["1", "ON", "true", "Yes"] {
-            assert!(read(false, &[("HF_HUB_OFFLINE", value)]).offline.is_some());
+            assert_eq!(read(false, &[("HF_HUB_OFFLINE", value)]).offline, Some(OfflineReason::HfHubOffline));
         }
-        assert!(read(true, &[]).offline.unwrap().contains("--offline"));
+        assert_eq!(read(true, &[]).offline, Some(OfflineReason::Flag));
     }
 
     #[test]

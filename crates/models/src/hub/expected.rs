@@ -1,38 +1,42 @@
-//! What a file of the cache should be, by the cache itself: before its content is used, it is compared with the name of its
-//! blob, which is its hash, or with the listing of its commit.
+//! Expected content of files in the cache: before a file is used, it is compared with the name of its blob, which is its hash,
+//! or with the listing of its commit.
 use std::path::{Path, PathBuf};
 
 use super::{Cache, Commit, Hash, HubError, RepoId};
 
-/// A file as the cache promises it.
+/// The expected content of a file, according to the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// It lies outside a cache: nothing was promised.
-    Elsewhere,
-    /// It has this hash. The text names its commit for commands, where the path shows it.
+    /// Unknown, because the file is outside the cache.
+    OutsideCache,
+    /// A hash, and the commit as `org/repo@<commit>` if the path shows it.
     Hash(Hash, Option<String>),
-    /// It lies in the snapshot that the text names, as a copy of which nothing says what it should be.
+    /// Unknown, because the file is an unlisted copy in the snapshot of this `org/repo@<commit>`.
     Unknown(String),
 }
 
 impl Expected {
-    /// Looks at where a file lies; nothing of it is read.
+    /// Determines the expected content from a file's path; the file is not read.
     pub fn of(path: &Path) -> Expected {
-        let Some(real) = path.canonicalize().ok() else { return Expected::Elsewhere };
+        let Some(real) = path.canonicalize().ok() else { return Expected::OutsideCache };
         let place = snapshot(path).or_else(|| std::path::absolute(path).ok().as_deref().and_then(snapshot));
         let place = place.or_else(|| snapshot(&real));
         let named = place.as_ref().map(|place| format!("{}@{}", place.repo, place.commit));
         if let Some(hash) = blob(&real) {
             return Expected::Hash(hash, named);
         }
-        let (Some(place), Some(named)) = (place, named) else { return Expected::Elsewhere };
-        let listing = Cache::at(place.cache).listing(&place.repo, &place.commit);
+        let (Some(place), Some(named)) = (place, named) else { return Expected::OutsideCache };
+        let listing = Cache::in_folder(place.cache).listing(&place.repo, &place.commit);
         let listed =
             listing.and_then(|listing| listing.files.into_iter().find(|file| Path::new(&file.path) == place.below));
         listed.map_or(Expected::Unknown(named.clone()), |file| Expected::Hash(file.hash, Some(named)))
     }
 
-    /// Compares the promise with the file, whose SHA-256 the caller may know; another hash is computed here.
+    /// Compares a file with the expectation. `sha256` returns the file's SHA-256, which the caller may have cached; a git hash is
+    /// computed here.
+    ///
+    /// # Errors
+    /// [`HubError::Damaged`] if the hash differs, [`HubError::Io`] if the file cannot be read.
     pub fn check(&self, path: &Path, sha256: impl FnOnce() -> std::io::Result<String>) -> Result<(), HubError> {
         let Expected::Hash(hash, named) = self else { return Ok(()) };
         let found = match hash {
@@ -52,7 +56,7 @@ impl Expected {
     }
 }
 
-/// The hash by which a blob of a cache (`models--org--name/blobs/<digits>`) is called.
+/// Returns the hash that names a blob of a cache (`models--org--name/blobs/<digits>`).
 fn blob(real: &Path) -> Option<Hash> {
     let blobs = real.parent()?;
     let repository = blobs.parent()?.file_name()?.to_str()?;
@@ -60,7 +64,7 @@ fn blob(real: &Path) -> Option<Hash> {
     Hash::from_etag(real.file_name()?.to_str()?).filter(|_| inside)
 }
 
-/// Where in a cache a path leads (`<cache>/models--org--name/snapshots/<commit>/<below>`).
+/// A path in a cache: `<cache>/models--org--name/snapshots/<commit>/<below>`.
 struct Place {
     cache: PathBuf,
     repo: RepoId,
@@ -85,7 +89,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn files_are_held_to_what_the_cache_says_of_them() {
+    fn files_are_compared_with_the_hashes_of_the_cache() {
         let folder = tempfile::tempdir().unwrap();
         let commit = "a".repeat(40);
         let repository = folder.path().join("models--org--name");
@@ -101,7 +105,7 @@ mod tests {
         let expected = Expected::of(&pointer);
         assert_eq!(expected, Expected::Hash(Hash::Sha256(digits.clone()), Some(named.clone())));
         expected.check(&pointer, || sha256(&pointer)).unwrap();
-        // By a link of the user's, too.
+        // Through a link of the user's, too.
         let link = folder.path().join("mine.safetensors");
         std::os::unix::fs::symlink(&pointer, &link).unwrap();
         assert_eq!(Expected::of(&link), Expected::Hash(Hash::Sha256(digits.clone()), None));
@@ -113,14 +117,14 @@ mod tests {
         std::fs::write(blobs.join(small), "hello\n").unwrap();
         let config = snapshot.join("config.json");
         std::os::unix::fs::symlink(Path::new("../../blobs").join(small), &config).unwrap();
-        Expected::of(&config).check(&config, || unreachable!("it has another hash")).unwrap();
-        // A copy, and a file of somebody else.
+        Expected::of(&config).check(&config, || unreachable!("its hash is git's")).unwrap();
+        // A copy, and a file outside the cache.
         let copy = snapshot.join("tokenizer.json");
         std::fs::write(&copy, "{}").unwrap();
         assert_eq!(Expected::of(&copy), Expected::Unknown(named));
-        assert_eq!(Expected::of(&folder.path().join("x")), Expected::Elsewhere);
+        assert_eq!(Expected::of(&folder.path().join("x")), Expected::OutsideCache);
         let elsewhere = folder.path().join("x");
         std::fs::write(&elsewhere, "x").unwrap();
-        assert_eq!(Expected::of(&elsewhere), Expected::Elsewhere);
+        assert_eq!(Expected::of(&elsewhere), Expected::OutsideCache);
     }
 }

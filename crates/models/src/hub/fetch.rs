@@ -1,4 +1,4 @@
-//! Fetching a commit: every file to its blob, continued where it broke off, checked by size and hash.
+//! Fetching a commit: each file is downloaded to its blob, resumed after interruptions, and checked by size and hash.
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -12,43 +12,46 @@ use super::snapshot;
 use super::{Cache, Commit, HubError, Listing, RemoteFile, RepoId};
 use earnest_digest::DigestCache;
 
-/// Failures in a row without a new byte after which a download is given up.
-const ATTEMPTS: u32 = 5;
+/// Consecutive attempts without a new byte after which a download fails.
+const MAX_FRUITLESS_ATTEMPTS: u32 = 5;
 
-/// What happens while a commit is fetched, for whoever shows progress.
+/// Progress of a fetch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FetchEvent<'a> {
-    /// A file is begun; `have` bytes of an earlier attempt are there.
-    Begin { file: &'a RemoteFile, have: u64 },
-    /// So many bytes of all files together are there.
-    Bytes { done: u64 },
-    /// Another process fetches this file; its result is waited for.
+    /// A download starts; `have` bytes are left from an earlier attempt.
+    Started { file: &'a RemoteFile, have: u64 },
+    /// Bytes of all files that are present by now.
+    Progress { done: u64 },
+    /// Another process is fetching this file; waiting for it.
     Waiting { file: &'a RemoteFile },
-    /// A connection broke and is made again.
-    Again { file: &'a RemoteFile, what: String },
-    /// The hash of a file is computed.
+    /// A connection was interrupted and is retried.
+    Retrying { file: &'a RemoteFile, what: String },
+    /// A file is hashed.
     Checking { file: &'a RemoteFile },
-    /// A file in the cache has other bytes than its name says; it is fetched again.
+    /// A file in the cache does not have its hash; it is fetched again.
     Damaged { file: &'a RemoteFile },
 }
 
-/// What a fetch did.
+/// Report of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FetchReport {
     pub files: usize,
     /// Bytes of all files.
     pub size: u64,
-    /// Bytes that came over the network.
+    /// Bytes transferred over the network.
     pub transferred: u64,
-    /// Files that were in the cache already and have the right content.
+    /// Files that were in the cache already, with the right content.
     pub present: usize,
-    /// Files that continued an earlier attempt.
+    /// Files resumed from an earlier attempt.
     pub resumed: usize,
-    /// Files that were in the cache with a wrong content.
+    /// Files that were in the cache with wrong content.
     pub repaired: usize,
 }
 
 /// Fetches the files of `listing` into the cache.
+///
+/// # Errors
+/// Whatever [`HubError`] stops the first file that cannot be fetched.
 pub fn fetch(
     cache: &Cache,
     remote: &Remote,
@@ -59,17 +62,17 @@ pub fn fetch(
 ) -> Result<FetchReport, HubError> {
     let commit = &listing.commit;
     let mut report = FetchReport { files: listing.files.len(), size: listing.size(), ..FetchReport::default() };
-    let places = listing.files.iter().map(|file| file.below(repo)).collect::<Result<Vec<_>, _>>()?;
-    note(cache, repo, listing)?;
+    let paths = listing.files.iter().map(|file| file.local_path(repo)).collect::<Result<Vec<_>, _>>()?;
+    save_listing(cache, repo, listing)?;
     let mut done = 0;
-    for (file, place) in listing.files.iter().zip(places) {
+    for (file, path) in listing.files.iter().zip(paths) {
         let digits = file.hash.digits();
         let blob = cache.blob(repo, digits);
         if let Some(folder) = blob.parent() {
             std::fs::create_dir_all(folder).map_err(|source| HubError::io("create", folder, source))?;
         }
-        let lock = BlobLock::take(&cache.lock(repo, digits), &file.path, || progress(FetchEvent::Waiting { file }))?;
-        if holds(&blob, file, digests, progress)? {
+        let lock = BlobLock::acquire(&cache.lock(repo, digits), &file.path, || progress(FetchEvent::Waiting { file }))?;
+        if is_valid(&blob, file, digests, progress)? {
             report.present += 1;
         } else {
             if blob.exists() {
@@ -81,16 +84,16 @@ pub fn fetch(
             download.run(&blob, digests)?;
         }
         done += file.size;
-        progress(FetchEvent::Bytes { done });
-        let depth = place.components().count().saturating_sub(1);
-        snapshot::point(&cache.snapshot(repo, commit).join(&place), &blob, depth)?;
+        progress(FetchEvent::Progress { done });
+        let depth = path.components().count().saturating_sub(1);
+        snapshot::link_blob(&cache.snapshot(repo, commit).join(&path), &blob, depth)?;
         drop(lock);
     }
     Ok(report)
 }
 
-/// Writes down what was asked for, together with what earlier fetches of the commit asked for.
-fn note(cache: &Cache, repo: &RepoId, listing: &Listing) -> Result<(), HubError> {
+/// Saves the listing, merged with those of earlier fetches of the commit.
+fn save_listing(cache: &Cache, repo: &RepoId, listing: &Listing) -> Result<(), HubError> {
     let mut all = listing.clone();
     for file in cache.listing(repo, &listing.commit).map(|earlier| earlier.files).unwrap_or_default() {
         if !all.files.iter().any(|known| known.path == file.path) {
@@ -99,11 +102,11 @@ fn note(cache: &Cache, repo: &RepoId, listing: &Listing) -> Result<(), HubError>
     }
     all.files.sort_by(|a, b| a.path.cmp(&b.path));
     let json = serde_json::to_vec_pretty(&all).expect("a listing has string keys only, so it serialises");
-    snapshot::write_whole(&cache.listing_path(repo, &listing.commit), &json)
+    snapshot::write_atomically(&cache.listing_path(repo, &listing.commit), &json)
 }
 
-/// True if a blob has the size and the content of its name. What was hashed before and has not changed since is believed.
-fn holds(
+/// True if a blob has the size and hash of its file. A cached digest is trusted.
+fn is_valid(
     blob: &Path,
     file: &RemoteFile,
     digests: &DigestCache,
@@ -113,67 +116,67 @@ fn holds(
     if metadata.len() != file.size {
         return Ok(false);
     }
-    if let (super::Hash::Sha256(digits), Some(known)) = (&file.hash, digests.known(blob)) {
+    if let (super::Hash::Sha256(digits), Some(known)) = (&file.hash, digests.get(blob)) {
         return Ok(known == *digits);
     }
     progress(FetchEvent::Checking { file });
-    let found = file.hash.of_file(blob, |_| {})?;
-    if let super::Hash::Sha256(digits) = &found {
-        digests.remember(blob, digits);
+    let actual = file.hash.of_file(blob, |_| {})?;
+    if let super::Hash::Sha256(digits) = &actual {
+        digests.insert(blob, digits);
     }
-    Ok(found == file.hash)
+    Ok(actual == file.hash)
 }
 
-/// One file on its way.
+/// The download of one file.
 struct Download<'a> {
     remote: &'a Remote,
     repo: &'a RepoId,
     commit: &'a Commit,
     file: &'a RemoteFile,
-    /// Bytes of the files before.
+    /// Bytes of the files before this one.
     done: u64,
     report: &'a mut FetchReport,
     progress: &'a mut dyn FnMut(FetchEvent<'_>),
 }
 
 impl Download<'_> {
-    /// Fetches to `<blob>.incomplete`, checks, and renames.
+    /// Downloads to `<blob>.incomplete`, checks the hash, and renames.
     fn run(&mut self, blob: &Path, digests: &DigestCache) -> Result<(), HubError> {
         let partial = blob.with_file_name(format!("{}.incomplete", self.file.hash.digits()));
         let had = std::fs::metadata(&partial).map_or(0, |metadata| metadata.len());
-        (self.progress)(FetchEvent::Begin { file: self.file, have: had.min(self.file.size) });
+        (self.progress)(FetchEvent::Started { file: self.file, have: had.min(self.file.size) });
         self.complete(&partial)?;
-        let mut found = self.check(&partial)?;
-        if found != self.file.hash && had > 0 {
-            // The beginning came from an earlier attempt, perhaps of another program; once more from the first byte.
+        let mut actual = self.hash(&partial)?;
+        if actual != self.file.hash && had > 0 {
+            // The start was left by an earlier attempt, perhaps of another program: try once more from the first byte.
             std::fs::remove_file(&partial).map_err(|source| HubError::io("remove", &partial, source))?;
             self.complete(&partial)?;
-            found = self.check(&partial)?;
+            actual = self.hash(&partial)?;
         } else if had > 0 {
             self.report.resumed += 1;
         }
-        if found != self.file.hash {
+        if actual != self.file.hash {
             std::fs::remove_file(&partial).map_err(|source| HubError::io("remove", &partial, source))?;
             return Err(HubError::WrongHash {
                 file: self.file.path.clone(),
-                algorithm: found.algorithm(),
-                got: found.digits().to_owned(),
+                algorithm: actual.algorithm(),
+                got: actual.digits().to_owned(),
                 expected: self.file.hash.digits().to_owned(),
             });
         }
         std::fs::rename(&partial, blob).map_err(|source| HubError::io("write", blob, source))?;
-        if let super::Hash::Sha256(digits) = &found {
-            digests.remember(blob, digits);
+        if let super::Hash::Sha256(digits) = &actual {
+            digests.insert(blob, digits);
         }
         Ok(())
     }
 
-    fn check(&mut self, path: &Path) -> Result<super::Hash, HubError> {
+    fn hash(&mut self, path: &Path) -> Result<super::Hash, HubError> {
         (self.progress)(FetchEvent::Checking { file: self.file });
         self.file.hash.of_file(path, |_| {})
     }
 
-    /// Fetches until the file has its size, over as many connections as it takes.
+    /// Downloads until the file has its size, over as many connections as needed.
     fn complete(&mut self, path: &Path) -> Result<(), HubError> {
         let failed = |source| HubError::io("write", path, source);
         let mut out =
@@ -192,7 +195,7 @@ impl Download<'_> {
                     out.set_len(have).map_err(failed)?;
                     self.copy(body.reader, &mut out, &mut have, path)?
                 }
-                // What can pass by itself is tried again; refusals are not.
+                // Temporary failures are retried; refusals are not.
                 Err(HubError::Unreachable { what, .. }) => what,
                 Err(HubError::Status { status, .. }) if status == 429 || status >= 500 => format!("status {status}"),
                 Err(other) => return Err(other),
@@ -201,7 +204,7 @@ impl Download<'_> {
                 break;
             }
             fruitless = if have > before { 0 } else { fruitless + 1 };
-            if fruitless >= ATTEMPTS {
+            if fruitless >= MAX_FRUITLESS_ATTEMPTS {
                 out.sync_all().map_err(failed)?;
                 return Err(HubError::Cut {
                     file: self.file.path.clone(),
@@ -211,14 +214,14 @@ impl Download<'_> {
                     what,
                 });
             }
-            (self.progress)(FetchEvent::Again { file: self.file, what });
+            (self.progress)(FetchEvent::Retrying { file: self.file, what });
             std::thread::sleep(Duration::from_millis(200 << fruitless.min(5)));
         }
-        // On the disk before the name promises it.
+        // On disk before the blob gets its final name.
         out.sync_all().map_err(failed)
     }
 
-    /// Copies what comes. The answer says why it ended: an error of the disk ends the fetch, one of the line does not.
+    /// Copies the response and returns the reason why it ended. A disk error fails the fetch; a network error does not.
     fn copy(
         &mut self,
         mut reader: Box<dyn Read>,
@@ -231,17 +234,17 @@ impl Download<'_> {
         let mut piece = vec![0; 1 << 17];
         loop {
             let read = match reader.read(&mut piece) {
-                Ok(0) => return Ok("the connection ended early".to_owned()),
+                Ok(0) => return Ok("the connection closed early".to_owned()),
                 Ok(read) => read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Ok(error.to_string()),
             };
-            // More than the file has is no part of it; the hash decides about the rest.
+            // Bytes beyond the file's size are dropped; the hash decides about the rest.
             let room = usize::try_from(self.file.size - *have).unwrap_or(usize::MAX).min(read);
             out.write_all(piece.get(..room).unwrap_or_default()).map_err(failed)?;
             *have += room as u64;
             self.report.transferred += room as u64;
-            (self.progress)(FetchEvent::Bytes { done: self.done + *have });
+            (self.progress)(FetchEvent::Progress { done: self.done + *have });
             if *have >= self.file.size {
                 return Ok(String::new());
             }

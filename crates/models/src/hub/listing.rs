@@ -16,7 +16,7 @@ pub enum Hash {
 }
 
 impl Hash {
-    /// The hash that a blob of the cache is named after: 64 digits or 40.
+    /// Parses the hash that names a blob of the cache: 64 or 40 hexadecimal digits.
     pub fn from_etag(etag: &str) -> Option<Hash> {
         let hex = etag.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c));
         match etag.len() {
@@ -33,7 +33,7 @@ impl Hash {
         }
     }
 
-    /// What the digits are.
+    /// The name of the algorithm.
     pub fn algorithm(&self) -> &'static str {
         match self {
             Hash::Sha256(_) => "SHA-256",
@@ -41,7 +41,10 @@ impl Hash {
         }
     }
 
-    /// Hashes a file the same way. `progress` hears the bytes of each piece.
+    /// Hashes a file with the same algorithm; `progress` is called with the bytes of each piece.
+    ///
+    /// # Errors
+    /// [`HubError::Io`].
     pub fn of_file(&self, path: &Path, progress: impl FnMut(u64)) -> Result<Hash, HubError> {
         let failed = |source| HubError::io("read", path, source);
         Ok(match self {
@@ -54,16 +57,19 @@ impl Hash {
 /// A file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteFile {
-    /// Its path inside the repository, with slashes.
+    /// Path inside the repository, with slashes.
     pub path: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     pub hash: Hash,
 }
 
 impl RemoteFile {
-    /// The path below a snapshot. A name that would lead elsewhere is an error.
-    pub fn below(&self, repo: &RepoId) -> Result<PathBuf, HubError> {
+    /// Returns the path relative to a snapshot.
+    ///
+    /// # Errors
+    /// [`HubError::UnsafeName`] if it would lead out of the snapshot.
+    pub fn local_path(&self, repo: &RepoId) -> Result<PathBuf, HubError> {
         let path = Path::new(&self.path);
         let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
         if self.path.is_empty() || !plain || self.path.contains(['\\', '\0', ':']) {
@@ -73,7 +79,7 @@ impl RemoteFile {
     }
 }
 
-/// What of a commit was asked for. Written beside the snapshot, so that a missing file can be named without the hub.
+/// The requested files of a commit. Written beside the snapshot, so that missing files are known without asking the hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     pub repo: String,
@@ -94,8 +100,11 @@ const METADATA: [&str; 8] = [
 ];
 
 impl Listing {
-    /// The files that the native engine reads: metadata, and weights as `model*.safetensors`. Copies of the weights in
-    /// other forms (`original/`, `consolidated*.safetensors`, `*.bin`, GGUF) stay where they are.
+    /// Selects the files that the native engine reads: metadata, and weights as `model*.safetensors`. Copies of the weights in
+    /// other formats (`original/`, `consolidated*.safetensors`, `*.bin`, GGUF) are left out.
+    ///
+    /// # Errors
+    /// [`HubError::NoWeights`].
     pub fn for_native(&self) -> Result<Listing, HubError> {
         let weights = |file: &RemoteFile| file.path.starts_with("model") && file.path.ends_with(".safetensors");
         let chosen =
@@ -116,7 +125,10 @@ impl Listing {
         Ok(Listing { files, ..self.clone() })
     }
 
-    /// These files only.
+    /// Selects files by name.
+    ///
+    /// # Errors
+    /// [`HubError::NoSuchFile`].
     pub fn only(&self, names: &[String]) -> Result<Listing, HubError> {
         let find = |name: &String| {
             self.files.iter().find(|file| file.path == *name).cloned().ok_or_else(|| HubError::NoSuchFile {
@@ -128,7 +140,7 @@ impl Listing {
         Ok(Listing { files: names.iter().map(find).collect::<Result<_, _>>()?, ..self.clone() })
     }
 
-    /// Bytes of all files.
+    /// Returns the size of all files in bytes.
     pub fn size(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
     }
@@ -184,9 +196,9 @@ mod tests {
     #[test]
     fn names_stay_inside_the_snapshot() {
         let repo = RepoId::parse("a/b").unwrap();
-        assert_eq!(file("x/y.json").below(&repo).unwrap(), PathBuf::from("x/y.json"));
+        assert_eq!(file("x/y.json").local_path(&repo).unwrap(), PathBuf::from("x/y.json"));
         for wrong in ["", "../x", "/etc/passwd", "a/../../x", "a\\b", "C:x", "./x"] {
-            assert!(file(wrong).below(&repo).is_err(), "{wrong}");
+            assert!(file(wrong).local_path(&repo).is_err(), "{wrong}");
         }
     }
 

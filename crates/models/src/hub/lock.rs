@@ -1,41 +1,41 @@
-//! Locks of the cache, the same files and the same calls as `huggingface_hub`'s: both may fetch at once.
+//! Locks of the cache, compatible with those of `huggingface_hub`, so that both may fetch at once.
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::HubError;
 
-/// The right to write one blob, held while this value lives; the system frees it when the process dies.
+/// An exclusive lock on one blob, released when dropped or when the process dies.
 #[derive(Debug)]
 pub(super) struct BlobLock {
     _file: File,
     path: PathBuf,
 }
 
-/// Longest time without the lock: a large file on a slow line takes hours.
-const PATIENCE: Duration = Duration::from_hours(24);
+/// Longest wait for a lock: a large file over a slow connection takes hours.
+const MAX_WAIT: Duration = Duration::from_hours(24);
 
 impl BlobLock {
-    /// Waits for the lock; `waiting` is called once if somebody else has it.
-    pub(super) fn take(path: &Path, file: &str, mut waiting: impl FnMut()) -> Result<BlobLock, HubError> {
+    /// Waits for the lock; `on_wait` is called once if another process holds it.
+    pub(super) fn acquire(path: &Path, file: &str, mut on_wait: impl FnMut()) -> Result<BlobLock, HubError> {
         let start = Instant::now();
-        let mut told = false;
+        let mut waiting = false;
         loop {
-            if let Some(lock) = BlobLock::attempt(path)? {
+            if let Some(lock) = BlobLock::try_acquire(path)? {
                 return Ok(lock);
             }
-            if !std::mem::replace(&mut told, true) {
-                waiting();
+            if !std::mem::replace(&mut waiting, true) {
+                on_wait();
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > MAX_WAIT {
                 return Err(HubError::Busy { file: file.to_owned(), path: path.to_owned() });
             }
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
-    /// The lock, if nobody has it.
-    pub(super) fn attempt(path: &Path) -> Result<Option<BlobLock>, HubError> {
+    /// Takes the lock if it is free.
+    pub(super) fn try_acquire(path: &Path) -> Result<Option<BlobLock>, HubError> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|source| HubError::io("create", folder, source))?;
         }
@@ -46,32 +46,32 @@ impl BlobLock {
             .open(path)
             .map_err(|source| HubError::io("open", path, source))?;
         match file.try_lock() {
-            // Whoever had it before may have removed it meanwhile; a lock on a file without a name keeps nobody out.
-            Ok(()) if !is_still(&file, path) => BlobLock::attempt(path),
+            // Its previous holder may have removed the file meanwhile; a lock on an unlinked file excludes nobody.
+            Ok(()) if !is_linked(&file, path) => BlobLock::try_acquire(path),
             Ok(()) => Ok(Some(BlobLock { _file: file, path: path.to_owned() })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(source)) => Err(HubError::io("lock", path, source)),
         }
     }
 
-    /// Frees the lock and removes its file. Where a file that somebody has opened cannot be told from its successor, it stays.
+    /// Releases the lock and removes its file, except on systems where an unlinked file cannot be detected.
     pub(super) fn remove(self) {
         if cfg!(unix) {
-            // It is in nobody's way.
+            // A file that cannot be removed does no harm.
             std::fs::remove_file(&self.path).ok();
         }
     }
 }
 
-/// True if the path still leads to this file.
+/// True if the path still refers to this file.
 #[cfg(unix)]
-fn is_still(file: &File, path: &Path) -> bool {
+fn is_linked(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let number = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-    matches!((file.metadata().map(number), std::fs::metadata(path).map(number)), (Ok(a), Ok(b)) if a == b)
+    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    matches!((file.metadata().map(identity), std::fs::metadata(path).map(identity)), (Ok(a), Ok(b)) if a == b)
 }
 
 #[cfg(not(unix))]
-fn is_still(_: &File, _: &Path) -> bool {
+fn is_linked(_: &File, _: &Path) -> bool {
     true
 }

@@ -1,6 +1,6 @@
-//! Models by commit: the list of models, the local Hugging Face cache, and what is fetched into it.
+//! Models by commit: the list of models, the local Hugging Face cache, and downloads into it.
 //!
-//! Only [`Remote`] opens sockets, and only `earnest models` makes one: everything else works on files that are there.
+//! Only [`Remote`] opens sockets, and only `earnest models` creates one; everything else works on local files.
 
 mod name;
 mod error;
@@ -17,15 +17,15 @@ mod fetch;
 mod verify;
 mod expected;
 
-pub use cache::{Cache, Cached, Removed};
-pub use environment::{Environment, Token};
+pub use cache::{Cache, CachedCommit, Removal};
+pub use environment::{Environment, OfflineReason, Token};
 pub use error::HubError;
 pub use expected::Expected;
 pub use fetch::{FetchEvent, FetchReport, fetch};
 pub use listing::{Hash, Listing, RemoteFile};
 pub use locate::{CommitReference, HubSettings, resolved_file};
-pub use name::{Commit, Reference, RepoId};
+pub use name::{Commit, CommitError, Reference, RepoId};
 pub use registry::{Claim, Decoding, Entry, Gate, Kind, Registry, save_commit};
 pub use remote::{Remote, Revision};
 pub use shapes::shape;
-pub use verify::{Checked, State, verify};
+pub use verify::{CheckedFile, FileState, verify};

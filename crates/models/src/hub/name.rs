@@ -1,4 +1,4 @@
-//! How a model of the hub is written: a name of the list, or `org/repo@<40 hexadecimal digits>`.
+//! References to models: names of the list, repositories and commits of the hub.
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,10 @@ use super::HubError;
 pub struct RepoId(String);
 
 impl RepoId {
-    /// Checks the form by the hub's own rules, so that no name leads out of the cache folder.
+    /// Parses a repository by the hub's own rules, so that no name leads out of the cache folder.
+    ///
+    /// # Errors
+    /// [`HubError::NotARepository`].
     pub fn parse(text: &str) -> Result<RepoId, HubError> {
         let part = |part: &str| {
             let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -23,14 +26,14 @@ impl RepoId {
                 && !part.contains("--")
                 && !part.contains("..")
         };
-        let good = match text.split_once('/') {
+        let valid = match text.split_once('/') {
             Some((organisation, name)) => part(organisation) && part(name),
             None => part(text),
         };
-        if good { Ok(RepoId(text.to_owned())) } else { Err(HubError::NotARepository { given: text.to_owned() }) }
+        if valid { Ok(RepoId(text.to_owned())) } else { Err(HubError::NotARepository { given: text.to_owned() }) }
     }
 
-    /// The repository of a folder of the cache (`models--organisation--name`, `models--name`).
+    /// Parses the name of a cache folder (`models--organisation--name`, `models--name`).
     pub fn of_folder(folder: &str) -> Option<RepoId> {
         RepoId::parse(&folder.strip_prefix("models--")?.replacen("--", "/", 1)).ok()
     }
@@ -57,31 +60,25 @@ impl fmt::Display for RepoId {
     }
 }
 
-/// A commit: 40 hexadecimal digits in lower case. It can not change what it names.
+/// A commit: 40 hexadecimal digits in lower case. Unlike a branch or tag, it always names the same files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Commit(String);
 
 impl Commit {
-    /// Takes 40 hexadecimal digits; the error is the reason alone.
-    pub fn parse(text: &str) -> Result<Commit, String> {
-        let hex = !text.is_empty() && text.chars().all(|c| c.is_ascii_hexdigit());
-        let why = match text.len() {
+    /// Parses 40 hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`CommitError`].
+    pub fn parse(text: &str) -> Result<Commit, CommitError> {
+        let hex = text.chars().all(|c| c.is_ascii_hexdigit());
+        Err(match text.len() {
             40 if hex => return Ok(Commit(text.to_ascii_lowercase())),
-            0 => "there is nothing after the @",
-            4..40 if hex => "a hash of fewer than 40 digits can come to name several commits",
-            _ if hex => return Err(format!("a commit has 40 hexadecimal digits, and this has {}", text.len())),
-            _ => match slip(text) {
-                Some(slip) => return Err(slip),
-                None => "a branch or a tag can be moved to other files",
-            },
-        };
-        Err(why.to_owned())
-    }
-
-    /// True if a text that is no commit was meant as one: almost all of it are digits of a commit.
-    pub fn is_meant(text: &str) -> bool {
-        slip(text).is_some() || (text.len() > 40 && text.chars().all(|c| c.is_ascii_hexdigit()))
+            0 => CommitError::Empty,
+            4..40 if hex => CommitError::Abbreviated,
+            digits if hex => CommitError::WrongLength { digits },
+            _ => mistyped(text).unwrap_or(CommitError::BranchOrTag),
+        })
     }
 
     /// The digits.
@@ -90,27 +87,61 @@ impl Commit {
     }
 }
 
-/// What is wrong with a commit that was written with a slip: about 40 characters, of which few are no digits. Nobody names a
-/// branch like that.
-fn slip(text: &str) -> Option<String> {
-    let count = text.chars().count();
-    let wrong: Vec<(usize, char)> = text.chars().enumerate().filter(|(_, c)| !c.is_ascii_hexdigit()).collect();
-    if !(36..=44).contains(&count) || wrong.is_empty() || wrong.len() > 4 {
-        return None;
+/// Reasons why a text is not a commit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError {
+    /// No text.
+    #[error("there is no revision after the @")]
+    Empty,
+    /// Fewer than 40 digits.
+    #[error("an abbreviated hash can become ambiguous; a commit has 40 hexadecimal digits")]
+    Abbreviated,
+    /// Hexadecimal digits, but far too few or too many.
+    #[error("a commit has 40 hexadecimal digits, not {digits}")]
+    WrongLength {
+        /// Number of digits.
+        digits: usize,
+    },
+    /// About 40 characters, a few of which are not hexadecimal digits.
+    #[error(
+        "a commit has 40 hexadecimal digits (0-9, a-f); not hexadecimal: {}{}",
+        wrong.iter().map(|(index, c)| format!("{c:?} at position {}", index + 1)).collect::<Vec<_>>().join(", "),
+        if *characters == 40 { String::new() } else { format!(" ({characters} characters)") }
+    )]
+    Mistyped {
+        /// Index and character of each one that is not hexadecimal.
+        wrong: Vec<(usize, char)>,
+        /// Length of the text.
+        characters: usize,
+    },
+    /// Any other revision.
+    #[error("a branch or tag can be moved to other files")]
+    BranchOrTag,
+}
+
+impl CommitError {
+    /// True if the text was probably meant as a commit, not as a branch, tag or abbreviation.
+    pub fn is_typo(&self) -> bool {
+        match self {
+            CommitError::Mistyped { .. } => true,
+            CommitError::WrongLength { digits } => *digits > 40,
+            CommitError::Empty | CommitError::Abbreviated | CommitError::BranchOrTag => false,
+        }
     }
-    let named: Vec<String> = wrong.iter().map(|(place, c)| format!("{c:?} at place {}", place + 1)).collect();
-    let (verb, noun) = if wrong.len() == 1 { ("is", "digit") } else { ("are", "digits") };
-    let length = if count == 40 { String::new() } else { format!(" (and it has {count} characters)") };
-    Some(format!(
-        "a commit has 40 hexadecimal digits, 0 to 9 and a to f; {} {verb} no such {noun}{length}",
-        named.join(", ")
-    ))
+}
+
+/// The error for a mistyped commit. Nobody names a branch with about 40 characters of which almost all are hexadecimal digits.
+fn mistyped(text: &str) -> Option<CommitError> {
+    let characters = text.chars().count();
+    let wrong: Vec<(usize, char)> = text.chars().enumerate().filter(|(_, c)| !c.is_ascii_hexdigit()).collect();
+    let close = (36..=44).contains(&characters) && (1..=4).contains(&wrong.len());
+    close.then_some(CommitError::Mistyped { wrong, characters })
 }
 
 impl TryFrom<String> for Commit {
-    type Error = String;
+    type Error = CommitError;
 
-    fn try_from(text: String) -> Result<Commit, String> {
+    fn try_from(text: String) -> Result<Commit, CommitError> {
         Commit::parse(&text)
     }
 }
@@ -127,33 +158,40 @@ impl fmt::Display for Commit {
     }
 }
 
-/// What a text that is no file can mean.
+/// A model reference that is not an existing file: a list entry, a repository or a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
     /// `org/repo@<commit>`, `repo@<commit>`.
     Pinned(RepoId, Commit),
-    /// The same with anything else after the @: a revision that has to be resolved first, and why.
-    Moving(RepoId, String, String),
-    /// `org/repo` alone.
-    Bare(RepoId),
-    /// A word without a slash: a name of the list, if it is there.
-    Word(String),
-    /// None of these: a path.
+    /// The same with a revision that is not a commit, and the reason.
+    Unpinned(RepoId, String, CommitError),
+    /// `org/repo` without a revision.
+    Repository(RepoId),
+    /// A word without a slash: a name of the list, if it has it.
+    Name(String),
+    /// Anything else.
     Path,
 }
 
 impl Reference {
-    /// Reads a text. Only `org/repo@...` with a malformed repository is an error.
+    /// Parses a reference.
+    ///
+    /// # Errors
+    /// [`HubError::NotARepository`] for `org/repo@...` with an invalid repository.
     pub fn parse(text: &str) -> Result<Reference, HubError> {
         if let Some((repo, revision)) = text.split_once('@') {
-            // A path may contain an @, too; it then has another form than a word, or two and a slash.
+            // A path may contain an @, too, but does not look like a repository.
             if repo.starts_with(['.', '/', '~']) || repo.matches('/').count() > 1 {
-                return if repo.contains('/') { Ok(Reference::Path) } else { RepoId::parse(repo).map(Reference::Bare) };
+                return if repo.contains('/') {
+                    Ok(Reference::Path)
+                } else {
+                    RepoId::parse(repo).map(Reference::Repository)
+                };
             }
             let repo = RepoId::parse(repo)?;
             return Ok(match Commit::parse(revision) {
                 Ok(commit) => Reference::Pinned(repo, commit),
-                Err(why) => Reference::Moving(repo, revision.to_owned(), why),
+                Err(error) => Reference::Unpinned(repo, revision.to_owned(), error),
             });
         }
         let file = [".gguf", ".safetensors", ".json"].iter().any(|ending| text.ends_with(ending));
@@ -161,9 +199,9 @@ impl Reference {
             return Ok(Reference::Path);
         }
         if !text.contains('/') {
-            return Ok(Reference::Word(text.to_owned()));
+            return Ok(Reference::Name(text.to_owned()));
         }
-        Ok(RepoId::parse(text).map_or(Reference::Path, Reference::Bare))
+        Ok(RepoId::parse(text).map_or(Reference::Path, Reference::Repository))
     }
 }
 
@@ -180,24 +218,22 @@ mod tests {
         for wrong in ["", "main", "v1.0", &COMMIT[..7], &COMMIT[..39], &format!("{COMMIT}0"), "refs/pr/1"] {
             assert!(Commit::parse(wrong).is_err(), "{wrong}");
         }
-        // A slip is told from a branch, and named.
+        // A typo is distinguished from a branch.
         for (text, part) in [
-            (format!("{}g", &COMMIT[..39]), "'g' at place 40 is no such digit"),
-            (COMMIT.replacen('0', "O", 1), "'O' at place 3 is"),
-            (format!("{} ", &COMMIT[..39]), "' ' at place 40"),
-            (format!("{}ü", &COMMIT[..39]), "'ü' at place 40"),
-            (
-                format!("l{}g", &COMMIT[..39]),
-                "'l' at place 1, 'g' at place 41 are no such digits (and it has 41 characters)",
-            ),
+            (format!("{}g", &COMMIT[..39]), "'g' at position 40"),
+            (COMMIT.replacen('0', "O", 1), "'O' at position 3"),
+            (format!("{} ", &COMMIT[..39]), "' ' at position 40"),
+            (format!("{}ü", &COMMIT[..39]), "'ü' at position 40"),
+            (format!("l{}g", &COMMIT[..39]), "'l' at position 1, 'g' at position 41 (41 characters)"),
         ] {
-            let why = Commit::parse(&text).unwrap_err();
-            assert!(why.contains(part) && Commit::is_meant(&text), "{text}: {why}");
+            let error = Commit::parse(&text).unwrap_err();
+            assert!(error.to_string().contains(part) && error.is_typo(), "{text}: {error}");
         }
         for branch in ["release-of-the-model-for-the-second-paper", "main", "v2", &COMMIT[..7]] {
-            assert!(!Commit::is_meant(branch), "{branch}");
+            assert!(!Commit::parse(branch).unwrap_err().is_typo(), "{branch}");
         }
-        assert!(Commit::is_meant(&format!("{COMMIT}0")));
+        assert_eq!(Commit::parse(&format!("{COMMIT}0")), Err(CommitError::WrongLength { digits: 41 }));
+        assert!(CommitError::WrongLength { digits: 41 }.is_typo());
     }
 
     #[test]
@@ -221,21 +257,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_text_can_mean() {
+    fn references_are_parsed() {
         let repo = RepoId::parse("microsoft/phi-2").unwrap();
         let parse = |text: &str| Reference::parse(text).unwrap();
         let pinned = Reference::Pinned(repo.clone(), Commit::parse(COMMIT).unwrap());
         assert_eq!(parse(&format!("microsoft/phi-2@{COMMIT}")), pinned);
-        assert!(matches!(parse("microsoft/phi-2@main"), Reference::Moving(_, revision, _) if revision == "main"));
-        assert!(matches!(parse("microsoft/phi-2@refs/pr/3"), Reference::Moving(..)));
-        assert!(matches!(parse("microsoft/phi-2@810d367"), Reference::Moving(..)));
-        assert!(matches!(parse("microsoft/phi-2@"), Reference::Moving(..)));
-        assert_eq!(parse("microsoft/phi-2"), Reference::Bare(repo));
-        assert_eq!(parse("phi-2"), Reference::Word("phi-2".to_owned()));
+        assert!(matches!(parse("microsoft/phi-2@main"), Reference::Unpinned(_, revision, _) if revision == "main"));
+        assert!(matches!(parse("microsoft/phi-2@refs/pr/3"), Reference::Unpinned(..)));
+        assert!(matches!(parse("microsoft/phi-2@810d367"), Reference::Unpinned(..)));
+        assert!(matches!(parse("microsoft/phi-2@"), Reference::Unpinned(..)));
+        assert_eq!(parse("microsoft/phi-2"), Reference::Repository(repo));
+        assert_eq!(parse("phi-2"), Reference::Name("phi-2".to_owned()));
         for path in ["./phi-2", "/m/phi-2", "a/b/c", "model.gguf", "models/x.gguf", "a/b/c@main", "./a@b", "~/m"] {
             assert_eq!(parse(path), Reference::Path, "{path}");
         }
-        assert!(matches!(parse("gpt2@main"), Reference::Moving(repo, ..) if repo.is_bare() && repo.name() == "gpt2"));
+        assert!(matches!(parse("gpt2@main"), Reference::Unpinned(repo, ..) if repo.is_bare() && repo.name() == "gpt2"));
         assert!(matches!(parse(&format!("gpt2@{COMMIT}")), Reference::Pinned(repo, _) if repo.is_bare()));
         assert!(Reference::parse("a b@main").is_err());
         assert!(Reference::parse("a..b/c@main").is_err());

@@ -5,36 +5,36 @@ use serde::{Deserialize, Serialize};
 
 use super::{Commit, HubError, RepoId};
 
-/// The list that is part of the program.
+/// The built-in list.
 const BUILT_IN: &str = include_str!("../../../../models.toml");
 
-/// What stands for a commit that nobody gave.
+/// The value of `commit` for an entry without one.
 const UNRESOLVED: &str = "unresolved";
 
-/// How a model was trained last.
+/// A model's kind of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// On text: asked without a chat template.
+    /// Pretrained on text; prompted without a chat template.
     Base,
-    /// To follow instructions.
+    /// Tuned to follow instructions.
     Instruct,
-    /// To think before it answers.
+    /// Trained to reason before it answers.
     Reasoning,
 }
 
-/// Whether the hub serves files to everybody.
+/// Access restriction of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// A licence has to be accepted first.
+    /// A licence must be accepted first.
     Licence,
-    /// Everybody.
+    /// Public.
     None,
     Unknown,
 }
 
-/// The decoding that a model's makers recommend.
+/// Sampling settings that a model's authors recommend.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Decoding {
@@ -44,7 +44,7 @@ pub struct Decoding {
     pub repetition_penalty: Option<f32>,
 }
 
-/// A field of an entry that may be there without a source.
+/// A field of an entry that may lack a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
@@ -53,7 +53,7 @@ pub enum Claim {
     Decoding,
 }
 
-/// An entry as a file has it: everything but the name may be left out where it overrides.
+/// An entry of a file. When it overrides another one, all fields except the name are optional.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -81,37 +81,40 @@ struct File {
     model: Vec<Row>,
 }
 
-/// A model of the list.
+/// A model of the list, merged from all files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
-    /// What `--model` takes.
+    /// Name for `--model`.
     pub name: String,
     pub repo: RepoId,
-    /// None: the paper gives no commit and nobody has resolved one.
+    /// None if the paper gives no commit and none was resolved.
     pub commit: Option<Commit>,
-    /// `model_type` of its configuration.
+    /// `model_type` of the configuration.
     pub family: Option<String>,
-    /// Row of the table of shapes.
+    /// Key of [`super::shape`].
     pub shape: Option<String>,
     pub parameters: Option<u64>,
     pub kind: Option<Kind>,
     pub licence: Option<String>,
     pub gate: Gate,
-    /// None: greedy.
+    /// None for greedy decoding.
     pub decoding: Option<Decoding>,
-    /// Suites named after the papers that measured it.
+    /// Suites of the papers that evaluated the model.
     pub papers: Vec<String>,
-    /// What of this entry no source confirms.
+    /// Fields that no source confirms.
     pub unverified: Vec<Claim>,
     pub notes: Vec<String>,
-    /// Why the native engine does not run it.
+    /// Reason why the native engine does not support the model.
     pub not_runnable: Option<String>,
-    /// The last file that says something about it; none is the built-in list.
+    /// The last file with an entry of this name; none for the built-in list.
     pub from: Option<PathBuf>,
 }
 
 impl Entry {
-    /// The commit, or why there is none.
+    /// Returns the pinned commit.
+    ///
+    /// # Errors
+    /// [`HubError::Unresolved`].
     pub fn pinned(&self) -> Result<&Commit, HubError> {
         self.commit
             .as_ref()
@@ -119,34 +122,37 @@ impl Entry {
     }
 }
 
-/// All entries, in the order of the files.
+/// The list of models, in the order of the files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registry {
     pub entries: Vec<Entry>,
-    /// Files that were read besides the built-in list.
+    /// Files that were read in addition to the built-in list.
     pub files: Vec<PathBuf>,
 }
 
 impl Registry {
-    /// The built-in list alone.
+    /// Returns the built-in list alone.
     pub fn built_in() -> Registry {
         let mut registry = Registry { entries: Vec::new(), files: Vec::new() };
         registry.add(BUILT_IN, None).expect("the list is part of the program and a test reads it");
         registry
     }
 
-    /// The built-in list and these files, later ones before earlier ones. Files that do not exist are passed over unless
-    /// they are `named` by the user.
-    pub fn read(found: &[PathBuf], named: Option<&Path>) -> Result<Registry, HubError> {
+    /// Reads the built-in list and files that override it, later ones taking precedence. Files of `defaults` may be missing; the
+    /// file `named` by the user may not.
+    ///
+    /// # Errors
+    /// [`HubError::Registry`], [`HubError::Io`].
+    pub fn read(defaults: &[PathBuf], named: Option<&Path>) -> Result<Registry, HubError> {
         let mut registry = Registry::built_in();
-        let files = found.iter().map(|path| (path.as_path(), false)).chain(named.map(|path| (path, true)));
-        for (path, must) in files {
+        let files = defaults.iter().map(|path| (path.as_path(), false)).chain(named.map(|path| (path, true)));
+        for (path, required) in files {
             match std::fs::read_to_string(path) {
                 Ok(text) => {
                     registry.add(&text, Some(path))?;
                     registry.files.push(path.to_owned());
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must => {}
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {}
                 Err(source) => return Err(HubError::io("read", path, source)),
             }
         }
@@ -159,37 +165,37 @@ impl Registry {
         let file: File =
             toml::from_str(text).map_err(|error| failed(error.to_string().trim().replace('\n', "\n  ")))?;
         if file.format != 1 {
-            return Err(failed(format!("format {} is not known; this version reads format 1", file.format)));
+            return Err(failed(format!("format {} is not supported; this version reads format 1", file.format)));
         }
         let mut seen: Vec<String> = Vec::new();
         for row in file.model {
             let wrong = |what: &str| failed(format!("model '{}': {what}", row.name));
             if row.name.is_empty() || row.name.contains(['/', '@', '\\']) || row.name.starts_with(['-', '.']) {
-                return Err(wrong("a name has no /, @ or \\ and begins with neither - nor ."));
+                return Err(wrong("a name must not contain /, @ or \\ or begin with - or ."));
             }
             if seen.contains(&row.name) {
-                return Err(wrong("it is there twice"));
+                return Err(wrong("it is listed twice"));
             }
             seen.push(row.name.clone());
-            self.merge(row, from).map_err(|what| failed(what.to_string()))?;
+            self.merge(row, from).map_err(&failed)?;
         }
         Ok(())
     }
 
     fn merge(&mut self, row: Row, from: Option<&Path>) -> Result<(), String> {
-        let named = |what: String| format!("model '{}': {what}", row.name);
-        let repo = row.repo.as_deref().map(RepoId::parse).transpose().map_err(|error| named(error.to_string()))?;
+        let failed = |what: String| format!("model '{}': {what}", row.name);
+        let repo = row.repo.as_deref().map(RepoId::parse).transpose().map_err(|error| failed(error.to_string()))?;
         let commit = match row.commit.as_deref() {
             None => None,
             Some(UNRESOLVED) => Some(None),
-            Some(text) => Some(Some(Commit::parse(text).map_err(|why| {
-                named(format!("commit '{text}' is neither 40 hexadecimal digits nor \"{UNRESOLVED}\": {why}"))
+            Some(text) => Some(Some(Commit::parse(text).map_err(|error| {
+                failed(format!("commit is '{text}', expected 40 hexadecimal digits or \"{UNRESOLVED}\": {error}"))
             })?)),
         };
         let place = match self.entries.iter().position(|entry| entry.name == row.name) {
             Some(place) => place,
             None => {
-                let repo = repo.clone().ok_or_else(|| named("a new model needs a repo".to_owned()))?;
+                let repo = repo.clone().ok_or_else(|| failed("a new model needs a repo".to_owned()))?;
                 self.entries.push(Entry {
                     name: row.name.clone(),
                     repo,
@@ -221,13 +227,13 @@ impl Registry {
         if let Some(commit) = commit {
             entry.commit = commit;
         }
-        // What a later file says anew is that file's responsibility.
-        let said = [
+        // A field that a later file sets counts as verified unless that file says otherwise.
+        let overridden = [
             (Claim::Licence, row.licence.is_some()),
             (Claim::Gate, row.gate.is_some()),
             (Claim::Decoding, row.decoding.is_some()),
         ];
-        entry.unverified.retain(|claim| !said.contains(&(*claim, true)));
+        entry.unverified.retain(|claim| !overridden.contains(&(*claim, true)));
         entry.unverified = row.unverified.unwrap_or(std::mem::take(&mut entry.unverified));
         entry.family = row.family.or(entry.family.take());
         entry.shape = row.shape.or(entry.shape.take());
@@ -238,13 +244,13 @@ impl Registry {
         entry.decoding = row.decoding.or(entry.decoding);
         entry.papers = row.papers.unwrap_or(std::mem::take(&mut entry.papers));
         entry.notes = row.notes.unwrap_or(std::mem::take(&mut entry.notes));
-        // An empty text takes a reason away.
+        // An empty text removes the reason.
         entry.not_runnable = row.not_runnable.or(entry.not_runnable.take()).filter(|reason| !reason.is_empty());
         entry.from = from.map(Path::to_owned);
         Ok(())
     }
 
-    /// The entry of this name. Names differ in case only by mistake, so case is ignored where that is unambiguous.
+    /// Finds an entry by name, ignoring case where that is unambiguous.
     pub fn find(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name).or_else(|| {
             let mut alike = self.entries.iter().filter(|entry| entry.name.eq_ignore_ascii_case(name));
@@ -252,28 +258,31 @@ impl Registry {
         })
     }
 
-    /// The entry of this repository, for hints.
+    /// Finds the first entry of a repository, for hints.
     pub fn of_repo(&self, repo: &RepoId) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.repo == *repo)
     }
 
-    /// Why what a repository holds is not run, and the entry that says so, whatever the commit; none if any of its entries is
-    /// run. A repository without an organisation goes by the name of its entry: the hub has moved such ones to organisations.
+    /// Returns the reason why a repository is not runnable, with its entry, at any commit; none if one of its entries is runnable.
+    /// A repository without an organisation is matched by name, because the hub has moved such repositories to organisations.
     pub fn not_runnable(&self, repo: &RepoId) -> Option<(&Entry, &str)> {
         let of_repo = |entry: &&Entry| entry.repo == *repo || (repo.is_bare() && entry.repo.name() == repo.as_str());
         let mut entries = self.entries.iter().filter(of_repo);
-        let run = entries.clone().any(|entry| entry.not_runnable.is_none());
-        let first = entries.next().filter(|_| !run)?;
+        let runnable = entries.clone().any(|entry| entry.not_runnable.is_none());
+        let first = entries.next().filter(|_| !runnable)?;
         Some((first, first.not_runnable.as_deref()?))
     }
 
-    /// The entry of this name, or the error that names one like it.
+    /// Finds an entry by name.
+    ///
+    /// # Errors
+    /// [`HubError::UnknownModel`], with the most similar name.
     pub fn get(&self, name: &str) -> Result<&Entry, HubError> {
         self.find(name)
             .ok_or_else(|| HubError::UnknownModel { name: name.to_owned(), near: self.near(name).map(str::to_owned) })
     }
 
-    /// A name that somebody may have meant: one that contains the text, or few letters away.
+    /// Returns the most similar name: one that contains the text or differs in few letters.
     fn near(&self, name: &str) -> Option<&str> {
         let wanted = name.to_ascii_lowercase();
         let scored = self.entries.iter().map(|entry| {
@@ -286,7 +295,7 @@ impl Registry {
     }
 }
 
-/// Letters to insert, delete or replace between two words.
+/// Returns the Levenshtein distance of two words.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -306,8 +315,10 @@ fn distance(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or(0)
 }
 
-/// Writes a commit into a file of commits that only this function writes (`resolved.toml`), where the list is read from
-/// as from any other. Other entries of the file stay.
+/// Saves a commit in `resolved.toml`, a list of models that only this function writes; its other entries are kept.
+///
+/// # Errors
+/// [`HubError::Registry`], [`HubError::Io`].
 pub fn save_commit(path: &Path, name: &str, repo: &RepoId, commit: &Commit) -> Result<(), HubError> {
     let failed = |what: String| HubError::Registry { path: path.to_owned(), what };
     let mut table: toml::Table = match std::fs::read_to_string(path) {
@@ -317,7 +328,7 @@ pub fn save_commit(path: &Path, name: &str, repo: &RepoId, commit: &Commit) -> R
     };
     table.insert("format".into(), toml::Value::Integer(1));
     let models = table.entry("model").or_insert_with(|| toml::Value::Array(Vec::new()));
-    let models = models.as_array_mut().ok_or_else(|| failed("`model` is no list of tables".into()))?;
+    let models = models.as_array_mut().ok_or_else(|| failed("`model` is not a list of tables".into()))?;
     models.retain(|model| model.get("name").and_then(toml::Value::as_str) != Some(name));
     let mut row = toml::Table::new();
     for (key, value) in [("name", name), ("repo", repo.as_str()), ("commit", commit.as_str())] {
@@ -326,7 +337,7 @@ pub fn save_commit(path: &Path, name: &str, repo: &RepoId, commit: &Commit) -> R
     models.push(toml::Value::Table(row));
     let text = toml::to_string(&table).map_err(|error| failed(error.to_string()))?;
     let text = format!("# Commits that `earnest models resolve` asked the hub for.\n{text}");
-    super::snapshot::write_whole(path, text.as_bytes())
+    super::snapshot::write_atomically(path, text.as_bytes())
 }
 
 #[cfg(test)]

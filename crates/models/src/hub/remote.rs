@@ -1,4 +1,4 @@
-//! The hub itself: the only place that opens connections.
+//! The client of the hub, the only code here that opens connections.
 use std::io::Read;
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use super::{Commit, Environment, Hash, HubError, Listing, RemoteFile, RepoId, Token};
 
-/// Longest silence of the hub before a connection counts as broken.
-const SILENCE: Duration = Duration::from_secs(60);
-/// A listing is larger than this only by mistake.
-const LARGEST_LISTING: u64 = 64 << 20;
+/// Timeout of a read from the hub.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// Largest accepted listing, in bytes.
+const MAX_LISTING_BYTES: u64 = 64 << 20;
 
-/// A connection to the hub. There is none in offline mode.
+/// A client of the hub. Cannot be created in offline mode.
 #[derive(Debug)]
 pub struct Remote {
     agent: ureq::Agent,
@@ -19,16 +19,16 @@ pub struct Remote {
     token: Option<Token>,
 }
 
-/// What a revision is today.
+/// The current state of a revision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
     pub listing: Listing,
-    /// The licence that the repository's card names.
+    /// The licence in the model card.
     pub licence: Option<String>,
     pub gated: bool,
 }
 
-/// The part of `GET /api/models/<repo>/revision/<revision>?blobs=true` that is used.
+/// The fields used of `GET /api/models/<repo>/revision/<revision>?blobs=true`.
 #[derive(Debug, Deserialize)]
 struct Info {
     sha: Option<String>,
@@ -55,19 +55,22 @@ struct Lfs {
     size: u64,
 }
 
-/// The beginning of a download.
+/// The response to a download.
 pub(super) struct Body {
-    /// First byte that comes; 0 where the hub does not continue.
+    /// Offset of its first byte; 0 if the hub does not resume.
     pub(super) start: u64,
     pub(super) reader: Box<dyn Read>,
 }
 
 impl Remote {
-    /// The hub that the environment names; `what` says in the error what offline mode keeps from happening. Nothing is sent
-    /// before a method is called.
-    pub fn of(environment: &Environment, what: &str) -> Result<Remote, HubError> {
-        if let Some(because) = environment.offline {
-            return Err(HubError::Offline { what: what.to_owned(), because });
+    /// Creates a client of the hub that the environment names; nothing is sent yet. `purpose` is the subject of the error in
+    /// offline mode, e.g. "fetching org/repo".
+    ///
+    /// # Errors
+    /// [`HubError::Offline`], [`HubError::BadEndpoint`].
+    pub fn new(environment: &Environment, purpose: &str) -> Result<Remote, HubError> {
+        if let Some(reason) = environment.offline {
+            return Err(HubError::Offline { purpose: purpose.to_owned(), reason });
         }
         let endpoint = environment.endpoint.clone();
         let host = endpoint.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
@@ -76,46 +79,49 @@ impl Remote {
         }
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            // A token goes to the hub, never to the storage that it points to.
+            // The token goes to the hub, never to the storage that it redirects to.
             .redirect_auth_headers(ureq::config::RedirectAuthHeaders::Never)
             .max_redirects(5)
             .timeout_connect(Some(Duration::from_secs(30)))
-            .timeout_recv_response(Some(SILENCE))
-            .timeout_per_read(Some(SILENCE))
+            .timeout_recv_response(Some(READ_TIMEOUT))
+            .timeout_per_read(Some(READ_TIMEOUT))
             .user_agent(concat!("earnest/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();
-        // In the clear a token goes to this machine only.
-        let own = ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host.starts_with(name));
-        let token = environment.token.clone().filter(|_| endpoint.starts_with("https://") || own);
+        // Without encryption, a token is sent to this machine only.
+        let local = ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host.starts_with(name));
+        let token = environment.token.clone().filter(|_| endpoint.starts_with("https://") || local);
         Ok(Remote { agent, endpoint, token })
     }
 
-    /// The page of a repository, for people.
+    /// Returns the address of a repository's page.
     pub fn page(&self, repo: &RepoId) -> String {
         format!("{}/{repo}", self.endpoint)
     }
 
-    /// Asks what a revision is today: its commit and its files with sizes and hashes.
+    /// Requests the current state of a revision: its commit, and its files with sizes and hashes.
+    ///
+    /// # Errors
+    /// No connection, no access, no such revision, or an answer that is not a listing.
     pub fn revision(&self, repo: &RepoId, revision: &str) -> Result<Revision, HubError> {
         let url = format!("{}/api/models/{repo}/revision/{}?blobs=true", self.endpoint, encode(revision, true));
         let mut response = self.get(&url, None)?;
         self.check(response.status().as_u16(), code(&response), repo, revision, None, &url)?;
-        let broken = |what: String| HubError::BadListing { url: url.clone(), what };
+        let malformed = |what: String| HubError::BadListing { url: url.clone(), what };
         let text = response
             .body_mut()
             .with_config()
-            .limit(LARGEST_LISTING)
+            .limit(MAX_LISTING_BYTES)
             .read_to_string()
-            .map_err(|error| broken(error.to_string()))?;
-        let info: Info = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
+            .map_err(|error| malformed(error.to_string()))?;
+        let info: Info = serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
         let sha = info.sha.unwrap_or_default();
-        let commit = Commit::parse(&sha).map_err(|_| broken(format!("its commit is '{sha}'")))?;
+        let commit = Commit::parse(&sha).map_err(|_| malformed(format!("its commit is '{sha}'")))?;
         let hexadecimal = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
         if hexadecimal && !commit.as_str().starts_with(&revision.to_ascii_lowercase()) {
             return Err(HubError::WrongCommit {
                 repo: repo.to_string(),
-                asked: revision.to_owned(),
+                requested: revision.to_owned(),
                 got: commit.to_string(),
             });
         }
@@ -132,7 +138,7 @@ impl Remote {
             };
             match (hash, size) {
                 (Some(hash), Some(size)) => Ok(RemoteFile { path: name, size, hash }),
-                _ => Err(broken(format!("{name} has no size or hash"))),
+                _ => Err(malformed(format!("{name} has no size or hash"))),
             }
         });
         let listing = Listing { repo: repo.to_string(), commit, files: files.collect::<Result<_, _>>()? };
@@ -141,20 +147,20 @@ impl Remote {
         Ok(Revision { listing, licence, gated })
     }
 
-    /// Asks for a file's bytes from `start` on. Fetched by commit, so the content can not change in between.
+    /// Requests a file's bytes from `start` on. Requested by commit, so the content cannot change between attempts.
     pub(super) fn open(&self, repo: &RepoId, commit: &Commit, file: &RemoteFile, start: u64) -> Result<Body, HubError> {
         let url = format!("{}/{repo}/resolve/{commit}/{}", self.endpoint, encode(&file.path, false));
         let response = self.get(&url, (start > 0).then_some(start))?;
         let status = response.status().as_u16();
         if status == 416 {
-            // What is there is no beginning of the file: from the first byte then.
+            // The partial file is longer than the file itself: start again.
             return if start > 0 { self.open(repo, commit, file, 0) } else { Err(HubError::Status { url, status }) };
         }
         self.check(status, code(&response), repo, commit.as_str(), Some(&file.path), &url)?;
         if let Some(got) = header(&response, "x-repo-commit").filter(|got| *got != commit.as_str()) {
             return Err(HubError::WrongCommit {
                 repo: repo.to_string(),
-                asked: commit.to_string(),
+                requested: commit.to_string(),
                 got: got.to_owned(),
             });
         }
@@ -163,14 +169,17 @@ impl Remote {
                 .and_then(|range| range.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok())
                 == Some(start);
         if status == 206 && !continued {
-            return Err(HubError::Unreachable { url, what: "it answered with another part than was asked for".into() });
+            return Err(HubError::Unreachable {
+                url,
+                what: "it answered with another range than the requested one".into(),
+            });
         }
         let start = if continued { start } else { 0 };
         Ok(Body { start, reader: Box::new(response.into_body().into_reader()) })
     }
 
     fn get(&self, url: &str, start: Option<u64>) -> Result<ureq::http::Response<ureq::Body>, HubError> {
-        // Compressed answers have another length than the file.
+        // A compressed response has another length than the file.
         let mut request = self.agent.get(url).header("Accept-Encoding", "identity");
         if let Some(token) = &self.token {
             request = request.header("Authorization", token.header());
@@ -181,7 +190,7 @@ impl Remote {
         request.call().map_err(|error| HubError::Unreachable { url: url.to_owned(), what: reason(&error) })
     }
 
-    /// What a status means for this repository.
+    /// Maps a status to an error about this repository.
     fn check(
         &self,
         status: u16,
@@ -192,7 +201,7 @@ impl Remote {
         url: &str,
     ) -> Result<(), HubError> {
         let (repository, with_token) = (repo.to_string(), self.token.is_some());
-        // Without a token the hub answers 401 alike for what is gated, private or not there, but for its code.
+        // Without a token the hub answers 401 for gated, private and missing repositories alike; only its error code differs.
         let certain = code.as_deref() == Some("GatedRepo") || status == 403;
         let gated = || HubError::Gated { repo: repository.clone(), status, with_token, page: self.page(repo), certain };
         match (status, code.as_deref()) {
@@ -228,17 +237,17 @@ fn code(response: &ureq::http::Response<ureq::Body>) -> Option<String> {
     header(response, "x-error-code").map(str::to_owned)
 }
 
-/// A failure of the connection in words. The request is never part of it, because it carries the token.
+/// Describes a failed connection, never the request, which carries the token.
 fn reason(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Io(error) => error.to_string(),
         ureq::Error::Timeout(which) => format!("no answer in time ({which})"),
-        ureq::Error::HostNotFound => "the host is not known".to_owned(),
+        ureq::Error::HostNotFound => "unknown host".to_owned(),
         other => other.to_string(),
     }
 }
 
-/// Everything but unreserved characters in per cent; slashes stay in paths.
+/// Percent-encodes all but unreserved characters, and slashes only if `slashes` is set.
 fn encode(text: &str, slashes: bool) -> String {
     use std::fmt::Write;
     let mut out = String::with_capacity(text.len());
@@ -257,11 +266,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offline_there_is_no_remote() {
+    fn offline_mode_has_no_client() {
         let mut environment = Environment::read(true);
-        environment.offline = Some("--offline forbids it");
-        let refused = Remote::of(&environment, "fetching a/b").unwrap_err();
-        assert_eq!(refused.to_string(), "fetching a/b needs the network, and --offline forbids it");
+        environment.offline = Some(super::super::OfflineReason::Flag);
+        let refused = Remote::new(&environment, "fetching a/b").unwrap_err();
+        assert_eq!(refused.to_string(), "fetching a/b needs the network, which --offline forbids");
     }
 
     #[test]
@@ -272,13 +281,13 @@ mod tests {
             token: Token::new("hf_secret"),
             offline: None,
         };
-        let sent = |endpoint: &str| Remote::of(&environment(endpoint), "x").unwrap().token.is_some();
+        let sent = |endpoint: &str| Remote::new(&environment(endpoint), "x").unwrap().token.is_some();
         assert!(sent("https://huggingface.co") && sent("http://127.0.0.1:8000") && sent("http://localhost:1"));
         assert!(!sent("http://mirror.example"));
         assert!(
-            Remote::of(&environment("ftp://x"), "x").is_err() && Remote::of(&environment("https://"), "x").is_err()
+            Remote::new(&environment("ftp://x"), "x").is_err() && Remote::new(&environment("https://"), "x").is_err()
         );
-        assert!(!format!("{:?}", Remote::of(&environment("https://a.b"), "x").unwrap()).contains("hf_secret"));
+        assert!(!format!("{:?}", Remote::new(&environment("https://a.b"), "x").unwrap()).contains("hf_secret"));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The table of `config.json` keys from which memory is computed and support is tested.
+//! Shapes of the listed models: the `config.json` keys from which memory is estimated.
 use serde_json::{Map, Value};
 
-/// The embedded table; `_about` says what it is.
+/// The embedded table; its key `_about` describes it.
 const TABLE: &str = include_str!("shapes.json");
 
-/// The keys of a shape that `models.toml` names.
+/// Returns the `config.json` keys of a shape that `models.toml` names.
 pub fn shape(name: &str) -> Option<Map<String, Value>> {
     if name.starts_with('_') {
         return None;

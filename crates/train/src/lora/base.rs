@@ -67,7 +67,7 @@ impl Base {
     /// # Errors
     /// [`TrainError::File`].
     pub fn digests(&self) -> Result<BTreeMap<String, String>, TrainError> {
-        let cache = DigestCache::of_user();
+        let cache = DigestCache::for_user();
         let files = self.checkpoint.files().into_iter();
         files
             .map(|path| {

@@ -186,7 +186,7 @@ impl Reader<'_> {
 
     /// Matrices of `width` columns, given as (parameter, rows), on top of each other.
     fn matrix(&self, parts: &[(Parameter, usize)], width: usize) -> Result<PackedMatrix, LoadError> {
-        let bytes = parts.iter().all(|&(p, _)| self.checkpoint.computes_in_bytes(p, width));
+        let bytes = parts.iter().all(|&(p, _)| self.checkpoint.computes_int8(p, width));
         let parts = parts.iter().map(|&(p, n)| self.tensor(p, &[n, width])).collect::<Result<_, _>>()?;
         Ok(if bytes { PackedMatrix::stack_int8(parts) } else { PackedMatrix::stack(parts) })
     }

@@ -1,0 +1,84 @@
+//! Error responses in OpenAI's schema.
+use serde_json::{Value, json};
+
+/// An error with its HTTP status.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ApiError {
+    pub status: u16,
+    pub message: String,
+    /// OpenAI's `type`.
+    kind: &'static str,
+    /// OpenAI's `code`.
+    code: Option<&'static str>,
+    /// OpenAI's `param`: the invalid field.
+    param: Option<&'static str>,
+    /// Value of the `Retry-After` header, in seconds.
+    pub retry_after: Option<u32>,
+}
+
+impl ApiError {
+    fn new(status: u16, kind: &'static str, message: impl Into<String>) -> ApiError {
+        ApiError { status, message: message.into(), kind, code: None, param: None, retry_after: None }
+    }
+
+    /// An invalid request.
+    pub fn invalid(message: impl Into<String>) -> ApiError {
+        ApiError::new(400, "invalid_request_error", message)
+    }
+
+    /// An invalid field of the body.
+    pub fn field(param: &'static str, message: impl Into<String>) -> ApiError {
+        ApiError { param: Some(param), ..ApiError::invalid(format!("{param}: {}", message.into())) }
+    }
+
+    pub fn unauthorized() -> ApiError {
+        let message = "the API key is missing or wrong: send it as `Authorization: Bearer KEY`";
+        ApiError { code: Some("invalid_api_key"), ..ApiError::new(401, "authentication_error", message) }
+    }
+
+    pub fn unknown_path(method: &str, path: &str) -> ApiError {
+        ApiError::new(404, "invalid_request_error", format!("unknown path: {method} {path}"))
+    }
+
+    pub fn unknown_model(requested: &str, served: &str) -> ApiError {
+        let message = format!("the model {requested} is not served here; {served} is");
+        ApiError {
+            code: Some("model_not_found"),
+            param: Some("model"),
+            ..ApiError::new(404, "invalid_request_error", message)
+        }
+    }
+
+    pub fn method_not_allowed(method: &str, path: &str, allowed: &str) -> ApiError {
+        let message = format!("{path} does not accept {method}: use {allowed}");
+        ApiError::new(405, "invalid_request_error", message)
+    }
+
+    /// A request that is not valid HTTP or exceeds a limit.
+    pub fn transport(status: u16, message: impl Into<String>) -> ApiError {
+        ApiError::new(status, "invalid_request_error", message)
+    }
+
+    pub fn busy(in_flight: usize) -> ApiError {
+        let message = format!("too many requests: {in_flight} completions are already in flight");
+        ApiError {
+            retry_after: Some(1),
+            code: Some("rate_limit_exceeded"),
+            ..ApiError::new(429, "rate_limit_error", message)
+        }
+    }
+
+    /// A failure of the engine. Clients retry after any 5xx, so one that is not `retryable` is 422.
+    pub fn engine(message: impl Into<String>, retryable: bool) -> ApiError {
+        ApiError::new(if retryable { 500 } else { 422 }, "server_error", message)
+    }
+
+    pub fn stopping() -> ApiError {
+        ApiError::new(503, "server_error", "the server is shutting down")
+    }
+
+    /// The body in OpenAI's schema.
+    pub fn json(&self) -> Value {
+        json!({"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}})
+    }
+}

@@ -1,0 +1,226 @@
+//! Completions as OpenAI's JSON, whole or streamed.
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use super::queue::Delta;
+use super::request::{ApiRequest, ServedModel};
+use earnest_engine::endpoint::Api;
+use earnest_engine::{Completion, FinishReason, Input, Request, TokenLogprobs};
+
+/// Context of the response to one HTTP request.
+pub(super) struct Response<'a> {
+    pub api: Api,
+    /// Serial number, part of the response's `id`.
+    pub number: u64,
+    pub request: &'a ApiRequest,
+    pub model: &'a ServedModel,
+}
+
+impl Response<'_> {
+    /// Returns the body of a response that is not streamed.
+    pub fn json(&self, completions: &[Completion]) -> Value {
+        let mut body = self.envelope(match self.api {
+            Api::Completions => "text_completion",
+            Api::Chat => "chat.completion",
+        });
+        let choices = completions.iter().enumerate().map(|(index, completion)| {
+            let mut choice = self.choice(index, &completion.ids, completion.logprobs.as_deref());
+            match self.api {
+                Api::Completions => choice["text"] = json!(completion.text),
+                Api::Chat => choice["message"] = json!({"role": "assistant", "content": completion.text}),
+            }
+            set_finish(&mut choice, completion);
+            if self.request.token_ids {
+                choice["prompt_token_ids"] = json!(prompt_ids(&self.request.requests[index]));
+            }
+            choice
+        });
+        body["choices"] = choices.collect();
+        body["usage"] = self.usage(completions);
+        body
+    }
+
+    /// Returns the fields that every chunk of the response shares.
+    fn envelope(&self, object: &str) -> Value {
+        let created = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let prefix = if self.api == Api::Chat { "chatcmpl" } else { "cmpl" };
+        json!({"id": format!("{prefix}-{}", self.number), "object": object, "created": created, "model": self.model.name})
+    }
+
+    /// Returns a choice, or a chunk of one, without text and finish reason.
+    fn choice(&self, index: usize, ids: &[u32], logprobs: Option<&[TokenLogprobs]>) -> Value {
+        let mut choice = json!({"index": index, "finish_reason": null, "logprobs": null});
+        if let (Some(top), Some(logprobs)) = (self.request.logprobs, logprobs) {
+            choice["logprobs"] = self.logprobs(ids, logprobs, top);
+        }
+        if self.request.token_ids {
+            choice["token_ids"] = json!(ids);
+        }
+        choice
+    }
+
+    /// Returns the token counts; consecutive requests with the same prompt count its tokens once.
+    fn usage(&self, completions: &[Completion]) -> Value {
+        let mut prompt_tokens = 0;
+        let mut previous: Option<&[u32]> = None;
+        for request in &self.request.requests {
+            let prompt = prompt_ids(request);
+            if previous != Some(prompt) {
+                prompt_tokens += prompt.len();
+            }
+            previous = Some(prompt);
+        }
+        let generated: usize = completions.iter().map(|completion| completion.ids.len()).sum();
+        let cached: usize = completions.iter().map(|completion| completion.cached_tokens).sum();
+        json!({
+            "prompt_tokens": prompt_tokens, "completion_tokens": generated, "total_tokens": prompt_tokens + generated,
+            "prompt_tokens_details": {"cached_tokens": cached.min(prompt_tokens)},
+        })
+    }
+
+    /// Returns a token's name in log-probabilities.
+    fn token_name(&self, id: u32) -> String {
+        if self.request.tokens_as_ids {
+            return format!("token_id:{id}");
+        }
+        let tokenizer = &self.model.checkpoint.tokenizer;
+        let text = tokenizer.decode(&[id], false);
+        if text.is_empty() { tokenizer.token(id).unwrap_or(text) } else { text }
+    }
+
+    fn logprobs(&self, ids: &[u32], logprobs: &[TokenLogprobs], top: usize) -> Value {
+        let tokens = ids.iter().zip(logprobs);
+        match self.api {
+            Api::Completions => {
+                let alternatives = |token: &TokenLogprobs| -> Value {
+                    token
+                        .top
+                        .iter()
+                        .take(top)
+                        .map(|(id, value)| (self.token_name(*id), json!(value)))
+                        .collect::<serde_json::Map<_, _>>()
+                        .into()
+                };
+                json!({
+                    "tokens": tokens.clone().map(|(id, _)| self.token_name(*id)).collect::<Vec<_>>(),
+                    "token_logprobs": tokens.clone().map(|(_, token)| token.chosen).collect::<Vec<_>>(),
+                    "top_logprobs": tokens.map(|(_, token)| alternatives(token)).collect::<Vec<_>>(),
+                })
+            }
+            Api::Chat => {
+                let entry = |id: u32, value: f32| {
+                    let name = self.token_name(id);
+                    json!({"token": name, "logprob": value, "bytes": name.as_bytes()})
+                };
+                let content = tokens.map(|(id, token)| {
+                    let mut chosen = entry(*id, token.chosen);
+                    chosen["top_logprobs"] = token.top.iter().take(top).map(|(id, value)| entry(*id, *value)).collect();
+                    chosen
+                });
+                json!({"content": content.collect::<Vec<_>>()})
+            }
+        }
+    }
+}
+
+/// A streamed response: the deltas of each choice add up to the choice of the whole response.
+pub(super) struct EventStream<'a> {
+    response: Response<'a>,
+    envelope: Value,
+    /// Tokens and bytes of text sent so far for each choice; none before its first event.
+    sent: Vec<Option<(usize, usize)>>,
+}
+
+impl<'a> EventStream<'a> {
+    pub fn new(response: Response<'a>) -> EventStream<'a> {
+        let mut envelope = response.envelope(match response.api {
+            Api::Completions => "text_completion",
+            Api::Chat => "chat.completion.chunk",
+        });
+        if response.request.stream_usage {
+            // OpenAI's chunks all have the field, null in all but the last.
+            envelope["usage"] = Value::Null;
+        }
+        EventStream { envelope, sent: vec![None; response.request.requests.len()], response }
+    }
+
+    fn event(&self, choice: Value) -> String {
+        let mut chunk = self.envelope.clone();
+        chunk["choices"] = json!([choice]);
+        chunk.to_string()
+    }
+
+    fn delta_event(&mut self, index: usize, delta: &Delta, end: Option<&Completion>) -> String {
+        let mut choice = self.response.choice(index, &delta.ids, delta.logprobs.as_deref());
+        let first = self.sent[index].is_none();
+        match self.response.api {
+            Api::Completions => choice["text"] = json!(delta.text),
+            Api::Chat if first => choice["delta"] = json!({"role": "assistant", "content": delta.text}),
+            Api::Chat => choice["delta"] = json!({"content": delta.text}),
+        }
+        if first && self.response.request.token_ids {
+            choice["prompt_token_ids"] = json!(prompt_ids(&self.response.request.requests[index]));
+        }
+        if let Some(completion) = end {
+            set_finish(&mut choice, completion);
+        }
+        let (ids, bytes) = self.sent[index].unwrap_or_default();
+        self.sent[index] = Some((ids + delta.ids.len(), bytes + delta.text.len()));
+        self.event(choice)
+    }
+
+    /// Returns the event for a delta; none if it has nothing to show yet.
+    pub fn delta(&mut self, index: usize, delta: &Delta) -> Option<String> {
+        // A token whose text is held back needs an event only if the client asked for ids or log-probabilities.
+        let visible = !delta.text.is_empty() || self.response.request.token_ids || delta.logprobs.is_some();
+        if visible {
+            return Some(self.delta_event(index, delta, None));
+        }
+        let (ids, bytes) = self.sent[index]?;
+        self.sent[index] = Some((ids + delta.ids.len(), bytes));
+        None
+    }
+
+    /// Returns the last event of a choice: its finish reason and whatever was not sent yet.
+    pub fn finish(&mut self, index: usize, completion: &Completion) -> String {
+        let (ids, bytes) = self.sent[index].unwrap_or_default();
+        let rest = Delta {
+            ids: completion.ids.get(ids..).unwrap_or_default().to_vec(),
+            text: completion.text.get(bytes..).unwrap_or_default().to_owned(),
+            logprobs: completion.logprobs.as_ref().map(|all| all.get(ids..).unwrap_or_default().to_vec()),
+        };
+        self.delta_event(index, &rest, Some(completion))
+    }
+
+    /// Returns the events after the last choice.
+    pub fn end(&self, completions: &[Completion]) -> Vec<String> {
+        let mut events = Vec::new();
+        if self.response.request.stream_usage {
+            let mut chunk = self.envelope.clone();
+            chunk["choices"] = json!([]);
+            chunk["usage"] = self.response.usage(completions);
+            events.push(chunk.to_string());
+        }
+        events.push("[DONE]".to_owned());
+        events
+    }
+}
+
+/// Sets the finish reason of a choice.
+fn set_finish(choice: &mut Value, completion: &Completion) {
+    choice["finish_reason"] = json!(match completion.finish {
+        FinishReason::Eos | FinishReason::StopString => "stop",
+        FinishReason::Length | FinishReason::Cancelled => "length",
+    });
+    // OpenAI's schema does not tell an end of sequence from a stop string.
+    choice["earnest_finish"] = json!(completion.finish);
+}
+
+/// Returns the token ids of a request's prompt.
+fn prompt_ids(request: &Request) -> &[u32] {
+    match &request.input {
+        Input::Ids(ids) => ids,
+        Input::Text(_) | Input::Messages(_) => &[],
+    }
+}
