@@ -268,7 +268,7 @@ impl Annotations {
         Ok(())
     }
 
-    /// That of a question.
+    /// Annotation of a question.
     pub fn get(&self, kind: Kind, id: &str) -> Option<&Annotation> {
         self.0.get(&(kind, id.to_owned()))
     }

@@ -2,8 +2,9 @@
 use super::clean_up::clean_up;
 use super::options::{Options, Profile};
 use super::prompt::Prompt;
-use crate::answer::gsm::code::{classify, program};
-use crate::answer::gsm::{CodeOutcome, CodeRunner, Label, correct, flexible, is_babbling, strict, text};
+use super::answer::code::{classify, program};
+use super::answer::{Label, correct, flexible, is_babbling, strict, text};
+use crate::answer::{CodeOutcome, CodeRunner};
 use crate::answer::reader::Form;
 use crate::answer::split_thinking;
 use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
