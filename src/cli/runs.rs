@@ -137,9 +137,7 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
                     _ => line.recorded.to_string(),
                 },
                 match (line.accuracy, line.low, line.high) {
-                    (Some(value), Some(low), Some(high)) => {
-                        percent(&Interval { estimate: value, low, high })
-                    }
+                    (Some(value), Some(low), Some(high)) => percent(&Interval { estimate: value, low, high }),
                     _ => "-".to_owned(),
                 },
                 line.primary.join(", "),

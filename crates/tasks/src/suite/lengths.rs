@@ -64,8 +64,7 @@ impl std::str::FromStr for LengthList {
 
 fn range(part: &str) -> Result<RangeInclusive<usize>, LengthListError> {
     let number = |text: &str| {
-        let value: usize =
-            text.trim().parse().map_err(|_| LengthListError::NotARange(part.to_owned()))?;
+        let value: usize = text.trim().parse().map_err(|_| LengthListError::NotARange(part.to_owned()))?;
         if value == 0 { Err(LengthListError::Zero) } else { Ok(value) }
     };
     let Some((from, to)) = part.split_once("..").or_else(|| part.split_once('-')) else {

@@ -204,9 +204,8 @@ const FOLDER: &str = "name the folder that holds the data; docs/dnc.md says how 
 
 /// A file's bytes and their SHA-256.
 fn read_pinned(path: &Path, host: &dyn Host) -> Result<(Vec<u8>, String), OptionError> {
-    let bytes = host
-        .read(path)
-        .map_err(|error| OptionError::usage(format!("cannot read {}: {error}", path.display())))?;
+    let bytes =
+        host.read(path).map_err(|error| OptionError::usage(format!("cannot read {}: {error}", path.display())))?;
     let hash = earnest_digest::hex(&earnest_digest::sha256(&bytes));
     Ok((bytes, hash))
 }

@@ -241,7 +241,8 @@ impl Questions {
 fn parquet_rows(path: &Path, host: &dyn Host) -> Result<Vec<Row>, HostError> {
     let rows = host.parquet_rows(path)?.into_iter().enumerate();
     let row = |(place, fields)| {
-        serde_json::from_value(Value::Object(fields)).map_err(|error| HostError::failed(format!("row {}: {error}", place + 1)))
+        serde_json::from_value(Value::Object(fields))
+            .map_err(|error| HostError::failed(format!("row {}: {error}", place + 1)))
     };
     rows.map(row).collect()
 }

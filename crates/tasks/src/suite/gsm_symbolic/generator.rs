@@ -101,7 +101,8 @@ impl Lines for Drawn {
 
 /// Templates with the names of their files, by number.
 fn read(path: &Path, host: &dyn Host) -> Result<Vec<(String, Template)>, OptionError> {
-    let failed = |path: &Path, reason: &dyn Display| OptionError::usage(format!("cannot read {}: {reason}", path.display()));
+    let failed =
+        |path: &Path, reason: &dyn Display| OptionError::usage(format!("cannot read {}: {reason}", path.display()));
     let mut files = Vec::new();
     if host.is_folder(path) {
         let all = host.list(path).map_err(|error| failed(path, &error))?;
@@ -117,8 +118,7 @@ fn read(path: &Path, host: &dyn Host) -> Result<Vec<(String, Template)>, OptionE
     for file in files {
         let name = file.display().to_string();
         let bytes = host.read(&file).map_err(|error| failed(&file, &error))?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| failed(&file, &"stream did not contain valid UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|_| failed(&file, &"stream did not contain valid UTF-8"))?;
         let template = Template::parse(&text).map_err(|error| OptionError::usage(format!("{name}: {error}")))?;
         if let Some((other, _)) = templates.iter().find(|(_, other)| other.id == template.id) {
             return Err(OptionError::usage(format!("{other} and {name} have the same number {}", template.id))
