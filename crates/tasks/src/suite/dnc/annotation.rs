@@ -17,7 +17,7 @@ use crate::number::words::words_in;
 /// Error of an annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AnnotationError {
-    #[error("it is no annotation: {0}")]
+    #[error("it is not an annotation: {0}")]
     Malformed(String),
     #[error("{0} is not annotated by people: only logic and order are")]
     Automatic(Kind),

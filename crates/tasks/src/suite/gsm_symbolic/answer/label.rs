@@ -51,7 +51,7 @@ pub enum Label {
 
 /// No label has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no label of an extraction")]
+#[error("{0:?} is not an extraction label")]
 pub struct UnknownLabel(pub String);
 
 impl Label {
