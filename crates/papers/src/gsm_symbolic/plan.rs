@@ -128,8 +128,8 @@ pub fn plan(sizes: &[PromptSize], assumptions: Assumptions) -> StudyPlan {
     runs.sort_by_key(|run| run.phase);
     let hours = if assumptions.measured {
         format!(
-            "Hours are measured on {} and scaled by the number of parameters, which is inaccurate for quantised and for much larger \
-             models: {:.2} TFLOP/s for prompts, with the shared prefix computed once; {:.1} GB/s of weights (2 bytes per parameter) \
+            "Hours are scaled by the number of parameters, which is inaccurate for quantised and for much larger models, from rates \
+             measured on {}: {:.2} TFLOP/s for prompts, with the shared prefix computed once; {:.1} GB/s of weights (2 bytes per parameter) \
              for each of (answers x tokens / {}) steps; loading is excluded.",
             assumptions.device,
             assumptions.flop_per_second / 1e12,
