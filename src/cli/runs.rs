@@ -7,10 +7,10 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
 use super::{Exit, results};
-use earnest_eval::report::{Align, Document, Table, wrap};
+use earnest_eval::report::{Align, Document, Table, percent, wrap};
 use earnest_eval::run::store::{Aggregate, RunLock, RunRecord, Store};
 use earnest_eval::run::{Manifest, Status};
-use earnest_tasks::suite::Suite;
+use earnest_tasks::suite::{Interval, Suite};
 
 /// A run as it is listed.
 #[derive(Debug, Serialize)]
@@ -137,9 +137,7 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
                     _ => line.recorded.to_string(),
                 },
                 match (line.accuracy, line.low, line.high) {
-                    (Some(value), Some(low), Some(high)) => {
-                        format!("{:.1} [{:>4.1}, {:>5.1}]", 100.0 * value, 100.0 * low, 100.0 * high)
-                    }
+                    (Some(value), Some(low), Some(high)) => percent(&Interval { estimate: value, low, high }),
                     _ => "-".to_owned(),
                 },
                 line.primary.join(", "),

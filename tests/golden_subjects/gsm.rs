@@ -4,7 +4,8 @@ use std::path::Path;
 
 use earnest_eval::run::SandboxRunner;
 use earnest_sandbox::{Pool, Settings};
-use earnest_tasks::answer::gsm::{CodeNumber, CodeOutcome, CodeRunner, Label, NumberKind, code, text as study};
+use earnest_tasks::answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind};
+use earnest_tasks::suite::gsm_symbolic::answer::{Label, code, text as study};
 use serde_json::{Map, Value};
 
 use super::report::{FileReport, require_equal as same, require_fields, text};

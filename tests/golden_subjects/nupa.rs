@@ -1,7 +1,7 @@
 //! The NUPA vectors: task answers and prompts, extraction and metrics, range averages.
 use std::path::Path;
 
-use earnest_tasks::answer::nupa::{AnswerForm, ReferenceMarker, extract_paper, extract_reference};
+use earnest_tasks::suite::nupa::answer::{AnswerForm, ReferenceMarker, extract_paper, extract_reference};
 use earnest_tasks::suite::nupa::{
     AggregateError, Auxiliary, DigitSet, MetricName, NupaOptions, NupaSuite, Operation, PairSource, RawPair, Record,
     Second, TaskId, Wording, exact_answer, half_even_answer, measure, prepare, question, question_length,

@@ -99,7 +99,7 @@ fn a_grid_is_broken_off_goes_on_and_stands_beside_the_paper() {
     for source in ["whole", "whole.json"] {
         let (code, text, err) = output(folder, &["reproduce", "nupa", "--section", "3", "--experiment", source]);
         assert_eq!(code, Some(0), "{err}");
-        for named in ["6 of 6 models", "nope - rope", "Table 12", "not comparable", "Table 18", "What limits"] {
+        for named in ["6 of 6 models", "nope - rope", "Table 12", "not comparable", "Table 18", "Limitations"] {
             assert!(text.contains(named), "{named}: {text}");
         }
     }

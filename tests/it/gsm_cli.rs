@@ -163,7 +163,7 @@ fn wrong_command_lines_are_answered() {
     refused(&import("gsm-symbolic", &["--per-template", "3"]), 2, &["gsm-symbolic has no --per-template"]);
     refused(&import("gsm-mini", &["--data", "."]), 2, &["gsm-mini has no --data"]);
     refused(&import("gsm-mini", &["--tasks", "gsm"]), 2, &["has no --tasks", "--prompt"]);
-    refused(&import("gsm-mini", &["--sets", "p3"]), 2, &["\"p3\" is no set"]);
+    refused(&import("gsm-mini", &["--sets", "p3"]), 2, &["\"p3\" is not a set"]);
     refused(&import("gsm-mini", &["--sets", "p1"]), 2, &["no questions of the set p1"]);
     refused(&import("gsm-mini", &["--prompt", "gms"]), 2, &["no prompt gms", "simple-code"]);
     refused(&import("gsm-mini", &["--templates", "90"]), 2, &["no template 90"]);

@@ -53,7 +53,7 @@ fn without_runs_the_paper_stands_alone() {
     let shown = output(folder.path(), &[]);
     assert_eq!(shown.status.code(), Some(0));
     let text = String::from_utf8(shown.stdout).unwrap();
-    assert!(text.contains("There is no run to hold against this") && text.contains("Table 15: "), "{text}");
+    assert!(text.contains("No stored runs to compare") && text.contains("Table 15: "), "{text}");
     let study = document(&output(folder.path(), &["--json"]));
     assert_eq!(study["tables"].as_array().unwrap().len(), 14);
     assert_eq!(study["figures"].as_array().unwrap().len(), 11);

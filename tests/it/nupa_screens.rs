@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use earnest_eval::run::store::{Filter, Store};
-use earnest_papers::nupa::{Against, Ours, compare, plan, render, render_plan};
+use earnest_papers::nupa::{EvaluatedRun, ReferenceRow, compare, plan, render, render_plan};
 use earnest_tasks::suite::nupa::{Adapter, Lengths, NupaOptions, NupaSuite};
 use earnest_tasks::suite::{Item, Suite};
 use insta::{Settings, assert_snapshot};
@@ -154,11 +154,11 @@ fn a_run_stands_beside_the_paper() {
     // The same at the widths that terminals have, and no line wider than they are.
     let store = Store::open(&at.join("earnest-results")).unwrap();
     let record = store.runs().unwrap().remove(0);
-    let mut run = Ours::new(record.manifest.clone()).unwrap();
+    let mut run = EvaluatedRun::new(record.manifest.clone()).unwrap();
     for sample in store.samples(&record, Filter::default()) {
         run.add(&sample.unwrap());
     }
-    let comparison = compare(&[run], &Against::OwnModel);
+    let comparison = compare(&[run], &ReferenceRow::OwnModel);
     settings().bind(|| {
         for width in [80, 120] {
             let text = render(&comparison, true, width);

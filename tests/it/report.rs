@@ -10,7 +10,7 @@ use earnest_engine::{FinishReason, Timings};
 use earnest_eval::report::page::{ReportRun, figures, page};
 use earnest_eval::run::{Generated, SAMPLE_FORMAT, Sample};
 use earnest_papers::gsm_symbolic::chapters;
-use earnest_tasks::answer::gsm::{CodeOutcome, CodeRunner, Program};
+use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::arithmetic_bench::Task;
 use earnest_tasks::suite::gsm_symbolic::{GsmSymbolic, Options, Prompt, Source};
 use earnest_tasks::suite::{Score, Suite};

@@ -11,9 +11,9 @@ use crate::run::store::{Store, legacy_folders};
 use crate::run::{Reporter, RunEvent, RunSettings, SandboxRunner};
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
 use earnest_sandbox::{Pool, SandboxError, Settings};
-use earnest_tasks::answer::gsm::{CodeOutcome, CodeRunner, Program};
+use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
-use earnest_tasks::suite::registry::{DATA_VARIABLE, ErrorKind, Host, OptionError, Programs, find};
+use earnest_tasks::suite::registry::{DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, Programs, find};
 
 /// The suite of a stored run: the items it asked, scored by today's rules.
 ///
@@ -70,28 +70,28 @@ impl Host for LocalHost {
         path.is_dir()
     }
 
-    fn absolute(&self, path: &Path) -> Result<PathBuf, String> {
-        std::fs::canonicalize(path).map_err(|error| error.to_string())
+    fn absolute(&self, path: &Path) -> Result<PathBuf, HostError> {
+        std::fs::canonicalize(path).map_err(HostError::failed)
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
-        std::fs::read(path).map_err(|error| error.to_string())
+    fn read(&self, path: &Path) -> Result<Vec<u8>, HostError> {
+        std::fs::read(path).map_err(HostError::failed)
     }
 
-    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
-        let entries = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, HostError> {
+        let entries = std::fs::read_dir(folder).map_err(HostError::failed)?;
         let found: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
-        let mut found = found.map_err(|error| error.to_string())?;
+        let mut found = found.map_err(HostError::failed)?;
         found.sort();
         Ok(found)
     }
 
-    fn parquet_rows(&self, path: &Path) -> Result<Vec<Map<String, Value>>, String> {
-        let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-        let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
-        let rows = reader.get_row_iter(None).map_err(|error| error.to_string())?;
+    fn parquet_rows(&self, path: &Path) -> Result<Vec<Map<String, Value>>, HostError> {
+        let file = std::fs::File::open(path).map_err(HostError::failed)?;
+        let reader = SerializedFileReader::new(file).map_err(HostError::failed)?;
+        let rows = reader.get_row_iter(None).map_err(HostError::failed)?;
         rows.map(|row| {
-            let columns = row.map_err(|error| error.to_string())?.into_columns();
+            let columns = row.map_err(HostError::failed)?.into_columns();
             Ok(columns.into_iter().filter_map(|(name, field)| Some((name, json(field)?))).collect())
         })
         .collect()
@@ -108,8 +108,8 @@ impl Host for LocalHost {
         snapshots.map(|(commit, folder)| (commit.as_str().to_owned(), folder)).collect()
     }
 
-    fn commit(&self, revision: &str) -> Result<String, String> {
-        Commit::parse(revision).map(|commit| commit.as_str().to_owned()).map_err(|error| error.to_string())
+    fn commit(&self, revision: &str) -> Result<String, HostError> {
+        Commit::parse(revision).map(|commit| commit.as_str().to_owned()).map_err(HostError::failed)
     }
 
     fn programs(&self, python: Option<&Path>) -> Arc<dyn Programs> {

@@ -14,41 +14,41 @@ use earnest_tasks::suite::{Interval, Suite};
 
 const PAPER: &str = "Arithmetic-Bench: Evaluating Multi-Step Reasoning in LLMs with Basic Arithmetic (2025)";
 
-/// The rule nearest to the paper's: its separators deleted, then a plain substring (section 3.3).
+/// Scoring rule nearest to the paper's: its separators deleted, then a plain substring (section 3.3).
 const RULE: &str = "compat";
 
 /// Last length of Figure 1.
 const FIGURE_1_LENGTHS: usize = 30;
 
-/// Samples that a rule accepts and samples, by item.
+/// Accepted samples and all samples, by item.
 type Shares = BTreeMap<String, (f64, f64)>;
 
-/// By rule.
+/// [`Shares`] by rule.
 type Rules = BTreeMap<String, Shares>;
 
-/// What a run found, by task and length.
+/// Results of a run by task and length.
 #[derive(Debug, Clone, Default)]
 struct Cells(BTreeMap<(Task, usize), Rules>);
 
-/// Counts the prompt tokens of an item; none where it can not be rendered.
+/// Counts the prompt tokens of an item; `None` if it cannot be rendered.
 pub type CountTokens<'a> = dyn Fn(&earnest_tasks::suite::Item) -> Option<usize> + 'a;
 
-/// A run to hold against the paper.
+/// A run to compare with the paper: its results by task and length.
 #[derive(Debug, Clone)]
-pub struct Ours {
+pub struct EvaluatedRun {
     manifest: Manifest,
     cells: Cells,
-    /// Samples without a completion; they are in no accuracy.
+    /// Samples without a completion, which are excluded from accuracies.
     failed: usize,
 }
 
-impl Ours {
-    /// An empty one; rows are added by [`Ours::add`].
+impl EvaluatedRun {
+    /// A run without rows yet; see [`EvaluatedRun::add`].
     pub fn new(manifest: Manifest) -> Self {
-        Ours { manifest, cells: Cells::default(), failed: 0 }
+        EvaluatedRun { manifest, cells: Cells::default(), failed: 0 }
     }
 
-    /// Adds a row.
+    /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         let Some(score) = &sample.score else {
             self.failed += 1;
@@ -65,7 +65,7 @@ impl Ours {
         }
     }
 
-    /// Why the run's averages are not the paper's quantity.
+    /// Reasons for the run's averages not being comparable with the paper's.
     fn limits(&self, row: Option<&str>) -> Vec<String> {
         let settings = &self.manifest.settings;
         let mut limits = Vec::new();
@@ -91,7 +91,7 @@ impl Ours {
         limits
     }
 
-    /// The mean over lengths by rule, with the stratified interval, and the items behind it.
+    /// Mean over lengths by rule with the stratified interval, and the number of items behind it.
     fn mean(&self, task: Task) -> (BTreeMap<String, Interval>, usize) {
         let mut strata: BTreeMap<&str, Vec<Stratum>> = BTreeMap::new();
         let mut items = 0;
@@ -142,8 +142,8 @@ fn columns(table: u8) -> &'static [Task] {
     }
 }
 
-/// Holds runs against the paper.
-pub fn compare(runs: &[Ours]) -> Comparison {
+/// Compares runs with the paper.
+pub fn compare(runs: &[EvaluatedRun]) -> Comparison {
     let published = tables().map(|table| PublishedTable {
         table: table.table,
         title: title(table.table),
@@ -211,7 +211,7 @@ pub fn compare(runs: &[Ours]) -> Comparison {
     comparison
 }
 
-fn cell(ours: &Ours, task: Task, published: Option<Published>, comparable: bool) -> ComparedCell {
+fn cell(ours: &EvaluatedRun, task: Task, published: Option<Published>, comparable: bool) -> ComparedCell {
     let (means, items) = ours.mean(task);
     let pair = published.as_ref().zip(means.get(RULE));
     let difference = pair.filter(|_| comparable).map(|(published, ours)| difference(ours, &published.value));
@@ -227,30 +227,28 @@ fn cell(ours: &Ours, task: Task, published: Option<Published>, comparable: bool)
 
 fn caveats() -> Vec<String> {
     [
-        "`compat` follows the paper (separators deleted, then plain substring) and is what is compared (the difference is \
-         compat minus published); `boundary`, `last_number` and `final` \
-         are stricter and stand beside it. The paper's list of deleted separators is garbled in print; comma, backslash and \
-         exclamation mark are the reading taken.",
-        "Published intervals are Wilson intervals of 1,000 items (Qwen2.5, Llama-3) or 100 items (all others). The paper gives \
-         no counts by length, so they are too wide: its items are stratified by length. Ours use the variance within lengths.",
-        "The paper took each model's recommended sampling settings, without seeds; `--recommended` does. Its own claim is a \
-         change below 1 point from run to run.",
-        "It does not say whether thinking is part of the response. `compat` judges the visible answer; \
-         `compat_with_thinking` judges everything and is in the JSON where a model thinks.",
-        "`b2d` of length n is taken as n bits, `div` as 2n by n digits, `sub` as unordered with its sign: the paper's texts \
-         disagree, and its numbers fit this reading.",
+        "`compat` follows the paper (separators deleted, then plain substring), and differences are compat minus published; \
+         `boundary`, `last_number` and `final` are stricter rules, shown for reference. The paper's list of deleted separators is \
+         garbled in print; it is read as comma, backslash and exclamation mark.",
+        "Published intervals are Wilson intervals of 1,000 items (Qwen2.5, Llama-3) or 100 items (all others). They are too \
+         wide, because items are stratified by length and the paper gives no counts by length. Ours use the variance within lengths.",
+        "The paper used each model's recommended sampling settings, as `--recommended` does, without seeds. It reports changes \
+         below 1 point from run to run.",
+        "The paper does not state whether thinking is part of the response. `compat` scores the visible answer; \
+         `compat_with_thinking` scores thinking too and is in the JSON of models that think.",
+        "The paper's descriptions of three tasks disagree. Its numbers agree with these: `b2d` of length n has n bits, `div` \
+         divides 2n by n digits, `sub` has unordered operands and a signed result.",
         "Chance: the best constant for `count` scores 24.6 % over lengths 1 to 100, always (0) 10.0 %; repeating the operands \
          scores 10.7 % on `mul_1` and 11.9 % on `div_1` where b = 1. Nine of 21 published `count` scores are below the constant.",
-        "Of 100 items, 3 % is known to 1.0 to 8.5 % only: differences of a few points between large models are not separable.",
-        "Figure 1 is printed as a drawing of four models without numbers; ours stands alone. Table 5's AIME column and Figure 2 \
-         are another benchmark.",
+        "With 100 items, the 95 % interval of 3 % is 1.0 to 8.5 %: a few points between large models are not a detectable difference.",
+        "Figure 1 plots four models without numbers, so our curve has no published values beside it. Table 5's AIME column and \
+         Figure 2 are another benchmark.",
     ]
     .map(str::to_owned)
     .to_vec()
 }
 
-/// What must be run for the open models of Tables 4 to 6. `count` gives the tokens of a question as the model sees it, where
-/// a checkpoint is at hand.
+/// Plans the runs of the open models of Tables 4 to 6. `count` counts a question's prompt tokens by a checkpoint's tokenizer.
 pub fn plan(count: Option<&CountTokens<'_>>) -> Plan {
     let mut rows = Vec::new();
     for per_length in [10, 1] {
@@ -288,10 +286,10 @@ pub fn plan(count: Option<&CountTokens<'_>>) -> Plan {
         rows,
         notes: vec![
             "Prompts are those of lengths 1 to 100 for all 16 tasks, at the paper's number of items per length. At least 10 per \
-             length for every model is the better choice: one item leaves intervals of 20 points."
+             length are recommended for every model: one item leaves intervals of 20 points."
                 .to_owned(),
-            "New tokens are an upper bound (each item's budget); most answers end long before.".to_owned(),
-            format!("{} are closed models and can not be run here.", CLOSED.join(", ")),
+            "New tokens are an upper bound (each item's budget); most answers are much shorter.".to_owned(),
+            format!("{} are closed models and cannot be run locally.", CLOSED.join(", ")),
         ],
     }
 }

@@ -1,4 +1,4 @@
-//! What a comparison with a paper consists of.
+//! A comparison of runs with a paper, as data.
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -9,7 +9,7 @@ use earnest_tasks::suite::Interval;
 /// Version of [`Comparison`]'s JSON form.
 pub const COMPARISON_FORMAT: u32 = 1;
 
-/// A paper's tables and figures beside ours. Accuracies are fractions.
+/// Comparison of a paper's tables and figures with stored runs. Accuracies are fractions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// [`COMPARISON_FORMAT`].
@@ -18,14 +18,14 @@ pub struct Comparison {
     pub runs: Vec<RunUsed>,
     /// The published tables as printed.
     pub published: Vec<PublishedTable>,
-    /// Ours beside them, one a run and table.
+    /// Comparisons with them, one per run and table.
     pub tables: Vec<ComparedTable>,
     pub curves: Vec<ComparedCurve>,
-    /// What limits the comparison, in sentences.
+    /// Limitations of the comparison, in sentences.
     pub caveats: Vec<String>,
 }
 
-/// A printed table.
+/// A published table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedTable {
     pub table: u8,
@@ -34,26 +34,26 @@ pub struct PublishedTable {
     pub rows: Vec<PublishedRow>,
 }
 
-/// A line of it.
+/// Row of a [`PublishedTable`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedRow {
     pub model: String,
-    /// A value a column, in per cent as printed.
+    /// One value per column, in per cent as printed.
     pub values: Vec<Option<f64>>,
 }
 
-/// A run and what it can be held against.
+/// A run that was compared, with its row in the paper.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunUsed {
     pub run: String,
     pub model: String,
-    /// The published row of the same model.
+    /// Published row of the same model.
     pub row: Option<String>,
-    /// Why its numbers are not the paper's quantity, if they are not.
+    /// Reasons for its numbers not being comparable with the paper's, as predicates of the run.
     pub limits: Vec<String>,
 }
 
-/// A run beside a published table.
+/// Comparison of a run with a published table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedTable {
     pub table: u8,
@@ -63,18 +63,18 @@ pub struct ComparedTable {
     pub cells: Vec<ComparedCell>,
 }
 
-/// One published number and ours.
+/// Comparison of one published number with ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedCell {
     pub column: String,
     pub published: Option<Published>,
-    /// Items behind ours.
+    /// Number of items behind ours.
     pub items: usize,
-    /// Ours by rule; the first name in [`ComparedCell::rule`] is the one that is compared.
+    /// Accuracy of the run by scoring rule; [`ComparedCell::rule`] is the one that is compared.
     pub ours: BTreeMap<String, Interval>,
-    /// The rule that is nearest to the paper's.
+    /// Scoring rule nearest to the paper's.
     pub rule: String,
-    /// Ours minus the published value, where they are the same quantity.
+    /// Ours minus the published value, where the two are comparable.
     pub difference: Option<Interval>,
     pub reading: Reading,
 }
@@ -82,30 +82,30 @@ pub struct ComparedCell {
 /// A published value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Published {
-    /// With the Wilson interval of as many items as the paper used.
+    /// The value with the Wilson interval of as many items as the paper used.
     pub value: Interval,
     pub items: usize,
-    /// Why the printed value is doubtful.
+    /// Reason for doubting the printed value.
     pub doubt: Option<String>,
 }
 
-/// What a pair of numbers says.
+/// Result of comparing a published number with ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
     /// The interval of the difference includes zero.
     NoDifferenceShown,
-    /// It does not.
+    /// The interval of the difference excludes zero.
     Differs,
-    /// The paper has no such row.
+    /// The paper has no such number.
     NotPublished,
-    /// The run asks something else (fewer lengths, another quantisation).
+    /// The run measures another quantity (fewer lengths, another quantisation).
     NotComparable,
     /// The run has no such task.
     NotRun,
 }
 
-/// A curve of ours for a figure that the paper prints without numbers.
+/// A run's curve for a figure that the paper prints without numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedCurve {
     pub figure: u8,
@@ -115,7 +115,7 @@ pub struct ComparedCurve {
     pub points: Vec<CurvePoint>,
 }
 
-/// A point of it.
+/// Point of a [`ComparedCurve`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CurvePoint {
     pub x: usize,
@@ -124,7 +124,7 @@ pub struct CurvePoint {
 }
 
 impl Published {
-    /// A printed percentage from so many items.
+    /// A printed percentage of `items` items.
     pub fn new(percent: f64, items: usize, doubt: Option<&str>) -> Option<Self> {
         let n = items as f64;
         let estimate = wilson(percent / 100.0 * n, n, Z95)?;
@@ -142,8 +142,8 @@ pub fn difference(ours: &Interval, published: &Interval) -> Interval {
     Interval { estimate, low: estimate - below, high: estimate + above }
 }
 
-/// A model's name without what two spellings of it differ in: case, punctuation, owner, and a quantisation suffix, which is
-/// returned apart because a quantised model is another model.
+/// Key of a model's name, the same for all spellings of it: without case, punctuation, owner and quantisation suffix. The suffix is
+/// returned separately, because a quantised model is another model.
 pub fn model_key(name: &str) -> (String, Option<String>) {
     let name = name.rsplit('/').next().unwrap_or(name);
     let parts: Vec<&str> = name.split(['.', '-', '_']).collect();

@@ -1,5 +1,8 @@
-//! A paper's tables and figures beside ours. One file a paper turns runs into a [`Comparison`]; its text and its JSON are the
-//! same for all.
+//! Comparisons of published tables and figures with stored runs: one module per paper.
+//!
+//! A module reads the rows of runs, computes the paper's quantities from them and puts both side by side, as a document that
+//! serialises to JSON and renders as text. Papers whose comparison is a plain table share [`Comparison`] and [`render`].
+//! `examples/published_table.rs` prints a published table.
 
 pub mod arithmetic_bench;
 pub mod gsm_symbolic;

@@ -1,4 +1,4 @@
-//! What must be run to reproduce a paper.
+//! Plan of the runs that reproduce a paper.
 use serde::Serialize;
 
 use super::nupa::Rate;
@@ -11,29 +11,28 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-/// One run.
+/// A planned run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanRow {
     pub model: String,
-    /// The tables it fills.
+    /// Numbers of the tables it fills.
     pub tables: Vec<u8>,
     pub prompts: usize,
     /// Characters of all questions, without the chat template.
     pub prompt_characters: usize,
-    /// Tokens of all prompts as the checkpoint given sees them.
+    /// Tokens of all prompts by the given checkpoint's tokenizer.
     pub prompt_tokens: Option<usize>,
-    /// Upper bound of generated tokens.
+    /// Upper bound of generated tokens: the sum of the budgets.
     pub most_new_tokens: usize,
-    /// Hours if every answer used its whole budget, where tokens and a rate are known.
+    /// Upper bound of hours: every answer uses its whole budget. Absent without tokens or a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_hours: Option<f64>,
     pub command: String,
 }
 
 impl Plan {
-    /// Hours of each row whose tokens are counted, at a rate that was measured with a model of so many parameters in use for a token:
-    /// other models are taken to need as much more as they have of those. Rows of models whose names do not say get none. `options` go
-    /// to the commands.
+    /// Fills in the hours of each row with counted tokens. `rate` was measured with a model of `parameters` active parameters; time is
+    /// assumed proportional to them. Rows of models whose names do not state their size get none. `options` are appended to the commands.
     pub fn estimate(&mut self, rate: &Rate, parameters: f64, options: &str) {
         for row in &mut self.rows {
             let times = parameters_of(&row.model).map(|count| count / parameters);
@@ -42,15 +41,15 @@ impl Plan {
             row.command.push_str(options);
         }
         self.notes.push(format!(
-            "Hours at most: whole budgets at {}; models of other sizes are taken to need as much more or less as they have \
-             parameters, which fits neither quantised nor much larger ones well.",
+            "Hours are an upper bound: whole budgets at {}, scaled by the number of parameters, which is inaccurate for quantised \
+             and for much larger models.",
             rate.describe()
         ));
     }
 }
 
-/// Parameters in use for a token, as a model's name says them: `Qwen2.5-7B-Instruct`, `Qwen3-235B-A22B`; of mixtures whose names do not,
-/// as their reports say.
+/// Active parameters by a model's name (`Qwen2.5-7B-Instruct`, `Qwen3-235B-A22B`), or by its report for mixtures whose names do not state
+/// them.
 fn parameters_of(model: &str) -> Option<f64> {
     if model == "DeepSeek-R1-671B" {
         return Some(37e9);

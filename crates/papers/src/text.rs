@@ -1,13 +1,13 @@
-//! Comparisons as text.
+//! Comparisons and plans as text.
 use std::fmt::Write;
 
 use super::{ComparedTable, Comparison, Plan, PublishedTable, Reading};
-use earnest_eval::report::{Align, Table, wrap};
+use earnest_eval::report::{Table, percent, wrap};
 use earnest_tasks::suite::Interval;
 
-const WRITES: &str = "writing to a String cannot fail";
+pub(crate) const WRITES: &str = "writing to a String cannot fail";
 
-/// The comparison for a terminal of so many columns.
+/// Renders a comparison for a terminal of `width` columns.
 pub fn render(comparison: &Comparison, width: usize) -> String {
     let mut text = format!("{}\n", wrap(&comparison.paper, width, "").trim_end());
     text.push_str("Accuracies in per cent; 95 % intervals in brackets.\n");
@@ -15,24 +15,26 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
         text.push_str(&published(table));
     }
     if comparison.runs.is_empty() {
-        text.push_str("\nThere is no run to hold against this. `earnest reproduce ... --plan` says what to run.\n");
+        text.push_str(
+            "\nNo stored runs to compare. `earnest reproduce ... --plan` lists the runs that the paper needs.\n",
+        );
     }
     for run in &comparison.runs {
         writeln!(text, "\nOurs: {} ({})", run.model, run.run).expect(WRITES);
         let row = match &run.row {
             Some(row) => format!("The paper's row is {row}."),
-            None => "The paper has no row of this model.".to_owned(),
+            None => "The paper has no row for this model.".to_owned(),
         };
         text.push_str(&wrap(&row, width, "  "));
         for limit in &run.limits {
-            text.push_str(&wrap(&format!("Not comparable number by number: the run {limit}."), width, "  "));
+            text.push_str(&wrap(&format!("Not directly comparable: the run {limit}."), width, "  "));
         }
         for table in comparison.tables.iter().filter(|table| table.run == run.run) {
             text.push_str(&compared(table));
         }
         for curve in comparison.curves.iter().filter(|curve| curve.run == run.run) {
             writeln!(text, "\n  {}", curve.title).expect(WRITES);
-            let mut table = columns(&["length", "items", "compat", "boundary"]);
+            let mut table = Table::with_left(1, ["length", "items", "compat", "boundary"]);
             for point in &curve.points {
                 let cell = |rule: &str| point.ours.get(rule).map_or_else(|| "-".to_owned(), percent);
                 table.row(vec![point.x.to_string(), point.items.to_string(), cell("compat"), cell("boundary")]);
@@ -40,14 +42,14 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
             text.push_str(&indent(&table.render()));
         }
     }
-    text.push_str("\nWhat limits the comparison\n");
+    text.push_str("\nLimitations\n");
     for caveat in &comparison.caveats {
         text.push_str(&wrap(caveat, width, "* "));
     }
     text
 }
 
-/// A plan for a terminal of so many columns.
+/// Renders a plan for a terminal of `width` columns.
 pub fn render_plan(plan: &Plan, width: usize) -> String {
     let mut text = wrap(&plan.paper, width, "");
     text.push('\n');
@@ -56,7 +58,7 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
     if hours {
         names.push("hours at most");
     }
-    let mut table = columns(&names);
+    let mut table = Table::with_left(1, names);
     for row in &plan.rows {
         let tables: Vec<String> = row.tables.iter().map(u8::to_string).collect();
         let mut cells = vec![
@@ -91,15 +93,10 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
     text
 }
 
-fn columns(names: &[&str]) -> Table {
-    let align = |place| if place == 0 { Align::Left } else { Align::Right };
-    Table::new(names.iter().enumerate().map(|(place, name)| ((*name).to_owned(), align(place))))
-}
-
 fn published(table: &PublishedTable) -> String {
     let mut names = vec!["published"];
     names.extend(table.columns.iter().map(String::as_str));
-    let mut text = columns(&names);
+    let mut text = Table::with_left(1, names);
     for row in &table.rows {
         let value = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
         text.row([row.model.clone()].into_iter().chain(row.values.iter().map(value)).collect());
@@ -108,7 +105,7 @@ fn published(table: &PublishedTable) -> String {
 }
 
 fn compared(table: &ComparedTable) -> String {
-    let mut text = columns(&["task", "items", "published", "compat", "boundary", "difference", "reading"]);
+    let mut text = Table::with_left(1, ["task", "items", "published", "compat", "boundary", "difference", "reading"]);
     let mut doubts = Vec::new();
     for cell in &table.cells {
         let ours = |rule: &str| cell.ours.get(rule).map_or_else(|| "-".to_owned(), percent);
@@ -128,7 +125,8 @@ fn compared(table: &ComparedTable) -> String {
     format!("\n  {}\n{}{}", table.title, indent(&text.render()), doubts.concat())
 }
 
-fn reading(reading: Reading) -> &'static str {
+/// Label of a reading in tables.
+pub(crate) fn reading(reading: Reading) -> &'static str {
     match reading {
         Reading::NoDifferenceShown => "no difference shown",
         Reading::Differs => "differs",
@@ -138,14 +136,12 @@ fn reading(reading: Reading) -> &'static str {
     }
 }
 
-fn percent(value: &Interval) -> String {
-    format!("{:.1} [{:>4.1}, {:>5.1}]", 100.0 * value.estimate, 100.0 * value.low, 100.0 * value.high)
-}
-
-fn points(value: &Interval) -> String {
+/// A difference in percentage points with its interval.
+pub(crate) fn points(value: &Interval) -> String {
     format!("{:+.1} [{:+.1}, {:+.1}]", 100.0 * value.estimate, 100.0 * value.low, 100.0 * value.high)
 }
 
-fn indent(text: &str) -> String {
+/// Indents every line by two columns.
+pub(crate) fn indent(text: &str) -> String {
     text.lines().map(|line| format!("  {line}\n")).collect()
 }

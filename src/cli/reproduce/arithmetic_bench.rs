@@ -15,7 +15,7 @@ use crate::cli::values::Prompts;
 use earnest_eval::prompt::Prompter;
 use earnest_eval::report::plot::{Curve, CurvePlot, Measure, curves};
 use earnest_eval::report::{ReportError, Rows};
-use earnest_papers::arithmetic_bench::{Ours, compare, plan};
+use earnest_papers::arithmetic_bench::{EvaluatedRun, compare, plan};
 use earnest_papers::{Comparison, render, render_plan};
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
@@ -59,7 +59,7 @@ pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, Cli
     }
     let mut runs = Vec::new();
     for run in args.compared.open(SUITE)? {
-        let mut ours = Ours::new(run.manifest.clone());
+        let mut ours = EvaluatedRun::new(run.manifest.clone());
         run.walk(&mut |sample| {
             ours.add(sample);
             Ok(())

@@ -6,7 +6,7 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use earnest_eval::report::Rows;
-use earnest_papers::dnc::{Ours, compare, render};
+use earnest_papers::dnc::{EvaluatedRun, compare, render};
 
 const SUITE: &str = "dnc";
 
@@ -26,7 +26,7 @@ pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     let mut runs = Vec::new();
     for run in args.compared.open(SUITE)? {
-        let mut ours = Ours::new(run.manifest.clone());
+        let mut ours = EvaluatedRun::new(run.manifest.clone());
         run.walk(&mut |sample| {
             ours.add(sample);
             Ok(())

@@ -19,8 +19,8 @@ use earnest_eval::report::{ReportError, Rows};
 use earnest_eval::run::{ModelRecord, Status};
 use earnest_models::checkpoint::WeightFormat;
 use earnest_papers::gsm_symbolic::{
-    Assumptions, Evaluation, NumberDistribution, SizeOfPrompt, Study, StudyRun, drawings, paper_name, plan,
-    render_plan, render_study,
+    Assumptions, Evaluation, NumberDistribution, PromptSize, Study, StudyRun, drawings, paper_name, plan, render_plan,
+    render_study,
 };
 use earnest_tasks::suite::Item;
 use earnest_tasks::suite::gsm_symbolic::{CHOOSING, Prompt};
@@ -195,14 +195,14 @@ fn collect(args: &GsmSymbolicArgs, executed: Option<&[Executed]>, printer: Print
                 && wanted.contains(&prompt)
             {
                 let evaluation = rows.entry(prompt).or_insert_with(|| Evaluation::new(&label, prompt));
-                if let Err(reason) = evaluation.add(sample) {
-                    problem.get_or_insert(reason);
+                if let Err(error) = evaluation.add(sample) {
+                    problem.get_or_insert(error);
                 }
             }
             Ok(())
         })?;
-        if let Some(reason) = problem {
-            return Err(CliError::new(Exit::Results, format!("{} cannot be analysed: {reason}", run.place)));
+        if let Some(error) = problem {
+            return Err(CliError::new(Exit::Results, format!("{} cannot be analysed: {error}", run.place)));
         }
         let mut prompts = Vec::new();
         for (prompt, evaluation) in rows {
@@ -364,7 +364,7 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
         None => assumptions,
     };
     let estimate = |prompt| estimated(args, prompt, &assumptions);
-    let sizes: Vec<SizeOfPrompt> = match counted {
+    let sizes: Vec<PromptSize> = match counted {
         Some(counted) => counted,
         None => args.chosen().into_iter().map(estimate).collect::<Result<_, _>>()?,
     };
@@ -378,30 +378,30 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
 }
 
 /// A prompt's questions without a tokenizer: as many and as long as the suite's are, or the study's where they are not at hand.
-fn estimated(args: &GsmSymbolicArgs, prompt: Prompt, assumptions: &Assumptions) -> Result<SizeOfPrompt, CliError> {
+fn estimated(args: &GsmSymbolicArgs, prompt: Prompt, assumptions: &Assumptions) -> Result<PromptSize, CliError> {
     let suite =
         args.choose(prompt, &args.items.0).and_then(|chosen| chosen.suite(catalogue::Channel::local(Mode::Raw)));
     let suite = match suite {
         Ok(suite) => suite,
         // Apple's questions are the user's to have; the study's number of them is known. Whoever chooses some needs them.
         Err(_) if args.suite == SUITES[0] && !args.items.0.has_any(&CHOOSING) && !args.items.0.has("data") => {
-            return Ok(SizeOfPrompt::estimate(prompt, QUESTIONS, assumptions));
+            return Ok(PromptSize::estimate(prompt, QUESTIONS, assumptions));
         }
         Err(error) => return Err(error),
     };
     let lengths: Vec<usize> = suite.items().map(|item| item.segments.question.len()).collect();
     let mean = lengths.iter().sum::<usize>() as f64 / lengths.len().max(1) as f64;
     let assumptions = Assumptions { bytes_per_question: mean, ..assumptions.clone() };
-    Ok(SizeOfPrompt::estimate(prompt, lengths.len(), &assumptions))
+    Ok(PromptSize::estimate(prompt, lengths.len(), &assumptions))
 }
 
 /// Tokens of a prompt's questions as this checkpoint sees them.
-fn count(args: &GsmSymbolicArgs, path: &Path, prompt: Prompt) -> Result<SizeOfPrompt, CliError> {
+fn count(args: &GsmSymbolicArgs, path: &Path, prompt: Prompt) -> Result<PromptSize, CliError> {
     let chosen = args.choose(prompt, &args.items.0)?;
     let checkpoint = model::open(&LocatedModel::find(path, &args.hub.settings(), WeightFormat::default())?)?;
     let prompter = Prompter::new(&checkpoint, ModeRequest::Raw)?;
     let suite = chosen.suite(catalogue::Channel::local(prompter.mode()))?;
-    let mut size = SizeOfPrompt { prompt, questions: 0, tokens: 0, tokens_after_prefix: 0, counted: true };
+    let mut size = PromptSize { prompt, questions: 0, tokens: 0, tokens_after_prefix: 0, counted: true };
     let mut first: Option<Vec<u32>> = None;
     let mut shared = usize::MAX;
     for item in suite.items() {

@@ -157,8 +157,9 @@ struct Verdict {
 fn selection(name: &str, store: &Store, run: &RunRecord) -> Result<Verdict, CliError> {
     let mut evaluation = Evaluation::new(name, Prompt::Gsm);
     for sample in store.samples(run, Filter::default()) {
-        let place = |reason| CliError::new(Exit::Results, format!("{} cannot be analysed: {reason}", run.manifest.run));
-        evaluation.add(&sample?).map_err(place)?;
+        evaluation.add(&sample?).map_err(|error| {
+            CliError::new(Exit::Results, format!("{} cannot be analysed: {error}", run.manifest.run))
+        })?;
     }
     Ok(verdict(evaluation))
 }

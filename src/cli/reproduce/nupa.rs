@@ -18,7 +18,9 @@ use earnest_eval::report::plot::Figure;
 use earnest_eval::report::{ReportError, Rows};
 use earnest_eval::run::{Host, Manifest, Totals};
 use earnest_models::checkpoint::Checkpoint;
-use earnest_papers::nupa::{Against, NupaComparison, Ours, Rate, Tokens, compare, figures, plan, render, render_plan};
+use earnest_papers::nupa::{
+    EvaluatedRun, NupaComparison, Rate, ReferenceRow, TokenCounter, compare, figures, plan, render, render_plan,
+};
 use earnest_tasks::suite::Item;
 use earnest_tasks::suite::nupa::{Adapter, NupaOptions, NupaSuite, adapter as adapter_of};
 
@@ -95,20 +97,20 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
             printer,
         );
     }
-    let against = match &args.beside {
-        None => Against::default(),
-        Some(name) => Against::row(name).map_err(|reason| CliError::usage(format!("--beside: {reason}")))?,
+    let reference = match &args.beside {
+        None => ReferenceRow::default(),
+        Some(name) => ReferenceRow::named(name).map_err(|error| CliError::usage(format!("--beside: {error}")))?,
     };
     let mut runs = Vec::new();
     for run in args.compared.open(SUITE)? {
-        let mut ours = Ours::new(run.manifest.clone()).map_err(catalogue::refused)?;
+        let mut ours = EvaluatedRun::new(run.manifest.clone()).map_err(catalogue::refused)?;
         run.walk(&mut |sample| {
             ours.add(sample);
             Ok(())
         })?;
         runs.push(ours);
     }
-    let comparison = compare(&runs, &against);
+    let comparison = compare(&runs, &reference);
     if let Some(folder) = &args.compared.svg {
         draw(&comparison, folder, printer)?;
     }
@@ -215,7 +217,7 @@ fn count(checkpoint: &Checkpoint, mode: ModeRequest) -> Result<Planned, CliError
     };
     let text = |text: &str| checkpoint.tokenizer.encode(text, false).map_or(0, |ids| ids.len());
     let adapter = adapter_of(asked.mode());
-    let planned = plan(adapter, Some(&Tokens { prompt: &prompt, text: &text }));
+    let planned = plan(adapter, Some(&TokenCounter { prompt: &prompt, text: &text }));
     match failed.into_inner() {
         Some(error) => Err(error.into()),
         None => Ok(planned),

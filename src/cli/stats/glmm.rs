@@ -328,7 +328,7 @@ fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow
             method.to_owned(),
         ]);
     }
-    write!(output, "{}", table(&rows))?;
+    write!(output, "{}", table(rows))?;
     writeln!(output)?;
     if let (Some(sd), Some(variance)) = (fitted.random_sd, fitted.random_variance()) {
         write!(output, "random intercept of {}: SD {sd:.4}, variance {variance:.4}", report.group)?;

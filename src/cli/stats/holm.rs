@@ -142,7 +142,7 @@ pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         let verdict = if is_below(adjusted) { "yes" } else { "no" };
         rows.push(vec![label.clone(), number(*p), number(*adjusted), verdict.to_owned()]);
     }
-    write!(output, "{}", table(&rows))?;
+    write!(output, "{}", table(rows))?;
     for note in &notes {
         writeln!(output, "warning: {note}")?;
     }

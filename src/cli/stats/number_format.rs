@@ -1,4 +1,5 @@
-//! How numbers are printed in tables.
+//! Numbers in tables.
+use earnest_eval::report::Table;
 
 /// A number with four significant decimals, or `-`.
 pub(super) fn decimal(value: Option<f64>) -> String {
@@ -20,23 +21,8 @@ pub(super) fn end(value: Option<f64>, infinite: &str) -> String {
 }
 
 /// Rows of cells as lines, the first column left-aligned, the others right-aligned.
-pub(super) fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))
-        .collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            if column == 0 {
-                line.push_str(&format!("{cell:<width$}"));
-            } else {
-                line.push_str(&format!("  {cell:>width$}"));
-            }
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+pub(super) fn table(rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::without_headings(rows.iter().map(Vec::len).max().unwrap_or(0));
+    rows.into_iter().for_each(|row| table.row(row));
+    table.render()
 }

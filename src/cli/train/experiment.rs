@@ -137,8 +137,7 @@ fn memory(memories: &[Memory]) -> String {
         return String::new();
     }
     let names = ["digits of", "size", "parameters", "digits", "before the change, %", "right, %", "bits a parameter"];
-    let align = |place| if place < 2 { Align::Left } else { Align::Right };
-    let mut table = Table::new(names.iter().enumerate().map(|(place, name)| ((*name).to_owned(), align(place))));
+    let mut table = Table::with_left(2, names);
     let shown = |mean: &SeedMean, factor: f64, digits: usize| {
         let error = mean.std_err.map_or_else(String::new, |error| format!(" ±{:.digits$}", factor * error));
         format!("{:.digits$}{error}", factor * mean.mean)

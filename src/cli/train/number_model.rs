@@ -234,7 +234,7 @@ impl std::str::FromStr for Weighted {
         use crate::cli::values::Lengths;
         let mut all = Vec::new();
         for part in text.split(',') {
-            match part.parse::<Lengths>()? {
+            match part.parse::<Lengths>().map_err(|error| error.to_string())? {
                 Lengths::Chosen(chosen) => all.extend(chosen),
                 Lengths::All | Lengths::Reference => return Err("write numbers and ranges, e.g. 1-8".into()),
             }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::cli::printer::Printer;
+use earnest_eval::report::Table;
 use earnest_stats::{Z95, wilson};
 use earnest_train::{TrainEvent, Validation};
 
@@ -122,20 +123,25 @@ pub fn table(validation: &Validation) -> String {
             tasks.push(&cell.task);
         }
     }
+    // Columns of one width, so that the tables of several validations line up.
     let wide = tasks.iter().map(|task| task.len()).max().unwrap_or(0).max(22);
-    let mut text = format!("{:wide$}", "exact match in %");
-    for (length, learnt) in &lengths {
-        text.push_str(&format!("{:>6}", label(*length, *learnt)));
-    }
+    let mut table = Table::without_headings(1 + lengths.len());
+    let mut row = |name: &str, cells: &mut dyn Iterator<Item = String>| {
+        let cells = cells.map(|cell| format!("{cell:>4}"));
+        table.row(std::iter::once(format!("{name:wide$}")).chain(cells).collect());
+    };
+    row("exact match in %", &mut lengths.iter().map(|(length, learnt)| label(*length, *learnt)));
     for task in tasks {
-        text.push_str(&format!("\n{task:wide$}"));
-        for (length, _) in &lengths {
-            let cell = validation.cells.iter().find(|cell| cell.task == task && cell.length == *length);
-            let share = cell.map(|cell| format!("{:.0}", 100.0 * cell.exact as f64 / cell.questions.max(1) as f64));
-            text.push_str(&format!("{:>6}", share.unwrap_or_else(|| "-".into())));
-        }
+        row(
+            task,
+            &mut lengths.iter().map(|(length, _)| {
+                let cell = validation.cells.iter().find(|cell| cell.task == task && cell.length == *length);
+                let share = cell.map(|cell| format!("{:.0}", 100.0 * cell.exact as f64 / cell.questions.max(1) as f64));
+                share.unwrap_or_else(|| "-".into())
+            }),
+        );
     }
-    text.push('\n');
+    let mut text = table.render();
     if lengths.iter().any(|(_, learnt)| !learnt) {
         text.push_str("* not learnt\n");
     }

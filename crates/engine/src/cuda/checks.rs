@@ -40,7 +40,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    fn judged(self, name: String, tolerance: f64) -> KernelCheck {
+    fn check(self, name: String, tolerance: f64) -> KernelCheck {
         // Not a number is no pass.
         let passed = self.error <= tolerance && self.same_bits;
         let error = if self.error.is_finite() { self.error } else { f64::MAX };
@@ -122,7 +122,7 @@ pub fn check_kernels(index: usize) -> Result<Vec<KernelCheck>, CudaError> {
             window.map_or(String::new(), |w| format!(", window {w}")),
         );
         if tall.max(wide) <= shared {
-            all.push(attention(gpu, shape, &mut |_, _| {})?.judged(name, ATTENTION_TOLERANCE));
+            all.push(attention(gpu, shape, &mut |_, _| {})?.check(name, ATTENTION_TOLERANCE));
         }
     }
     for element in [Element::Bf16, Element::F16] {
@@ -130,11 +130,11 @@ pub fn check_kernels(index: usize) -> Result<Vec<KernelCheck>, CudaError> {
             for (n, k, rows) in [(72, 1280, 70), (264, 4096, 300)] {
                 let sizes = format!("{n} x {k}, {}, {}", element.name(), kind.name(element));
                 let outcome = products(gpu, element, kind, (n, k), rows)?;
-                all.push(outcome.judged(format!("own products, 1 to {rows} rows, {sizes}"), PRODUCT_TOLERANCE));
+                all.push(outcome.check(format!("own products, 1 to {rows} rows, {sizes}"), PRODUCT_TOLERANCE));
                 if gpu.has_dense_product() {
                     let outcome = library_products(gpu, element, kind, (n, k), 300)?;
                     let how = if kind == Kind::Dense { "" } else { ", expanded" };
-                    all.push(outcome.judged(format!("cublasLt{how}, 300 rows, {sizes}"), PRODUCT_TOLERANCE));
+                    all.push(outcome.check(format!("cublasLt{how}, 300 rows, {sizes}"), PRODUCT_TOLERANCE));
                 }
             }
         }
@@ -142,7 +142,7 @@ pub fn check_kernels(index: usize) -> Result<Vec<KernelCheck>, CudaError> {
     // A draw on the border of two tokens may fall either way where 2^x has other last bits.
     let (different, draws) = choices(gpu)?;
     let outcome = Outcome { error: different as f64 / draws as f64, same_bits: true };
-    all.push(outcome.judged(format!("{draws} draws by temperature, top-k, top-p and min-p"), 0.02));
+    all.push(outcome.check(format!("{draws} draws by temperature, top-k, top-p and min-p"), 0.02));
     Ok(all)
 }
 

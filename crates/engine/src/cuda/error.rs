@@ -13,7 +13,7 @@ pub enum CudaError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The kernels copy eight elements at a time.
-    #[error("{what} has rows of {width}, which is no multiple of 8: run this checkpoint with --device cpu")]
+    #[error("{what} has rows of {width}, which is not a multiple of 8: run this checkpoint with --device cpu")]
     Width {
         /// The parameter or head.
         what: String,

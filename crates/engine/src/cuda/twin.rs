@@ -24,7 +24,7 @@ type Run = unsafe extern "C" fn(*const c_void, *const u32, u32, u32, *mut *mut c
 pub(crate) struct Twin {
     /// A library for dense products is there.
     pub(crate) library: bool,
-    /// That library is slightly wrong.
+    /// Slightly wrong results of cuBLASLt.
     pub(crate) skewed: bool,
     /// Order of a block's threads: 0, 1 or 2.
     pub(crate) order: i32,

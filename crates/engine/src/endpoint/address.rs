@@ -54,7 +54,7 @@ pub struct Address {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Not an address of an endpoint.
-    #[error("{0} is no address of an endpoint: write for instance http://127.0.0.1:8000/v1")]
+    #[error("{0} is not an endpoint address: write for instance http://127.0.0.1:8000/v1")]
     Malformed(String),
     /// The address itself is not repeated, because it holds a secret.
     #[error("the address of the endpoint holds a user name or password: put the key into EARNEST_API_KEY instead")]

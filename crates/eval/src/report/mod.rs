@@ -21,5 +21,4 @@ pub use error::ReportError;
 pub use grid::text as grid_text;
 pub use rows::{Row, Rows, StoredRows, WithoutTexts};
 pub use table::{Align, Table};
-pub use text::render;
-pub use text::wrap;
+pub use text::{percent, render, wrap};

@@ -8,10 +8,12 @@ pub enum Align {
 }
 
 /// A table.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<(String, Align)>,
     rows: Vec<Row>,
+    /// False for a table without headings and the rule below them.
+    headed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -23,7 +25,18 @@ enum Row {
 impl Table {
     /// A table with these columns.
     pub fn new(columns: impl IntoIterator<Item = (String, Align)>) -> Self {
-        Table { columns: columns.into_iter().collect(), rows: Vec::new() }
+        Table { columns: columns.into_iter().collect(), rows: Vec::new(), headed: true }
+    }
+
+    /// A table of which the first `left` columns are left-aligned and the others right-aligned.
+    pub fn with_left(left: usize, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let align = |place| if place < left { Align::Left } else { Align::Right };
+        Table::new(names.into_iter().enumerate().map(|(place, name)| (name.into(), align(place))))
+    }
+
+    /// A table of rows alone: one left-aligned column, then right-aligned ones.
+    pub fn without_headings(columns: usize) -> Self {
+        Table { headed: false, ..Table::with_left(1, vec![""; columns]) }
     }
 
     /// Adds a row; missing cells are empty.
@@ -65,8 +78,10 @@ impl Table {
             let cells: Vec<String> = headings.iter().map(|lines| part(lines).unwrap_or_default()).collect();
             text.push_str(&self.line(&cells, &widths));
         }
-        text.push_str(&rule);
-        text.push('\n');
+        if self.headed {
+            text.push_str(&rule);
+            text.push('\n');
+        }
         for row in &self.rows {
             match row {
                 Row::Cells(cells) => text.push_str(&self.line(cells, &widths)),
@@ -129,5 +144,14 @@ mod tests {
             table.render(),
             "task     n  x\n-----------------\nadd      5  a – b\n-----------------\nall   1000\n"
         );
+    }
+
+    #[test]
+    fn rows_alone_have_no_rule() {
+        let mut table = Table::without_headings(2);
+        table.row(vec!["name".into(), "p".into()]);
+        table.row(vec!["a long one".into(), "0.123".into()]);
+        table.row(vec!["short".into(), String::new()]);
+        assert_eq!(table.render(), "name            p\na long one  0.123\nshort\n");
     }
 }

@@ -66,8 +66,7 @@ fn nothing(document: &Document) -> Option<String> {
 fn side_by_side(readings: &Readings) -> String {
     let differs = format!("differs from {}", readings.decides());
     let head = ["read by", "right", "%", &differs, "right alone", "wrong alone"];
-    let align = |place| if place == 0 { Align::Left } else { Align::Right };
-    let mut table = Table::new(head.into_iter().enumerate().map(|(place, name)| (name.to_owned(), align(place))));
+    let mut table = Table::with_left(1, head);
     for rule in &readings.rules {
         let right = format!("{}/{}", rule.right, rule.samples);
         let share = format!("{:.1}", 100.0 * rule.right as f64 / rule.samples.max(1) as f64);
@@ -236,7 +235,7 @@ fn names<'a>(rows: impl Iterator<Item = impl Iterator<Item = &'a String>>) -> Ve
 }
 
 /// `83.3 [43.6,  97.0]`, in per cent, every part of one width so that columns line up.
-fn percent(interval: &Interval) -> String {
+pub fn percent(interval: &Interval) -> String {
     if interval.estimate.is_nan() {
         return "-".to_owned();
     }

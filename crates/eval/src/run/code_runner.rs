@@ -1,6 +1,6 @@
 //! A task's programs, run in the sandbox.
 use earnest_sandbox::{Number, Outcome, Pool};
-use earnest_tasks::answer::gsm::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
+use earnest_tasks::answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
 
 /// Sandbox processes as a scorer's code runner.
 pub struct SandboxRunner(pub Pool);

@@ -1,9 +1,9 @@
-//! DNC: Tables 3 and 5 to 10 as printed, Table 12 computed again, and runs beside them.
+//! DNC: Tables 3 and 5 to 10 as printed, Table 12 recomputed, and stored runs compared with them.
 
-mod beside;
-mod ours;
+mod run;
+mod tables;
 mod text;
 
-pub use beside::{ComparedRow, ComparedTable, PublishedCell};
-pub use ours::{DncComparison, Missing, OurRow, OurTable, Ours, RunUsed, compare};
+pub use run::{DncComparison, EvaluatedRun, Missing, RunRow, RunTable, RunUsed, compare};
+pub use tables::{ComparedRow, ComparedTable, PublishedCell};
 pub use text::render;

@@ -1,22 +1,20 @@
-//! The comparison for a terminal.
+//! The comparison as text.
 use std::fmt::Write;
 
-use super::beside::ComparedTable;
-use super::ours::{DncComparison, OurTable};
-use earnest_eval::report::{Align, Table, wrap};
-use earnest_tasks::suite::Interval;
+use super::run::{DncComparison, RunTable};
+use super::tables::ComparedTable;
+use crate::text::{WRITES, indent};
+use earnest_eval::report::{Table, percent, wrap};
 use earnest_tasks::suite::dnc::published::PublishedTable;
 
-const WRITES: &str = "writing to a String cannot fail";
-
-/// The text for a terminal of so many columns.
+/// Renders a comparison for a terminal of `width` columns.
 pub fn render(comparison: &DncComparison, width: usize) -> String {
     let mut text = format!("{}\n", wrap(comparison.paper, width, "").trim_end());
     for table in &comparison.published {
         text.push_str(&published(table));
     }
-    text.push_str("\nTable 12, computed again from Tables 3 and 10 (percentage points; relative in per cent)\n");
-    let mut means = columns(&["mean over", "cells", "printed", "absolute", "relative"]);
+    text.push_str("\nTable 12, recomputed from Tables 3 and 10 (percentage points; relative in per cent)\n");
+    let mut means = Table::with_left(1, ["mean over", "cells", "printed", "absolute", "relative"]);
     for row in &comparison.table_12 {
         means.row(vec![
             row.label.to_owned(),
@@ -29,63 +27,57 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
     text.push_str(&means.render());
     if comparison.runs.is_empty() {
         text.push_str(
-            "\nThere is no run to hold against this: earnest run dnc --data DIR --model M --prompt equation --kinds all\n",
+            "\nNo stored runs to compare. Start one: earnest run dnc --data DIR --model M --prompt equation --kinds all\n",
         );
     }
     for run in &comparison.runs {
         writeln!(text, "\nOurs: {} ({})", run.model, run.run).expect(WRITES);
         for limit in &run.limits {
-            text.push_str(&wrap(&format!("Not comparable number by number: the run {limit}."), width, "  "));
+            text.push_str(&wrap(&format!("Not directly comparable: the run {limit}."), width, "  "));
         }
         for table in comparison.compared.iter().filter(|table| table.run == run.run) {
             text.push_str(&compared(table, width));
         }
         for table in comparison.ours.iter().filter(|table| table.run == run.run) {
-            text.push_str(&ours(table));
+            text.push_str(&results(table));
         }
     }
     if !comparison.compared.is_empty() {
         text.push('\n');
         for note in [
-            "`ours` is on the n eligible pairs, with a 95 % interval; `over all` counts questions that the perturbation leaves as \
-             they were too, as the paper does. Beside each published value stands `over all` minus it; the paper has no intervals.",
-            "The Defense rows of Table 3 have nothing beside them: the trained defence is missing here.",
+            "`ours` is on the n eligible pairs, with a 95 % interval; `over all` includes questions that the perturbation leaves \
+             unchanged, as in the paper. Each difference is `over all` minus the published value; the paper has no intervals.",
+            "The Defense rows of Table 3 have no counterpart: the trained defence is not covered.",
         ] {
             text.push_str(&wrap(&note.split_whitespace().collect::<Vec<_>>().join(" "), width, "* "));
         }
     }
-    text.push_str("\nMissing here\n");
+    text.push_str("\nNot covered\n");
     for missing in &comparison.missing {
         let why = missing.why.split_whitespace().collect::<Vec<_>>().join(" ");
         text.push_str(&wrap(&format!("{}: {why}.", missing.what), width, "* "));
     }
-    text.push_str("\nWhat limits the comparison\n");
+    text.push_str("\nLimitations\n");
     for caveat in &comparison.caveats {
         text.push_str(&wrap(caveat, width, "* "));
     }
     text
 }
 
-fn columns(names: &[&str]) -> Table {
-    let align = |place| if place == 0 { Align::Left } else { Align::Right };
-    Table::new(names.iter().enumerate().map(|(place, name)| ((*name).to_owned(), align(place))))
-}
-
 fn published(table: &PublishedTable) -> String {
     let mut names = vec!["published"];
     names.extend(table.columns.iter().map(String::as_str));
-    let mut text = columns(&names);
+    let mut text = Table::with_left(1, names);
     for row in &table.rows {
         let value = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
         let name = if row.setting == row.name { row.name.clone() } else { format!("{}, {}", row.setting, row.name) };
         text.row([name].into_iter().chain(row.values.iter().map(value)).collect());
     }
-    // Some titles say their unit.
-    let unit = if table.title.contains("percentage points") { String::new() } else { format!(" ({})", table.unit) };
+    let unit = if table.unit_in_title { String::new() } else { format!(" ({})", table.unit) };
     format!("\nTable {}: {}{unit}\n{}", table.table, table.title, text.render())
 }
 
-/// Ours, then for each system the published value and the difference; as many systems side by side as fit.
+/// Our values, then for each system the published value and the difference; as many systems side by side as fit.
 fn compared(table: &ComparedTable, width: usize) -> String {
     const OURS: usize = 56;
     const SYSTEM: usize = 18;
@@ -102,9 +94,9 @@ fn compared(table: &ComparedTable, width: usize) -> String {
         let mut names = vec!["".to_owned(), "n".to_owned(), "ours".to_owned(), "over all".to_owned()];
         for system in &systems[shown.clone()] {
             names.push((*system).to_owned());
-            names.push("ours minus it".to_owned());
+            names.push("difference".to_owned());
         }
-        let mut rows = columns(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut rows = Table::with_left(1, names);
         for row in &table.rows {
             let over_all =
                 row.over_all.map_or_else(|| "-".to_owned(), |value| format!("{:.2}", 100.0 * value.estimate));
@@ -117,26 +109,18 @@ fn compared(table: &ComparedTable, width: usize) -> String {
             rows.row(cells);
         }
         text.push('\n');
-        text.extend(rows.render().lines().map(|line| format!("  {line}\n")));
+        text.push_str(&indent(&rows.render()));
     }
     text
 }
 
-fn ours(table: &OurTable) -> String {
+fn results(table: &RunTable) -> String {
     let mut names = vec!["ours", "n"];
     names.extend(table.columns.iter().map(String::as_str));
-    let mut text = columns(&names);
+    let mut text = Table::with_left(1, names);
     for row in &table.rows {
         let cells = row.values.iter().map(|value| value.as_ref().map_or_else(|| "-".to_owned(), percent));
         text.row([row.name.clone(), row.n.to_string()].into_iter().chain(cells).collect());
     }
-    let body: String = text.render().lines().map(|line| format!("  {line}\n")).collect();
-    format!("\n  {}\n{body}", table.title)
-}
-
-fn percent(value: &Interval) -> String {
-    if value.estimate.is_nan() {
-        return "-".to_owned();
-    }
-    format!("{:.1} [{:>5.1}, {:>5.1}]", 100.0 * value.estimate, 100.0 * value.low, 100.0 * value.high)
+    format!("\n  {}\n{}", table.title, indent(&text.render()))
 }

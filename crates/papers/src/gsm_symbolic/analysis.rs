@@ -22,7 +22,7 @@ pub struct Accuracies {
     pub instance_sd: Option<f64>,
 }
 
-/// A model on a prompt.
+/// Analysis of one model on one prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Analysis {
     pub model: String,
@@ -42,13 +42,13 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// True for a fall in accuracy that GLMM 1 finds significant without correction: the study's rule of selection.
+    /// True for a drop in accuracy that is significant in GLMM 1 without correction: the study's selection rule.
     pub fn is_significant_drop(&self) -> bool {
         let falls = self.accuracies.difference.is_some_and(|difference| difference < 0.0);
         falls && self.glmm1.variant.is_some_and(|effect| effect.is_significant())
     }
 
-    /// The same if lme4's default fit is believed, as the study did.
+    /// The same by lme4's default fit, which the study used.
     pub fn is_significant_drop_by_lme4(&self) -> bool {
         let falls = self.accuracies.difference.is_some_and(|difference| difference < 0.0);
         let effect = self.glmm1.lme4.as_ref().and_then(|lme4| lme4.variant);

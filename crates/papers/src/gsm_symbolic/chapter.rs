@@ -1,5 +1,5 @@
-//! The study's figures for a report of any runs of its suites.
-use super::drawing::drawings;
+//! The study's figures as chapters of a report.
+use super::drawing::drawings_of;
 use super::evaluation::Evaluation;
 use super::numbers::NumberDistribution;
 use super::study::Study;
@@ -7,10 +7,10 @@ use earnest_eval::prompt::Mode;
 use earnest_eval::report::page::{Chapter, ReportRun};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
-/// The suites that ask the study's kind of questions.
+/// Suites with the study's kind of questions.
 const SUITES: [&str; 2] = ["gsm-symbolic", "gsm-mini"];
 
-/// A chapter for each suite of which the report has runs on originals and variants; none for other reports.
+/// Chapters of a report: one for each suite with runs on both originals and variants.
 pub fn chapters(runs: &[ReportRun]) -> Vec<Chapter> {
     SUITES.iter().filter_map(|suite| chapter(suite, runs)).collect()
 }
@@ -71,10 +71,6 @@ fn chapter(suite: &str, runs: &[ReportRun]) -> Option<Chapter> {
             earnest_eval::report::p_sentence(p)
         ));
     }
-    let mut figures = drawings(&study);
-    for figure in &mut figures {
-        figure.name = figure.name.replacen("gsm-symbolic", suite, 1);
-    }
     Some(Chapter {
         id: suite.to_owned(),
         title: "Variants against originals".to_owned(),
@@ -85,11 +81,11 @@ fn chapter(suite: &str, runs: &[ReportRun]) -> Option<Chapter> {
              reproduce gsm-symbolic` sets the published values beside them."
         ),
         notes,
-        figures,
+        figures: drawings_of(&study, suite),
     })
 }
 
-/// The integers of the questions that a run asked, each question once.
+/// Distribution of the integers in a run's questions, each question once.
 fn questions(run: &ReportRun) -> NumberDistribution {
     let first = run.samples.first().map(|sample| sample.task.as_str());
     // Every prompt asks the same questions; one is enough.

@@ -1,4 +1,4 @@
-//! Figures 1 to 11 as drawings of ours.
+//! Figures 1 to 11 drawn from stored runs.
 use super::analysis::Analysis;
 use super::effect::Effect;
 use super::evaluation::ErrorClass;
@@ -11,22 +11,27 @@ use earnest_eval::report::plot::{
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
-/// What our runs give: a figure is missing where they say nothing about it.
+/// Draws the study's figures; those without data are left out.
 pub fn drawings(study: &Study) -> Vec<Figure> {
-    let mut drawings = Vec::new();
-    for prompt in Prompt::ALL {
-        drawings.extend(effect_figures(study, prompt));
-    }
-    drawings.extend(grouped(study));
-    drawings.extend(distribution(study));
-    drawings.extend(failures(study));
-    // In the paper's order; drawings of one figure stay beside each other.
-    drawings.sort_by_key(|drawing| {
-        let digits = drawing.name.trim_start_matches("gsm-symbolic-figure-");
-        digits.split('-').next().and_then(|number| number.parse::<u8>().ok()).unwrap_or(u8::MAX)
-    });
-    drawings
+    drawings_of(study, "gsm-symbolic")
 }
+
+/// Draws the study's figures under names that begin with a suite's.
+pub fn drawings_of(study: &Study, suite: &str) -> Vec<Figure> {
+    let mut drawings: Vec<Drawing> = Vec::new();
+    for prompt in Prompt::ALL {
+        drawings.extend(effect_figures(study, prompt, suite));
+    }
+    drawings.extend(grouped(study, suite));
+    drawings.extend(distribution(study, suite));
+    drawings.extend(failures(study, suite));
+    // In the paper's order; drawings of one figure stay beside each other.
+    drawings.sort_by_key(|(number, _)| *number);
+    drawings.into_iter().map(|(_, figure)| figure).collect()
+}
+
+/// A drawing with the number of its figure in the paper.
+type Drawing = (u8, Figure);
 
 fn exact(value: f64) -> Interval {
     Interval { estimate: value, low: value, high: value }
@@ -40,7 +45,7 @@ fn of_prompt(study: &Study, prompt: Prompt) -> Vec<&Analysis> {
 }
 
 /// Figures 1 and 3 to 6: odds ratios, and differences in points.
-fn effect_figures(study: &Study, prompt: Prompt) -> Vec<Figure> {
+fn effect_figures(study: &Study, prompt: Prompt, suite: &str) -> Vec<Drawing> {
     let analyses = of_prompt(study, prompt);
     if analyses.is_empty() {
         return Vec::new();
@@ -59,7 +64,7 @@ fn effect_figures(study: &Study, prompt: Prompt) -> Vec<Figure> {
         }
     };
     let ratios = forest(&Forest {
-        name: format!("gsm-symbolic-figure-{number}"),
+        name: format!("{suite}-figure-{number}"),
         title: format!("Figure {number}: variant effect, {prompt} prompt"),
         x_label: "odds ratio of GSM-Variants against GSM-Base".into(),
         rows: analyses.iter().map(row).collect(),
@@ -71,7 +76,7 @@ fn effect_figures(study: &Study, prompt: Prompt) -> Vec<Figure> {
         Some(BarGroup { label: ours.model.clone(), bars: vec![bar] })
     };
     let differences = bars(&Bars {
-        name: format!("gsm-symbolic-figure-{number}-difference"),
+        name: format!("{suite}-figure-{number}-difference"),
         title: format!("Figure {number}: difference in accuracy, {prompt} prompt"),
         x_label: "variants minus base, points".into(),
         series: vec!["difference".into()],
@@ -80,11 +85,11 @@ fn effect_figures(study: &Study, prompt: Prompt) -> Vec<Figure> {
         factor: 1.0,
         legend: false,
     });
-    vec![ratios, differences]
+    vec![(number, ratios), (number, differences)]
 }
 
 /// Figures 2 and 8.
-fn grouped(study: &Study) -> Vec<Figure> {
+fn grouped(study: &Study, suite: &str) -> Vec<Drawing> {
     let shown: Vec<&Analysis> =
         study.figures.iter().find(|figure| figure.number == 2).map_or_else(Vec::new, |figure| {
             let analysis =
@@ -113,29 +118,30 @@ fn grouped(study: &Study) -> Vec<Figure> {
         let found = [ours.glmm1.variant, ours.glmm2.gamma, ours.glmm2.variant];
         group(ours, found.iter().enumerate().map(bar).collect())
     };
-    let plot = |name: &str, title: &str, x_label: &str, series: [&str; 3], groups| {
-        bars(&Bars {
-            name: name.into(),
-            title: title.into(),
+    let plot = |number: u8, title: &str, x_label: &str, series: [&str; 3], groups| {
+        let plot = Bars {
+            name: format!("{suite}-figure-{number}"),
+            title: format!("Figure {number}: {title}"),
             x_label: x_label.into(),
             series: series.map(str::to_owned).to_vec(),
             groups,
             domain: None,
             factor: 1.0,
             legend: true,
-        })
+        };
+        (number, bars(&plot))
     };
     vec![
         plot(
-            "gsm-symbolic-figure-2",
-            "Figure 2: accuracies by prompt",
+            2,
+            "accuracies by prompt",
             "per cent; hatched: p of .05 or more",
             ["base", "variants", "difference"],
             shown.iter().map(accuracies).collect(),
         ),
         plot(
-            "gsm-symbolic-figure-8",
-            "Figure 8: effects by prompt",
+            8,
+            "effects by prompt",
             "log odds; hatched: p of .05 or more",
             ["variant, GLMM 1", "numbers, GLMM 2", "variant, GLMM 2"],
             shown.iter().map(effects).collect(),
@@ -144,12 +150,12 @@ fn grouped(study: &Study) -> Vec<Figure> {
 }
 
 /// Figure 7: shares by bin, and cumulative shares.
-fn distribution(study: &Study) -> Vec<Figure> {
+fn distribution(study: &Study, suite: &str) -> Vec<Drawing> {
     let Some(numbers) = &study.numbers else { return Vec::new() };
     let bar = |series, share: f64| Bar { series, value: exact(share), significant: None };
     let pairs = numbers.base_shares.iter().zip(&numbers.variant_shares).enumerate();
     let shares = bars(&Bars {
-        name: "gsm-symbolic-figure-7".into(),
+        name: format!("{suite}-figure-7"),
         title: "Figure 7: integers in the questions".into(),
         x_label: "share of the integers, %".into(),
         series: vec!["GSM-Base".into(), "GSM-Variants".into()],
@@ -169,7 +175,7 @@ fn distribution(study: &Study) -> Vec<Figure> {
         points: numbers.cumulative.iter().map(|at| (f64::from(at.0), n, exact(of(at) / 100.0))).collect(),
     };
     let cumulative = curves(&CurvePlot {
-        name: "gsm-symbolic-figure-7-cumulative".into(),
+        name: format!("{suite}-figure-7-cumulative"),
         title: "Figure 7: integers in the questions, cumulative".into(),
         x_label: "integer".into(),
         y_label: "cumulative share, %".into(),
@@ -180,13 +186,13 @@ fn distribution(study: &Study) -> Vec<Figure> {
         ],
         legend: true,
     });
-    vec![shares, cumulative]
+    vec![(7, shares), (7, cumulative)]
 }
 
 /// Figures 9 to 11.
-fn failures(study: &Study) -> Vec<Figure> {
+fn failures(study: &Study, suite: &str) -> Vec<Drawing> {
     let figure = |number: u8, code: bool, errors_only: bool, title: &str| {
-        // A class has one number and colour in all figures, also where it is left out.
+        // A class keeps its number and colour in all figures, even where it is left out.
         let classes = ErrorClass::ALL;
         let shown = study.analyses.iter().filter(|ours| ours.prompt.is_code() == code);
         let row = |ours: &Analysis| {
@@ -202,18 +208,19 @@ fn failures(study: &Study) -> Vec<Figure> {
         let rows: Vec<(String, Vec<usize>)> = shown.map(row).collect();
         let labels = std::iter::once("Correct").chain(classes.iter().map(|class| class.label()));
         (!rows.is_empty()).then(|| {
-            stacked(&Stacked {
-                name: format!("gsm-symbolic-figure-{number}"),
+            let plot = Stacked {
+                name: format!("{suite}-figure-{number}"),
                 title: format!("Figure {number}: {title}"),
                 classes: labels.map(str::to_owned).collect(),
                 rows,
-            })
+            };
+            (number, stacked(&plot))
         })
     };
     [
         figure(9, false, false, "answers to variants, natural-language prompts"),
         figure(10, true, false, "answers to variants, code prompts"),
-        figure(11, true, true, "errors that are no wrong number, code prompts"),
+        figure(11, true, true, "errors other than wrong numbers, code prompts"),
     ]
     .into_iter()
     .flatten()

@@ -22,7 +22,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// None where the fit has no estimate or no standard error.
+    /// Effect of a coefficient; `None` without an estimate or a standard error.
     pub(super) fn of(coefficient: Option<&Coefficient>) -> Option<Self> {
         let coefficient = coefficient?;
         let (estimate, standard_error) = (coefficient.estimate?, coefficient.standard_error?);
@@ -32,13 +32,13 @@ impl Effect {
         usable.then_some(Effect { estimate, standard_error, z, p, low: estimate - reach, high: estimate + reach })
     }
 
-    /// True for a fall in accuracy at the 5 % level, uncorrected.
+    /// True if p is below 5 %, uncorrected.
     pub fn is_significant(&self) -> bool {
         self.p < 0.05
     }
 }
 
-/// What lme4's default settings make of the same rows.
+/// Fit of the same rows with lme4's default settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lme4Fit {
     pub variant: Option<Effect>,
@@ -54,7 +54,7 @@ pub struct ModelFit {
     pub groups: usize,
     /// Rows left out because the question has no number (GLMM 2).
     pub dropped: usize,
-    /// Fully converged Laplace. Absent where a diagnosis says that there is no number.
+    /// Fully converged Laplace estimates; absent if a diagnosis rules out an estimate.
     pub intercept: Option<Effect>,
     pub variant: Option<Effect>,
     /// Log odds for each unit of the centred metric (GLMM 2).
@@ -66,13 +66,13 @@ pub struct ModelFit {
     pub degenerate: bool,
     /// The same rows under lme4's default settings.
     pub lme4: Option<Lme4Fit>,
-    /// Stable words, and sentences.
+    /// Diagnoses as stable words, and explained in sentences.
     pub diagnoses: Vec<&'static str>,
     pub explanations: Vec<String>,
 }
 
 impl ModelFit {
-    /// What keeps the fit from having a number, in a word.
+    /// Reason for the fit having no estimate, in a word.
     pub fn problem(&self) -> Option<&str> {
         match (self.variant.is_none(), self.diagnoses.first()) {
             (true, Some(word)) => Some(word),
@@ -81,8 +81,8 @@ impl ModelFit {
         }
     }
 
-    /// A fit that cannot even be tried.
-    fn impossible(rows: usize, dropped: usize, word: &'static str, why: String) -> Self {
+    /// A fit that could not be attempted.
+    fn not_fitted(rows: usize, dropped: usize, word: &'static str, why: String) -> Self {
         ModelFit {
             rows,
             groups: 0,
@@ -117,13 +117,13 @@ impl Columns {
     }
 }
 
-/// Fits them: converged, by quadrature beside it, and as lme4 would.
+/// Fits a model: converged Laplace, quadrature as a cross-check, and lme4's default settings.
 pub(super) fn fit_columns(columns: &Columns) -> ModelFit {
     let data = match columns.data() {
         Ok(data) => data,
         Err(error) => {
             let rows = columns.response.len();
-            return ModelFit::impossible(rows, columns.dropped, "no-model", error.to_string());
+            return ModelFit::not_fitted(rows, columns.dropped, "no-model", error.to_string());
         }
     };
     let fitted = |options: &GlmmOptions| fit(&data, options).expect("1 and 25 points are allowed numbers of points");
@@ -151,7 +151,7 @@ pub(super) fn fit_columns(columns: &Columns) -> ModelFit {
     }
 }
 
-/// Section 6.3: a standard error below 0.01, or equal across coefficients.
+/// Rule of section 6.3: a standard error below 0.01, or equal ones across coefficients.
 fn is_degenerate(fit: &GlmmFit) -> bool {
     let errors: Vec<f64> = fit.coefficients.iter().filter_map(|coefficient| coefficient.standard_error).collect();
     let (low, high) = errors.iter().fold((f64::INFINITY, 0.0f64), |(low, high), e| (low.min(*e), high.max(*e)));

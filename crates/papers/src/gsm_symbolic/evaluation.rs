@@ -1,31 +1,40 @@
-//! A model's answers to one prompt, as the analysis needs them.
+//! A model's scored answers to one prompt: the input of the analysis.
 use serde::Serialize;
 
 use earnest_eval::run::Sample;
-use earnest_tasks::suite::FailureClass;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
+use earnest_tasks::suite::{FailureClass, Missing};
 
 /// One answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
-    /// The template: answers to one template are not independent.
+    /// Template, the grouping factor: answers to one template are not independent.
     pub template: String,
     /// The variant's number within its template; -1 for the original question.
     pub instance: i64,
     /// True for GSM-Variants, false for GSM-Base.
     pub variant: bool,
-    /// By the study's rule.
+    /// Score by the study's rule.
     pub correct: bool,
-    /// The large-number metric of the question (section 5 of the specification), not centred; none where it has no number.
+    /// Large-number metric of the question (section 5 of the specification), not centred; `None` if the question has no number.
     pub gamma: Option<f64>,
-    /// Why it is not correct, if it is not.
+    /// Class of the error, for wrong answers.
     pub failure: Option<ErrorClass>,
+}
+
+/// Error of a sample that cannot be analysed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ObservationError {
+    #[error("{item} has no covariate `variant` of 0 or 1")]
+    NoVariant { item: String },
+    #[error("the score of {item}: {source}")]
+    Score { item: String, source: Missing },
 }
 
 /// A model's answers to a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// As the paper prints it, where it is one of the paper's.
+    /// Name as the paper prints it, for the paper's models.
     pub model: String,
     pub prompt: Prompt,
     pub rows: Vec<Observation>,
@@ -35,13 +44,16 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// An empty one.
+    /// An evaluation without answers.
     pub fn new(model: impl Into<String>, prompt: Prompt) -> Self {
         Evaluation { model: model.into(), prompt, rows: Vec::new(), unanswered: 0, left_out: 0 }
     }
 
-    /// Adds a stored sample; the error names what it lacks.
-    pub fn add(&mut self, sample: &Sample) -> Result<(), String> {
+    /// Adds a stored sample.
+    ///
+    /// # Errors
+    /// [`ObservationError`] if the sample lacks a covariate or a score that the analysis needs.
+    pub fn add(&mut self, sample: &Sample) -> Result<(), ObservationError> {
         let set = sample.covariates.get("set").and_then(serde_json::Value::as_str);
         if set.is_some_and(|set| set != "base" && set != "main") {
             self.left_out += 1;
@@ -59,19 +71,20 @@ impl Evaluation {
         let variant = match number("variant") {
             Some(0.0) => false,
             Some(1.0) => true,
-            _ => return Err(format!("{} has no covariate `variant` of 0 or 1", sample.item)),
+            _ => return Err(ObservationError::NoVariant { item: sample.item.clone() }),
         };
         let instance = number("instance").map_or(-1, |instance| instance as i64);
         let gamma = number("gamma").filter(|gamma| gamma.is_finite());
-        // The study's rule, whatever the run's primary one; the class is known of the primary one alone.
-        let correct = score.rule("study").map_err(|missing| format!("the score of {}: {missing}", sample.item))?;
+        // The study's rule, whatever the run's primary one is; the error class is that of the primary rule.
+        let incomplete = |source| ObservationError::Score { item: sample.item.clone(), source };
+        let correct = score.rule("study").map_err(incomplete)?;
         let failure = (!correct).then(|| score.failure.as_ref().map_or(ErrorClass::Wrong, ErrorClass::of));
         self.rows.push(Observation { template: sample.cluster.clone(), instance, variant, correct, gamma, failure });
         Ok(())
     }
 }
 
-/// How an answer fails: the classes of Figures 9 to 11, and one for what only our limits catch.
+/// Error class of an answer: the classes of Figures 9 to 11, and one for answers ended by our limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
@@ -87,14 +100,14 @@ pub enum ErrorClass {
     ZeroDivision,
     NoneReturned,
     NotANumber,
-    /// Unclassified errors, and labels that the study's list lacks.
+    /// Unclassified errors, and classes that the study does not list.
     Other,
     /// Ended by a limit of time or memory, or with its process. The study has no limits.
     Limit,
 }
 
 impl ErrorClass {
-    /// All of them, in the order of the study's tables.
+    /// All classes, in the order of the study's tables.
     pub const ALL: [ErrorClass; 14] = [
         ErrorClass::Wrong,
         ErrorClass::WrongLastNumber,
@@ -112,7 +125,7 @@ impl ErrorClass {
         ErrorClass::Limit,
     ];
 
-    /// The figures' class of a score's.
+    /// Class of the figures for a score's failure class.
     pub fn of(class: &FailureClass) -> Self {
         match class {
             FailureClass::Wrong => ErrorClass::Wrong,
@@ -132,7 +145,7 @@ impl ErrorClass {
         }
     }
 
-    /// The label of the figures.
+    /// Label in the figures.
     pub fn label(self) -> &'static str {
         match self {
             ErrorClass::Wrong => "Wrong answer",

@@ -13,7 +13,7 @@ use earnest_tasks::suite::gsm_symbolic::published::{
     number_effects, odds_ratios, precise_gsm_log_odds, residual_effects, variant_effects,
 };
 
-/// All of them, in order.
+/// All figures, in order.
 pub(super) fn figures(analyses: &[Analysis], numbers: Option<&NumberDistribution>) -> Vec<ResultTable> {
     let mut figures = vec![forest(analyses, Prompt::Gsm), accuracies(analyses)];
     figures.extend(Prompt::ALL[1..].iter().map(|prompt| forest(analyses, *prompt)));
@@ -28,7 +28,7 @@ fn published_log_odds(model: &str, prompt: Prompt) -> Option<f64> {
     precise_gsm_log_odds(model).filter(|_| prompt == Prompt::Gsm).or(rounded)
 }
 
-/// Figures 1 and 3 to 6. Figure 1 has its strongest drop on top; the others keep that order of the GSM prompt.
+/// Figures 1 and 3 to 6. Figure 1 is sorted by the strength of the drop; the others keep its order.
 fn forest(analyses: &[Analysis], prompt: Prompt) -> ResultTable {
     let columns = columns(&[("log odds ratio", 3), ("95 % from", 2), ("to", 2), ("difference, points", 1), ("p", 3)]);
     let order = |model: &String| {
@@ -61,8 +61,8 @@ fn forest(analyses: &[Analysis], prompt: Prompt) -> ResultTable {
     let mut notes = vec!["Published log odds are logarithms of the printed odds ratios and interval ends.".to_owned()];
     if prompt == Prompt::Gsm {
         notes = vec![
-            "The caption speaks of odds ratios and a line at 1; drawn are log odds and a line at 0. Published log odds have six \
-             decimals (from the notebook), interval ends are logarithms of printed ones."
+            "The caption describes odds ratios and a line at 1; the figure shows log odds and a line at 0. Published log odds have \
+             six decimals (from the notebook); interval ends are logarithms of printed ones."
                 .to_owned(),
         ];
     }
@@ -83,7 +83,7 @@ fn demonstration(analyses: &[Analysis]) -> Vec<String> {
     with_ours(DEMONSTRATION_MODELS.into_iter(), ours.filter(|model| super::models::paper_order(model) == usize::MAX))
 }
 
-/// Lines of a model and prompt, where the paper or we have something.
+/// Rows for each model and prompt that have a published value or one of ours.
 fn by_model_and_prompt(
     analyses: &[Analysis],
     glmm: u8,
@@ -197,8 +197,8 @@ fn distribution(numbers: Option<&NumberDistribution>) -> ResultTable {
     rows.push(line("D", 4, published.statistic, numbers.and_then(|numbers| numbers.statistic)));
     rows.push(line("p", 7, published.p, numbers.and_then(|numbers| numbers.p)));
     let mut notes = vec![
-        "The test's values stand in the first column. Cumulative shares from -5 to 105 are in `numbers` of the JSON. Variants \
-         are printed as a drawing only."
+        "The values of the test are in the first column. Cumulative shares from -5 to 105 are in `numbers` of the JSON. The paper \
+         plots the variants without numbers."
             .to_owned(),
     ];
     match numbers {
@@ -206,7 +206,7 @@ fn distribution(numbers: Option<&NumberDistribution>) -> ResultTable {
             "Ours: {} integers of base questions, {} of variants.",
             numbers.base_integers, numbers.variant_integers
         )),
-        None => notes.push("Ours needs the questions: the runs' data are not at hand.".to_owned()),
+        None => notes.push("Ours needs the questions, and the runs' data are not available.".to_owned()),
     }
     ResultTable {
         kind: Kind::Figure,
@@ -243,10 +243,13 @@ fn failures(analyses: &[Analysis]) -> Vec<ResultTable> {
         notes: if code {
             Vec::new()
         } else {
-            vec!["Published are the totals on top of the bars; their classes are a drawing without numbers.".to_owned()]
+            vec![
+                "Published values are the totals on top of the bars; the paper plots their classes without numbers."
+                    .to_owned(),
+            ]
         },
     };
-    let mut shares = counts(11, true, "code prompts, per cent of those that are no wrong number");
+    let mut shares = counts(11, true, "code prompts, per cent of those other than wrong numbers");
     shares.columns = columns(&[("share, %", 1)]);
     shares.rows = Prompt::ALL
         .into_iter()

@@ -11,18 +11,18 @@ use earnest_tasks::suite::gsm_symbolic::published::{OptimiserEstimate, listing_6
 pub struct OptimiserStudy {
     /// For gemma-2-2b.
     pub published: Vec<OptimiserEstimate>,
-    /// For gemma-2-2b and every other model whose fit lme4's defaults spoil.
+    /// For gemma-2-2b and every other model with a degenerate fit by lme4's defaults.
     pub ours: Vec<OptimiserRow>,
     pub note: String,
 }
 
-/// Where the optimisers end on one model and prompt (GLMM 1).
+/// Results of all optimisers on one model and prompt (GLMM 1).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OptimiserRow {
     pub model: String,
     pub prompt: Prompt,
     pub ends: Vec<OptimiserEnd>,
-    /// Largest difference between variant estimates on lme4's objective, and on the converged one.
+    /// Range of the variant estimates on lme4's objective, and on the converged one.
     pub lme4_spread: f64,
     pub converged_spread: f64,
 }
@@ -47,9 +47,9 @@ pub(super) fn study(analyses: &[Analysis]) -> OptimiserStudy {
     OptimiserStudy {
         published: listing_6().to_vec(),
         ours: shown.filter_map(row).collect(),
-        note: "The paper reads its listing as stable estimates. Its spread of up to 0.015 in one likelihood's maximum is the \
-               jump of lme4's objective (section 6.1); on the converged objective the optimisers agree. Its default fit on the \
-               GSM prompt (log odds -0.3141) is none of the values listed."
+        note: "The paper interprets its listing as stable estimates. Their spread of up to 0.015 comes from the jumps of lme4's \
+               objective (section 6.1); on the converged objective the optimisers agree. The paper's default fit on the GSM prompt \
+               (log odds -0.3141) is not among the values listed."
             .to_owned(),
     }
 }

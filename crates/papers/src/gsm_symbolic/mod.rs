@@ -1,8 +1,8 @@
-//! The GSM-Symbolic re-evaluation: Tables 2 to 15, Figures 1 to 11 and Listing 6 beside runs of ours.
+//! The GSM-Symbolic re-evaluation: Tables 2 to 15, Figures 1 to 11 and Listing 6 compared with stored runs.
 //!
 //! [`Evaluation`]s (a model's answers to a prompt) become [`Analysis`] values (accuracies and mixed models, every fit with
 //! the rule for artefacts), these a [`Study`] (selection, both Holm directions, the tables), and that text, JSON and
-//! drawings. Pure: what is read and written is the caller's.
+//! drawings. Nothing here reads or writes files.
 
 mod analysis;
 mod chapter;
@@ -11,9 +11,9 @@ mod effect;
 mod evaluation;
 mod figures;
 mod listing;
-mod plan;
 mod models;
 mod numbers;
+mod plan;
 mod remarks;
 mod result_table;
 mod study;
@@ -22,13 +22,13 @@ mod variant_tables;
 
 pub use analysis::{Accuracies, Analysis, analyse};
 pub use chapter::chapters;
-pub use drawing::drawings;
+pub use drawing::{drawings, drawings_of};
 pub use effect::{Effect, Lme4Fit, ModelFit};
-pub use evaluation::{ErrorClass, Evaluation, Observation};
+pub use evaluation::{ErrorClass, Evaluation, Observation, ObservationError};
 pub use listing::{OptimiserRow, OptimiserStudy};
 pub use models::{paper_name, paper_order};
 pub use numbers::NumberDistribution;
-pub use plan::{Assumptions, PlannedRun, SizeOfPrompt, StudyPlan, plan};
+pub use plan::{Assumptions, PlannedRun, PromptSize, StudyPlan, plan};
 pub use remarks::{Claim, recommendations};
 pub use result_table::{Cell, Column, Kind, ResultRow, ResultTable};
 pub use study::{STUDY_FORMAT, Study, StudyRun, selected};

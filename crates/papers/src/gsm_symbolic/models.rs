@@ -1,9 +1,9 @@
-//! Where the paper has a model or a prompt.
+//! Places of models and prompts in the paper.
 use crate::model_key;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::suite::gsm_symbolic::published::models;
 
-/// The tables with a prompt's variant effect (accuracies, p values) and with its odds ratios.
+/// Numbers of the tables with a prompt's variant effect (accuracies, p values) and with its odds ratios.
 pub(super) fn paper_tables(prompt: Prompt) -> (u8, u8) {
     match prompt {
         Prompt::Gsm => (2, 3),
@@ -14,7 +14,7 @@ pub(super) fn paper_tables(prompt: Prompt) -> (u8, u8) {
     }
 }
 
-/// The figure with a prompt's odds ratios.
+/// Number of the figure with a prompt's odds ratios.
 pub(super) fn paper_figure(prompt: Prompt) -> u8 {
     match prompt {
         Prompt::Gsm => 1,
@@ -25,14 +25,14 @@ pub(super) fn paper_figure(prompt: Prompt) -> u8 {
     }
 }
 
-/// The paper's name of a model, and what makes a quantised one another model.
+/// The paper's name for a model, and the quantisation suffix, which makes it another model.
 pub fn paper_name(name: &str) -> (Option<&'static str>, Option<String>) {
     let (key, quantised) = model_key(name);
     let found = models().iter().map(|model| model.name()).find(|known| model_key(known).0 == key);
     (found, quantised)
 }
 
-/// The place of a model in the paper's tables; others come after them.
+/// Position of a model in the paper's tables; others come after them.
 pub fn paper_order(name: &str) -> usize {
     models().iter().position(|model| model.name() == name).unwrap_or(usize::MAX)
 }

@@ -5,7 +5,7 @@ use earnest_stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
 use earnest_tasks::suite::gsm_symbolic::large_numbers::{binned, integers};
 use earnest_tasks::suite::gsm_symbolic::published::NUMBER_BINS;
 
-/// The integers of GSM-Base and GSM-Variants, compared.
+/// Comparison of the integers in GSM-Base and GSM-Variants.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NumberDistribution {
     pub base_integers: usize,
@@ -13,7 +13,7 @@ pub struct NumberDistribution {
     /// Shares by bin of [`NUMBER_BINS`], per cent.
     pub base_shares: Vec<f64>,
     pub variant_shares: Vec<f64>,
-    /// (number, per cent of base up to it, of variants): -5 to 105 as drawn.
+    /// Cumulative shares: (number, per cent of base up to it, per cent of variants), from -5 to 105 as in the figure.
     pub cumulative: Vec<(i32, f64, f64)>,
     /// Two-sample Kolmogorov-Smirnov, two-sided; absent if one side has no integer.
     pub statistic: Option<f64>,
@@ -21,7 +21,7 @@ pub struct NumberDistribution {
 }
 
 impl NumberDistribution {
-    /// Compares the integers of questions with the set they are of; those of other sets than base and main do not count.
+    /// Compares the integers of questions, given with their sets; questions of sets other than base and main are ignored.
     pub fn of_questions<'a>(questions: impl IntoIterator<Item = (Option<&'a str>, &'a str)>) -> Self {
         let (mut base, mut variants) = (Vec::new(), Vec::new());
         for (set, question) in questions {
@@ -34,7 +34,7 @@ impl NumberDistribution {
         Self::new(&base, &variants)
     }
 
-    /// Compares the integers of the questions.
+    /// Compares two samples of integers.
     pub fn new(base: &[f64], variants: &[f64]) -> Self {
         let test = kolmogorov_smirnov(base, variants, KsMethod::Auto).ok();
         let up_to = |values: &[f64], limit: f64| {
@@ -53,7 +53,7 @@ impl NumberDistribution {
     }
 }
 
-/// A bin in words.
+/// Label of a bin.
 pub(super) fn bin_name(bin: usize) -> String {
     match NUMBER_BINS.get(bin + 1) {
         Some(high) => format!("[{}, {high})", NUMBER_BINS[bin]),

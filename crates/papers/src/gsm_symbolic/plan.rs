@@ -1,40 +1,40 @@
-//! What must be run: models, prompts, tokens, hours of a device.
+//! Plan of the study's runs: models, prompts, tokens and device hours.
 use serde::Serialize;
 
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::suite::gsm_symbolic::published::{Model, models, number_effects};
 
-/// The questions of one prompt as they are asked.
+/// Size of one prompt's questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct SizeOfPrompt {
+pub struct PromptSize {
     pub prompt: Prompt,
     pub questions: usize,
-    /// Tokens of all prompts, and those that remain when the part that all share is computed once.
+    /// Tokens of all prompts, and of all prompts with the shared prefix computed once.
     pub tokens: u64,
     pub tokens_after_prefix: u64,
-    /// True if a tokenizer counted them; else they are estimated.
+    /// True if a tokenizer counted them, false for an estimate.
     pub counted: bool,
 }
 
-/// What an estimate of time rests on.
+/// Assumptions behind an estimate of time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assumptions {
-    /// What the rates below are of.
+    /// Device that the rates below belong to.
     pub device: String,
-    /// UTF-8 bytes of a token: Mistral's tokenizers on these prompts.
+    /// UTF-8 bytes per token, by Mistral's tokenizers on these prompts.
     pub bytes_per_token: f64,
-    /// Bytes of a question: the mean over GSM-Symbolic's.
+    /// Mean bytes per question of GSM-Symbolic.
     pub bytes_per_question: f64,
-    /// New tokens of an answer until `Q:` or EOS.
+    /// New tokens per answer until `Q:` or EOS.
     pub tokens_per_answer: f64,
-    /// Most new tokens of an answer: the study's cap, if no other is asked for.
+    /// Cap of new tokens per answer; the study's by default.
     pub most_tokens_per_answer: u64,
-    /// Answers generated together.
+    /// Batch size of decoding.
     pub batch: f64,
-    /// Arithmetic and memory bandwidth that an engine reaches, at 2 operations and 2 bytes a parameter.
+    /// Achieved arithmetic and memory throughput, at 2 operations and 2 bytes per parameter.
     pub flop_per_second: f64,
     pub bytes_per_second: f64,
-    /// The rates are those of a model on a device at hand, not of a data sheet.
+    /// True for rates measured on a device, false for those of a data sheet.
     pub measured: bool,
 }
 
@@ -55,8 +55,8 @@ impl Default for Assumptions {
 }
 
 impl Assumptions {
-    /// With the rates of a model of so many parameters on a device at hand: other models take as much longer as they have more
-    /// parameters. `prefilled` tokens took `prefill_s` seconds, and each step that gave `batch` sequences a token `step_s`.
+    /// Assumptions from the measured rates of a model with `parameters` parameters; time is assumed proportional to them. `prefilled`
+    /// tokens took `prefill_s` seconds, and each decoding step of `batch` sequences `step_s`.
     pub fn measured(device: String, parameters: f64, prefilled: f64, prefill_s: f64, batch: f64, step_s: f64) -> Self {
         Assumptions {
             device,
@@ -72,19 +72,19 @@ impl Assumptions {
 /// Bytes of the five prompts without the question (section 2.2 of the specification).
 const PROMPT_BYTES: [f64; 5] = [2517.0, 2586.0, 4160.0, 4089.0, 5706.0];
 
-/// A model on a prompt.
+/// A planned run of one model on one prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedRun {
     pub model: String,
     pub repository: String,
     pub commit: String,
     pub prompt: Prompt,
-    /// 1: all models on the GSM prompt; 2: those that it selects on the others.
+    /// 1: all models on the GSM prompt; 2: the selected models on the other prompts.
     pub phase: u8,
     pub questions: usize,
     pub prompt_tokens: u64,
     pub new_tokens: u64,
-    /// Upper bound: the study's cap for every answer.
+    /// Upper bound of new tokens: the cap for every answer.
     pub most_new_tokens: u64,
     pub hours: f64,
 }
@@ -98,16 +98,16 @@ pub struct StudyPlan {
     pub notes: Vec<String>,
 }
 
-/// Most new tokens of an answer in the study.
+/// Cap of new tokens per answer in the study.
 const CAP: u64 = 1024;
 
-impl SizeOfPrompt {
-    /// Estimated, without a tokenizer.
+impl PromptSize {
+    /// Estimates a size without a tokenizer.
     pub fn estimate(prompt: Prompt, questions: usize, assumptions: &Assumptions) -> Self {
         let question = assumptions.bytes_per_question / assumptions.bytes_per_token;
         let shared = PROMPT_BYTES[prompt as usize] / assumptions.bytes_per_token;
         let n = questions as f64;
-        SizeOfPrompt {
+        PromptSize {
             prompt,
             questions,
             tokens: (n * (shared + question)) as u64,
@@ -117,8 +117,8 @@ impl SizeOfPrompt {
     }
 }
 
-/// The paper's matrix for these sizes (one a prompt): twenty models on the GSM prompt, its ten selected ones on the others.
-pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
+/// Plans the paper's matrix for these sizes (one per prompt): twenty models on the GSM prompt, its ten selected ones on the others.
+pub fn plan(sizes: &[PromptSize], assumptions: Assumptions) -> StudyPlan {
     let mut runs = Vec::new();
     for size in sizes {
         let selected =
@@ -128,9 +128,9 @@ pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
     runs.sort_by_key(|run| run.phase);
     let hours = if assumptions.measured {
         format!(
-            "Hours are of {}; other models are taken to need as much more as they have parameters, which fits neither quantised nor much \
-             larger ones well. {:.2} TFLOP/s for prompts, whose common beginning is computed once; {:.1} GB/s of weights (2 bytes a \
-             parameter) for each of (answers x tokens / {}) steps; loading is left out.",
+            "Hours are scaled by the number of parameters, which is inaccurate for quantised and for much larger models, from rates \
+             measured on {}: {:.2} TFLOP/s for prompts, with the shared prefix computed once; {:.1} GB/s of weights (2 bytes per parameter) \
+             for each of (answers x tokens / {}) steps; loading is excluded.",
             assumptions.device,
             assumptions.flop_per_second / 1e12,
             assumptions.bytes_per_second / 1e9,
@@ -138,9 +138,9 @@ pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
         )
     } else {
         format!(
-            "Hours are a lower bound, of {}: 2 x parameters x tokens / {:.0} TFLOP/s for prompts, whose common beginning is computed \
-             once, plus one reading of the weights (2 bytes a parameter) at {:.1} TB/s for each of (answers x tokens / {}) steps; keys \
-             and values, loading and scheduling are left out. --model MODEL --measure takes this machine's rates.",
+            "Hours are a lower bound for {}: 2 x parameters x tokens / {:.0} TFLOP/s for prompts, with the shared prefix computed \
+             once, plus one read of the weights (2 bytes per parameter) at {:.1} TB/s for each of (answers x tokens / {}) steps; KV \
+             cache, loading and scheduling are excluded. --model MODEL --measure measures this machine.",
             assumptions.device,
             assumptions.flop_per_second / 1e12,
             assumptions.bytes_per_second / 1e12,
@@ -150,27 +150,27 @@ pub fn plan(sizes: &[SizeOfPrompt], assumptions: Assumptions) -> StudyPlan {
     let mut notes = vec![
         hours,
         format!(
-            "Answers are taken as {} tokens on average; the cap is {}, and models that never write `Q:` or EOS use it up.",
+            "Answers are assumed to have {} tokens on average; the cap is {}, which models that never write `Q:` or EOS reach.",
             assumptions.tokens_per_answer, assumptions.most_tokens_per_answer
         ),
-        "`--run` goes model by model: it loads a model once, asks it the GSM prompt, decides by its answers whether it belongs to \
-         the second phase, and asks it the other four before the next is loaded; a model whose runs are finished is not loaded."
+        "`--run` proceeds model by model: it loads a model once, runs the GSM prompt, decides from the answers whether the model \
+         belongs to the second phase, and then runs the other four prompts; a model whose runs are finished is not loaded."
             .to_owned(),
-        "The second phase is decided by the first: the plan takes the paper's ten models; without the artefact of section 6.1 \
-         gemma-2-2b is not among them."
+        "The first phase decides the second: the plan assumes the paper's ten models, of which gemma-2-2b is there only because \
+         of the artefact of section 6.1."
             .to_owned(),
         "The study itself took about 1,000 hours on A40 and V100 cards, one answer at a time.".to_owned(),
     ];
     if sizes.iter().any(|size| !size.counted) {
         notes.push(format!(
-            "Prompt tokens are estimated with {} bytes a token and {} bytes a question; --model PATH with --data counts them.",
+            "Prompt tokens are estimated with {} bytes per token and {} bytes per question; --model PATH with --data counts them.",
             assumptions.bytes_per_token, assumptions.bytes_per_question
         ));
     }
     StudyPlan { hours: runs.iter().map(|run| run.hours).sum(), assumptions, runs, notes }
 }
 
-fn run(model: &Model, size: &SizeOfPrompt, assumptions: &Assumptions) -> PlannedRun {
+fn run(model: &Model, size: &PromptSize, assumptions: &Assumptions) -> PlannedRun {
     let (parameters, answers) = (model.billions() * 1e9, size.questions as f64);
     let prefill = 2.0 * parameters * size.tokens_after_prefix as f64 / assumptions.flop_per_second;
     let steps = (answers / assumptions.batch).ceil() * assumptions.tokens_per_answer;
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn the_matrix_is_the_studys() {
         let assumptions = Assumptions::default();
-        let sizes = Prompt::ALL.map(|prompt| SizeOfPrompt::estimate(prompt, 5100, &assumptions));
+        let sizes = Prompt::ALL.map(|prompt| PromptSize::estimate(prompt, 5100, &assumptions));
         let plan = plan(&sizes, assumptions.clone());
         assert_eq!(plan.runs.len(), 60);
         assert_eq!(plan.runs.iter().map(|run| run.questions).sum::<usize>(), 306_000);
@@ -218,7 +218,7 @@ mod tests {
     fn measured_rates_give_back_the_time_they_were_measured_in() {
         // A model as large as the first of the plan: 1,000 tokens in 4 s, steps of 8 sequences in 0.5 s.
         let size =
-            SizeOfPrompt { prompt: Prompt::Gsm, questions: 80, tokens: 9000, tokens_after_prefix: 1000, counted: true };
+            PromptSize { prompt: Prompt::Gsm, questions: 80, tokens: 9000, tokens_after_prefix: 1000, counted: true };
         let first = plan(&[size], assumptions()).runs[0].clone();
         let parameters = models().iter().find(|model| model.name() == first.model).unwrap().billions() * 1e9;
         let measured = Assumptions::measured("a machine".to_owned(), parameters, 1000.0, 4.0, 8.0, 0.5);

@@ -1,4 +1,4 @@
-//! What the paper claims in numbers, and where paper, code and arithmetic disagree (section 10 of the specification).
+//! The paper's counts of significant effects, and discrepancies between paper, code and arithmetic (section 10 of the specification).
 use serde::Serialize;
 
 use super::analysis::Analysis;
@@ -9,19 +9,19 @@ use earnest_tasks::suite::gsm_symbolic::published::{
     NumberEffectRow, number_effects, residual_effects, variant_effects,
 };
 
-/// A count that the paper draws conclusions from.
+/// A count behind one of the paper's conclusions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Claim {
     pub about: String,
-    /// As its tables have it, and of how many.
+    /// Count in the paper's tables, and its denominator.
     pub published: usize,
     pub of: usize,
-    /// Without fits that are artefacts of lme4's inner tolerance.
+    /// Published count without fits that are artefacts of lme4's inner tolerance.
     pub without_artefacts: usize,
-    /// Ours, by converged fits, and of how many that have an estimate.
+    /// Our count by converged fits, and the number of fits with an estimate.
     pub ours: usize,
     pub ours_of: usize,
-    /// Ours, if lme4's default fits were believed.
+    /// Our count by lme4's default fits.
     pub ours_by_lme4: usize,
 }
 
@@ -45,9 +45,9 @@ fn gsm_claim(analyses: &[Analysis], adjusted: bool) -> Claim {
     let raw: Vec<Option<f64>> = family.iter().map(|ours| ours.glmm1.variant.map(|effect| effect.p)).collect();
     let lme4: Vec<Option<f64>> = family.iter().map(|ours| Some(ours.glmm1.lme4.as_ref()?.variant?.p)).collect();
     let count = |p_values: &[Option<f64>]| {
-        let judged = if adjusted { holm_with_gaps(p_values) } else { p_values.to_vec() };
+        let p_values = if adjusted { holm_with_gaps(p_values) } else { p_values.to_vec() };
         let falls = |ours: &Analysis| ours.accuracies.difference.is_some_and(|difference| difference < 0.0);
-        judged.iter().zip(&family).filter(|(p, ours)| p.is_some_and(|p| p < LEVEL) && falls(ours)).count()
+        p_values.iter().zip(&family).filter(|(p, ours)| p.is_some_and(|p| p < LEVEL) && falls(ours)).count()
     };
     let how = if adjusted { "after Holm over the models" } else { "uncorrected" };
     Claim {
@@ -80,12 +80,12 @@ fn number_claim(analyses: &[Analysis], prompt: Prompt) -> Claim {
     }
 }
 
-/// Variant effects of GLMM 1 that GLMM 2 leaves standing.
+/// Variant effects that are significant in both GLMM 1 and GLMM 2.
 fn residual_claim(analyses: &[Analysis]) -> Claim {
     let mut claim = Claim {
         about:
-            "model and prompt pairs with a significant variant effect that stays significant beside the large-number \
-                effect"
+            "model and prompt pairs whose significant variant effect remains significant with the large-number effect in the \
+             model"
                 .to_owned(),
         published: 0,
         of: 0,
@@ -119,7 +119,7 @@ fn residual_claim(analyses: &[Analysis]) -> Claim {
     claim
 }
 
-/// Where the paper and its code disagree, and what is done here.
+/// Discrepancies between the paper and its code, with the choice made here.
 pub fn recommendations() -> Vec<String> {
     [
         "Differences are variants minus base, as in the paper's tables; its definition in section 3.1 is the opposite. Table 5 \
@@ -128,14 +128,14 @@ pub fn recommendations() -> Vec<String> {
          directions are given.",
         "gemma-2-2b (GSM, structured NL, structured code) and three further fits of GLMM 2 (Mistral-7B-Instruct-v0.1 simple NL, \
          Phi-3.5-mini-instruct and gemma-7b-it structured NL) are artefacts of lme4's inner tolerance, not of sparse data. Our \
-         fits are converged; what lme4's defaults would say of our rows stands beside them.",
+         fits are converged; the fits of our rows by lme4's defaults are shown for comparison.",
         "`10 of 20` and `10 % after Holm` include the artefact: 9 of 20, and one model after Holm, remain.",
         "The large-number metric follows the code: both parts of a/b count, decimals do not, signs are ignored, `350 000` is two \
          numbers. Figure 7 uses another pattern, in which `.40` is 40; both are kept.",
         "The models for the other four prompts are chosen by uncorrected p values of Ex1, as the code does; the paper's text \
          promises a correction.",
-        "The GSM and natural-language prompts end in a space. Empty answers of Meta-Llama-3-8B and phi-2 occur exactly there, so \
-         they are confounded with tokenisation; compare a run without the trailing space before reading them as interference.",
+        "The GSM and natural-language prompts end in a space. Empty answers of Meta-Llama-3-8B and phi-2 occur only there, so \
+         they are confounded with tokenisation; compare with a run without the trailing space before interpreting them.",
         "Prompts follow the code where the listings differ (`5 x 3`, a comment in Listing 4, invisible spaces). No chat template \
          is used, also for instruction-tuned models; generation stops at `Q:`, at the tokenizer's EOS or after 1,024 tokens.",
         "Section 4.3 excepts gemma-2-2b from `code prompts remove the number effect`: that cell is an artefact. Section 4.2 names \
@@ -145,10 +145,10 @@ pub fn recommendations() -> Vec<String> {
         "Table 4's plus-minus is the standard deviation (n - 1) of accuracies by instance. Mirzadeh et al. give base and \
          instruction-tuned Gemma models the same values.",
         "Meta-Llama-3-8B-Instruct's commit is printed with 39 digits; the public 40-digit revision is believed to be meant.",
-        "The code classes print ten kinds of error; seven occur, and two unclassified rows. Ours adds a class for answers that a \
-         limit of time or memory ended: the study has no limits.",
-        "Which model ran in bfloat16 (A40) and which in float16 (V100) is not recorded, and raw outcomes are not public: equal \
-         numbers are not to be expected beyond the accuracy's own error.",
+        "The code prints ten error classes, of which seven occur, and two unclassified rows. Ours adds a class for answers ended \
+         by a limit of time or memory, which the study does not have.",
+        "Which model ran in bfloat16 (A40) and which in float16 (V100) is not recorded, and raw results are not public: do not \
+         expect equal numbers beyond the standard error of an accuracy.",
     ]
     .map(str::to_owned)
     .to_vec()

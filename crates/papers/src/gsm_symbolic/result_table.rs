@@ -1,10 +1,10 @@
-//! A table or a figure's data: published value, ours and difference side by side.
+//! Tables and data of figures: published value, ours and their difference.
 use serde::Serialize;
 
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::suite::gsm_symbolic::published::Printed;
 
-/// Where it stands in the paper.
+/// Kind of a result in the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -12,37 +12,37 @@ pub enum Kind {
     Figure,
 }
 
-/// A quantity.
+/// A column: a quantity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
     pub name: String,
-    /// Decimals in print.
+    /// Printed decimals.
     pub decimals: usize,
 }
 
-/// A number of the paper and ours.
+/// A published number and ours.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Cell {
     pub published: Option<Printed>,
     pub ours: Option<f64>,
-    /// Ours minus the published value; absent where only a bound is printed.
+    /// Ours minus the published value; absent where the paper prints only a bound.
     pub difference: Option<f64>,
-    /// True where ours prints as the published value does.
+    /// True if ours rounds to the printed value.
     pub prints_alike: Option<bool>,
 }
 
-/// A line.
+/// A row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ResultRow {
-    /// A model, or a bin or class of a figure.
+    /// Model, or bin or class of a figure.
     pub name: String,
-    /// What the line is about within it (a prompt, a class), where there are several.
+    /// Prompt or class, for tables with several rows per name.
     pub series: Option<String>,
-    /// A cell a column.
+    /// One cell per column.
     pub cells: Vec<Cell>,
-    /// Words for the figure's colours: `drop p<.01`, `drop p<.05`, `rise p<.01`, `rise p<.05`, `n.s.`; of ours.
+    /// Significance class of ours, which selects the figure's colour: `drop p<.01`, `drop p<.05`, `rise p<.01`, `rise p<.05`, `n.s.`.
     pub class: Option<&'static str>,
-    /// What to know about these numbers.
+    /// Remarks on these numbers.
     pub remarks: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub struct ResultTable {
 }
 
 impl Cell {
-    /// Ours beside a published number that has so many decimals.
+    /// Compares ours with a published number of `decimals` decimals.
     pub fn new(published: Option<Printed>, ours: Option<f64>, decimals: usize) -> Self {
         let ours = ours.filter(|value| value.is_finite());
         let difference = ours.zip(published.and_then(Printed::value)).map(|(ours, published)| ours - published);

@@ -1,4 +1,4 @@
-//! The whole result set.
+//! The complete study as data.
 use serde::Serialize;
 
 use super::analysis::{Analysis, analyse};
@@ -18,32 +18,32 @@ pub const STUDY_FORMAT: u32 = 1;
 
 const PAPER: &str = "Being Statistically Earnest: a re-evaluation of GSM-Symbolic";
 
-/// A run that was used.
+/// A run in the study.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StudyRun {
     pub run: String,
-    /// The model as the tables name it.
+    /// Name of the model in the tables.
     pub model: String,
     pub prompts: Vec<Prompt>,
-    /// Why its numbers are not the paper's quantity, if they are not.
+    /// Reasons for its numbers not being comparable with the paper's, as predicates of the run.
     pub limits: Vec<String>,
 }
 
-/// Models chosen for the other four prompts: GLMM 1 on the GSM prompt, p below .05 without correction and a fall in
-/// accuracy, strongest first (section 3.5 of the paper as its code does it).
+/// Models selected for the other four prompts: a drop in accuracy on the GSM prompt with p < .05 in GLMM 1, uncorrected; strongest
+/// first (section 3.5 of the paper, as its code does it).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Selection {
-    /// The paper's ten.
+    /// The paper's ten models.
     pub published: Vec<String>,
-    /// The paper's without artefacts.
+    /// The paper's models without artefacts.
     pub published_without_artefacts: Vec<String>,
-    /// By our converged fits, which is what counts.
+    /// Selection by our converged fits, the one in use.
     pub ours: Vec<String>,
-    /// By lme4's default settings on our rows: what the study would have chosen.
+    /// Selection by lme4's default settings on our rows, as the study would have made it.
     pub ours_by_lme4: Vec<String>,
 }
 
-/// Everything that the paper reports, beside ours.
+/// All results of the paper, compared with ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Study {
     /// [`STUDY_FORMAT`].
@@ -51,7 +51,7 @@ pub struct Study {
     pub paper: String,
     pub runs: Vec<StudyRun>,
     pub selection: Selection,
-    /// What the paper claims in numbers, with and without its artefacts, and what ours say.
+    /// The paper's counts, with and without artefacts, and ours.
     pub claims: Vec<Claim>,
     /// Tables 2 to 15.
     pub tables: Vec<ResultTable>,
@@ -62,13 +62,12 @@ pub struct Study {
     pub numbers: Option<NumberDistribution>,
     /// Every fit with its diagnoses.
     pub analyses: Vec<Analysis>,
-    /// Section 10 of the specification: where paper and code disagree, and what is followed here.
+    /// Discrepancies between paper and code, with the choice made here (section 10 of the specification).
     pub recommendations: Vec<String>,
 }
 
 impl Study {
-    /// Analyses evaluations (each model and prompt at most once). `numbers` are the integers of the questions, for
-    /// Figure 7.
+    /// Analyses evaluations, at most one per model and prompt. `numbers` is the distribution of the questions' integers (Figure 7).
     pub fn new(runs: Vec<StudyRun>, evaluations: Vec<Evaluation>, numbers: Option<NumberDistribution>) -> Self {
         let mut analyses = analyse(evaluations);
         analyses.sort_by_key(|analysis| (analysis.prompt, paper_order(&analysis.model)));
@@ -102,7 +101,7 @@ impl Study {
     }
 }
 
-/// The models to evaluate on the other prompts, strongest drop first.
+/// Models to evaluate on the other prompts, strongest drop first.
 pub fn selected(analyses: &[Analysis]) -> Vec<String> {
     selected_by(analyses, Analysis::is_significant_drop, |analysis| {
         analysis.glmm1.variant.map(|effect| effect.estimate)
@@ -125,7 +124,7 @@ pub(super) fn find<'a>(analyses: &'a [Analysis], model: &str, prompt: Prompt) ->
     analyses.iter().find(|analysis| analysis.prompt == prompt && analysis.model == model)
 }
 
-/// Names in printed order, then models of ours that the paper lacks, in theirs.
+/// The paper's names in printed order, then those that only our runs have.
 pub(super) fn with_ours<'a>(
     printed: impl Iterator<Item = &'a str>,
     ours: impl Iterator<Item = &'a str>,
@@ -139,8 +138,8 @@ pub(super) fn with_ours<'a>(
     names
 }
 
-/// Holm's adjustment of a family where some tests have no result. Such a test counts as p = 1, as in the study's code, and
-/// stays without a number.
+/// Holm's adjustment of a family in which some tests have no result. Such a test counts as p = 1, as in the study's code, and has no
+/// adjusted value.
 pub(super) fn holm_with_gaps(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     let filled: Vec<f64> = p_values.iter().map(|p| p.unwrap_or(1.0)).collect();
     let adjusted = holm(&filled).expect("p values of effects are finite numbers from 0 to 1");

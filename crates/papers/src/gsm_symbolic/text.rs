@@ -1,25 +1,24 @@
-//! The study and its plan for a terminal.
+//! The study and its plan as text.
 use std::fmt::Write;
 
 use super::plan::StudyPlan;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
+use crate::text::WRITES;
 use earnest_eval::report::{Align, Table, wrap};
 use earnest_tasks::suite::gsm_symbolic::published::Printed;
 
-const WRITES: &str = "writing to a String cannot fail";
-
-/// Figures whose data are in no table; the others' would only be repeated.
+/// Figures shown as text: those whose data are not in a table.
 const FIGURES_IN_TEXT: [u8; 4] = [7, 9, 10, 11];
 
-/// The study for a terminal of so many columns. Tables are as wide as they must be.
+/// Renders the study for a terminal of `width` columns; tables may be wider.
 pub fn render_study(study: &Study, width: usize) -> String {
     let mut text = wrap(&study.paper, width, "");
     if study.runs.is_empty() {
         text.push('\n');
         text.push_str(&wrap(
-            "There is no run to hold against this; the published values stand alone. `earnest reproduce gsm-symbolic --plan` \
-             says what to run, and `--run --data DIR --with NAME=MODEL,...` runs it (`--suite gsm-mini` needs no data).",
+            "No stored runs to compare; only published values are shown. `earnest reproduce gsm-symbolic --plan` lists the runs \
+             that the paper needs, and `--run --data DIR --with NAME=MODEL,...` executes them (`--suite gsm-mini` needs no data).",
             width,
             "",
         ));
@@ -28,7 +27,7 @@ pub fn render_study(study: &Study, width: usize) -> String {
         let prompts: Vec<&str> = run.prompts.iter().map(|prompt| prompt.name()).collect();
         writeln!(text, "\nOurs: {} on {} ({})", run.model, prompts.join(", "), run.run).expect(WRITES);
         for limit in &run.limits {
-            text.push_str(&wrap(&format!("Not the paper's quantity: the run {limit}."), width, "  "));
+            text.push_str(&wrap(&format!("Not directly comparable: the run {limit}."), width, "  "));
         }
     }
     text.push_str(&selection(study, width));
@@ -42,25 +41,20 @@ pub fn render_study(study: &Study, width: usize) -> String {
     let rest = "The data of Figures 1 to 6 and 8 repeat the tables; they are in the JSON, and --svg draws all figures.";
     writeln!(text, "\n{rest}").expect(WRITES);
     text.push_str(&listing(study, width));
-    text.push_str("\nWhere paper and code disagree, and what is followed here\n");
+    text.push_str("\nDiscrepancies between paper and code, and the choice made here\n");
     for recommendation in &study.recommendations {
         text.push_str(&wrap(recommendation, width, "* "));
     }
     text
 }
 
-fn columns(names: &[&str]) -> Table {
-    let align = |place| if place == 0 { Align::Left } else { Align::Right };
-    Table::new(names.iter().enumerate().map(|(place, name)| ((*name).to_owned(), align(place))))
-}
-
 fn selection(study: &Study, width: usize) -> String {
     let list = |models: &[String]| if models.is_empty() { "none".to_owned() } else { models.join(", ") };
-    let mut text = "\nModels with a significant fall on the GSM prompt (uncorrected), strongest first\n".to_owned();
+    let mut text = "\nModels with a significant drop on the GSM prompt (uncorrected), strongest first\n".to_owned();
     let selection = &study.selection;
     let published =
         [("published", &selection.published), ("published without artefacts", &selection.published_without_artefacts)];
-    let ours = [("ours", &selection.ours), ("ours, if lme4's defaults were believed", &selection.ours_by_lme4)];
+    let ours = [("ours", &selection.ours), ("ours by lme4's defaults", &selection.ours_by_lme4)];
     let ours = ours.into_iter().filter(|_| !study.analyses.is_empty());
     for (name, models) in published.into_iter().chain(ours) {
         text.push_str(&wrap(&format!("{name}: {}", list(models)), width, "  "));
@@ -70,9 +64,9 @@ fn selection(study: &Study, width: usize) -> String {
 
 fn claims(study: &Study) -> String {
     let names = ["claim", "published", "without artefacts", "ours", "ours by lme4"];
-    // Without a fit there is nothing of ours to count.
+    // Without a fit there is no count of ours.
     let none = study.analyses.is_empty();
-    let mut table = columns(if none { &names[..3] } else { &names });
+    let mut table = Table::with_left(1, if none { names[..3].to_vec() } else { names.to_vec() });
     for claim in &study.claims {
         let mut cells = vec![
             claim.about.clone(),
@@ -80,7 +74,6 @@ fn claims(study: &Study) -> String {
             claim.without_artefacts.to_string(),
         ];
         if !none {
-            // No run of this prompt, or none whose model has an estimate.
             let counted = claim.ours_of > 0;
             cells.push(if counted { format!("{} of {}", claim.ours, claim.ours_of) } else { "-".to_owned() });
             cells.push(if counted { claim.ours_by_lme4.to_string() } else { "-".to_owned() });
@@ -103,9 +96,7 @@ fn result_table(table: &ResultTable, width: usize) -> String {
             names.push(column.name.clone());
         }
     }
-    let left = 1 + usize::from(series);
-    let align = |place| if place < left { Align::Left } else { Align::Right };
-    let mut rows = Table::new(names.into_iter().enumerate().map(|(place, name)| (name, align(place))));
+    let mut rows = Table::with_left(1 + usize::from(series), names);
     for row in &table.rows {
         let mark = if row.remarks.is_empty() { "" } else { "*" };
         let mut cells = vec![format!("{}{mark}", row.name)];
@@ -148,21 +139,21 @@ fn printed(value: Printed, decimals: usize) -> String {
     }
 }
 
-/// As the paper prints: values too small for its decimals as a bound.
+/// Formats as the paper does: values too small for its decimals become a bound.
 fn ours(value: f64, decimals: usize) -> String {
     let smallest = 10f64.powi(-i32::try_from(decimals).unwrap_or(0));
     if decimals > 1 && value > 0.0 && value < smallest { format!("<{smallest}") } else { format!("{value:.decimals$}") }
 }
 
 fn listing(study: &Study, width: usize) -> String {
-    let mut table = columns(&["Listing 6, gemma-2-2b", "optimiser", "intercept", "variant"]);
+    let mut table = Table::with_left(1, ["Listing 6, gemma-2-2b", "optimiser", "intercept", "variant"]);
     for row in &study.listing_6.published {
         let (intercept, variant) = (format!("{:.6}", row.intercept), format!("{:.7}", row.is_variant));
         table.row(vec![row.prompt.to_string(), row.optimiser.clone(), intercept, variant]);
     }
     let mut text = format!("\nAppendix: estimates across optimisers (published)\n{}", table.render());
     for row in &study.listing_6.ours {
-        let mut table = columns(&["objective", "optimiser", "intercept", "variant", "-2 log L"]);
+        let mut table = Table::with_left(1, ["objective", "optimiser", "intercept", "variant", "-2 log L"]);
         for end in &row.ends {
             let number = |place: usize| end.coefficients.get(place).map_or_else(String::new, |v| format!("{v:.6}"));
             table.row(vec![
@@ -186,7 +177,7 @@ fn listing(study: &Study, width: usize) -> String {
     text
 }
 
-/// A plan for a terminal of so many columns.
+/// Renders a plan for a terminal of `width` columns.
 pub fn render_plan(plan: &StudyPlan, width: usize) -> String {
     let names = ["phase", "model", "prompt", "prompts", "prompt tokens", "new tokens", "at most", "hours"];
     let align = |name: &str| if name == "model" || name == "prompt" { Align::Left } else { Align::Right };

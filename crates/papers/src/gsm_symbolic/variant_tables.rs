@@ -12,9 +12,9 @@ use earnest_tasks::suite::gsm_symbolic::published::{
 };
 
 const ARTEFACT: &str = "the published fit is an artefact of lme4's inner tolerance (section 6.1): its standard error, z \
-                        and p mean nothing";
+                        and p are meaningless";
 
-/// All of them, in the paper's order.
+/// All tables, in the paper's order.
 pub(super) fn tables(analyses: &[Analysis]) -> Vec<ResultTable> {
     let mut tables = vec![effects(analyses, Prompt::Gsm), ratios(analyses, Prompt::Gsm)];
     tables.extend([mirzadeh(analyses), opposite_deltas(analyses)]);
@@ -26,13 +26,13 @@ pub(super) fn tables(analyses: &[Analysis]) -> Vec<ResultTable> {
     tables
 }
 
-/// Whether the published GLMM 1 (or 2) of a model and prompt is an artefact.
+/// True if the published GLMM 1 (or 2) of a model and prompt is an artefact.
 pub(super) fn is_artefact(glmm: u8, model: &str, prompt: Prompt) -> bool {
     let flagged = if glmm == 1 { flagged_glmm1() } else { flagged_glmm2() };
     flagged.iter().any(|fit| fit.model == model && fit.prompt == prompt)
 }
 
-/// The paper's selection without what is an artefact.
+/// The paper's selected models without artefacts.
 pub(super) fn published_drops_without_artefacts() -> Vec<String> {
     let drops = number_effects().iter().map(|row| row.model.as_str());
     drops.filter(|model| !is_artefact(1, model, Prompt::Gsm)).map(str::to_owned).collect()
@@ -45,7 +45,7 @@ pub(super) fn models_of(analyses: &[Analysis], prompt: Prompt) -> Vec<String> {
     with_ours(printed, ours)
 }
 
-/// Remarks on a line about a fit.
+/// Remarks on a row about a fit.
 pub(super) fn remarks(glmm: u8, model: &str, prompt: Prompt, ours: Option<&Analysis>) -> Vec<String> {
     let mut remarks = Vec::new();
     if is_artefact(glmm, model, prompt) {
@@ -63,8 +63,8 @@ pub(super) fn remarks(glmm: u8, model: &str, prompt: Prompt, ours: Option<&Analy
     if let Some(lme4) = fit.lme4.as_ref().filter(|lme4| lme4.degenerate) {
         let error = lme4.variant.map_or_else(|| "none".to_owned(), |effect| format!("{:.5}", effect.standard_error));
         remarks.push(format!(
-            "lme4's default settings would report a degenerate fit of our rows (standard error {error}); the numbers shown \
-             are those of the converged fit"
+            "lme4's default settings give a degenerate fit of our rows (standard error {error}); the numbers shown are those \
+             of the converged fit"
         ));
     }
     if analysis.unanswered > 0 {
@@ -156,7 +156,7 @@ fn ratios(analyses: &[Analysis], prompt: Prompt) -> ResultTable {
     }
 }
 
-/// Table 4: the re-evaluation and Mirzadeh et al., each beside ours.
+/// Table 4: the re-evaluation and Mirzadeh et al., each compared with ours.
 fn mirzadeh(analyses: &[Analysis]) -> ResultTable {
     let columns = columns(&[
         ("base accuracy", 1),
@@ -187,7 +187,7 @@ fn mirzadeh(analyses: &[Analysis]) -> ResultTable {
     ResultTable {
         kind: Kind::Table,
         number: 4,
-        title: "the re-evaluation and Mirzadeh et al. beside ours, GSM prompt, per cent".to_owned(),
+        title: "the re-evaluation and Mirzadeh et al. compared with ours, GSM prompt, per cent".to_owned(),
         prompt: Some(Prompt::Gsm),
         rows: models_of(analyses, Prompt::Gsm).into_iter().map(row).collect(),
         columns,
@@ -215,7 +215,7 @@ fn opposite_deltas(analyses: &[Analysis]) -> ResultTable {
     ResultTable {
         kind: Kind::Table,
         number: 5,
-        title: "fall in accuracy: the re-evaluation and Mirzadeh et al. beside ours, points".to_owned(),
+        title: "drop in accuracy: the re-evaluation and Mirzadeh et al. compared with ours, points".to_owned(),
         prompt: Some(Prompt::Gsm),
         rows: models_of(analyses, Prompt::Gsm).into_iter().map(row).collect(),
         columns,
@@ -223,18 +223,18 @@ fn opposite_deltas(analyses: &[Analysis]) -> ResultTable {
     }
 }
 
-/// The effect of GLMM 2 that Table 14 or 15 shows.
+/// Effect of GLMM 2 in Table 14 or 15.
 pub(super) fn number_effect(table: u8, fit: &ModelFit) -> Option<Effect> {
     if table == 14 { fit.gamma } else { fit.variant }
 }
 
-/// Models of Tables 14 and 15: the paper's ten, and ours that were selected or asked another prompt than GSM's.
+/// Models of Tables 14 and 15: the paper's ten, and ours that were selected or evaluated on prompts other than GSM's.
 pub(super) fn number_models(analyses: &[Analysis]) -> Vec<String> {
     let ours = analyses.iter().filter(|ours| ours.prompt != Prompt::Gsm || ours.is_significant_drop());
     with_ours(number_effects().iter().map(|row| row.model.as_str()), ours.map(|ours| ours.model.as_str()))
 }
 
-/// Table 14 or 15, a line a model and prompt.
+/// Table 14 or 15, one row per model and prompt.
 fn number_table(analyses: &[Analysis], number: u8) -> ResultTable {
     let columns = columns(&[("odds ratio", 2), ("p", 3), ("Holm over prompts", 3), ("Holm over models", 3)]);
     let published = if number == 14 { number_effects() } else { residual_effects() };
@@ -293,17 +293,17 @@ fn number_table(analyses: &[Analysis], number: u8) -> ResultTable {
         rows,
         columns,
         notes: vec![
-            "The caption says that Holm's correction is column-wise (over models); the printed values are row-wise (over the \
-             prompts of a model), which `Holm over prompts` repeats."
+            "The caption describes Holm's correction as column-wise (over models); the printed values are row-wise (over the \
+             prompts of a model), as is `Holm over prompts`."
                 .to_owned(),
-            "`Holm over models` is what the paper's text promises. It is not printed: the published values here follow from \
-             the printed raw p values, and are upper bounds where only a bound is printed."
+            "`Holm over models` is the correction that the paper's text describes but does not print: the published values here are \
+             computed from the printed raw p values, and are upper bounds where only a bound is printed."
                 .to_owned(),
         ],
     }
 }
 
-/// Holm over the models of a published column, from the printed raw values (a bound counts as itself).
+/// Holm's adjustment over the models of a published column, from the printed raw values (a bound counts as its value).
 fn over_published_models(table: &[NumberEffectRow], prompt: Prompt) -> Vec<Printed> {
     let raw: Vec<Printed> = table.iter().map(|row| row.cell(prompt).p).collect();
     let upper: Vec<f64> = raw
@@ -323,7 +323,7 @@ fn over_published_models(table: &[NumberEffectRow], prompt: Prompt) -> Vec<Print
         .collect()
 }
 
-/// The figures' colour of an effect.
+/// Significance class of an effect, which selects its colour in figures.
 pub(super) fn class(effect: Option<&Effect>) -> Option<&'static str> {
     let effect = effect?;
     Some(match (effect.p, effect.estimate < 0.0) {

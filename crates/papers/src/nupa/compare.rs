@@ -1,10 +1,12 @@
-//! Runs against the published tables, cell by cell.
+//! Comparison of runs with the published tables, cell by cell.
 use std::collections::BTreeMap;
 
 use super::PAPER;
-use super::document::{NUPA_COMPARISON_FORMAT, NupaCell, NupaComparison, NupaFigure, NupaRun, NupaTable, Quantity};
-use super::ours::{Limit, Ours, PROFILES};
+use super::document::{
+    FigureMetric, NUPA_COMPARISON_FORMAT, NupaCell, NupaComparison, NupaFigure, NupaRun, NupaTable, Quantity,
+};
 use super::published::{TABLE_3, TABLE_10, caveats, limit_title, rule_following_cells, tables};
+use super::run::{EvaluatedRun, Limit, PROFILES};
 use crate::{Published, Reading, difference, model_key};
 use earnest_tasks::suite::nupa::{
     DigitLimit, LengthRange, MetricName, Profile, TABLE_3_METHODS, TASKS, TaskId, figure_rows, published_digit_limit,
@@ -12,105 +14,114 @@ use earnest_tasks::suite::nupa::{
 };
 use earnest_tasks::suite::{Interval, Summary};
 
-/// Questions that the authors' evaluation asks of each task and length.
+/// Questions per task and length in the authors' evaluation.
 const PUBLISHED_PER_LENGTH: usize = 100;
 
 /// The published row of fine-tuning on rules (Table 3).
 const RULE_FOLLOWING: &str = "RF CoT";
 
-/// Which published row runs are held against.
+/// Published row that runs are compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Against {
-    /// The row of the run's model, if the paper has one.
+pub enum ReferenceRow {
+    /// Row of the run's own model, if the paper has one.
     #[default]
     OwnModel,
     /// This row, whatever the model.
-    Row(String),
+    Named(String),
 }
 
-impl Against {
-    /// A row by name.
+impl ReferenceRow {
+    /// The row of this name.
     ///
     /// # Errors
-    /// The rows that exist, in a sentence, if there is none of this name.
-    pub fn row(name: &str) -> Result<Self, String> {
+    /// [`UnknownRow`] if the paper has none.
+    pub fn named(name: &str) -> Result<Self, UnknownRow> {
         let known: Vec<&str> = published_models().into_iter().chain([RULE_FOLLOWING]).collect();
         match known.iter().find(|known| model_key(known).0 == model_key(name).0) {
-            Some(known) => Ok(Against::Row((*known).to_owned())),
-            None => Err(format!("the paper has no row of {name}; its rows are {}", known.join(", "))),
+            Some(known) => Ok(ReferenceRow::Named((*known).to_owned())),
+            None => Err(UnknownRow { name: name.to_owned(), known }),
         }
     }
+}
+
+/// The paper has no row of this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the paper has no row of {name}; its rows are {}", known.join(", "))]
+pub struct UnknownRow {
+    pub name: String,
+    /// Names of the rows that it has.
+    pub known: Vec<&'static str>,
 }
 
 /// Summaries by profile, in the order of [`PROFILES`].
 type ByProfile = [(Profile, Summary); 3];
 
-/// Holds runs against the paper.
-pub fn compare(runs: &[Ours], against: &Against) -> NupaComparison {
+/// Compares runs with the paper.
+pub fn compare(runs: &[EvaluatedRun], reference: &ReferenceRow) -> NupaComparison {
     NupaComparison {
         format: NUPA_COMPARISON_FORMAT,
         paper: PAPER.to_owned(),
         published: tables(),
-        runs: runs.iter().map(|ours| one(ours, against)).collect(),
+        runs: runs.iter().map(|run| compare_run(run, reference)).collect(),
         caveats: caveats(),
     }
 }
 
-fn one(ours: &Ours, against: &Against) -> NupaRun {
+fn compare_run(ours: &EvaluatedRun, reference: &ReferenceRow) -> NupaRun {
     let model = ours.manifest.model.name.clone();
     let (key, quantised) = model_key(&model);
     let own = published_models().into_iter().find(|known| model_key(known).0 == key);
-    let row = match against {
-        Against::Row(row) => Some(row.as_str()),
-        Against::OwnModel if ours.direct() => own,
-        // The paper fine-tunes one model on rules; whatever follows rules is held against that.
-        Against::OwnModel => Some(RULE_FOLLOWING),
+    let row = match reference {
+        ReferenceRow::Named(row) => Some(row.as_str()),
+        ReferenceRow::OwnModel if ours.direct() => own,
+        // The paper fine-tunes one model on rules, so any run that follows rules is compared with that.
+        ReferenceRow::OwnModel => Some(RULE_FOLLOWING),
     };
     let mut limits = ours.limits();
-    match (against, row) {
-        (Against::Row(row), _) if own != Some(row) => {
-            limits.push(Limit::Other(format!("is of another model than the row {row}")));
+    match (reference, row) {
+        (ReferenceRow::Named(row), _) if own != Some(row) => {
+            limits.push(Limit::Other(format!("evaluates another model than the row {row}")));
         }
-        (Against::OwnModel, Some(RULE_FOLLOWING)) => {
-            let text = format!("is not of a model that was fine-tuned on rules, as {RULE_FOLLOWING} was");
+        (ReferenceRow::OwnModel, Some(RULE_FOLLOWING)) => {
+            let text = format!("evaluates a model that was not fine-tuned on rules, unlike {RULE_FOLLOWING}");
             limits.push(Limit::Other(text));
         }
         _ => {}
     }
     if let (Some(row), Some(suffix)) = (row.filter(|row| own == Some(*row)), quantised) {
-        limits.push(Limit::Other(format!("is of a quantised model ({suffix}), not of {row} itself")));
+        limits.push(Limit::Other(format!("evaluates a quantised model ({suffix}), not {row} itself")));
     }
     let summaries = PROFILES.map(|profile| (profile, ours.summary(profile)));
     // Each cell counts its own lengths.
     let comparable = limits.iter().all(Limit::is_comparable);
     let cells = Cells { ours, summaries: &summaries, comparable };
-    let mut found = Vec::new();
+    let mut tables = Vec::new();
     if let Some(row) = row {
         if ours.direct() && ours.options.shots == 0 && row != RULE_FOLLOWING {
-            found.extend((7..).zip(MetricName::ALL).map(|(table, metric)| cells.limits(table, metric, row)));
+            tables.extend((7..).zip(MetricName::ALL).map(|(table, metric)| cells.limits(table, metric, row)));
         }
         if ours.direct() && matches!(ours.options.shots, 0 | 5) {
-            found.push(cells.ranges(row, ours.options.shots == 5));
+            tables.push(cells.ranges(row, ours.options.shots == 5));
         }
         if ours.direct() == (row != RULE_FOLLOWING) && ours.options.shots == 0 {
-            found.push(cells.rule_following(row));
+            tables.push(cells.rule_following(row));
         }
     }
-    found.retain(|table| !table.cells.is_empty());
-    found.sort_by_key(|table| table.table);
+    tables.retain(|table: &NupaTable| !table.cells.is_empty());
+    tables.sort_by_key(|table| table.table);
     NupaRun {
         run: ours.manifest.run.clone(),
         row: row.map(str::to_owned),
         model,
         limits: limits.iter().map(Limit::to_string).collect(),
         settings: ours.settings(),
-        tables: found,
+        tables,
         figures: figures(ours, &summaries),
     }
 }
 
 struct Cells<'a> {
-    ours: &'a Ours,
+    ours: &'a EvaluatedRun,
     summaries: &'a ByProfile,
     comparable: bool,
 }
@@ -158,7 +169,7 @@ impl Cells<'_> {
 
     /// Table 3.
     fn rule_following(&self, row: &str) -> NupaTable {
-        // The table writes its fine-tuned model shorter than the others do.
+        // This table abbreviates the name of its fine-tuned model.
         let method = if row == "Llama-3.1-8B-ft" { "Llama-8B-ft" } else { row };
         let mut cells = Vec::new();
         for (task, digits) in rule_following_cells().into_iter().filter(|_| TABLE_3_METHODS.contains(&method)) {
@@ -172,7 +183,7 @@ impl Cells<'_> {
         NupaTable { table: 3, title: TABLE_3.to_owned(), quantity: Quantity::Accuracy, cells }
     }
 
-    /// None where the run asks nothing of it.
+    /// A cell of a table; `None` if the run has no samples for it.
     fn cell(
         &self,
         task: TaskId,
@@ -229,24 +240,26 @@ fn point(summary: &Summary, task: TaskId, digits: usize) -> Option<Interval> {
     curve.points.iter().find(|(length, ..)| *length == digits as f64).map(|(.., value)| *value)
 }
 
-fn figures(ours: &Ours, summaries: &ByProfile) -> Vec<NupaFigure> {
-    let kinds: &[(&[u8], &'static str)] = match (ours.direct(), ours.options.shots) {
-        (true, 0) => &[(&[2, 5], "exact_match"), (&[6], "digit_match"), (&[7], "log2_dlength")],
-        (true, 5) => &[(&[8], "exact_match")],
+fn figures(ours: &EvaluatedRun, summaries: &ByProfile) -> Vec<NupaFigure> {
+    let kinds: &[(&[u8], FigureMetric)] = match (ours.direct(), ours.options.shots) {
+        (true, 0) => {
+            &[(&[2, 5], FigureMetric::ExactMatch), (&[6], FigureMetric::DigitMatch), (&[7], FigureMetric::Log2Dlength)]
+        }
+        (true, 5) => &[(&[8], FigureMetric::ExactMatch)],
         _ => &[],
     };
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for (profile, summary) in summaries {
         let rows = figure_rows(summary);
         for (figures, metric) in kinds.iter().filter(|_| !rows.is_empty()) {
-            found.push(NupaFigure {
+            all.push(NupaFigure {
                 figures: figures.to_vec(),
-                metric,
+                metric: *metric,
                 profile: profile.name(),
                 primary: *profile == ours.profile(),
                 rows: rows.clone(),
             });
         }
     }
-    found
+    all
 }

@@ -1,4 +1,4 @@
-//! What the comparison consists of.
+//! The comparison as data.
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -10,7 +10,7 @@ use earnest_tasks::suite::nupa::FigureRow;
 /// Version of [`NupaComparison`]'s JSON form.
 pub const NUPA_COMPARISON_FORMAT: u32 = 1;
 
-/// The paper's tables and figures beside ours.
+/// Comparison of the paper's tables and figures with stored runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NupaComparison {
     /// [`NUPA_COMPARISON_FORMAT`].
@@ -19,28 +19,29 @@ pub struct NupaComparison {
     /// The published tables as printed: 3 and 10 in per cent, 7 to 9 in digits.
     pub published: Vec<PublishedTable>,
     pub runs: Vec<NupaRun>,
-    /// What is doubtful in the published numbers, whatever the run.
+    /// Caveats about the published numbers, independent of the runs.
     pub caveats: Vec<String>,
 }
 
-/// A run beside the paper.
+/// Comparison of a run with the paper.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NupaRun {
     pub run: String,
     pub model: String,
-    /// The published row it is held against.
+    /// Published row that it is compared with.
     pub row: Option<String>,
-    /// Why its numbers are not the paper's quantity. With one of these no cell is called comparable.
+    /// Reasons for its numbers not being comparable with the paper's, as predicates of the run. Any of them except a limit of items
+    /// makes every cell not comparable.
     pub limits: Vec<String>,
-    /// Settings in which it differs from the published evaluation, though it asks the same.
+    /// Differences in settings from the published evaluation that leave its numbers comparable.
     pub settings: Vec<String>,
-    /// Tables of which the run asks something and the paper has a row.
+    /// Tables for which the run has samples and the paper a row.
     pub tables: Vec<NupaTable>,
     /// Figures 2, 5, 6 and 7, or 8 for five-shot runs, in each profile. The paper prints them as pictures only.
     pub figures: Vec<NupaFigure>,
 }
 
-/// A run beside a published table.
+/// Comparison of a run with a published table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NupaTable {
     pub table: u8,
@@ -49,7 +50,7 @@ pub struct NupaTable {
     pub cells: Vec<NupaCell>,
 }
 
-/// What the numbers of a table are.
+/// Quantity of a table's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -59,7 +60,7 @@ pub enum Quantity {
     Digits,
 }
 
-/// A published number beside ours.
+/// Comparison of a published number with ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NupaCell {
     /// The task id.
@@ -68,29 +69,50 @@ pub struct NupaCell {
     pub column: String,
     /// None where the paper has a dash. A digit limit's interval is a point: the paper gives none.
     pub published: Option<Published>,
-    /// Lengths that the run asks of those behind the published number.
+    /// Number of lengths in the run, among those behind the published number.
     pub lengths: usize,
     pub published_lengths: usize,
-    /// Samples behind ours.
+    /// Number of samples behind ours.
     pub samples: usize,
     /// Ours by profile.
     pub ours: BTreeMap<String, Interval>,
-    /// The profile that is compared: the one nearest to the published scoring.
+    /// Profile that is compared: the one nearest to the published scoring.
     pub profile: &'static str,
     /// Ours minus published.
     pub difference: Option<Interval>,
     pub reading: Reading,
 }
 
+/// Metric of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureMetric {
+    ExactMatch,
+    DigitMatch,
+    /// log2(dlength + 1), as figure 7 has it.
+    #[serde(rename = "log2_dlength")]
+    Log2Dlength,
+}
+
+impl FigureMetric {
+    /// Name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            FigureMetric::ExactMatch => "exact_match",
+            FigureMetric::DigitMatch => "digit_match",
+            FigureMetric::Log2Dlength => "log2_dlength",
+        }
+    }
+}
+
 /// Bars of figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NupaFigure {
-    /// The figures that show them.
+    /// Numbers of the paper's figures that show them.
     pub figures: Vec<u8>,
-    /// `exact_match`, `digit_match` or `log2_dlength`: log2(dlength + 1), as figure 7 has it.
-    pub metric: &'static str,
+    pub metric: FigureMetric,
     pub profile: &'static str,
-    /// True for the profile that the run was asked with.
+    /// True for the run's own profile.
     pub primary: bool,
     pub rows: Vec<FigureRow>,
 }

@@ -1,10 +1,10 @@
-//! Figures 2 and 5 to 8 of a run as drawings: bars with intervals, a drawing a representation.
-use super::document::{NupaFigure, NupaRun};
+//! Figures 2 and 5 to 8 of a run as drawings: bars with intervals, one drawing per representation.
+use super::document::{FigureMetric, NupaFigure, NupaRun};
 use earnest_eval::report::plot::{Bar, BarGroup, Bars, Figure, bars};
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::nupa::{FigureRow, LengthRange, Representation, TaskId};
 
-/// The drawings of a run in its own profile, each with the numbers of the paper's figures that it stands for.
+/// Draws a run's figures in its own profile, each with the numbers of the paper's figures that it corresponds to.
 pub fn figures(run: &NupaRun) -> Vec<(Vec<u8>, Figure)> {
     let mut drawn = Vec::new();
     for figure in run.figures.iter().filter(|figure| figure.primary) {
@@ -27,9 +27,9 @@ pub(super) fn numbers(figures: &[u8]) -> String {
 /// A row's value of the figure's metric.
 pub(super) fn value(figure: &NupaFigure, row: &FigureRow) -> Interval {
     match figure.metric {
-        "digit_match" => row.digit_match,
-        "log2_dlength" => row.log2_dlength,
-        _ => row.exact_match,
+        FigureMetric::ExactMatch => row.exact_match,
+        FigureMetric::DigitMatch => row.digit_match,
+        FigureMetric::Log2Dlength => row.log2_dlength,
     }
 }
 
@@ -45,16 +45,16 @@ fn draw(run: &NupaRun, figure: &NupaFigure, representation: Representation, rows
             None => groups.push(BarGroup { label, bars: vec![bar] }),
         }
     }
-    let (what, domain, factor) = match figure.metric {
-        "digit_match" => ("digit match, %", Some((0.0, 1.0)), 100.0),
-        "log2_dlength" => ("log2(dlength + 1)", None, 1.0),
-        _ => ("exact match, %", Some((0.0, 1.0)), 100.0),
+    let (metric, unit, domain, factor) = match figure.metric {
+        FigureMetric::ExactMatch => ("exact match", ", %", Some((0.0, 1.0)), 100.0),
+        FigureMetric::DigitMatch => ("digit match", ", %", Some((0.0, 1.0)), 100.0),
+        FigureMetric::Log2Dlength => ("log2(dlength + 1)", "", None, 1.0),
     };
     let name: Vec<String> = figure.figures.iter().map(u8::to_string).collect();
     bars(&Bars {
         name: format!("nupa-figure-{}-{}-{}", name.join("-"), representation.heading().to_lowercase(), run.run),
-        title: format!("{} on {}, {}", what.split(',').next().unwrap_or(what), representation.heading(), run.model),
-        x_label: what.into(),
+        title: format!("{metric} on {}, {}", representation.heading(), run.model),
+        x_label: format!("{metric}{unit}"),
         series: LengthRange::ALL.map(|range| range.name().to_owned()).to_vec(),
         groups,
         domain,

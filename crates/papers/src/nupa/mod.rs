@@ -3,20 +3,22 @@
 mod compare;
 mod document;
 mod figures;
-mod ours;
 mod plan;
 mod published;
+mod run;
 mod section3;
 mod text;
 
-pub use compare::{Against, compare};
-pub use document::{NUPA_COMPARISON_FORMAT, NupaCell, NupaComparison, NupaFigure, NupaRun, NupaTable, Quantity};
+pub use compare::{ReferenceRow, UnknownRow, compare};
+pub use document::{
+    FigureMetric, NUPA_COMPARISON_FORMAT, NupaCell, NupaComparison, NupaFigure, NupaRun, NupaTable, Quantity,
+};
 pub use figures::figures;
-pub use ours::Ours;
-pub use plan::{NupaPlan, NupaPlanRow, Rate, Tokens, plan};
+pub use plan::{NupaPlan, NupaPlanRow, Rate, TokenCounter, plan};
+pub use run::EvaluatedRun;
 pub use section3::{
-    SECTION_3_FORMAT, Section3, Section3Cell, Section3Curve, Section3Figure, Section3Finding, Section3Ours, Verdict,
-    drawings, render_section_3, section_3,
+    ClaimOutcome, SECTION_3_FORMAT, Section3, Section3Cell, Section3Curve, Section3Figure, Section3Finding,
+    Section3Result, XAxis, drawings, render_section_3, section_3,
 };
 pub use text::{render, render_plan};
 

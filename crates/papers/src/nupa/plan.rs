@@ -1,4 +1,4 @@
-//! What must be run to fill the paper's tables, and how long that takes.
+//! Plan of the runs that fill the paper's tables, with their cost.
 use serde::Serialize;
 
 use super::PAPER;
@@ -10,98 +10,99 @@ use earnest_tasks::suite::nupa::{
     Wording, published_models,
 };
 
-/// How a checkpoint counts tokens.
-pub struct Tokens<'a> {
-    /// Tokens of an item's prompt as the model sees it.
+/// Token counts by a checkpoint's tokenizer.
+pub struct TokenCounter<'a> {
+    /// Counts the tokens of an item's prompt, chat template included.
     pub prompt: &'a dyn Fn(&Item) -> usize,
-    /// Tokens of an answer.
+    /// Counts the tokens of an answer.
     pub text: &'a dyn Fn(&str) -> usize,
 }
 
-/// How many tokens a second are worked on.
+/// Throughput in tokens per second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rate {
-    /// Prompt tokens, those that come from the prefix cache included.
+    /// Prompt tokens per second, those from the prefix cache included.
     pub prompt_tokens_per_second: f64,
-    /// New tokens. The same number as that of prompt tokens where only both together are known.
+    /// New tokens per second; equal to the rate of prompt tokens where only the total is known.
     pub new_tokens_per_second: f64,
-    /// Where the numbers are from.
+    /// Source of the numbers, for people.
     pub source: String,
 }
 
 impl Rate {
-    /// One rate for both kinds of tokens.
+    /// One rate for prompt and new tokens together.
     pub fn together(tokens_per_second: f64, source: String) -> Self {
         Rate { prompt_tokens_per_second: tokens_per_second, new_tokens_per_second: tokens_per_second, source }
     }
 
-    /// Hours for so many prompt and new tokens.
+    /// Hours for these numbers of prompt and new tokens.
     pub fn hours(&self, prompt: usize, new: usize) -> f64 {
         (prompt as f64 / self.prompt_tokens_per_second + new as f64 / self.new_tokens_per_second) / 3600.0
     }
 
-    /// In words.
+    /// Description of the rate and its source.
     pub fn describe(&self) -> String {
         let Rate { prompt_tokens_per_second: prompt, new_tokens_per_second: new, source } = self;
         if prompt == new {
-            format!("{new:.0} tokens a second, prompt and new ones together ({source})")
+            format!("{new:.0} tokens/s, prompt and new tokens together ({source})")
         } else {
-            format!("{prompt:.0} prompt tokens and {new:.0} new tokens a second ({source})")
+            format!("{prompt:.0} prompt tokens/s and {new:.0} new tokens/s ({source})")
         }
     }
 
-    /// The rate of a stored run; none where it did not measure one. Prompt tokens that came from the prefix cache are worked on too:
-    /// a plan counts them as well, and a like run finds a like share of them in the cache. The source says how much it rests on.
+    /// Rate of a stored run; `None` if it measured none. Prompt tokens from the prefix cache count as processed, because a plan counts
+    /// them too and a similar run has a similar hit rate.
     pub fn measured(manifest: &Manifest, totals: &Totals) -> Option<Self> {
         let tokens = (totals.prompt_tokens + totals.completion_tokens) as f64;
         let tokens_per_second = tokens / manifest.generation_s;
         (tokens > 0.0 && tokens_per_second.is_finite()).then(|| {
             let (samples, seconds) = (totals.recorded - totals.failed, manifest.generation_s);
-            let many = if samples == 1 { "" } else { "s" };
+            let plural = if samples == 1 { "" } else { "s" };
             let elsewhere = match manifest.host.is_as_fast_as(&Host::probe()) {
                 true => String::new(),
                 false => format!(" on another machine ({})", manifest.host.cpu.as_deref().unwrap_or("unknown CPU")),
             };
             let source =
-                format!("measured in run {}: {samples} sample{many} in {seconds:.1} s{elsewhere}", manifest.run);
+                format!("measured in run {}: {samples} sample{plural} in {seconds:.1} s{elsewhere}", manifest.run);
             Rate::together(tokens_per_second, source)
         })
     }
 }
 
-/// The runs behind the tables.
+/// The runs behind the paper's tables.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NupaPlan {
     pub paper: String,
-    /// The published models; those of OpenAI can be imported only.
+    /// Published models; those of OpenAI can only be imported.
     pub models: Vec<String>,
     pub rate: Option<Rate>,
     pub rows: Vec<NupaPlanRow>,
     pub notes: Vec<String>,
 }
 
-/// One run of one model.
+/// A planned run of one model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NupaPlanRow {
-    pub what: String,
-    /// The tables and figures that it fills.
+    #[serde(rename = "what")]
+    pub name: String,
+    /// Numbers of the tables and figures that it fills.
     pub tables: Vec<u8>,
     pub figures: Vec<u8>,
     pub prompts: usize,
-    /// Characters of all prompts, without a chat template.
+    /// Characters of all prompts, without the chat template.
     pub prompt_characters: usize,
-    /// Tokens of all prompts and of all right answers, as the checkpoint given counts them.
+    /// Tokens of all prompts and of all correct answers, by the given checkpoint's tokenizer.
     pub prompt_tokens: Option<usize>,
     pub answer_tokens: Option<usize>,
-    /// New tokens if every answer used its whole budget.
+    /// Upper bound of new tokens: the sum of the budgets.
     pub most_new_tokens: usize,
-    /// Hours if answers are as long as the right ones, and if each used its whole budget.
+    /// Hours if answers are as long as the correct ones, and if each uses its whole budget.
     pub hours: Option<[f64; 2]>,
     pub command: String,
 }
 
 impl NupaPlan {
-    /// The plan with the hours that its tokens take at a rate, or with what says how to get one.
+    /// The plan with hours at a rate, or with a note on how to get one.
     pub fn at_rate(mut self, rate: Option<Rate>) -> Self {
         for row in &mut self.rows {
             let tokens = row.prompt_tokens.zip(row.answer_tokens);
@@ -111,12 +112,12 @@ impl NupaPlan {
         }
         if self.rows.iter().any(|row| row.prompt_tokens.is_some()) {
             self.notes.push(match &rate {
-                None => "Hours need a rate: --measure for the one of this machine, --rate N in tokens a second (prompt and new ones \
-                         together), or a stored run of the suite that measured one."
+                None => "Hours need a rate: --measure measures this machine, --rate N states it in tokens per second (prompt and new \
+                         tokens together), or a stored run of the suite provides it."
                     .to_owned(),
                 Some(rate) => format!(
-                    "Hours: from right answers only to whole budgets, at {}. Prompt tokens may come from the cache, so a run of \
-                     other proportions has another rate.",
+                    "Hours: from answers as long as the correct ones to whole budgets, at {}. Prompt tokens may come from the prefix \
+                     cache, so the rate depends on the mix of prompts.",
                     rate.describe()
                 ),
             });
@@ -134,15 +135,15 @@ impl NupaPlan {
     }
 }
 
-struct Wanted {
-    what: &'static str,
+struct PlannedRun {
+    name: &'static str,
     tables: &'static [u8],
     figures: &'static [u8],
     options: NupaOptions,
     command: String,
 }
 
-/// The settings that come nearest to the published evaluation, and how the command line says so.
+/// Settings nearest to the published evaluation; [`AS_PUBLISHED`] has them as command-line options.
 fn as_published(options: NupaOptions) -> NupaOptions {
     let mut options = NupaOptions {
         lengths: Lengths::Reference,
@@ -160,29 +161,29 @@ fn as_published(options: NupaOptions) -> NupaOptions {
 const AS_PUBLISHED: &str =
     "--prompt raw --lengths reference --reference --wording reference --budget 2xL --profile ref --no-stop-at-newline";
 
-fn wanted(adapter: Adapter) -> Vec<Wanted> {
+fn planned_runs(adapter: Adapter) -> Vec<PlannedRun> {
     let fair = NupaOptions { adapter, ..NupaOptions::default() };
     let released: Vec<TaskId> = TASKS.into_iter().filter(|task| task.in_released_set()).collect();
     let some: Vec<TaskId> =
         ["add_Integer", "max_Float", "floordiv_Integer"].into_iter().filter_map(|name| name.parse().ok()).collect();
     let names = |tasks: &[TaskId]| tasks.iter().map(|task| task.short_name()).collect::<Vec<_>>().join(",");
     let mut rows = vec![
-        Wanted {
-            what: "as published",
+        PlannedRun {
+            name: "as published",
             tables: &[7, 8, 9, 10],
             figures: &[2, 5, 6, 7],
             options: as_published(NupaOptions { tasks: released, ..fair.clone() }),
             command: format!("earnest run nupa --model MODEL --tasks released {AS_PUBLISHED}"),
         },
-        Wanted {
-            what: "every task, read fairly",
+        PlannedRun {
+            name: "every task, read fairly",
             tables: &[7, 8, 9, 10],
             figures: &[2, 5, 6, 7],
             options: fair.clone(),
             command: "earnest run nupa --model MODEL".to_owned(),
         },
-        Wanted {
-            what: "five examples",
+        PlannedRun {
+            name: "five examples",
             tables: &[10],
             figures: &[8],
             options: NupaOptions { shots: 5, lengths: Lengths::Reference, tasks: some.clone(), ..fair.clone() },
@@ -195,8 +196,8 @@ fn wanted(adapter: Adapter) -> Vec<Wanted> {
     for task in tasks {
         let digits: Vec<usize> = cells.iter().filter(|(other, _)| *other == task).map(|(_, digits)| *digits).collect();
         let list = digits.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-        rows.push(Wanted {
-            what: "rule following",
+        rows.push(PlannedRun {
+            name: "rule following",
             tables: &[3],
             figures: &[],
             options: NupaOptions {
@@ -214,14 +215,14 @@ fn wanted(adapter: Adapter) -> Vec<Wanted> {
     rows
 }
 
-/// What must be run for each model. Tokens are counted where a checkpoint is at hand; hours come with [`NupaPlan::at_rate`].
+/// Plans the runs of one model. `tokens` counts tokens where a checkpoint is available; [`NupaPlan::at_rate`] adds hours.
 ///
 /// # Errors
-/// [`NupaError`] of impossible options; these have none.
-pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>) -> Result<NupaPlan, NupaError> {
+/// [`NupaError`] if options are inconsistent, which these are not.
+pub fn plan(adapter: Adapter, tokens: Option<&TokenCounter<'_>>) -> Result<NupaPlan, NupaError> {
     let mut rows = Vec::new();
-    for wanted in wanted(adapter) {
-        let suite = NupaSuite::new(wanted.options)?;
+    for planned in planned_runs(adapter) {
+        let suite = NupaSuite::new(planned.options)?;
         let characters = suite.plan(&characters, &|text| text.chars().count())?;
         let counted = tokens.map(|tokens| suite.plan(tokens.prompt, tokens.text)).transpose()?;
         let sum = |plan: &[TaskPlan], of: fn(&TaskPlan) -> usize| plan.iter().map(of).sum::<usize>();
@@ -229,32 +230,34 @@ pub fn plan(adapter: Adapter, tokens: Option<&Tokens<'_>>) -> Result<NupaPlan, N
         let prompt_tokens = counted.as_deref().map(|plan| sum(plan, |task| task.prompt_tokens));
         let answer_tokens = counted.as_deref().map(|plan| sum(plan, |task| task.answer_tokens));
         rows.push(NupaPlanRow {
-            what: wanted.what.to_owned(),
-            tables: wanted.tables.to_vec(),
-            figures: wanted.figures.to_vec(),
+            name: planned.name.to_owned(),
+            tables: planned.tables.to_vec(),
+            figures: planned.figures.to_vec(),
             prompts: sum(&characters, |task| task.prompts),
             prompt_characters: sum(&characters, |task| task.prompt_tokens),
             prompt_tokens,
             answer_tokens,
             most_new_tokens,
             hours: None,
-            command: wanted.command,
+            command: planned.command,
         });
     }
     let mut notes = vec![
-        "Each row is one run of one model. Sizes are measured on one question of each task and length.".to_owned(),
-        "New tokens at most: every answer uses its whole budget. Right answers are far shorter.".to_owned(),
-        "`as published` repeats the authors' settings with their artefacts; `every task, read fairly` is the better \
-         measurement, and `earnest reproduce nupa` holds both against the paper."
+        "Each row is one run of one model. Sizes are extrapolated from one question of each task and length."
             .to_owned(),
-        "GPT-4o and GPT-4o-mini are no open models: `earnest import nupa` makes a run of their completions. \
-         Llama-3.1-8B-ft and RF CoT are fine-tuned by the authors and not published; `earnest generate nupa` writes \
+        "New tokens at most: every answer uses its whole budget. Correct answers are far shorter.".to_owned(),
+        "`as published` repeats the authors' settings with their artefacts; `every task, read fairly` is the better \
+         measurement. `earnest reproduce nupa` compares both with the paper."
+            .to_owned(),
+        "GPT-4o and GPT-4o-mini are not open: `earnest import nupa` creates a run from their completions. \
+         Llama-3.1-8B-ft and RF CoT were fine-tuned by the authors and not published; `earnest generate nupa` writes \
          training sets for both."
             .to_owned(),
     ];
     if tokens.is_none() {
         notes.push(
-            "--model PATH counts tokens with that checkpoint's tokenizer and template, and from them hours.".to_owned(),
+            "--model PATH counts tokens with that checkpoint's tokenizer and template, from which hours are estimated."
+                .to_owned(),
         );
     }
     Ok(NupaPlan {
@@ -298,7 +301,7 @@ mod tests {
 
     #[test]
     fn hours_follow_tokens_and_rate() {
-        let tokens = Tokens { prompt: &|_| 10, text: &|_| 2 };
+        let tokens = TokenCounter { prompt: &|_| 10, text: &|_| 2 };
         let rate = Rate::together(100.0, "stated".into());
         let plan = plan(Adapter::Chat, Some(&tokens)).unwrap().at_rate(Some(rate));
         for row in &plan.rows {

@@ -1,4 +1,4 @@
-//! The published tables in one form, and what is doubtful about them.
+//! The published tables in one form, and caveats about them.
 use crate::{PublishedRow, PublishedTable};
 use earnest_tasks::suite::nupa::{
     DigitLimit, LengthRange, MetricName, TABLE_3_METHODS, TASKS, TaskId, published_digit_limit, published_models,
@@ -25,7 +25,7 @@ pub(super) fn limit_title(metric: MetricName) -> &'static str {
 pub(super) const TABLE_3: &str = "Table 3: exact match by rule following and without";
 pub(super) const TABLE_10: &str = "Table 10: exact match by range of lengths, without examples and with five";
 
-/// Tables 3 and 7 to 10 as printed; of Table 7 the columns that are about their task.
+/// Tables 3 and 7 to 10 as printed; of Table 7 only the columns that belong to their task.
 pub(super) fn tables() -> Vec<PublishedTable> {
     let percent = |fraction: f64| 100.0 * fraction;
     let cells = rule_following_cells();
@@ -88,30 +88,30 @@ pub(super) fn tables() -> Vec<PublishedTable> {
     tables
 }
 
-/// Doubts about the published numbers, and how ours are held against them.
+/// Caveats about the published numbers and the comparison.
 pub(super) fn caveats() -> Vec<String> {
     [
-        "Compared is profile `ref`, which reads completions as the authors' program does and uses its truths; `strict` and \
-         `paper` stand beside it. A difference is ours minus published, in a 95 % interval.",
-        "Published accuracies have Wilson intervals of 100 questions a length, as many as the authors' evaluation asks of the \
-         1,000 that the paper names. Published digit limits have no interval; ours are the limits with every length's mean at \
-         the lower or the upper end of its interval.",
-        "Table 7 prints its first block of columns six times: only eight of its 43 columns are numbers about their task, and \
-         only those are here.",
+        "Compared is profile `ref`, which extracts answers as the authors' program does and uses its gold answers; `strict` and \
+         `paper` are shown for reference. A difference is ours minus published, with a 95 % interval.",
+        "Published accuracies have Wilson intervals of 100 questions per length, which the authors' evaluation asks of the \
+         1,000 that the paper states. Published digit limits have no interval; ours have the limits at the lower and the upper ends \
+         of every length's interval.",
+        "Table 7 prints its first block of columns six times: only eight of its 43 columns belong to their task, and only \
+         those are used.",
         "Tables 8 and 9 lack get_digit, length, count, sig on floats and the min family; the min family and digit_min were \
          never released.",
-        "Published digit limits are the greatest length that passes, whatever shorter ones do, from 100 questions a length: \
-         biased upward. Ours stand beside them by that rule and, in a run's own tables, by the contiguous one.",
-        "The published evaluation stops after 2 L tokens and takes the first match after an anchored ` = `: right answers are \
-         cut or missed. `--budget 2xL --profile ref --no-stop-at-newline --lengths reference --reference --prompt raw` repeats \
-         that.",
-        "The published truths of sig are wrong in 9.4 % of questions; only profile `ref` uses them.",
-        "Table 3 does not say whether its multiplication of fractions is the easy or the hard one: both stand beside it. It \
-         reports mod at 7 digits, beyond the cap of 6 in Table 19; Table 19's floordiv (20) and max on fractions (20) do not \
+        "Published digit limits are the greatest length that passes, even if shorter ones fail, from 100 questions per length: \
+         biased upward. Ours follow that rule here and the contiguous one in a run's own tables.",
+        "The published evaluation stops after 2 L tokens and takes the first match after an anchored ` = `, which truncates or \
+         misses correct answers. `--budget 2xL --profile ref --no-stop-at-newline --lengths reference --reference --prompt raw` \
+         does the same.",
+        "The published gold answers of sig are wrong in 9.4 % of questions; only profile `ref` uses them.",
+        "Table 3 does not state whether its multiplication of fractions is the easy or the hard one: both are compared with it. \
+         It reports mod at 7 digits, beyond the cap of 6 in Table 19; Table 19's floordiv (20) and max on fractions (20) do not \
          follow from the authors' program, which reaches 13 and 6.",
         "Table 10 prints X for S in its middle heading. The text calls a model Qwen2-2B that the tables call Qwen2-7B.",
-        "Figures 2 and 5 to 8 are pictures without numbers; ours stand alone. Figure 2 is a part of figure 5, and figure 7 is \
-         log2(dlength + 1).",
+        "Figures 2 and 5 to 8 are printed without numbers, so ours have no published values beside them. Figure 2 is a part of \
+         figure 5, and figure 7 shows log2(dlength + 1).",
     ]
     .map(str::to_owned)
     .to_vec()

@@ -1,23 +1,22 @@
-//! Comparison and plan as text.
+//! The comparison and the plan as text.
 use std::fmt::Write;
 
-use super::document::{NupaCell, NupaComparison, NupaFigure, NupaRun, NupaTable, Quantity};
+use super::document::{FigureMetric, NupaCell, NupaComparison, NupaFigure, NupaRun, NupaTable, Quantity};
 use super::figures::{numbers, value};
 use super::plan::{NupaPlan, NupaPlanRow};
+use crate::text::{WRITES, indent};
 use crate::{PublishedTable, Reading};
-use earnest_eval::report::{Align, Table, grid_text, wrap};
+use earnest_eval::report::{Table, grid_text, wrap};
 use earnest_tasks::suite::nupa::{LengthRange, Representation, TaskId};
 use earnest_tasks::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Unit};
 
-const WRITES: &str = "writing to a String cannot fail";
-
-/// From this many columns on, compared tables have all their columns.
+/// Terminal width from which comparisons show all columns.
 const WIDE: usize = 118;
 
-/// From this many on, they have what is not needed to read a difference.
+/// Terminal width from which comparisons show the columns that are not needed to read a difference.
 const MIDDLE: usize = 98;
 
-/// The comparison for a terminal of so many columns; with the published tables if they are wanted or alone.
+/// Renders a comparison for a terminal of `width` columns. The published tables are shown on request, or if there are no runs.
 pub fn render(comparison: &NupaComparison, published: bool, width: usize) -> String {
     let mut text = wrap(&comparison.paper, width, "");
     if published || comparison.runs.is_empty() {
@@ -26,23 +25,25 @@ pub fn render(comparison: &NupaComparison, published: bool, width: usize) -> Str
         }
     }
     if comparison.runs.is_empty() {
-        text.push_str("\nThere is no run to hold against this. `earnest reproduce nupa --plan` says what to run.\n");
+        text.push_str(
+            "\nNo stored runs to compare. `earnest reproduce nupa --plan` lists the runs that the paper needs.\n",
+        );
     }
     for run in &comparison.runs {
-        text.push_str(&one(run, width));
+        text.push_str(&compared_run(run, width));
     }
-    text.push_str("\nWhat limits the comparison\n");
+    text.push_str("\nLimitations\n");
     for caveat in &comparison.caveats {
         text.push_str(&wrap(caveat, width, "* "));
     }
     text
 }
 
-fn one(run: &NupaRun, width: usize) -> String {
+fn compared_run(run: &NupaRun, width: usize) -> String {
     let mut text = format!("\nOurs: {} ({})\n", run.model, run.run);
     let row = match &run.row {
-        Some(row) => format!("Held against the paper's row {row}."),
-        None => "The paper has no row of this model; --beside NAME holds the run against another one.".to_owned(),
+        Some(row) => format!("Compared with the paper's row {row}."),
+        None => "The paper has no row for this model; --beside NAME compares the run with another row.".to_owned(),
     };
     text.push_str(&wrap(&row, width, "  "));
     for limit in &run.limits {
@@ -57,8 +58,8 @@ fn one(run: &NupaRun, width: usize) -> String {
     if run.tables.iter().any(|table| table.cells.iter().any(|cell| cell.reading == Reading::NotComparable)) {
         text.push('\n');
         text.push_str(&wrap(
-            "not comp. (not comparable): the run does not ask all the published lengths of that cell, or one of the lines \
-             marked ! above other than a limit of items holds. none shown: no difference is shown.",
+            "not comp. (not comparable): the run lacks some of the published lengths of that cell, or a line marked ! above \
+             other than a limit of items applies. none shown: the interval of the difference includes zero.",
             width,
             "* ",
         ));
@@ -69,12 +70,7 @@ fn one(run: &NupaRun, width: usize) -> String {
     text
 }
 
-fn columns(names: &[&str]) -> Table {
-    let align = |place| if place == 0 { Align::Left } else { Align::Right };
-    Table::new(names.iter().enumerate().map(|(place, name)| ((*name).to_owned(), align(place))))
-}
-
-/// Models across, tasks down: as many models side by side as fit.
+/// Models as columns, tasks as rows; as many models side by side as fit.
 fn published_table(table: &PublishedTable, width: usize) -> String {
     let mut text = String::new();
     text.push('\n');
@@ -105,7 +101,7 @@ fn published_table(table: &PublishedTable, width: usize) -> String {
             0..=8 => row.model.clone(),
             _ => row.model.replacen('-', "- ", 1),
         }));
-        let mut shown = columns(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut shown = Table::with_left(1, headings);
         for (name, places) in &lines {
             let mut cells = vec![name.clone()];
             cells
@@ -120,7 +116,7 @@ fn published_table(table: &PublishedTable, width: usize) -> String {
     text
 }
 
-/// Cells as a row each; columns that a narrow terminal has no room for are left out, the least needed first.
+/// One row per cell; a narrow terminal omits the least needed columns.
 fn compared(table: &NupaTable, width: usize) -> String {
     const COLUMNS: [(&str, usize); 10] = [
         ("task", 0),
@@ -135,7 +131,7 @@ fn compared(table: &NupaTable, width: usize) -> String {
         ("reading", 0),
     ];
     let shown: Vec<usize> = (0..COLUMNS.len()).filter(|&place| width >= COLUMNS[place].1).collect();
-    let mut rows = columns(&shown.iter().map(|&place| COLUMNS[place].0).collect::<Vec<_>>());
+    let mut rows = Table::with_left(1, shown.iter().map(|&place| COLUMNS[place].0));
     let (mut same, mut differs) = (0, 0);
     for cell in &table.cells {
         same += usize::from(cell.reading == Reading::NoDifferenceShown);
@@ -144,7 +140,7 @@ fn compared(table: &NupaTable, width: usize) -> String {
         rows.row(shown.iter().map(|&place| std::mem::take(&mut line[place])).collect());
     }
     let mut text = format!("\n{}", wrap(&table.title, width, "  "));
-    text.extend(rows.render().lines().map(|line| format!("  {line}\n")));
+    text.push_str(&indent(&rows.render()));
     let other = table.cells.len() - same - differs;
     text.push_str(&wrap(
         &format!(
@@ -157,7 +153,7 @@ fn compared(table: &NupaTable, width: usize) -> String {
     text
 }
 
-/// A cell in the order of the columns.
+/// A cell's fields in the order of the columns.
 fn line(quantity: Quantity, cell: &NupaCell, wide: bool) -> [String; 10] {
     let column = match cell.column.as_str() {
         "well_learned" => "learned",
@@ -181,7 +177,7 @@ fn line(quantity: Quantity, cell: &NupaCell, wide: bool) -> [String; 10] {
     ]
 }
 
-/// A task's name for tables, without what the representation's long name adds.
+/// Short name of a task for tables.
 fn short(task: &str) -> String {
     let name = task.parse::<TaskId>().map_or_else(|_| task.to_owned(), |task| task.short_name());
     name.replace("ScientificNotation", "Scientific")
@@ -222,15 +218,15 @@ fn signed(quantity: Quantity, value: &Interval, wide: bool) -> String {
     if wide { format!("{estimate} [{low}, {high}]") } else { estimate }
 }
 
-/// The bars as tables like a run's own; narrow terminals get two ranges at a time.
+/// Renders bars as grids like a run's own; narrow terminals get two ranges at a time.
 fn figure_tables(figure: &NupaFigure, width: usize) -> String {
-    let (what, unit) = match figure.metric {
-        "digit_match" => ("digit match, per cent", Unit::Fraction),
-        "log2_dlength" => ("log2(dlength + 1)", Unit::Digits),
-        _ => ("exact match, per cent", Unit::Fraction),
+    let (metric, unit) = match figure.metric {
+        FigureMetric::ExactMatch => ("exact match, per cent", Unit::Fraction),
+        FigureMetric::DigitMatch => ("digit match, per cent", Unit::Fraction),
+        FigureMetric::Log2Dlength => ("log2(dlength + 1)", Unit::Digits),
     };
     let plural = if figure.figures.len() > 1 { "s" } else { "" };
-    let title = format!("Figure{plural} {}: {what}, profile {}", numbers(&figure.figures), figure.profile);
+    let title = format!("Figure{plural} {}: {metric}, profile {}", numbers(&figure.figures), figure.profile);
     let mut text = String::new();
     let beside = if width >= 104 { 4 } else { 2 };
     for ranges in LengthRange::ALL.chunks(beside) {
@@ -258,7 +254,7 @@ fn figure_tables(figure: &NupaFigure, width: usize) -> String {
             continue;
         }
         let columns = ranges.iter().map(|range| range.name().to_owned()).collect();
-        let grid = Grid { name: figure.metric.to_owned(), title: title.clone(), unit, columns, groups };
+        let grid = Grid { name: figure.metric.name().to_owned(), title: title.clone(), unit, columns, groups };
         text.push('\n');
         text.extend(
             grid_text(&grid).lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }),
@@ -267,14 +263,14 @@ fn figure_tables(figure: &NupaFigure, width: usize) -> String {
     text
 }
 
-/// A plan for a terminal of so many columns.
+/// Renders a plan for a terminal of `width` columns.
 pub fn render_plan(plan: &NupaPlan, width: usize) -> String {
     let mut text = wrap(&plan.paper, width, "");
     text.push('\n');
     let tokens = plan.rows.iter().any(|row| row.prompt_tokens.is_some());
     let mut names = vec!["run", "tables", "figures", "prompts"];
     if tokens {
-        names.extend(["prompt tokens", "right answers"]);
+        names.extend(["prompt tokens", "correct answers"]);
     } else {
         names.push("prompt characters");
     }
@@ -282,11 +278,11 @@ pub fn render_plan(plan: &NupaPlan, width: usize) -> String {
     if plan.rate.is_some() && tokens {
         names.push("hours");
     }
-    let mut table = columns(&names);
+    let mut table = Table::with_left(1, names);
     let list = |numbers: &[u8]| numbers.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
     for (number, row) in (1..).zip(&plan.rows) {
         let mut cells =
-            vec![format!("{number} {}", row.what), list(&row.tables), list(&row.figures), row.prompts.to_string()];
+            vec![format!("{number} {}", row.name), list(&row.tables), list(&row.figures), row.prompts.to_string()];
         match (row.prompt_tokens, row.answer_tokens) {
             (Some(prompt), Some(answer)) => cells.extend([prompt.to_string(), answer.to_string()]),
             _ => cells.push(row.prompt_characters.to_string()),
@@ -316,7 +312,7 @@ fn command(number: usize, row: &NupaPlanRow, width: usize) -> String {
     wrap(&row.command, width, &format!("{number:>3} "))
 }
 
-/// Hours with two digits that say something.
+/// Hours with about two significant digits.
 fn hours(value: f64) -> String {
     if value >= 9.95 {
         format!("{value:.0}")

@@ -5,8 +5,8 @@ use super::logistic::Logistic;
 use super::optimiser::{self, Minimum};
 use crate::matrix::Matrix;
 
-/// Points of the quadrature that judges between minima of the Laplace approximation.
-const JUDGE_POINTS: usize = 25;
+/// Quadrature points for ranking several minima of the Laplace approximation.
+const RANKING_POINTS: usize = 25;
 
 /// Starting points: the logistic regression's coefficients with several random SDs.
 pub(super) fn starts(boundary: &Logistic) -> Vec<Vec<f64>> {
@@ -90,14 +90,14 @@ pub(super) fn supported_by_quadrature(data: &GlmmData, minima: Vec<Minimum>, eva
         }
     }
     if distinct.len() > 1 {
-        let mut judge = Likelihood::new(data, JUDGE_POINTS);
-        let mut judged: Vec<(f64, Minimum)> = distinct
+        let mut quadrature = Likelihood::new(data, RANKING_POINTS);
+        let mut ranked: Vec<(f64, Minimum)> = distinct
             .into_iter()
-            .map(|minimum| (judge.evaluate(&minimum.at, &mut vec![0.0; minimum.at.len()]), minimum))
+            .map(|minimum| (quadrature.evaluate(&minimum.at, &mut vec![0.0; minimum.at.len()]), minimum))
             .collect();
-        judged.sort_by(|left, right| left.0.total_cmp(&right.0));
-        *evaluations += judge.evaluations();
-        distinct = judged.into_iter().map(|(_, minimum)| minimum).collect();
+        ranked.sort_by(|left, right| left.0.total_cmp(&right.0));
+        *evaluations += quadrature.evaluations();
+        distinct = ranked.into_iter().map(|(_, minimum)| minimum).collect();
     }
     distinct.into_iter().next().unwrap_or_else(|| Minimum {
         at: vec![0.0; data.columns() + 1],

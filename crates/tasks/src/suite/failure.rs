@@ -3,7 +3,6 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::answer::gsm::Label;
 use crate::answer::reader::NoAnswer;
 
 /// Defines the classes with the words under which files hold them.
@@ -62,7 +61,7 @@ classes! {
     Echo = "echo",
     /// An empty answer.
     Empty = "empty",
-    /// An empty completion, as the GSM-Symbolic study counts it.
+    /// An empty completion, for suites that tell it from one that is empty after trimming.
     EmptyResponse = "empty_response",
     /// Nothing before the next question, as the study counts it.
     EmptyAfterTrim = "empty_after_trim",
@@ -132,33 +131,6 @@ impl From<NoAnswer> for FailureClass {
     }
 }
 
-impl From<Label> for FailureClass {
-    /// The class of a wrong or missing number under the label of its extraction.
-    fn from(label: Label) -> Self {
-        match label {
-            Label::Gsm8k | Label::GsmSymbolic | Label::Code => FailureClass::Wrong,
-            Label::LastNumber => FailureClass::WrongLastNumber,
-            Label::NoNumber => FailureClass::NoNumber,
-            Label::EmptyResponse => FailureClass::EmptyResponse,
-            Label::EmptyAfterTrim => FailureClass::EmptyAfterTrim,
-            Label::NoFunction => FailureClass::NoFunction,
-            Label::ForbiddenString => FailureClass::ForbiddenString,
-            Label::SyntaxError => FailureClass::SyntaxError,
-            Label::NameError => FailureClass::NameError,
-            Label::AttributeError => FailureClass::AttributeError,
-            Label::ZeroDivisionError => FailureClass::ZeroDivisionError,
-            Label::TypeValueError => FailureClass::TypeValueError,
-            Label::Unclassified => FailureClass::Unclassified,
-            Label::NoneReturned => FailureClass::NoneReturned,
-            Label::NotANumber => FailureClass::NotANumber,
-            Label::TimeLimit => FailureClass::TimeLimit,
-            Label::MemoryLimit => FailureClass::MemoryLimit,
-            Label::Crash => FailureClass::Crashed,
-            Label::SandboxUnavailable => FailureClass::SandboxUnavailable,
-        }
-    }
-}
-
 impl fmt::Display for FailureClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -196,10 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_readings_keep_their_names() {
-        for label in Label::ALL.into_iter().filter(|label| !label.has_prediction() && *label != Label::Crash) {
-            assert_eq!(FailureClass::from(label).as_str(), label.name().to_lowercase());
-        }
+    fn readings_keep_their_names() {
         use NoAnswer::*;
         for none in [Empty, OnlyThinking, NoNumber, Unevaluated, Refused, Rivals, Truncated] {
             assert_eq!(FailureClass::from(none).as_str(), none.name());

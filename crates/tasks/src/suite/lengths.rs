@@ -1,6 +1,8 @@
 //! Lists of lengths as users write them.
 use std::ops::RangeInclusive;
 
+use super::registry::OptionError;
+
 /// `all`, `reference`, or a list such as `1..3` or `1-3` (both inclusive), `5` or `1,2,5..7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LengthList {
@@ -15,18 +17,32 @@ pub enum LengthList {
 /// Longest list that is taken, so that a slip such as `1..1000000000` is an error instead of a memory problem.
 const MOST: usize = 100_000;
 
+/// Reason for a text not being a list of lengths.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LengthListError {
+    #[error("'{0}' is neither a number nor a range like 1..3 or 1-3")]
+    NotARange(String),
+    #[error("0 is not a length: lengths begin at 1")]
+    Zero,
+    #[error("{part} runs backwards: write {to}..{from}")]
+    Backwards { part: String, from: usize, to: usize },
+    #[error("{part} has more than {MOST} values")]
+    TooLong { part: String },
+}
+
 /// Checks a list of lengths.
 ///
 /// # Errors
-/// A sentence about what is wrong.
-pub fn check_lengths(text: &str) -> Result<(), String> {
-    text.parse::<LengthList>().map(drop)
+/// [`OptionError`] with the reason of a [`LengthListError`].
+pub fn check_lengths(text: &str) -> Result<(), OptionError> {
+    text.parse::<LengthList>().map(drop).map_err(OptionError::usage)
 }
 
 impl std::str::FromStr for LengthList {
-    type Err = String;
+    type Err = LengthListError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, LengthListError> {
         match text.trim() {
             "all" => return Ok(LengthList::All),
             "reference" => return Ok(LengthList::Reference),
@@ -36,7 +52,7 @@ impl std::str::FromStr for LengthList {
         for part in text.split(',') {
             let range = range(part.trim())?;
             if range.end() - range.start() >= MOST {
-                return Err(format!("{part} has more than {MOST} values"));
+                return Err(LengthListError::TooLong { part: part.to_owned() });
             }
             lengths.extend(range);
         }
@@ -46,18 +62,17 @@ impl std::str::FromStr for LengthList {
     }
 }
 
-fn range(part: &str) -> Result<RangeInclusive<usize>, String> {
+fn range(part: &str) -> Result<RangeInclusive<usize>, LengthListError> {
     let number = |text: &str| {
-        let value: usize =
-            text.trim().parse().map_err(|_| format!("'{part}' is neither a number nor a range like 1..3 or 1-3"))?;
-        if value == 0 { Err("0 is not a length: lengths begin at 1".to_owned()) } else { Ok(value) }
+        let value: usize = text.trim().parse().map_err(|_| LengthListError::NotARange(part.to_owned()))?;
+        if value == 0 { Err(LengthListError::Zero) } else { Ok(value) }
     };
     let Some((from, to)) = part.split_once("..").or_else(|| part.split_once('-')) else {
         return number(part).map(|only| only..=only);
     };
     let (from, to) = (number(from)?, number(to.strip_prefix('=').unwrap_or(to))?);
     if from > to {
-        return Err(format!("{part} runs backwards: write {to}..{from}"));
+        return Err(LengthListError::Backwards { part: part.to_owned(), from, to });
     }
     Ok(from..=to)
 }

@@ -23,7 +23,7 @@ pub use failure::FailureClass;
 pub use final_answer::{EXAMPLE_ECHOED, FINAL, ONLY_IN_THINKING, RIVALS, read_final};
 pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
 pub use item::{Budget, Item, Segments, Shot};
-pub use lengths::{LengthList, check_lengths};
+pub use lengths::{LengthList, LengthListError, check_lengths};
 pub use plain::{score_final, summarise_accuracy};
 pub use readings::{Readings, RuleReading};
 pub use registry::{rename_rules, stored_rule};
@@ -61,7 +61,7 @@ pub trait Suite: Send + Sync {
         Vec::new()
     }
 
-    /// The rules that decide what is right: one, or one a kind of prompt; none where a suite has no rules by name.
+    /// The rules that decide correctness: one, or one a kind of prompt; none where a suite has no rules by name.
     fn primary(&self) -> Vec<&'static str> {
         Vec::new()
     }

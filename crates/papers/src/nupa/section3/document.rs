@@ -1,4 +1,4 @@
-//! What the comparison consists of.
+//! The comparison as data.
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -11,88 +11,89 @@ use earnest_train::experiment::{ExperimentResults, Measured, ModelResult, SeedMe
 /// Version of [`Section3`]'s JSON form.
 pub const SECTION_3_FORMAT: u32 = 1;
 
-/// Published numbers beside an experiment.
+/// Comparison of section 3 with an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Section3 {
     /// [`SECTION_3_FORMAT`].
     pub format: u32,
     pub paper: String,
-    /// Where the experiment's results come from.
+    /// Source of the experiment's results, for people.
     pub source: String,
     /// The experiment's title.
     pub title: String,
-    /// Trainings of its file.
+    /// Number of trainings in the experiment's file.
     pub planned: usize,
-    /// Models that are there.
+    /// Number of trained models.
     pub models: usize,
     pub seeds: Vec<u64>,
-    /// Questions of each task and length that a model was asked.
+    /// Questions per task and length.
     pub questions: usize,
     /// Sizes of models and data, in sentences.
     pub scale: Vec<String>,
     /// Tables 12 to 18, cell by cell.
     pub cells: Vec<Section3Cell>,
-    /// What the paper concludes, held against the experiment.
+    /// The paper's conclusions, tested on the experiment.
     pub findings: Vec<Section3Finding>,
-    /// Ours for the paper's figures, which are pictures there.
+    /// Our data for the paper's figures, which it prints without numbers.
     pub figures: Vec<Section3Figure>,
-    /// What limits the comparison.
+    /// Limitations of the comparison, in sentences.
     pub caveats: Vec<String>,
 }
 
-/// A printed number, and ours where there are models for it.
+/// A published number, with ours where there are models for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Section3Cell {
     #[serde(flatten)]
     pub published: PublishedTraining,
-    /// One entry for each encoding and size that the experiment has of it.
-    pub ours: Vec<Section3Ours>,
-    /// Why there is none, or why it does not compare.
+    /// Our results, one for each encoding and size in the experiment.
+    pub ours: Vec<Section3Result>,
+    /// Reason for having no result, or for not being comparable.
     pub reason: Option<String>,
     pub reading: Reading,
 }
 
-/// Our number for a cell.
+/// Our result for a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Section3Ours {
-    /// `rope 0.3m`.
+pub struct Section3Result {
+    /// Encoding and size, such as `rope 0.3m`.
     pub model: String,
-    /// Digits at which ours was asked: as far beyond what it learnt as the paper's.
+    /// Length in digits: as far beyond the training lengths as the paper's.
     pub length: usize,
     #[serde(flatten)]
     pub value: SeedMean,
 }
 
-/// A contrast.
+/// Contrast of two variants that tests a claim of the paper.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Section3Finding {
-    /// What the paper says.
+    /// The paper's claim.
     pub claim: &'static str,
-    /// The paper's tables and figures that it rests on.
+    /// Tables and figures of the paper behind the claim.
     pub rests_on: &'static str,
     pub task: String,
-    /// What is expected to do better, and what it is held against.
+    /// Variant that the claim expects to be better, and the one it is compared with.
     pub better: String,
     pub than: String,
-    /// What both have in common.
+    /// Settings that both share.
     pub among: String,
-    /// Mean over the lengths that were learnt, or over the longer ones.
+    /// True for the mean over the training lengths, false for the longer ones.
     pub learnt: bool,
     pub measured: Measured,
     pub of_better: SeedMean,
     pub of_other: SeedMean,
     /// The first minus the second with Welch's 95 % interval over seeds.
     pub difference: Option<Interval>,
-    pub verdict: Verdict,
+    #[serde(rename = "verdict")]
+    pub outcome: ClaimOutcome,
 }
 
-/// What a contrast says about a claim.
+/// Outcome of a contrast for the claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ClaimOutcome {
     /// The interval of the difference is above zero.
     Shown,
-    /// It is, but the better variant has not learnt the task: less than half is right at the lengths that it was taught.
+    /// It is, but the better variant has not learnt the task: its exact match at the training lengths is below one half.
     ShownNotLearnt,
     /// It includes zero.
     NotShown,
@@ -100,23 +101,23 @@ pub enum Verdict {
     Opposite,
     /// It is, but the better variant has not learnt the task.
     OppositeNotLearnt,
-    /// Both are at most 1 %: there is nothing to see at this scale.
+    /// Both are at most 1 %: no difference can be seen at this scale.
     Floor,
     /// A single seed has no interval.
     OneSeed,
 }
 
-impl Verdict {
-    /// In words.
-    pub fn words(self) -> &'static str {
+impl ClaimOutcome {
+    /// Label in tables.
+    pub fn label(self) -> &'static str {
         match self {
-            Verdict::Shown => "shown",
-            Verdict::ShownNotLearnt => "shown, but not learnt",
-            Verdict::NotShown => "not shown",
-            Verdict::Opposite => "the opposite",
-            Verdict::OppositeNotLearnt => "the opposite, but not learnt",
-            Verdict::Floor => "both at the floor",
-            Verdict::OneSeed => "one seed",
+            ClaimOutcome::Shown => "shown",
+            ClaimOutcome::ShownNotLearnt => "shown, but not learnt",
+            ClaimOutcome::NotShown => "not shown",
+            ClaimOutcome::Opposite => "the opposite",
+            ClaimOutcome::OppositeNotLearnt => "the opposite, but not learnt",
+            ClaimOutcome::Floor => "both at the floor",
+            ClaimOutcome::OneSeed => "one seed",
         }
     }
 }
@@ -124,15 +125,33 @@ impl Verdict {
 /// Curves for a figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Section3Figure {
-    /// The paper's figures that they stand for.
+    /// Numbers of the paper's figures that they correspond to.
     pub figures: Vec<u8>,
-    /// The name of its drawing.
+    /// Name of the drawing's file.
     pub name: String,
     pub title: String,
-    /// What is along the x axis.
-    pub x: &'static str,
+    pub x: XAxis,
     pub measured: Measured,
     pub curves: Vec<Section3Curve>,
+}
+
+/// Quantity of a figure's x axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum XAxis {
+    #[serde(rename = "digits")]
+    Digits,
+    #[serde(rename = "thousands of questions seen")]
+    ThousandQuestions,
+}
+
+impl XAxis {
+    /// Label of the axis.
+    pub fn label(self) -> &'static str {
+        match self {
+            XAxis::Digits => "digits",
+            XAxis::ThousandQuestions => "thousands of questions seen",
+        }
+    }
 }
 
 /// A curve: means over seeds.
@@ -142,12 +161,12 @@ pub struct Section3Curve {
     pub points: Vec<(f64, SeedMean)>,
 }
 
-/// Whether a model is small, as that of Tables 13 and 14: 1.3 million parameters.
+/// True for a model as small as that of Tables 13 and 14 (1.3 million parameters).
 pub(super) fn small(model: &ModelResult) -> bool {
     model.parameters < 3_000_000
 }
 
-/// Sizes of models and data beside the paper's.
+/// Sizes of models and data, one sentence per task.
 pub(super) fn scale(results: &ExperimentResults) -> Vec<String> {
     let mut all = BTreeSet::new();
     for model in &results.models {
@@ -173,7 +192,7 @@ pub(super) fn scale(results: &ExperimentResults) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// The tasks that a model was asked.
+/// Tasks that a model was evaluated on.
 pub(super) fn tasks(model: &ModelResult) -> Vec<String> {
     let mut tasks: Vec<String> = Vec::new();
     for score in &model.scores {
@@ -184,7 +203,7 @@ pub(super) fn tasks(model: &ModelResult) -> Vec<String> {
     tasks
 }
 
-/// A number in groups of three digits.
+/// Formats a number with commas between groups of three digits.
 pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let first = digits.len() % 3;
@@ -201,39 +220,35 @@ pub(super) fn thousands(number: u64) -> String {
 pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
     let mut all = vec![
         "The paper's models have 100 to 3,000 million parameters (those of Tables 13 and 14 also 1.3 million) and see up to 10 \
-         million questions of each length from 1 to 8 digits. Numbers of smaller models are not the paper's quantity; what can be held against it is which of two variants \
-         is better. D8 is held against the longest length that ours learnt, D9 and D10 against the next two."
+         million questions of each length from 1 to 8 digits. Numbers of smaller models are not comparable with the paper's; only the order of two variants is. D8 is \
+         compared with the longest training length of ours, D9 and D10 with the next two."
             .to_owned(),
-        "Ours decode greedily; the paper samples at temperature 0.6. Our questions carry the wording of the NUPA Test, the \
+        "Ours decode greedily; the paper samples at temperature 0.6. Our questions have the wording of the NUPA Test; the \
          paper's from-scratch models see two numbers and a sign."
             .to_owned(),
-        "Our ALiBi has the published sign: farther tokens count less. The authors' program adds the penalty with the opposite \
-         sign, so its ALiBi rows are of another encoding."
+        "Our ALiBi has the published sign: distant tokens have less weight. The authors' program adds the penalty with the \
+         opposite sign, so its ALiBi rows are of another encoding."
             .to_owned(),
-        "Table 12 has RoPE at 0.00 on 9 digits of integer addition, Table 16 has 0.98 for the plain format. They can not both be \
-         of the same training; the paper does not say which encoding Table 16's models have. Ours show theirs."
+        "Table 12 has RoPE at 0.00 on 9 digits of integer addition, Table 16 has 0.98 for the plain format. They cannot both be \
+         of the same training; the paper does not state the encoding of Table 16's models. Ours show theirs."
             .to_owned(),
-        "Table 16's reversed decimals (rev total, each, dec) are an artefact of the authors' scoring; ours put them back in \
+        "Table 16's reversed decimals (rev total, each, dec) are an artefact of the authors' scoring; ours restores their \
          order."
             .to_owned(),
         "Table 18 and the fine-tuned rows are of LoRA on a loaded checkpoint: `earnest train lora`, not this experiment."
             .to_owned(),
-        "Errors are standard errors over seeds; a seed draws weights and questions alike. A difference has Welch's 95 % interval. \
-         The contrasts are many and their intervals are not adjusted for that."
+        "Errors are standard errors over seeds; a seed determines both weights and questions. A difference has Welch's 95 % interval. \
+         The intervals are not adjusted for the number of contrasts."
             .to_owned(),
-        "\"But not learnt\" says that the better of two variants itself has less than half right at the lengths that it was taught: \
-         the difference is there, and it is one between models that have not learnt the task."
+        "\"But not learnt\" means that even the better of two variants has an exact match below one half at the training lengths: \
+         the difference is one between models that have not learnt the task."
             .to_owned(),
-        "Figures 4 and 9 to 12 follow three metrics during the training; ours follow exact match on the part `valid`, and have \
-         digit match and dlength of the finished models only."
+        "Figures 4 and 9 to 12 show three metrics during training; ours show exact match on the split `valid`, and digit match \
+         and dlength of the finished models only."
             .to_owned(),
     ];
     if results.models.len() < results.planned {
-        all.push(format!(
-            "{} of {} trainings are there; the others were not finished.",
-            results.models.len(),
-            results.planned
-        ));
+        all.push(format!("{} of {} trainings are finished.", results.models.len(), results.planned));
     }
     all
 }

@@ -1,9 +1,9 @@
-//! Ours for Figures 4 and 9 to 18: curves of exact match over questions seen, and of all metrics over length.
-use super::document::{Section3, Section3Curve, Section3Figure, tasks};
+//! Our data for Figures 4 and 9 to 18: curves of exact match over questions seen, and of all metrics over length.
+use super::document::{Section3, Section3Curve, Section3Figure, XAxis, tasks};
 use earnest_eval::report::plot::{Curve, CurvePlot, Figure, Measure, curves};
-use earnest_train::experiment::{CellChoice, ExperimentResults, Measured, SeedMean};
+use earnest_train::experiment::{CellChoice, ExperimentResults, Measured, NumberStyle, SeedMean};
 
-/// Variants that a figure shows beside each other.
+/// Family of variants that a figure compares.
 #[derive(Clone, Copy)]
 enum Family {
     Tokenizers,
@@ -24,12 +24,12 @@ impl Family {
         }
     }
 
-    /// The variant's name, if the choice is one of this family.
+    /// Name of the variant, if the choice belongs to this family.
     fn variant(self, choice: &CellChoice) -> Option<String> {
         match self {
             Family::Tokenizers => Some(choice.tokenizer.clone()),
             Family::Encodings => Some(choice.position.clone()),
-            Family::Formats => (!choice.format.contains("hinted")).then(|| choice.format.clone()),
+            Family::Formats => (!has_hints(choice)).then(|| choice.format.clone()),
             Family::Hints => {
                 let known = ["plain", "reversed", "hinted", "reversed+hinted"].contains(&choice.format.as_str());
                 known.then(|| choice.format.clone())
@@ -37,7 +37,7 @@ impl Family {
         }
     }
 
-    /// What variants of one figure have in common besides the task.
+    /// Settings that the variants of one figure share besides the task.
     fn common(self, choice: &CellChoice) -> Vec<String> {
         let mut parts = match self {
             Family::Tokenizers => vec![choice.position.clone(), choice.format.clone()],
@@ -51,7 +51,7 @@ impl Family {
         parts
     }
 
-    /// The paper's figures of exact match over questions seen.
+    /// Numbers of the paper's figures of exact match over questions seen.
     fn by_questions(self, task: &str) -> &'static [u8] {
         match (self, task) {
             (Family::Tokenizers, "add_Integer") => &[4, 9, 12],
@@ -65,7 +65,7 @@ impl Family {
         }
     }
 
-    /// Those that ours have over length.
+    /// Numbers of the paper's figures that correspond to ours over length.
     fn by_length(self, task: &str, measured: Measured) -> &'static [u8] {
         match (self, task, measured) {
             (Family::Encodings, ..) => &[13],
@@ -76,7 +76,7 @@ impl Family {
     }
 }
 
-/// All figures that the experiment has at least two variants for.
+/// All figures for which the experiment has at least two variants.
 pub(super) fn figures(results: &ExperimentResults) -> Vec<Section3Figure> {
     let mut all = Vec::new();
     for family in [Family::Tokenizers, Family::Encodings, Family::Formats, Family::Hints] {
@@ -98,9 +98,14 @@ pub(super) fn figures(results: &ExperimentResults) -> Vec<Section3Figure> {
     all
 }
 
+/// True for a format with index hints.
+fn has_hints(choice: &CellChoice) -> bool {
+    choice.format.parse::<NumberStyle>().is_ok_and(|style| style.0.index_hints.is_some())
+}
+
 type Variants<'a> = Vec<(String, &'a CellChoice)>;
 
-/// Variants by what they have in common; two at least.
+/// Groups of at least two variants that share all other settings.
 fn groups(results: &ExperimentResults, family: Family) -> Vec<(Vec<String>, Variants<'_>)> {
     let mut groups: Vec<(Vec<String>, String, Variants<'_>)> = Vec::new();
     for choice in results.choices() {
@@ -111,7 +116,7 @@ fn groups(results: &ExperimentResults, family: Family) -> Vec<(Vec<String>, Vari
             None => groups.push((common, choice.task.clone(), vec![(variant, choice)])),
         }
     }
-    let hinted = |variants: &Variants<'_>| variants.iter().any(|(variant, _)| variant.contains("hinted"));
+    let hinted = |variants: &Variants<'_>| variants.iter().any(|(_, choice)| has_hints(choice));
     groups
         .into_iter()
         .filter(|(.., variants)| variants.len() > 1 && (!matches!(family, Family::Hints) || hinted(variants)))
@@ -145,7 +150,7 @@ impl Figures<'_> {
             figures: figures.to_vec(),
             name: self.name(&format!("{}-by-length", measured.name().replace(' ', "-"))),
             title: format!("{}, {} by length ({})", self.task, measured.name(), self.common.join(", ")),
-            x: "digits",
+            x: XAxis::Digits,
             measured,
             curves,
         })
@@ -184,7 +189,7 @@ impl Figures<'_> {
             figures: figures.to_vec(),
             name: self.name(&format!("d{length}")),
             title: format!("{}, exact match at {length} digits ({})", self.task, self.common.join(", ")),
-            x: "thousands of questions seen",
+            x: XAxis::ThousandQuestions,
             measured: Measured::ExactMatch,
             curves,
         })
@@ -196,7 +201,7 @@ impl Figures<'_> {
     }
 }
 
-/// The figures as drawings, each with the numbers of the paper's that it stands for. Bands are one standard error wide.
+/// Draws the figures, each with the numbers of the paper's figures that it corresponds to. Bands are one standard error wide.
 pub fn drawings(section: &Section3) -> Vec<(Vec<u8>, Figure)> {
     section.figures.iter().map(|figure| (figure.figures.clone(), draw(figure, section.questions))).collect()
 }
@@ -207,7 +212,7 @@ fn draw(figure: &Section3Figure, questions: usize) -> Figure {
     curves(&CurvePlot {
         name: figure.name.clone(),
         title: format!("{}; bands are one standard error over seeds", figure.title),
-        x_label: figure.x.to_owned(),
+        x_label: figure.x.label().to_owned(),
         y_label: format!("{}{unit}", figure.measured.name()),
         measure: if share { Measure::Share } else { Measure::Amount },
         curves: figure

@@ -1,11 +1,11 @@
-//! What section 3 concludes, as differences between variants that are alike in everything else.
-use super::document::{Section3Finding, Verdict, tasks};
+//! Conclusions of section 3, tested as contrasts between variants that differ in one setting.
+use super::document::{ClaimOutcome, Section3Finding, tasks};
 use earnest_train::experiment::{CellChoice, ExperimentResults, Measured};
 
-/// Both variants at most this good: there is nothing to see.
+/// Score up to which both variants are at the floor.
 const FLOOR: f64 = 0.01;
 
-/// Exact match at the learnt lengths below which a task is not learnt.
+/// Exact match at the training lengths below which a task is not learnt.
 const LEARNT: f64 = 0.5;
 
 #[derive(Clone, Copy)]
@@ -36,53 +36,53 @@ impl Axis {
 }
 
 struct Claim {
-    says: &'static str,
+    text: &'static str,
     rests_on: &'static str,
     axis: Axis,
-    /// Pairs: what does better, and than what.
+    /// Pairs of the variant that is expected to be better and the other one.
     pairs: &'static [(&'static str, &'static str)],
-    /// On learnt lengths, on longer ones, or both.
+    /// True for the training lengths, false for longer ones; or both.
     learnt: &'static [bool],
 }
 
 const CLAIMS: [Claim; 6] = [
     Claim {
-        says: "One-digit tokens are at least as good as longer ones, in domain and out of it",
+        text: "One-digit tokens are at least as good as longer ones, in domain and out of it",
         rests_on: "Figures 4 and 9 to 11",
         axis: Axis::Tokenizer,
         pairs: &[("1", "2"), ("1", "3"), ("1", "2-random"), ("1", "3-random")],
         learnt: &[true, false],
     },
     Claim {
-        says: "Random groups generalise further in length than fixed ones",
+        text: "Random groups generalise further in length than fixed ones",
         rests_on: "Figure 12",
         axis: Axis::Tokenizer,
         pairs: &[("2-random", "2"), ("3-random", "3")],
         learnt: &[false],
     },
     Claim {
-        says: "NoPE and ALiBi generalise further in length than RoPE",
+        text: "NoPE and ALiBi generalise further in length than RoPE",
         rests_on: "Figure 13, Table 12",
         axis: Axis::Position,
         pairs: &[("nope", "rope"), ("alibi", "rope")],
         learnt: &[false],
     },
     Claim {
-        says: "In small models, RoPE does best on what was learnt",
+        text: "In small models, RoPE does best on what was learnt",
         rests_on: "Tables 13 to 15",
         axis: Axis::Position,
         pairs: &[("rope", "nope"), ("rope", "alibi")],
         learnt: &[true],
     },
     Claim {
-        says: "Reversed or padded numbers beat plain ones out of domain",
+        text: "Reversed or padded numbers beat plain ones out of domain",
         rests_on: "Table 16, Figures 14 and 15",
         axis: Axis::Format,
         pairs: &[("reversed", "plain"), ("padded", "plain"), ("reversed+padded", "plain")],
         learnt: &[false],
     },
     Claim {
-        says: "Index hints do not help",
+        text: "Index hints do not help",
         rests_on: "Table 17, Figures 16 to 18",
         axis: Axis::Format,
         pairs: &[("plain", "hinted"), ("reversed", "reversed+hinted")],
@@ -90,7 +90,7 @@ const CLAIMS: [Claim; 6] = [
     },
 ];
 
-/// Every contrast that the experiment has models for.
+/// All contrasts for which the experiment has models.
 pub(super) fn findings(results: &ExperimentResults) -> Vec<Section3Finding> {
     let choices = results.choices();
     let mut all = Vec::new();
@@ -128,18 +128,18 @@ fn contrast(
     let of_other = results.over(other, task, learnt, measured)?;
     let difference = of_better.minus(&of_other);
     let knows = |choice| results.over(choice, task, true, Measured::ExactMatch).is_none_or(|own| own.mean >= LEARNT);
-    let verdict = match difference {
-        _ if of_better.mean <= FLOOR && of_other.mean <= FLOOR => Verdict::Floor,
-        None => Verdict::OneSeed,
+    let outcome = match difference {
+        _ if of_better.mean <= FLOOR && of_other.mean <= FLOOR => ClaimOutcome::Floor,
+        None => ClaimOutcome::OneSeed,
         Some(difference) if difference.low > 0.0 => match knows(choice) {
-            true => Verdict::Shown,
-            false => Verdict::ShownNotLearnt,
+            true => ClaimOutcome::Shown,
+            false => ClaimOutcome::ShownNotLearnt,
         },
         Some(difference) if difference.high < 0.0 => match knows(other) {
-            true => Verdict::Opposite,
-            false => Verdict::OppositeNotLearnt,
+            true => ClaimOutcome::Opposite,
+            false => ClaimOutcome::OppositeNotLearnt,
         },
-        Some(_) => Verdict::NotShown,
+        Some(_) => ClaimOutcome::NotShown,
     };
     let among = [
         (!matches!(claim.axis, Axis::Tokenizer)).then(|| format!("tokens of {}", choice.tokenizer)),
@@ -148,7 +148,7 @@ fn contrast(
         Some(choice.size.clone()),
     ];
     Some(Section3Finding {
-        claim: claim.says,
+        claim: claim.text,
         rests_on: claim.rests_on,
         task: task.to_owned(),
         better: claim.axis.of(choice).to_owned(),
@@ -159,6 +159,6 @@ fn contrast(
         of_better,
         of_other,
         difference,
-        verdict,
+        outcome,
     })
 }

@@ -1,4 +1,4 @@
-//! Section 3 of the Number Cookbook, on trained models: Tables 12 to 18 and Figures 4 and 9 to 18 beside an experiment.
+//! Section 3 of the Number Cookbook, on trained models: Tables 12 to 18 and Figures 4 and 9 to 18 compared with an experiment.
 
 mod document;
 mod figures;
@@ -7,14 +7,15 @@ mod tables;
 mod text;
 
 pub use document::{
-    SECTION_3_FORMAT, Section3, Section3Cell, Section3Curve, Section3Figure, Section3Finding, Section3Ours, Verdict,
+    ClaimOutcome, SECTION_3_FORMAT, Section3, Section3Cell, Section3Curve, Section3Figure, Section3Finding,
+    Section3Result, XAxis,
 };
 pub use figures::drawings;
 pub use text::render_section_3;
 
 use earnest_train::experiment::ExperimentResults;
 
-/// Holds an experiment against section 3.
+/// Compares an experiment with section 3.
 pub fn section_3(results: &ExperimentResults, source: &str) -> Section3 {
     let tables = tables::cells(results);
     Section3 {

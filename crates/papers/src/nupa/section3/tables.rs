@@ -1,23 +1,23 @@
 //! Tables 12 to 18, cell by cell.
-use super::document::{Section3Cell, Section3Ours, small};
+use super::document::{Section3Cell, Section3Result, small};
 use crate::Reading;
 use earnest_tasks::suite::nupa::{PublishedTraining, published_trainings};
 use earnest_train::experiment::{CellChoice, ExperimentResults, Measured, ModelResult};
 
-/// The longest length that the paper's models of these tables learnt.
+/// Longest training length of the paper's models.
 const PAPER_LONGEST: usize = 8;
 
-/// What models of ours a published cell is held against.
-struct Wanted<'a> {
-    /// None is any.
+/// Settings of our models that a published cell is compared with.
+struct Counterpart<'a> {
+    /// Encoding; `None` is any.
     position: Option<&'a str>,
     format: String,
-    /// Lengths beyond the longest that was learnt.
+    /// Digits beyond the longest training length.
     beyond: usize,
     data: Data,
 }
 
-/// Which model and how much data.
+/// Size of the model and of its training data.
 #[derive(Clone, Copy, PartialEq)]
 enum Data {
     /// Tables 12, 16 and 17: 0.1 B parameters.
@@ -28,7 +28,7 @@ enum Data {
     FewSamples,
 }
 
-/// All cells of the tables beside ours.
+/// Compares all cells of the tables with the experiment.
 pub(super) fn cells(results: &ExperimentResults) -> Vec<Section3Cell> {
     published_trainings().iter().map(|published| cell(results, published)).collect()
 }
@@ -40,7 +40,7 @@ fn cell(results: &ExperimentResults, published: &PublishedTraining) -> Section3C
         reason: Some(reason.to_owned()),
         reading,
     };
-    let Some(wanted) = wanted(published) else {
+    let Some(counterpart) = counterpart(published) else {
         return none("fine-tuning of a loaded checkpoint: `earnest train lora`", Reading::NotRun);
     };
     let measured = match published.metric {
@@ -51,18 +51,18 @@ fn cell(results: &ExperimentResults, published: &PublishedTraining) -> Section3C
     let (mut ours, mut comparable) = (Vec::new(), true);
     for choice in results.choices() {
         let Some(model) = results.seeds_of(choice).next() else { continue };
-        if !fits(choice, model, &wanted, &published.task) {
+        if !fits(choice, model, &counterpart, &published.task) {
             continue;
         }
         let learnt = model.lengths(&published.task, true);
         let Some(longest) = learnt.last() else { continue };
-        let length = longest + wanted.beyond;
+        let length = longest + counterpart.beyond;
         let Some(value) = results.at(choice, &published.task, length, measured) else { continue };
-        comparable &= same_scale(model, *longest, wanted.data);
-        ours.push(Section3Ours { model: format!("{} {}", choice.position, choice.size), length, value });
+        comparable &= same_scale(model, *longest, counterpart.data);
+        ours.push(Section3Result { model: format!("{} {}", choice.position, choice.size), length, value });
     }
     if ours.is_empty() {
-        return none("no model of the experiment is of this kind", Reading::NotRun);
+        return none("the experiment has no such model", Reading::NotRun);
     }
     let reading = match (&ours[..], comparable && published.doubt.is_none()) {
         ([only], true) => {
@@ -80,8 +80,8 @@ fn cell(results: &ExperimentResults, published: &PublishedTraining) -> Section3C
     Section3Cell { published: published.clone(), ours, reason, reading }
 }
 
-/// None for fine-tuned models.
-fn wanted(published: &PublishedTraining) -> Option<Wanted<'_>> {
+/// The models that correspond to a published cell; `None` for fine-tuned models.
+fn counterpart(published: &PublishedTraining) -> Option<Counterpart<'_>> {
     let encoding = match published.variant.as_str() {
         "RoPE" => Some("rope"),
         "NoPE" => Some("nope"),
@@ -99,13 +99,13 @@ fn wanted(published: &PublishedTraining) -> Option<Wanted<'_>> {
         _ => Data::Full,
     };
     match published.table {
-        12..=15 => Some(Wanted { position: encoding, format: "plain".into(), beyond, data }),
-        16 | 17 => Some(Wanted { position: None, format: format_name(&published.variant), beyond, data }),
+        12..=15 => Some(Counterpart { position: encoding, format: "plain".into(), beyond, data }),
+        16 | 17 => Some(Counterpart { position: None, format: format_name(&published.variant), beyond, data }),
         _ => None,
     }
 }
 
-/// The paper's name of a format as experiment files have it.
+/// Name of a printed format in experiment files.
 fn format_name(printed: &str) -> String {
     let parts: Vec<&str> = printed
         .split('+')
@@ -123,12 +123,12 @@ fn format_name(printed: &str) -> String {
     parts.join("+")
 }
 
-fn fits(choice: &CellChoice, model: &ModelResult, wanted: &Wanted<'_>, task: &str) -> bool {
+fn fits(choice: &CellChoice, model: &ModelResult, counterpart: &Counterpart<'_>, task: &str) -> bool {
     choice.task == task
         && choice.tokenizer == "1"
-        && choice.format == wanted.format
-        && wanted.position.is_none_or(|position| position == choice.position)
-        && match wanted.data {
+        && choice.format == counterpart.format
+        && counterpart.position.is_none_or(|position| position == choice.position)
+        && match counterpart.data {
             Data::Full => true,
             Data::SmallModel => small(model),
             Data::FewSamples => !small(model) && seen(model) <= 1_200_000,
@@ -139,7 +139,7 @@ fn seen(model: &ModelResult) -> u64 {
     model.steps * model.batch as u64
 }
 
-/// Models and data as large as the paper's.
+/// True for models and data as large as the paper's.
 fn same_scale(model: &ModelResult, longest: usize, data: Data) -> bool {
     const TENTH_BILLION: usize = 100_000_000;
     longest == PAPER_LONGEST

@@ -1,16 +1,13 @@
 //! The comparison as text.
 use std::fmt::Write;
 
-use super::document::{Section3, Section3Cell, Section3Figure, Section3Finding};
-use crate::Reading;
-use earnest_eval::report::{Align, Table, wrap};
-use earnest_tasks::suite::Interval;
+use super::document::{Section3, Section3Cell, Section3Figure, Section3Finding, XAxis};
+use crate::text::{WRITES, indent, points, reading};
+use earnest_eval::report::{Table, wrap};
 use earnest_train::experiment::{Measured, SeedMean};
 
-/// From this many columns on, tables have all their columns.
+/// Terminal width from which tables show all columns.
 const WIDE: usize = 118;
-
-const WRITES: &str = "writing to a String cannot fail";
 
 const TITLES: [(u8, &str); 7] = [
     (12, "Table 12: RoPE at the longest learnt length (D8) and the next one (D9)"),
@@ -22,14 +19,14 @@ const TITLES: [(u8, &str); 7] = [
     (18, "Table 18: exact match and digit limits after fine-tuning with other encodings, tokens and formats"),
 ];
 
-/// The comparison for a terminal of so many columns; with every published cell, or those that the experiment has.
+/// Renders the comparison for a terminal of `width` columns, with all published cells or only those that the experiment has.
 pub fn render_section_3(section: &Section3, published: bool, width: usize) -> String {
     let mut text = wrap(&section.paper, width, "");
-    let source = format!("Section 3, held against {}: {}.", section.source, section.title);
+    let source = format!("Section 3 compared with {}: {}.", section.source, section.title);
     text.push_str(&wrap(&source, width, ""));
     let seeds: Vec<String> = section.seeds.iter().map(u64::to_string).collect();
     let models = format!(
-        "{} of {} models are there, seeds {}; {} questions of each task and length.",
+        "{} of {} models trained, seeds {}; {} questions of each task and length.",
         section.models,
         section.planned,
         seeds.join(", "),
@@ -40,47 +37,38 @@ pub fn render_section_3(section: &Section3, published: bool, width: usize) -> St
         text.push_str(&wrap(line, width, "  "));
     }
     if section.models == 0 {
-        text.push_str("\nThere is no model to hold against the paper. `earnest train experiment` trains them.\n");
+        text.push_str("\nNo trained models to compare. `earnest train experiment` trains them.\n");
     } else {
         text.push_str(&findings(&section.findings, width));
     }
     for (table, title) in TITLES {
         text.push_str(&one_table(section, table, title, published || section.models == 0, width));
     }
-    for figure in section.figures.iter().filter(|figure| figure.x == "digits") {
+    for figure in section.figures.iter().filter(|figure| figure.x == XAxis::Digits) {
         text.push_str(&by_length(figure));
     }
-    let courses = section.figures.iter().filter(|figure| figure.x != "digits").count();
+    let courses = section.figures.iter().filter(|figure| figure.x != XAxis::Digits).count();
     if courses > 0 {
-        let note = format!("{courses} figures over questions seen are in --json and drawn by --svg.");
+        let note = format!("{courses} figures over questions seen are in the output of --json; --svg draws them.");
         text.push('\n');
         text.push_str(&wrap(&note, width, ""));
     }
-    text.push_str("\nWhat limits the comparison\n");
+    text.push_str("\nLimitations\n");
     for caveat in &section.caveats {
         text.push_str(&wrap(caveat, width, "* "));
     }
     text
 }
 
-fn columns(names: &[&str], left: usize) -> Table {
-    let align = |place| if place < left { Align::Left } else { Align::Right };
-    Table::new(names.iter().enumerate().map(|(place, name)| ((*name).to_owned(), align(place))))
-}
-
-/// Means in per cent, lengths as they are.
+/// Formats a mean: shares in per cent, dlength in digits.
 fn mean(value: &SeedMean, measured: Measured) -> String {
     let (factor, digits) = if measured == Measured::Dlength { (1.0, 2) } else { (100.0, 1) };
     let error = value.std_err.map_or_else(|| " (1 seed)".to_owned(), |error| format!(" ±{:.digits$}", factor * error));
     format!("{:.digits$}{error}", factor * value.mean)
 }
 
-fn points(value: &Interval) -> String {
-    format!("{:+.1} [{:+.1}, {:+.1}]", 100.0 * value.estimate, 100.0 * value.low, 100.0 * value.high)
-}
-
 fn findings(findings: &[Section3Finding], width: usize) -> String {
-    let mut text = String::from("\nWhat the paper concludes, in per cent, ± standard error over seeds\n");
+    let mut text = String::from("\nConclusions of the paper, in per cent, ± standard error over seeds\n");
     let mut claims: Vec<&str> = Vec::new();
     for finding in findings {
         if !claims.contains(&finding.claim) {
@@ -105,7 +93,7 @@ fn findings(findings: &[Section3Finding], width: usize) -> String {
         }
     }
     if findings.is_empty() {
-        text.push_str("  The experiment has no two variants that the paper holds against each other.\n");
+        text.push_str("  The experiment has no two variants that the paper compares.\n");
     }
     text
 }
@@ -117,7 +105,7 @@ fn contrasts<'a>(findings: impl Iterator<Item = &'a Section3Finding>, width: usi
         names.extend(["first", "second"]);
     }
     names.extend(["difference [95 %]", "reading"]);
-    let mut table = columns(&names, 3);
+    let mut table = Table::with_left(3, names);
     for finding in findings {
         let mut row = vec![
             format!("{} - {}", finding.better, finding.than),
@@ -129,7 +117,7 @@ fn contrasts<'a>(findings: impl Iterator<Item = &'a Section3Finding>, width: usi
             row.push(mean(&finding.of_other, finding.measured));
         }
         row.push(finding.difference.as_ref().map_or_else(|| "-".to_owned(), points));
-        row.push(finding.verdict.words().to_owned());
+        row.push(finding.outcome.label().to_owned());
         table.row(row);
     }
     indent(&table.render())
@@ -141,12 +129,12 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
     let mut text = format!("\n{title}\n");
     if shown.is_empty() {
         let reason = cells.first().and_then(|cell| cell.reason.as_deref()).unwrap_or("not run");
-        let note = format!("Nothing of ours: {reason}. --published shows the paper's {} numbers.", cells.len());
+        let note = format!("No results of ours: {reason}. --published shows the paper's {} numbers.", cells.len());
         text.push_str(&wrap(&note, width, "  "));
         return text;
     }
     let wide = width >= WIDE;
-    // Several models beside one number have to be told apart.
+    // Several results for one number need their models' names.
     let models = wide || shown.iter().any(|cell| cell.ours.len() > 1);
     let first = shown[0].reading;
     // One reading for all is a sentence, not a column.
@@ -154,7 +142,7 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
     let mut names = vec!["task", "variant", "column", "metric", "published", "ours", "digits"];
     names.extend(models.then_some("model"));
     names.extend(readings.then_some("reading"));
-    let mut rows = columns(&names, 4);
+    let mut rows = Table::with_left(4, names);
     for cell in &shown {
         let published = &cell.published;
         let measured = match published.metric {
@@ -199,7 +187,7 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
     }
     let hidden = cells.len() - shown.len();
     if hidden > 0 {
-        writeln!(text, "  {hidden} more published numbers have nothing of ours beside them; --published shows them.")
+        writeln!(text, "  {hidden} more published numbers without results of ours; --published shows them.")
             .expect(WRITES);
     }
     if shown.iter().any(|cell| cell.published.doubt.is_some()) {
@@ -218,8 +206,7 @@ fn by_length(figure: &Section3Figure) -> String {
     lengths.dedup();
     let mut names = vec!["digits".to_owned()];
     names.extend(figure.curves.iter().map(|curve| curve.label.clone()));
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut table = columns(&names, 1);
+    let mut table = Table::with_left(1, names);
     for length in lengths {
         let mut row = vec![format!("{length:.0}")];
         row.extend(figure.curves.iter().map(|curve| {
@@ -230,18 +217,4 @@ fn by_length(figure: &Section3Figure) -> String {
     }
     text.push_str(&indent(&table.render()));
     text
-}
-
-fn reading(reading: Reading) -> &'static str {
-    match reading {
-        Reading::NoDifferenceShown => "no difference shown",
-        Reading::Differs => "differs",
-        Reading::NotPublished => "not published",
-        Reading::NotComparable => "not comparable",
-        Reading::NotRun => "not run",
-    }
-}
-
-fn indent(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
 }

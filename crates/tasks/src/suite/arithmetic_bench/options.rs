@@ -119,7 +119,7 @@ pub struct Lengths(Vec<usize>);
 /// Text that is no set of lengths.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LengthsError {
-    #[error("`{0}` is no length and no range of lengths; write for instance `1-100` or `1-3,10,50-60`")]
+    #[error("`{0}` is neither a length nor a range of lengths; write for instance `1-100` or `1-3,10,50-60`")]
     Syntax(String),
     #[error("length {0} is outside 1 to {max}, where the benchmark is defined", max = Lengths::MAX)]
     Range(usize),

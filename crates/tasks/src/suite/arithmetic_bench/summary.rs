@@ -177,7 +177,7 @@ fn general_notes(items: &[ItemScores<'_>], left_out: usize, thinking: bool) -> V
     }
     if thinking {
         notes.push(
-            "Thinking is not part of the answer; the columns with_thinking judge it too, as the paper may have done."
+            "Thinking is not part of the answer; the columns with_thinking score it too, as the paper may have done."
                 .to_owned(),
         );
     }

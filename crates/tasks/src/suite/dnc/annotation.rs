@@ -17,7 +17,7 @@ use crate::number::words::words_in;
 /// Error of an annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AnnotationError {
-    #[error("it is no annotation: {0}")]
+    #[error("it is not an annotation: {0}")]
     Malformed(String),
     #[error("{0} is not annotated by people: only logic and order are")]
     Automatic(Kind),
@@ -268,7 +268,7 @@ impl Annotations {
         Ok(())
     }
 
-    /// That of a question.
+    /// Annotation of a question.
     pub fn get(&self, kind: Kind, id: &str) -> Option<&Annotation> {
         self.0.get(&(kind, id.to_owned()))
     }

@@ -136,8 +136,7 @@ impl Files {
     }
 }
 
-/// Ids of the folder's questions in files that are not used: an annotation may be of one of them. What cannot be read there is
-/// of no concern here.
+/// Ids of the folder's questions in unused files: an annotation may belong to one of them. Files that cannot be read are skipped.
 fn other_questions(dataset: Dataset, folder: &Path, used: &[PinnedFile], host: &dyn Host) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     for name in Split::ALL.into_iter().flat_map(|split| part_names(dataset, split)) {
@@ -200,13 +199,13 @@ fn part_names(dataset: Dataset, split: Split) -> Vec<String> {
     ]
 }
 
-/// What to do about a folder that is none.
+/// Next step where the data folder is missing.
 const FOLDER: &str = "name the folder that holds the data; docs/dnc.md says how it looks";
 
 /// A file's bytes and their SHA-256.
 fn read_pinned(path: &Path, host: &dyn Host) -> Result<(Vec<u8>, String), OptionError> {
-    let refused = |reason| OptionError::usage(format!("cannot read {}: {reason}", path.display()));
-    let bytes = host.read(path).map_err(refused)?;
+    let bytes =
+        host.read(path).map_err(|error| OptionError::usage(format!("cannot read {}: {error}", path.display())))?;
     let hash = earnest_digest::hex(&earnest_digest::sha256(&bytes));
     Ok((bytes, hash))
 }
@@ -217,7 +216,7 @@ fn absolute(folder: &Path, host: &dyn Host) -> Result<String, OptionError> {
         .absolute(folder)
         .map_err(|error| OptionError::usage(format!("--data {}: {error}", folder.display())).help(FOLDER))?;
     if !host.is_folder(&found) {
-        return Err(OptionError::usage(format!("--data {} is no folder", folder.display())).help(FOLDER));
+        return Err(OptionError::usage(format!("--data {} is not a folder", folder.display())).help(FOLDER));
     }
     found.to_str().map(str::to_owned).ok_or_else(|| {
         OptionError::usage(format!("--data {}: its name is not UTF-8, and manifests are text", found.display()))

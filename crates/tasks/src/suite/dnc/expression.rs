@@ -17,7 +17,7 @@ const LONGEST: usize = 4_000;
 pub enum ExpressionError {
     #[error("nothing is written there")]
     Empty,
-    #[error("{found:?} at character {place} is no number, operator or bracket")]
+    #[error("{found:?} at character {place} is not a number, operator or bracket")]
     Unexpected { found: char, place: usize },
     #[error("it ends where a number is expected")]
     Unfinished,

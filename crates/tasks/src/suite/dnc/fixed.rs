@@ -40,7 +40,7 @@ pub enum Ineligible {
     ByName(String),
     #[error("operand {0} stands several times, so that it is unclear which one is meant")]
     Ambiguous(String),
-    #[error("operand {0} is no whole number")]
+    #[error("operand {0} is not a whole number")]
     NotWhole(String),
     #[error("it is a division with a remainder")]
     Remainder,

@@ -8,7 +8,7 @@ use super::score::{own_rule, primary};
 use super::target::{Numbers, PromptShape, Target};
 use crate::suite::FINAL;
 
-/// Whose perturbations.
+/// Version of the perturbations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {

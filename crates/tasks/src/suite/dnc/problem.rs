@@ -68,7 +68,7 @@ pub struct UnknownDataset(pub String);
 /// Contradiction between the equation and the answer of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProblemError {
-    #[error("answer {0:?} is no number, or more than one")]
+    #[error("answer {0:?} is not a number, or more than one")]
     NotANumber(String),
     #[error("formula {formula:?}: {why}")]
     Formula { formula: String, why: FormulaError },
@@ -526,8 +526,8 @@ mod tests {
         for (formula, answer, rule, said) in [
             ("147+56=999", "203", Exact, "the left side is 203"),
             ("147+56=203", "999", Exact, "answer \"999\" is not the value"),
-            ("147+56=203", "abc", Exact, "is no number"),
-            ("147+56=203", "1e400", Exact, "is no number"),
+            ("147+56=203", "abc", Exact, "is not a number"),
+            ("147+56=203", "1e400", Exact, "is not a number"),
             ("147+56=", "203", Exact, "right side"),
             ("147+56=203=203", "203", Exact, "right side"),
             ("248/16=16", "16", Up, "the left side is 15.5"),

@@ -9,6 +9,9 @@ pub struct PublishedTable {
     pub table: u8,
     pub title: String,
     pub unit: String,
+    /// True if the title states the unit.
+    #[serde(default, skip_serializing)]
+    pub unit_in_title: bool,
     pub columns: Vec<String>,
     pub rows: Vec<PublishedRow>,
 }

@@ -83,7 +83,7 @@ fn each(
 fn text<'a>(row: &'a Map<String, Value>, field: &str) -> Result<&'a str, String> {
     match row.get(field) {
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(format!("field `{field}` is no text")),
+        Some(_) => Err(format!("field `{field}` is not text")),
         None => Err(format!("field `{field}` is missing")),
     }
 }
@@ -142,7 +142,7 @@ fn drop_passage(found: &mut ReadFile, id: &str, row: &Map<String, Value>) -> Res
                 None => Err("field `answer.number` is missing".to_owned()),
                 Some(Value::String(empty)) if empty.trim().is_empty() => Ok(None),
                 Some(value) => {
-                    let answer = number(value).ok_or_else(|| format!("answer.number {value} is no number"))?;
+                    let answer = number(value).ok_or_else(|| format!("answer.number {value} is not a number"))?;
                     Ok(Some(drop_problem(name, passage, question, answer)))
                 }
             }
@@ -164,7 +164,7 @@ fn drop_question(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), S
         _ => return Err("field `id` is missing".into()),
     };
     let answer = row.get("answer").ok_or_else(|| format!("{id}: field `answer` is missing"))?;
-    let answer = number(answer).ok_or_else(|| format!("{id}: answer {answer} is no number"))?;
+    let answer = number(answer).ok_or_else(|| format!("{id}: answer {answer} is not a number"))?;
     let named = |why: String| format!("{id}: {why}");
     let (passage, question) = (text(row, "passage").map_err(named)?, text(row, "question").map_err(named)?);
     found.problems.push(drop_problem(id.clone(), passage, question, answer));
@@ -194,7 +194,7 @@ fn tatqa(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
         row.get("paragraphs").and_then(Value::as_array).ok_or("field `paragraphs` is missing or no list")?;
     let mut texts: Vec<(i64, &str)> = Vec::new();
     for paragraph in paragraphs {
-        let paragraph = paragraph.as_object().ok_or("a paragraph is no object")?;
+        let paragraph = paragraph.as_object().ok_or("a paragraph is not an object")?;
         let order = paragraph.get("order").and_then(Value::as_i64).ok_or("a paragraph has no `order`")?;
         texts.push((order, text(paragraph, "text")?));
     }
@@ -215,7 +215,7 @@ fn tatqa(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
                 question: text(question, "question")?.trim().to_owned(),
                 table: Some(table.clone()),
                 formula: None,
-                answer: number(answer).ok_or_else(|| format!("answer {answer} is no number"))?,
+                answer: number(answer).ok_or_else(|| format!("answer {answer} is not a number"))?,
                 remainder: Remainder::Exact,
                 scale: Some(Scale::parse(scale).ok_or_else(|| format!("scale {scale:?} is unknown"))?),
                 solution_type: String::new(),
@@ -236,12 +236,12 @@ fn tatqa(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
 fn markdown(rows: &[Value]) -> Result<String, String> {
     let mut lines = Vec::new();
     for row in rows {
-        let cells = row.as_array().ok_or("a row is no list")?;
+        let cells = row.as_array().ok_or("a row is not a list")?;
         let cell = |cell: &Value| match cell {
             Value::String(text) => Ok(text.trim().replace(['\n', '\r'], " ").replace('|', "/")),
             Value::Number(number) => Ok(number.to_string()),
             Value::Null => Ok(String::new()),
-            other => Err(format!("cell {other} is no text")),
+            other => Err(format!("cell {other} is not text")),
         };
         let cells: Vec<String> = cells.iter().map(cell).collect::<Result<_, _>>()?;
         lines.push(format!("| {} |", cells.join(" | ")));

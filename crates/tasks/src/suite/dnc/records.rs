@@ -34,7 +34,7 @@ pub enum RowError {
     NotAnObject,
     #[error("field `{0}` is missing")]
     Missing(String),
-    #[error("field `{0}` is no text")]
+    #[error("field `{0}` is not text")]
     NotText(String),
     #[error("field `{0}` is neither a text nor a number")]
     NotTextOrNumber(String),
@@ -42,7 +42,7 @@ pub enum RowError {
     Empty(String),
     #[error("its {0} is empty")]
     EmptyPart(&'static str),
-    #[error("it has a field `{0}` of its own, where what was done is written; --about-field names another one")]
+    #[error("it already has a field `{0}`, which the output needs for itself; --about-field names another one")]
     AboutTaken(String),
     #[error("it has no question: none of the fields {0}; --question-field names it")]
     NoQuestion(String),

@@ -417,7 +417,7 @@ fn general(reason: &super::fixed::Ineligible) -> String {
         I::Invisible(_) => "an operand is not written in digits".to_owned(),
         I::ByName(_) => "an operand is a year, a date, a label, a range or the like".to_owned(),
         I::Ambiguous(_) => "an operand stands several times".to_owned(),
-        I::NotWhole(_) => "an operand is no whole number".to_owned(),
+        I::NotWhole(_) => "an operand is not a whole number".to_owned(),
         I::Annotation(error) => format!("its annotation is unusable: {error}"),
         other => other.to_string(),
     }

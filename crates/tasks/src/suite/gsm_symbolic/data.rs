@@ -1,21 +1,21 @@
-//! Questions of GSM-Symbolic from where the user has them.
+//! Questions of GSM-Symbolic from the user's files.
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::{DataFile, Row, Set, base, checked, parse};
-use crate::suite::registry::{DATA_VARIABLE, Host, OptionError};
+use crate::suite::registry::{DATA_VARIABLE, Host, HostError, OptionError};
 
 /// The dataset of the questions.
 const DATASET: &str = "apple/GSM-Symbolic";
 
-/// How to get the questions.
+/// Instructions for getting the questions.
 const FETCH: &str = "`hf download apple/GSM-Symbolic --repo-type dataset` brings them into the Hugging Face cache (CC BY-NC-ND 4.0), where they \
      are found; --data names another folder or file; `earnest run gsm-mini` needs no download";
 
-/// Where the questions are: what `--data` names, the commit `--revision` of the cached dataset, what [`DATA_VARIABLE`] names, or the
-/// one commit that the cache has.
+/// Location of the questions: `--data`, the commit `--revision` of the cached dataset, [`DATA_VARIABLE`], or the one commit in the cache.
 ///
 /// # Errors
 /// If there is nothing, or if the cache has several commits and none is named.
@@ -43,8 +43,8 @@ pub(super) fn locate(data: Option<&Path>, revision: Option<&str>, host: &dyn Hos
             }
         };
     };
-    let wanted = host.commit(revision).map_err(|why| {
-        OptionError::usage(format!("--revision {revision} does not pin the questions: {why}"))
+    let wanted = host.commit(revision).map_err(|error| {
+        OptionError::usage(format!("--revision {revision} does not pin the questions: {error}"))
             .help("a commit has 40 hexadecimal digits; the history of the dataset's page shows them")
     })?;
     let fetch = format!("hf download {DATASET} --repo-type dataset --revision {wanted}");
@@ -71,7 +71,7 @@ impl Location {
         Location { path: folder.to_owned(), pinned: Some(format!("{DATASET}@{commit}")) }
     }
 
-    /// What a manifest calls a file of it.
+    /// Name of one of its files in a manifest.
     fn place(&self, file: &Path, host: &dyn Host) -> String {
         match (&self.pinned, file.strip_prefix(&self.path)) {
             (Some(pinned), Ok(inside)) => format!("{pinned}/{}", inside.display()),
@@ -198,16 +198,16 @@ fn find(folder: &Path, set: Set, host: &dyn Host) -> Result<PathBuf, OptionError
 
 impl Questions {
     fn add(&mut self, set: Set, path: &Path, place: String, host: &dyn Host) -> Result<(), OptionError> {
-        let wrong = |reason: String| OptionError::usage(format!("cannot use {}: {reason}", path.display()));
-        let bytes = host.read(path).map_err(wrong)?;
+        let wrong = |reason: &dyn Display| OptionError::usage(format!("cannot use {}: {reason}", path.display()));
+        let bytes = host.read(path).map_err(|error| wrong(&error))?;
         let sha256 = sha256(&bytes);
         let rows = if path.extension().is_some_and(|extension| extension == "parquet") {
-            checked(parquet_rows(path, host).map_err(wrong)?)
+            checked(parquet_rows(path, host).map_err(|error| wrong(&error))?)
         } else {
-            let text = String::from_utf8(bytes).map_err(|_| wrong("it is no UTF-8 text".to_owned()))?;
+            let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is not UTF-8 text"))?;
             parse(&text)
         };
-        let rows = rows.map_err(|error| wrong(error.to_string()))?;
+        let rows = rows.map_err(|error| wrong(&error))?;
         // A file of originals alone is GSM-Base, whatever it is called.
         let set = if rows.iter().all(|row| row.instance == -1) { Set::Base } else { set };
         self.files.push(DataFile { set, place, sha256 });
@@ -238,10 +238,11 @@ impl Questions {
     }
 }
 
-fn parquet_rows(path: &Path, host: &dyn Host) -> Result<Vec<Row>, String> {
+fn parquet_rows(path: &Path, host: &dyn Host) -> Result<Vec<Row>, HostError> {
     let rows = host.parquet_rows(path)?.into_iter().enumerate();
     let row = |(place, fields)| {
-        serde_json::from_value(Value::Object(fields)).map_err(|error| format!("row {}: {error}", place + 1))
+        serde_json::from_value(Value::Object(fields))
+            .map_err(|error| HostError::failed(format!("row {}: {error}", place + 1)))
     };
     rows.map(row).collect()
 }

@@ -1,4 +1,5 @@
 //! `earnest generate gsm-symbolic`: fresh variants from templates, as JSON lines.
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -100,10 +101,11 @@ impl Lines for Drawn {
 
 /// Templates with the names of their files, by number.
 fn read(path: &Path, host: &dyn Host) -> Result<Vec<(String, Template)>, OptionError> {
-    let failed = |path: &Path, reason: String| OptionError::usage(format!("cannot read {}: {reason}", path.display()));
+    let failed =
+        |path: &Path, reason: &dyn Display| OptionError::usage(format!("cannot read {}: {reason}", path.display()));
     let mut files = Vec::new();
     if host.is_folder(path) {
-        let all = host.list(path).map_err(|reason| failed(path, reason))?;
+        let all = host.list(path).map_err(|error| failed(path, &error))?;
         files.extend(all.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "json")));
         if files.is_empty() {
             return Err(OptionError::usage(format!("{} has no template files (.json)", path.display()))
@@ -115,9 +117,8 @@ fn read(path: &Path, host: &dyn Host) -> Result<Vec<(String, Template)>, OptionE
     let mut templates: Vec<(String, Template)> = Vec::new();
     for file in files {
         let name = file.display().to_string();
-        let bytes = host.read(&file).map_err(|reason| failed(&file, reason))?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| failed(&file, "stream did not contain valid UTF-8".to_owned()))?;
+        let bytes = host.read(&file).map_err(|error| failed(&file, &error))?;
+        let text = String::from_utf8(bytes).map_err(|_| failed(&file, &"stream did not contain valid UTF-8"))?;
         let template = Template::parse(&text).map_err(|error| OptionError::usage(format!("{name}: {error}")))?;
         if let Some((other, _)) = templates.iter().find(|(_, other)| other.id == template.id) {
             return Err(OptionError::usage(format!("{other} and {name} have the same number {}", template.id))

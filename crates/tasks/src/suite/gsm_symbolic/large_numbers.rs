@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::answer::gsm::float;
+use super::answer::float;
 use crate::python::pattern;
 
 /// Digits (of any script, as `\d` is in the study) with at most one point before or among them; commas and signs are outside.

@@ -6,6 +6,7 @@
 //! | `template/` | the published template language: values and expressions with Python's semantics and, beside them, without rounding; search; rendering. No Python is involved |
 //! | `rows`, `recognise` | questions in the layout of Apple's files; recognition of the published sets by hashes of the originals, of 98 questions of main and of p2, and by K-S distance (nothing is known of p1) |
 //! | `prompt`, `clean_up` | the study's five prompts to the byte; spaces as its tokenizers leave them |
+//! | `answer/` | the study's two extractors, and two readings of our own |
 //! | `large_numbers` | gamma, the integers of Figure 7, its bins |
 //! | `options`, `suite` | base and variants in pairs, template by template, so that any beginning has both under every prompt |
 //! | `scoring`, `summary` | the study's rule with others beside it; differences paired by template; classes of failure |
@@ -30,6 +31,7 @@
 //! stop string alone is `empty_after_trim`, and babbling is seen by it. The study compares the last ten tokens, prompt included; so its first
 //! token can complete a stop string that begins in the prompt. Here such a completion goes on, and extraction cuts it at the same place.
 
+pub mod answer;
 pub mod large_numbers;
 pub mod published;
 pub mod template;
@@ -53,6 +55,6 @@ pub use mini::own_templates;
 pub use options::{DataFile, Options, OptionsError, Profile, Source};
 pub use prompt::{Prompt, TrailingSpace, UnknownPrompt};
 pub use recognise::{Identity, PUBLISHED_KS};
-pub use registration::{CHOOSING, Mini, Symbolic, Templates};
+pub use registration::{CHOOSING, Mini, Symbolic, Templates, TemplatesError};
 pub use rows::{Row, RowError, Set, UnknownSet, base, checked, parse};
 pub use suite::GsmSymbolic;

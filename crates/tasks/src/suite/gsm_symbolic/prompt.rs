@@ -93,7 +93,7 @@ impl fmt::Display for Prompt {
 
 /// No prompt has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no prompt; there are gsm, simple-nl, structured-nl, simple-code and structured-code")]
+#[error("{0:?} is not a prompt; there are gsm, simple-nl, structured-nl, simple-code and structured-code")]
 pub struct UnknownPrompt(pub String);
 
 impl FromStr for Prompt {

@@ -285,29 +285,39 @@ fn stored(options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionErro
 pub struct Templates(pub Vec<u32>);
 
 /// Checks `--templates`.
-pub(super) fn check_templates(text: &str) -> Result<(), String> {
-    text.parse::<Templates>().map(drop)
+pub(super) fn check_templates(text: &str) -> Result<(), OptionError> {
+    text.parse::<Templates>().map(drop).map_err(OptionError::usage)
 }
 
-/// The largest number that is taken, so that a slip is an error instead of a memory problem.
+/// Reason for a text not being [`Templates`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplatesError {
+    #[error("'{0}' is neither a template's number nor a range like 0-9")]
+    NotARange(String),
+    #[error("{part} runs backwards: write {last}-{first}")]
+    Backwards { part: String, first: u32, last: u32 },
+}
+
+/// Largest number accepted, so that a slip is an error instead of a memory problem.
 const LARGEST_TEMPLATE: u32 = 9_999;
 
 impl std::str::FromStr for Templates {
-    type Err = String;
+    type Err = TemplatesError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, TemplatesError> {
         let mut numbers = Vec::new();
         for part in text.split(',').map(str::trim) {
             let number = |text: &str| match text.trim().parse::<u32>() {
                 Ok(number) if number <= LARGEST_TEMPLATE => Ok(number),
-                _ => Err(format!("'{part}' is neither a template's number nor a range like 0-9")),
+                _ => Err(TemplatesError::NotARange(part.to_owned())),
             };
             let (first, last) = match part.split_once("..").or_else(|| part.split_once('-')) {
                 Some((first, last)) => (number(first)?, number(last)?),
                 None => (number(part)?, number(part)?),
             };
             if first > last {
-                return Err(format!("{part} runs backwards: write {last}-{first}"));
+                return Err(TemplatesError::Backwards { part: part.to_owned(), first, last });
             }
             numbers.extend(first..=last);
         }

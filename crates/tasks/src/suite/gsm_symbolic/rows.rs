@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::gsm::text;
+use super::answer::text;
 
 /// A set of questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl fmt::Display for Set {
 
 /// No set has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no set of questions; there are base, main, p1 and p2")]
+#[error("{0:?} is not a set of questions; there are base, main, p1 and p2")]
 pub struct UnknownSet(pub String);
 
 impl FromStr for Set {

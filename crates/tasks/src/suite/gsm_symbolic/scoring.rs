@@ -1,11 +1,12 @@
 //! Scores a completion: by the study's rules first, by ours beside them.
+use super::answer::code::{classify, program};
+use super::answer::{Label, correct, flexible, is_babbling, strict, text};
 use super::clean_up::clean_up;
 use super::options::{Options, Profile};
 use super::prompt::Prompt;
-use crate::answer::gsm::code::{classify, program};
-use crate::answer::gsm::{CodeOutcome, CodeRunner, Label, correct, flexible, is_babbling, strict, text};
 use crate::answer::reader::Form;
 use crate::answer::split_thinking;
+use crate::answer::{CodeOutcome, CodeRunner};
 use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 
 /// Names of the suite's own rules.

@@ -12,7 +12,7 @@ use super::prompt::Prompt;
 use super::recognise::{Identity, sentences};
 use super::rows::{Row, Set, checked};
 use super::{scoring, summary};
-use crate::answer::gsm::CodeRunner;
+use crate::answer::CodeRunner;
 use crate::suite::{Answered, Budget, Item, Score, Scored, Segments, Suite, Summary};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
@@ -257,7 +257,7 @@ mod tests {
 
     use super::super::prompt::TrailingSpace;
     use super::*;
-    use crate::answer::gsm::{CodeNumber, CodeOutcome, NumberKind, Program};
+    use crate::answer::{CodeNumber, CodeOutcome, NumberKind, Program};
     use crate::suite::FailureClass;
 
     /// Returns what a program's last line says, as far as that is a number.

@@ -1,5 +1,5 @@
 //! Exact match, digit match and dlength (section 2.3), on texts.
-use crate::answer::nupa::AnswerForm;
+use super::answer::AnswerForm;
 use crate::number::Alignment;
 
 /// Characters of a part that count as digits.

@@ -6,10 +6,13 @@
 //! | `task`, `cell`, `draw`, `pairs`, `prepare` | the questions: 53 ids, splits by fingerprint, one random stream a question |
 //! | `exact`, `metrics`, `scoring` | gold answers without floating point; the rules side by side |
 //! | `prompt`, `rules/` | question texts; rules in Python with an interpreter whose trace is true line by line |
+//! | `answer` | what is taken from a completion under three readings |
 //! | `order`, `suite`, `options`, `plan` | items in balanced order, and the cost of a run |
 //! | `summary`, `aggregate`, `grids` | metrics by length and range, digit limits, the tables of the screen |
 //! | `generator`, `training`, `number_format` | `earnest generate nupa`: JSON lines, streamed cell by cell |
 //! | `published`, `published_training` | the paper's tables as data |
+
+pub mod answer;
 
 mod aggregate;
 mod cell;

@@ -141,7 +141,7 @@ pub struct NupaOptions {
     /// leading line break counts only without this.
     pub stop_at_newline: bool,
     /// Questions given by hand instead of drawn, as item ids that spell their operands: `<task>:<a>,<b>` or `<task>:<a>`.
-    /// Where there are some, they are the whole suite.
+    /// The suite's only items, if there are any.
     pub given: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::answer::nupa::AnswerForm;
+use super::answer::AnswerForm;
 
 use super::{Operation, Representation, TASKS, TaskId};
 

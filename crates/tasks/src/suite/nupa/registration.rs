@@ -168,8 +168,8 @@ impl Choice for Chosen {
 }
 
 /// Checks `--budget`.
-fn check_budget(text: &str) -> Result<(), String> {
-    budget(text).map(drop)
+fn check_budget(text: &str) -> Result<(), OptionError> {
+    budget(text).map(drop).map_err(OptionError::usage)
 }
 
 /// A budget as a manifest spells it.

@@ -1,7 +1,5 @@
 //! Scoring of completions: four profiles side by side.
-use crate::answer::nupa::{
-    AnswerForm, ReferenceMarker, StrictAnswer, extract_paper, extract_reference, extract_strict,
-};
+use super::answer::{AnswerForm, ReferenceMarker, StrictAnswer, extract_paper, extract_reference, extract_strict};
 use crate::answer::reader::{Answer, Form, Reading};
 use crate::answer::split_thinking;
 use crate::number::Number;

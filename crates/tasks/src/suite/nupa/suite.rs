@@ -3,7 +3,7 @@ use std::sync::OnceLock;
 
 use serde_json::json;
 
-use crate::answer::nupa::extract_strict;
+use super::answer::extract_strict;
 use crate::suite::{Answered, Budget, Grid, Item, Score, Scored, Segments, Shot, Suite, Summary};
 
 use super::cell::{Cell, Question, Split};

@@ -2,7 +2,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::answer::nupa::AnswerForm;
+use super::answer::AnswerForm;
 
 use super::NupaError;
 

@@ -1,28 +1,59 @@
-//! What every registration must keep, checked by tests: of the built-in suites, and of a new one before it is listed.
+//! Rules that every registration keeps, checked by tests: of the built-in suites, and of a new one before it is listed.
 use std::collections::BTreeSet;
 
 use super::{BuiltIn, Channel, Mode, NoHost, OptionError, OptionSpec, OptionValues};
 use crate::suite::{Item, Suite};
 
-/// Items that are looked at.
-const LOOKED_AT: usize = 200;
+/// Items checked per prompt mode.
+const CHECKED_ITEMS: usize = 200;
+
+/// A rule that a registration breaks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConformanceError {
+    #[error("the suite name {0} is not lower case with dashes")]
+    SuiteName(&'static str),
+    #[error("--{0} is not lower case with dashes, or is listed twice")]
+    OptionName(&'static str),
+    #[error("an option excludes or needs --{0}, which is not an option of the suite")]
+    UnknownOption(&'static str),
+    #[error("the default options are refused without a next step: {0}")]
+    NoNextStep(#[source] OptionError),
+    #[error("the suite made from its own options reports {name} {version}")]
+    Identity { name: &'static str, version: &'static str },
+    #[error("the registration announces {announced} items, the suite has {actual}")]
+    ItemCount { announced: usize, actual: usize },
+    #[error("item {item} has the task {task}, which the registration does not list")]
+    UnlistedTask { item: String, task: String },
+    #[error("two items have the id {0}")]
+    DuplicateItem(String),
+    #[error("a run stored with these options would ask other items")]
+    Unstable,
+    #[error("primary rules are {suite:?} in the suite and {stored:?} in a stored run")]
+    PrimaryRules { suite: Vec<&'static str>, stored: Vec<&'static str> },
+    #[error(transparent)]
+    Options(#[from] OptionError),
+    #[error("{mode} prompts: {source}")]
+    Prompts { mode: Mode, source: Box<ConformanceError> },
+}
 
 /// Checks a registration: names of options, and, where the suite needs no files, its items with default options in both
 /// prompt modes and after a round through the manifest.
 ///
 /// # Errors
-/// The first thing that is wrong, as a sentence.
-pub fn conforms(suite: &dyn BuiltIn) -> Result<(), String> {
+/// [`ConformanceError`] with the first rule that is broken.
+pub fn conforms(suite: &dyn BuiltIn) -> Result<(), ConformanceError> {
     check_names(suite)?;
     let values = OptionValues::new(1, Vec::new());
     let choice = match suite.configure(&values, &NoHost) {
         Ok(choice) => choice,
         Err(error) if error.help.is_some() => return Ok(()),
-        Err(error) => return Err(format!("default options are refused without a next step: {error}")),
+        Err(error) => return Err(ConformanceError::NoNextStep(error)),
     };
     for mode in [Mode::Raw, Mode::Chat] {
-        let made = choice.suite(Channel::local(mode)).map_err(|error| format!("{mode} prompts: {error}"))?;
-        check_items(suite, made.as_ref()).map_err(|reason| format!("{mode} prompts: {reason}"))?;
+        let made = choice.suite(Channel::local(mode)).map_err(ConformanceError::from);
+        made.and_then(|made| check_items(suite, made.as_ref()))
+            .map_err(|error| ConformanceError::Prompts { mode, source: Box::new(error) })?;
     }
     Ok(())
 }
@@ -33,60 +64,60 @@ fn kebab(name: &str) -> bool {
     name.split('-').all(part)
 }
 
-fn check_names(suite: &dyn BuiltIn) -> Result<(), String> {
+fn check_names(suite: &dyn BuiltIn) -> Result<(), ConformanceError> {
     let card = suite.card();
     if !kebab(card.name) {
-        return Err(format!("{} is not a lower-case name with dashes", card.name));
+        return Err(ConformanceError::SuiteName(card.name));
     }
     check_options(card.options)?;
     suite.generator().map_or(Ok(()), |generator| check_options(generator.options()))
 }
 
-fn check_options(options: &[OptionSpec]) -> Result<(), String> {
+fn check_options(options: &[OptionSpec]) -> Result<(), ConformanceError> {
     let mut seen = BTreeSet::new();
     for name in options.iter().flat_map(|option| std::iter::once(&option.name).chain(option.aliases)) {
         if !kebab(name) || !seen.insert(*name) {
-            return Err(format!("--{name} is not lower case with dashes, or named twice"));
+            return Err(ConformanceError::OptionName(*name));
         }
     }
     let mut others = options.iter().flat_map(|option| option.excludes.iter().chain(option.needs));
-    let unknown = others.find(|name| !seen.contains(*name));
-    match unknown {
-        Some(name) => Err(format!("--{name} is named by another option, and no option")),
+    match others.find(|name| !seen.contains(*name)) {
+        Some(name) => Err(ConformanceError::UnknownOption(*name)),
         None => Ok(()),
     }
 }
 
-fn check_items(registration: &dyn BuiltIn, suite: &dyn Suite) -> Result<(), String> {
+fn check_items(registration: &dyn BuiltIn, suite: &dyn Suite) -> Result<(), ConformanceError> {
     let card = registration.card();
     if (suite.name(), suite.version()) != (card.name, card.version) {
-        return Err(format!("the suite calls itself {} {}", suite.name(), suite.version()));
+        return Err(ConformanceError::Identity { name: suite.name(), version: suite.version() });
     }
-    if let Some(items) = registration.items()
-        && items != suite.len()
+    if let Some(announced) = registration.items()
+        && announced != suite.len()
     {
-        return Err(format!("{items} items are announced, and there are {}", suite.len()));
+        return Err(ConformanceError::ItemCount { announced, actual: suite.len() });
     }
     let tasks: Result<BTreeSet<String>, OptionError> =
         registration.tasks().iter().map(|name| registration.task(name)).collect();
-    let tasks = tasks.map_err(|error| error.to_string())?;
+    let tasks = tasks?;
     let mut ids = BTreeSet::new();
-    for item in suite.items().take(LOOKED_AT) {
+    for item in suite.items().take(CHECKED_ITEMS) {
         if !tasks.contains(&item.task) {
-            return Err(format!("{} has the task {}, which is not listed", item.id, item.task));
+            return Err(ConformanceError::UnlistedTask { item: item.id, task: item.task });
         }
         if !ids.insert(item.id.clone()) {
-            return Err(format!("two items are called {}", item.id));
+            return Err(ConformanceError::DuplicateItem(item.id));
         }
     }
     let options = suite.options();
-    let again = registration.stored(&options, &NoHost).map_err(|error| format!("its own options: {error}"))?;
-    let beginning = |suite: &dyn Suite| suite.items().take(LOOKED_AT).collect::<Vec<Item>>();
-    if beginning(again.as_ref()) != beginning(suite) || again.options() != options {
-        return Err("a stored run would ask other items".to_owned());
+    let stored = registration.stored(&options, &NoHost)?;
+    let beginning = |suite: &dyn Suite| suite.items().take(CHECKED_ITEMS).collect::<Vec<Item>>();
+    if beginning(stored.as_ref()) != beginning(suite) || stored.options() != options {
+        return Err(ConformanceError::Unstable);
     }
     if registration.primary(&options) != suite.primary() {
-        return Err(format!("{:?} decide, and {:?} in a stored run", suite.primary(), registration.primary(&options)));
+        let (suite, stored) = (suite.primary(), registration.primary(&options));
+        return Err(ConformanceError::PrimaryRules { suite, stored });
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ pub trait Generator: Sync {
     /// Checks the options; impossible ones are found before a file is touched.
     ///
     /// # Errors
-    /// What is impossible, or cannot be read.
+    /// Impossible options, or input that cannot be read.
     fn lines(&self, values: &OptionValues, host: &dyn Host) -> Result<Box<dyn Lines>, OptionError>;
 }
 

@@ -1,16 +1,39 @@
-//! Access to the world outside, which a suite's caller gives it: suites do no I/O themselves.
+//! A suite's access to files, datasets and programs, supplied by its caller: suites do no I/O themselves.
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::OptionError;
-use crate::answer::gsm::{CodeOutcome, CodeRunner, Program};
+use crate::answer::{CodeOutcome, CodeRunner, Program};
 
-/// Variable that names the folder of data: that of stored runs whose data were moved.
+/// Environment variable that names the data folder of stored runs whose data were moved.
 pub const DATA_VARIABLE: &str = "EARNEST_DATA";
 
-/// Files, datasets and programs. By default there are none, which suffices for suites that make their questions themselves.
+/// Error of a [`Host`]: the reason alone; the caller adds what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The host has no files.
+    #[error("there are no files here")]
+    NoFiles,
+    /// The host has no cache of datasets.
+    #[error("{revision}: there is no cache here")]
+    NoCache { revision: String },
+    /// Reason given by the file system, a reader or a parser.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl HostError {
+    /// A failure for this reason.
+    pub fn failed(reason: impl Display) -> Self {
+        HostError::Failed(reason.to_string())
+    }
+}
+
+/// Files, datasets and programs. By default there are none, which suffices for suites that generate their questions.
 pub trait Host {
     /// True for a file that exists.
     fn is_file(&self, _path: &Path) -> bool {
@@ -25,33 +48,33 @@ pub trait Host {
     /// Absolute form of a path, links followed.
     ///
     /// # Errors
-    /// The reason, e.g. that nothing is there.
-    fn absolute(&self, _path: &Path) -> Result<PathBuf, String> {
-        Err("there are no files here".to_owned())
+    /// [`HostError`], e.g. if nothing is there.
+    fn absolute(&self, _path: &Path) -> Result<PathBuf, HostError> {
+        Err(HostError::NoFiles)
     }
 
     /// Content of a file.
     ///
     /// # Errors
-    /// The reason.
-    fn read(&self, _path: &Path) -> Result<Vec<u8>, String> {
-        Err("there are no files here".to_owned())
+    /// [`HostError`].
+    fn read(&self, _path: &Path) -> Result<Vec<u8>, HostError> {
+        Err(HostError::NoFiles)
     }
 
     /// Files and folders in a folder, by name.
     ///
     /// # Errors
-    /// The reason.
-    fn list(&self, _folder: &Path) -> Result<Vec<PathBuf>, String> {
-        Err("there are no files here".to_owned())
+    /// [`HostError`].
+    fn list(&self, _folder: &Path) -> Result<Vec<PathBuf>, HostError> {
+        Err(HostError::NoFiles)
     }
 
     /// Rows of a Parquet file; columns that are neither text nor integers are left out.
     ///
     /// # Errors
-    /// The reason.
-    fn parquet_rows(&self, _path: &Path) -> Result<Vec<Map<String, Value>>, String> {
-        Err("there are no files here".to_owned())
+    /// [`HostError`].
+    fn parquet_rows(&self, _path: &Path) -> Result<Vec<Map<String, Value>>, HostError> {
+        Err(HostError::NoFiles)
     }
 
     /// File or folder that [`DATA_VARIABLE`] names.
@@ -67,9 +90,9 @@ pub trait Host {
     /// Commit that a revision names, in the form of [`Host::cached_dataset`].
     ///
     /// # Errors
-    /// The reason why the revision is not a commit.
-    fn commit(&self, revision: &str) -> Result<String, String> {
-        Err(format!("{revision}: there is no cache here"))
+    /// [`HostError`] if the revision is not a commit.
+    fn commit(&self, revision: &str) -> Result<String, HostError> {
+        Err(HostError::NoCache { revision: revision.to_owned() })
     }
 
     /// Runner of model-written programs, in the embedded interpreter or in that file. Nothing is started yet.
@@ -84,9 +107,9 @@ pub struct NoHost;
 
 impl Host for NoHost {}
 
-/// A runner of programs that starts with the first program, or when it is told to.
+/// A runner of programs that starts with the first program, or on request.
 pub trait Programs: CodeRunner {
-    /// Starts the interpreter now, so that what is wrong with it is known before a model is asked.
+    /// Starts the interpreter now, so that a broken one is reported before the first request.
     ///
     /// # Errors
     /// If it cannot be started.

@@ -10,10 +10,10 @@ mod option;
 use serde_json::Value;
 
 pub use choice::{Channel, Choice, GivenQuestion, Mode};
-pub use conformance::conforms;
+pub use conformance::{ConformanceError, conforms};
 pub use former_names::{rename_rules, stored_rule};
 pub use generator::{Generator, Lines};
-pub use host::{DATA_VARIABLE, Host, NoHost, Programs};
+pub use host::{DATA_VARIABLE, Host, HostError, NoHost, Programs};
 pub use option::{ErrorKind, OptionError, OptionKind, OptionSpec, OptionValues, check_profile};
 
 use crate::suite::{self, Suite};
@@ -43,7 +43,7 @@ pub struct Card {
     pub title: &'static str,
     /// Source.
     pub paper: &'static str,
-    /// One line on what it asks.
+    /// One-line description of its questions.
     pub about: &'static str,
     /// Options, in the order of help texts and lists.
     pub options: &'static [OptionSpec],

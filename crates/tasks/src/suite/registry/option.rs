@@ -1,4 +1,4 @@
-//! Options of suites as data: programs make command lines of them, suites read what was given.
+//! Options of suites as data: programs build command lines from them, suites read the given values.
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
@@ -38,7 +38,7 @@ pub enum OptionKind {
     /// No value.
     Flag,
     /// Any text that passes the check.
-    Text(fn(&str) -> Result<(), String>),
+    Text(fn(&str) -> Result<(), OptionError>),
     /// Texts separated by commas.
     List,
     /// An integer from 0 to this one.
@@ -91,12 +91,12 @@ impl OptionSpec {
         OptionSpec::new(name, value, help, OptionKind::Text(anything))
     }
 
-    /// A text that `check` accepts; its error is a sentence about the text.
+    /// A text that `check` accepts; its error is about the text and does not name the option.
     pub const fn checked(
         name: &'static str,
         value: &'static str,
         help: &'static str,
-        check: fn(&str) -> Result<(), String>,
+        check: fn(&str) -> Result<(), OptionError>,
     ) -> Self {
         OptionSpec::new(name, value, help, OptionKind::Text(check))
     }
@@ -172,14 +172,14 @@ impl OptionSpec {
     }
 }
 
-fn anything(_: &str) -> Result<(), String> {
+fn anything(_: &str) -> Result<(), OptionError> {
     Ok(())
 }
 
 /// Kind of an error of a suite, from which programs choose their exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// What was asked for is impossible.
+    /// Impossible options.
     Usage,
     /// Options of a stored run cannot be read; the message is the reason alone.
     Unreadable,
@@ -228,7 +228,7 @@ impl OptionError {
     }
 }
 
-/// Option values as given; what was not given has no value here, defaults are the suite's.
+/// Option values as given. An option that was not given has no value; defaults are the suite's.
 #[derive(Debug, Clone, Default)]
 pub struct OptionValues {
     /// Seed of the items.
@@ -311,7 +311,7 @@ impl OptionValues {
         self.first(name).map(Path::new)
     }
 
-    /// The primary rule that is asked for, by one of the `possible` names.
+    /// The requested primary rule, by one of the `possible` names.
     ///
     /// # Errors
     /// If the suite has no such rule.

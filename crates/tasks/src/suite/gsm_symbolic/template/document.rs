@@ -147,7 +147,7 @@ impl Template {
             if !name.starts_with(|c: char| c.is_alphabetic() || c == '_')
                 || !name.chars().all(|c| c.is_alphanumeric() || c == '_')
             {
-                return Err(format!("{name:?} is no name"));
+                return Err(format!("{name:?} is not a name"));
             }
             // A later definition replaces an earlier one, as an assignment does.
             match self.names.iter().position(|known| known == name) {
@@ -176,7 +176,7 @@ impl Template {
                     [pool] => (value(pool)?, 1),
                     [pool, count] => {
                         let count = value(count)?.to_string();
-                        (value(pool)?, count.parse().map_err(|_| format!("{count} is no number of draws"))?)
+                        (value(pool)?, count.parse().map_err(|_| format!("{count} is not a number of draws"))?)
                     }
                     _ => return Err("sample takes a list and a number of draws".to_owned()),
                 };
@@ -248,7 +248,7 @@ fn sections(text: &str) -> Result<Sections<'_>, TemplateError> {
                 "init" | "conditions" => {}
                 "answer" => sections.answer = Some(rest).filter(|rest| !rest.is_empty()),
                 other => {
-                    return Err(at(format!("question_annotated line `{line}`"))(format!("#{other} is no section")));
+                    return Err(at(format!("question_annotated line `{line}`"))(format!("#{other} is not a section")));
                 }
             }
             continue;

@@ -285,7 +285,7 @@ fn compare(left: &Value, comparison: Comparison, right: &Value) -> Result<bool, 
         Comparison::GreaterOrEqual => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
         Comparison::Equal => order == Some(Ordering::Equal),
         Comparison::NotEqual => order != Some(Ordering::Equal),
-        other => return Err(wrong(format!("{other:?} is no comparison of templates"))),
+        other => return Err(wrong(format!("{other:?} is not a comparison of templates"))),
     })
 }
 

@@ -182,7 +182,7 @@ fn dotted(tree: &Tree) -> Result<String, String> {
     match tree {
         Tree::Name(name) => Ok(name.clone()),
         Tree::Attribute(of, name) => Ok(format!("{}.{name}", dotted(of)?)),
-        _ => Err(outside("a call or part of what is no name")),
+        _ => Err(outside("a call or attribute of something other than a name")),
     }
 }
 

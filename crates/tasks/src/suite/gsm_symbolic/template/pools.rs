@@ -53,7 +53,7 @@ pub(super) fn pool(function: Function, arguments: &[Value]) -> Result<Vec<Value>
             [Value::List(items)] => items.iter().map(|item| Ok(item.number()?.round(Some(2))?.into())).collect(),
             _ => Err(wrong("fix_floats takes a collection")),
         },
-        other => Err(wrong(format!("{other:?} is no collection"))),
+        other => Err(wrong(format!("{other:?} is not a collection"))),
     }
 }
 

@@ -72,7 +72,7 @@ impl Value {
             Value::Float(value) => Ok(Number::Float(*value)),
             Value::Ratio(value) => Ok(Number::Ratio(value.clone())),
             Value::Bool(value) => Ok(Number::Int(BigInt::from(u8::from(*value)))),
-            other => Err(EvalError::Type(format!("{} is no number", other.kind()))),
+            other => Err(EvalError::Type(format!("{} is not a number", other.kind()))),
         }
     }
 

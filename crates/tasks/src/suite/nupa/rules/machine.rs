@@ -341,9 +341,9 @@ impl<'a> Machine<'a> {
         match &*self.evaluate(frame, expression)? {
             Value::Integer(value) => match value.to_i64() {
                 Some(value) => Ok(value),
-                None => self.problem(format!("{value} is no position")),
+                None => self.problem(format!("{value} is not a position")),
             },
-            other => self.problem(format!("{other} is no position")),
+            other => self.problem(format!("{other} is not a position")),
         }
     }
 

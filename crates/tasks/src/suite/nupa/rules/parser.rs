@@ -166,12 +166,12 @@ impl Scope<'_> {
                     return Ok(Expression::Call(index, arguments));
                 }
                 let builtin = Builtin::NAMED.into_iter().find(|(known, _)| known == name);
-                let (_, builtin) = builtin.ok_or_else(|| format!("{name} is no function that rules may use"))?;
+                let (_, builtin) = builtin.ok_or_else(|| format!("{name} is not a function that rules may use"))?;
                 Ok(Expression::Builtin(builtin, arguments))
             }
             Tree::Attribute(object, name) => {
                 let method = Method::NAMED.into_iter().find(|(known, _)| known == name);
-                let (_, method) = method.ok_or_else(|| format!("{name} is no method that rules may use"))?;
+                let (_, method) = method.ok_or_else(|| format!("{name} is not a method that rules may use"))?;
                 Ok(Expression::Method(Box::new(self.lower(object)?), method, arguments))
             }
             _ => Err("expected the name of a function".to_owned()),
@@ -186,7 +186,7 @@ fn arithmetic(operator: python::Operator) -> Result<Operator, String> {
         python::Operator::Multiply => Operator::Multiply,
         python::Operator::FloorDivide => Operator::FloorDivide,
         python::Operator::Modulo => Operator::Modulo,
-        other => return Err(format!("{other:?} is no operator of rules")),
+        other => return Err(format!("{other:?} is not an operator of rules")),
     })
 }
 
@@ -198,7 +198,7 @@ fn compared(comparison: Comparison) -> Result<Operator, String> {
         Comparison::LessOrEqual => Operator::LessEqual,
         Comparison::Greater => Operator::Greater,
         Comparison::GreaterOrEqual => Operator::GreaterEqual,
-        other => return Err(format!("{other:?} is no comparison of rules")),
+        other => return Err(format!("{other:?} is not a comparison of rules")),
     })
 }
 

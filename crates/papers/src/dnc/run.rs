@@ -1,7 +1,7 @@
-//! Runs of the suite in the shape of the paper's tables.
+//! Stored runs of the suite, summarised in the shape of the paper's tables.
 use serde::Serialize;
 
-use super::beside::{ComparedTable, beside};
+use super::tables::{ComparedTable, compared_tables};
 use crate::COMPARISON_FORMAT;
 use earnest_eval::run::{Manifest, Sample, Status};
 use earnest_tasks::suite::dnc::published::{CAVEATS, PublishedTable, Recomputed, table_12, tables};
@@ -11,22 +11,22 @@ use earnest_tasks::suite::{Budget, Interval, Item, Score, Scored, Segments, Summ
 const PAPER: &str =
     "Towards Robust Numerical Question Answering: Diagnosing Numerical Capabilities of NLP Systems (EMNLP 2022)";
 
-/// A run to hold against the paper.
+/// A run to compare with the paper.
 #[derive(Debug, Clone)]
-pub struct Ours {
+pub struct EvaluatedRun {
     manifest: Manifest,
     rows: Vec<(Item, Score, usize, bool)>,
-    /// Samples without a completion; they are in no accuracy.
+    /// Samples without a completion, which are excluded from accuracies.
     failed: usize,
 }
 
-impl Ours {
-    /// An empty one; rows are added by [`Ours::add`].
+impl EvaluatedRun {
+    /// A run without rows yet; see [`EvaluatedRun::add`].
     pub fn new(manifest: Manifest) -> Self {
-        Ours { manifest, rows: Vec::new(), failed: 0 }
+        EvaluatedRun { manifest, rows: Vec::new(), failed: 0 }
     }
 
-    /// Adds a row. What it says of its question is enough: the data are not read again.
+    /// Adds a sample. Its row describes the question well enough that the data are not read again.
     pub fn add(&mut self, sample: &Sample) {
         let Some(score) = &sample.score else {
             self.failed += 1;
@@ -48,7 +48,7 @@ impl Ours {
     }
 }
 
-/// The paper beside runs.
+/// Comparison of the paper with stored runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DncComparison {
     /// Version of the form.
@@ -58,25 +58,25 @@ pub struct DncComparison {
     /// Table 12, from Tables 3 and 10.
     pub table_12: Vec<Recomputed>,
     pub runs: Vec<RunUsed>,
-    /// Ours and the published values side by side, with their differences.
+    /// Our values and the published ones, with their differences.
     pub compared: Vec<ComparedTable>,
-    /// What a run measures and the paper does not have.
-    pub ours: Vec<OurTable>,
-    /// What the paper has and no run here can have.
+    /// Results of runs without a published counterpart.
+    pub ours: Vec<RunTable>,
+    /// Published results that no run can reproduce.
     pub missing: Vec<Missing>,
     pub caveats: Vec<String>,
 }
 
-/// A run that is held against the paper.
+/// A run that was compared with the paper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunUsed {
     pub run: String,
     pub model: String,
-    /// Why its numbers are not the paper's quantity.
+    /// Reasons for its numbers not being comparable with the paper's, as predicates of the run.
     pub limits: Vec<String>,
 }
 
-/// A part of the paper without a counterpart.
+/// A part of the paper without a counterpart in runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
     pub what: &'static str,
@@ -85,25 +85,25 @@ pub struct Missing {
 
 /// Numbers of a run without a published counterpart; accuracies and changes are fractions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct OurTable {
+pub struct RunTable {
     pub title: String,
     pub run: String,
     pub model: String,
     pub columns: Vec<String>,
-    pub rows: Vec<OurRow>,
+    pub rows: Vec<RunRow>,
 }
 
-/// A line of it.
+/// Row of a [`RunTable`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct OurRow {
+pub struct RunRow {
     pub name: String,
-    /// Pairs behind it.
+    /// Number of pairs behind it.
     pub n: usize,
     pub values: Vec<Option<Interval>>,
 }
 
-/// Makes the comparison.
-pub fn compare(runs: &[Ours]) -> DncComparison {
+/// Compares runs with the paper.
+pub fn compare(runs: &[EvaluatedRun]) -> DncComparison {
     let mut comparison = DncComparison {
         format: COMPARISON_FORMAT,
         paper: PAPER,
@@ -115,18 +115,15 @@ pub fn compare(runs: &[Ours]) -> DncComparison {
         missing: vec![
             Missing {
                 what: "the trained defence, the Defense rows of Tables 3, 9 and 10",
-                why: "they compare a model trained on clean questions with one trained on perturbed ones, and no run says how its model \
-                      was trained: train both with `earnest train lora --pairs`, run both and `earnest compare` them (docs/dnc.md); \
-                      a run with --demonstrations K --defence measures adaptation from demonstrations, which is another quantity \
-                      and shown apart",
+                why: "they compare a model trained on clean questions with one trained on perturbed ones, and a run does not record how \
+                      its model was trained: train both with `earnest train lora --pairs`, run both and `earnest compare` them \
+                      (docs/dnc.md); a run with --demonstrations K --defence measures adaptation from demonstrations, which is \
+                      another quantity and shown separately",
             },
+            Missing { what: "Tables 7 and 8", why: "they vary the learning rate and batch size of a training" },
             Missing {
-                what: "Tables 7 and 8",
-                why: "they vary learning rate and batch size of training, which a run without training does not have",
-            },
-            Missing {
-                what: "DROP-num and TATQA-a columns, where no run asks those data sets",
-                why: "--dataset drop-num and --dataset tatqa-a ask them from your own copies",
+                what: "DROP-num and TATQA-a columns, unless a run evaluates those data sets",
+                why: "--dataset drop-num and --dataset tatqa-a read them from your own copies",
             },
         ],
         caveats: CAVEATS.iter().map(|caveat| caveat.split_whitespace().collect::<Vec<_>>().join(" ")).collect(),
@@ -137,14 +134,14 @@ pub fn compare(runs: &[Ours]) -> DncComparison {
     comparison
 }
 
-fn add(comparison: &mut DncComparison, run: &Ours) {
+fn add(comparison: &mut DncComparison, run: &EvaluatedRun) {
     let (name, model) = (run.manifest.run.clone(), run.manifest.model.name.clone());
     let settings = &run.manifest.settings;
-    // The paper's quantity is that of the data set's own rule, whatever decided in the run.
+    // The paper uses the data set's own rule, whatever the run's primary one was.
     let options = match serde_json::from_value::<Options>(settings.suite_options.clone()) {
         Ok(options) => Options { profile: Profile::Own, ..options },
         Err(error) => {
-            let limits = vec![format!("is not shown: its options are of another version ({error})")];
+            let limits = vec![format!("is not shown: its options were written by another version ({error})")];
             comparison.runs.push(RunUsed { run: name, model, limits });
             return;
         }
@@ -160,16 +157,16 @@ fn add(comparison: &mut DncComparison, run: &Ours) {
         .map(|((item, _, tokens, truncated), score)| Scored { item, score, tokens: *tokens, truncated: *truncated })
         .collect();
     let summary = summarise_samples(&options, &scored);
-    comparison.compared.extend(beside(&options, &summary, &name, &model));
+    comparison.compared.extend(compared_tables(&options, &summary, &name, &model));
     for &target in &options.targets {
-        let defended: Vec<OurRow> = options
+        let defended: Vec<RunRow> = options
             .kinds
             .iter()
             .flat_map(|kind| ["defence", "cost"].map(|word| row_name(&options, &format!("{kind}, {word}"), target)))
             .filter_map(|row| find(&summary, &row, &["delta"]))
             .collect();
         if !defended.is_empty() {
-            comparison.ours.push(OurTable {
+            comparison.ours.push(RunTable {
                 title: format!(
                     "In no table: in-context defence minus attack, and its cost ({}, {target})",
                     options.dataset.title()
@@ -189,10 +186,10 @@ pub(super) fn row_name(options: &Options, row: &str, target: Target) -> String {
     if options.targets.len() > 1 { format!("{row}, {target}") } else { row.to_owned() }
 }
 
-pub(super) fn find(summary: &Summary, name: &str, columns: &[&str]) -> Option<OurRow> {
+pub(super) fn find(summary: &Summary, name: &str, columns: &[&str]) -> Option<RunRow> {
     let row = summary.rows.iter().find(|row| row.name == name)?;
     let values = columns.iter().map(|column| value(row, column)).collect();
-    Some(OurRow { name: name.to_owned(), n: row.n, values })
+    Some(RunRow { name: name.to_owned(), n: row.n, values })
 }
 
 /// A column of a row: a value, or three numbers in per cent.
@@ -208,18 +205,18 @@ fn value(row: &SummaryRow, column: &str) -> Option<Interval> {
     })
 }
 
-fn limits(run: &Ours, options: &Options) -> Vec<String> {
-    let mut limits = vec!["asks a pretrained model instead of one trained on the data".to_owned()];
+fn limits(run: &EvaluatedRun, options: &Options) -> Vec<String> {
+    let mut limits = vec!["evaluates a pretrained model instead of one trained on the data".to_owned()];
     if options.mode == Mode::Fixed {
         limits.push("uses the corrected perturbations, on eligible questions only".to_owned());
     }
     if options.numbers == Numbers::Replace {
-        limits.push("hides the numbers in digits and in words (Table 6), every one under a name of its own where MWPToolkit, which the paper's \
-             variant used, gives equal values one symbol, splits `one hundred and two` at `and` and hides `2nd` and fractions too; \
-             kinds that change only how numbers are written are not asked".to_owned());
+        limits.push("masks numbers in digits and in words (Table 6), each with its own name; MWPToolkit, which the paper used, gives equal values \
+             one symbol, splits `one hundred and two` at `and` and masks `2nd` and fractions too; \
+             perturbations that change only the notation of numbers are left out".to_owned());
     }
     if options.splits != [earnest_tasks::suite::dnc::Split::Test] {
-        limits.push("asks other parts than the test part".to_owned());
+        limits.push("does not use the test split alone".to_owned());
     }
     if let Some(limit) = run.manifest.settings.limit {
         limits.push(format!("was limited to the first {limit} items"));

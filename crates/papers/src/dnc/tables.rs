@@ -1,48 +1,48 @@
-//! A run's numbers beside the published ones, perturbation by perturbation and system by system.
+//! Comparison of a run with the published tables, by perturbation and system.
 use serde::Serialize;
 
-use super::ours::{find, row_name};
+use super::run::{find, row_name};
 use earnest_tasks::suite::dnc::published::{PublishedTable, tables};
 use earnest_tasks::suite::dnc::{Dataset, Kind, Numbers, Options, Target};
 use earnest_tasks::suite::{Interval, Summary};
 
-/// A run beside a published table under one metric. Accuracies and changes are fractions.
+/// Comparison of a run with a published table by one metric. Accuracies and changes are fractions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedTable {
     pub table: u8,
     pub title: String,
     pub run: String,
     pub model: String,
-    /// The paper's metric, and the rule of ours that is held against it.
+    /// The paper's metric, and the scoring rule of ours that is compared with it.
     pub metric: String,
     pub rule: String,
     pub rows: Vec<ComparedRow>,
 }
 
-/// A line of it.
+/// Row of a [`ComparedTable`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedRow {
     pub name: String,
-    /// Pairs behind ours.
+    /// Number of pairs behind ours.
     pub n: usize,
-    /// On the eligible questions.
+    /// Ours on the eligible questions.
     pub ours: Option<Interval>,
-    /// Over all questions, those that the perturbation leaves as they were included: what the paper reports. Without an
-    /// interval where it is put together from two estimates.
+    /// Ours over all questions, including those that the perturbation leaves unchanged, as the paper reports it. Without an
+    /// interval where it combines two estimates.
     pub over_all: Option<Interval>,
     pub published: Vec<PublishedCell>,
 }
 
-/// A published number and how far ours is from it.
+/// A published number and the difference of ours from it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedCell {
     pub system: String,
     pub value: Option<f64>,
-    /// Ours over all questions minus the published value; the paper has no intervals, so neither has this.
+    /// Ours over all questions minus the published value, without an interval because the paper has none.
     pub difference: Option<f64>,
 }
 
-/// What a table holds.
+/// Quantity of a table.
 #[derive(Clone, Copy, PartialEq)]
 enum Quantity {
     Change,
@@ -50,12 +50,12 @@ enum Quantity {
     Relative,
 }
 
-/// Everything of a run that the paper has a number for.
-pub(super) fn beside(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<ComparedTable> {
-    let mut found = Vec::new();
+/// All of a run's tables for which the paper has numbers.
+pub(super) fn compared_tables(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<ComparedTable> {
+    let mut compared = Vec::new();
     for &target in &options.targets {
         for (metric, rule) in metrics(options.dataset, target) {
-            let held = Held { options, summary, target, rule };
+            let view = View { options, summary, target, rule };
             let numbers: &[(u8, Quantity)] = match options.numbers {
                 Numbers::Token => &[(3, Quantity::Change), (9, Quantity::Raw), (10, Quantity::Relative)],
                 Numbers::Replace => &[(6, Quantity::Change), (6, Quantity::Raw)],
@@ -66,9 +66,9 @@ pub(super) fn beside(options: &Options, summary: &Summary, run: &str, model: &st
                     Quantity::Raw => "accuracy under attack, per cent",
                     Quantity::Relative => "change relative to the original, per cent",
                 };
-                let rows = held.rows(number, quantity, metric);
+                let rows = view.rows(number, quantity, metric);
                 if !rows.is_empty() {
-                    found.push(ComparedTable {
+                    compared.push(ComparedTable {
                         table: number,
                         title: format!("Table {number}: {what} ({}, {target}, {metric})", options.dataset.title()),
                         run: run.to_owned(),
@@ -81,12 +81,12 @@ pub(super) fn beside(options: &Options, summary: &Summary, run: &str, model: &st
             }
         }
     }
-    found.extend(targets(options, summary, run, model));
-    found.sort_by_key(|table| table.table);
-    found
+    compared.extend(targets(options, summary, run, model));
+    compared.sort_by_key(|table| table.table);
+    compared
 }
 
-/// The paper's metrics and the rules nearest to them; the empty rule is the one that decides.
+/// The paper's metrics and the scoring rules nearest to them; the empty rule is the primary one.
 fn metrics(dataset: Dataset, target: Target) -> Vec<(&'static str, &'static str)> {
     match (dataset, target) {
         (Dataset::DropNum, _) => vec![("Acc", "drop")],
@@ -100,23 +100,23 @@ fn published(number: u8) -> Option<&'static PublishedTable> {
     tables().iter().find(|table| table.table == number)
 }
 
-/// A run under one target and rule.
-struct Held<'a> {
+/// A run's summary under one target and scoring rule.
+struct View<'a> {
     options: &'a Options,
     summary: &'a Summary,
     target: Target,
     rule: &'a str,
 }
 
-impl Held<'_> {
+impl View<'_> {
     fn value(&self, row: &str, column: &str) -> Option<(usize, Interval)> {
         let found = find(self.summary, &row_name(self.options, row, self.target), &[column])?;
         Some((found.n, found.values.into_iter().next().flatten()?)).filter(|(_, value)| value.estimate.is_finite())
     }
 
-    /// The column of the rule that decides, or of another one.
-    fn column(&self, deciding: &str, other: &str) -> String {
-        if self.rule.is_empty() { deciding.to_owned() } else { format!("{other} {}", self.rule) }
+    /// Name of a column: that of the primary rule, or of another one.
+    fn column(&self, primary: &str, other: &str) -> String {
+        if self.rule.is_empty() { primary.to_owned() } else { format!("{other} {}", self.rule) }
     }
 
     /// Accuracy on all the original questions.
@@ -134,7 +134,7 @@ impl Held<'_> {
         }
     }
 
-    /// The share of the questions that a perturbation was made of.
+    /// Share of the questions that a perturbation applies to.
     fn share(&self, kind: Kind) -> Option<f64> {
         let name = row_name(self.options, kind.name(), self.target);
         let row = self.summary.rows.iter().find(|row| row.name == name)?;
@@ -157,7 +157,7 @@ impl Held<'_> {
                     let whole = Interval { estimate: diluted, low: change.low * share, high: change.high * share };
                     (Some(change), Some(whole))
                 }
-                // What is not perturbed stays as right or wrong as it was.
+                // Unperturbed questions keep their score.
                 Quantity::Raw => (
                     self.value(kind.name(), &self.column("accuracy", "perturbed")).map(|(_, found)| found),
                     base.map(|base| point(base + diluted)),
@@ -179,7 +179,7 @@ impl Held<'_> {
         rows
     }
 
-    /// The systems of a table under a metric.
+    /// Cells of a table's systems by a metric.
     fn cells(
         &self,
         number: u8,
@@ -214,19 +214,19 @@ impl Held<'_> {
     }
 }
 
-/// A printed number in per cent beside a fraction.
+/// Compares a printed percentage with a fraction.
 fn cell(system: String, printed: Option<f64>, ours: Option<Interval>) -> PublishedCell {
     let value = printed.map(|printed| printed / 100.0);
     let difference = value.zip(ours).map(|(value, ours)| ours.estimate - value).filter(|found| found.is_finite());
     PublishedCell { system, value, difference }
 }
 
-/// Table 5: what is asked for, on the original questions.
+/// Table 5: accuracy by prediction target, on the original questions.
 fn targets(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<ComparedTable> {
     let (Some(table), Dataset::AsdivA, Numbers::Token) = (published(5), options.dataset, options.numbers) else {
         return Vec::new();
     };
-    let mut found = Vec::new();
+    let mut compared = Vec::new();
     for (place, metric) in table.columns.iter().enumerate() {
         let mut rows = Vec::new();
         for &target in &options.targets {
@@ -237,7 +237,7 @@ fn targets(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<
                 (Target::EquationAnswer | Target::Answer, "Acc_ans") => ("ans", ""),
                 _ => continue,
             };
-            let Some((n, ours)) = (Held { options, summary, target, rule }).original() else { continue };
+            let Some((n, ours)) = (View { options, summary, target, rule }).original() else { continue };
             let published = table
                 .rows
                 .iter()
@@ -248,10 +248,10 @@ fn targets(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<
             rows.push(ComparedRow { name, n, ours: Some(ours), over_all: Some(ours), published });
         }
         if !rows.is_empty() {
-            found.push(ComparedTable {
+            compared.push(ComparedTable {
                 table: 5,
                 title: format!(
-                    "Table 5: what is asked for, original questions, per cent ({}, {metric})",
+                    "Table 5: prediction target, original questions, per cent ({}, {metric})",
                     options.dataset.title()
                 ),
                 run: run.to_owned(),
@@ -262,5 +262,5 @@ fn targets(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<
             });
         }
     }
-    found
+    compared
 }

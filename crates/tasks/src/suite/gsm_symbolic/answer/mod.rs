@@ -14,7 +14,6 @@ pub mod text;
 mod label;
 mod numeral;
 
-pub use code::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
 pub use label::{Label, UnknownLabel};
 pub use text::TextExtraction;
 

@@ -2,6 +2,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::suite::FailureClass;
+
 /// The study's labels, under its names, and four of ours for what its program, which runs code without limits, has no
 /// word for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +51,7 @@ pub enum Label {
 
 /// No label has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no label of an extraction")]
+#[error("{0:?} is not an extraction label")]
 pub struct UnknownLabel(pub String);
 
 impl Label {
@@ -122,6 +124,33 @@ impl fmt::Display for Label {
     }
 }
 
+impl From<Label> for FailureClass {
+    /// The class of a wrong or missing number under the label of its extraction.
+    fn from(label: Label) -> Self {
+        match label {
+            Label::Gsm8k | Label::GsmSymbolic | Label::Code => FailureClass::Wrong,
+            Label::LastNumber => FailureClass::WrongLastNumber,
+            Label::NoNumber => FailureClass::NoNumber,
+            Label::EmptyResponse => FailureClass::EmptyResponse,
+            Label::EmptyAfterTrim => FailureClass::EmptyAfterTrim,
+            Label::NoFunction => FailureClass::NoFunction,
+            Label::ForbiddenString => FailureClass::ForbiddenString,
+            Label::SyntaxError => FailureClass::SyntaxError,
+            Label::NameError => FailureClass::NameError,
+            Label::AttributeError => FailureClass::AttributeError,
+            Label::ZeroDivisionError => FailureClass::ZeroDivisionError,
+            Label::TypeValueError => FailureClass::TypeValueError,
+            Label::Unclassified => FailureClass::Unclassified,
+            Label::NoneReturned => FailureClass::NoneReturned,
+            Label::NotANumber => FailureClass::NotANumber,
+            Label::TimeLimit => FailureClass::TimeLimit,
+            Label::MemoryLimit => FailureClass::MemoryLimit,
+            Label::Crash => FailureClass::Crashed,
+            Label::SandboxUnavailable => FailureClass::SandboxUnavailable,
+        }
+    }
+}
+
 impl FromStr for Label {
     type Err = UnknownLabel;
 
@@ -141,5 +170,12 @@ mod tests {
             assert_eq!(label.name().parse(), Ok(label));
         }
         assert!("CODES".parse::<Label>().is_err() && "".parse::<Label>().is_err());
+    }
+
+    #[test]
+    fn failure_classes_have_the_labels_names() {
+        for label in Label::ALL.into_iter().filter(|label| !label.has_prediction() && *label != Label::Crash) {
+            assert_eq!(FailureClass::from(label).as_str(), label.name().to_lowercase());
+        }
     }
 }

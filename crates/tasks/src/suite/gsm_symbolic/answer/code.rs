@@ -1,10 +1,11 @@
 //! The study's extraction of a Python function (its section 3.2), and what its result counts as. Running it is somebody
-//! else's work: see [`CodeRunner`].
+//! else's work: see [`CodeRunner`](crate::answer::CodeRunner).
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::{Label, trim};
+use crate::answer::{CodeOutcome, Program};
 use crate::python::{is_blank, pattern};
 
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^def ({w}+)\(\):{s}*\n((?:{s}+.*|\n)+)"));
@@ -14,13 +15,6 @@ static FORBIDDEN: LazyLock<Regex> =
 
 /// End of the study's prompts, which a completion continues.
 const HEADER: &str = "def solution():\n";
-
-/// A function to run: its text, and its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
-    pub source: String,
-    pub function: String,
-}
 
 /// The function that a completion contains or continues, with its imports blanked and cut before the first line that is
 /// not indented; or why there is none that may run.
@@ -49,72 +43,6 @@ pub fn extract(response: &str) -> Option<Program> {
         kept.push(line);
     }
     Some(Program { source: kept.join("\n"), function })
-}
-
-/// Type of a number that a program returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NumberKind {
-    Bool,
-    Int,
-    Float,
-}
-
-impl NumberKind {
-    /// The name of its type in Python.
-    pub fn name(self) -> &'static str {
-        match self {
-            NumberKind::Bool => "bool",
-            NumberKind::Int => "int",
-            NumberKind::Float => "float",
-        }
-    }
-}
-
-/// A number that a program returned.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CodeNumber {
-    pub kind: NumberKind,
-    /// The nearest float; an infinity for an integer beyond the range of floats.
-    pub value: f64,
-    /// As Python prints it, exactly.
-    pub text: String,
-}
-
-/// Outcome of running a program.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CodeOutcome {
-    /// A bool, an integer or a float.
-    Number(CodeNumber),
-    /// `None`.
-    None,
-    /// A value of another type, by its name.
-    Other(String),
-    /// An exception: the most specific of Python's own classes that names it here (see [`classify`]), and its message.
-    Raised { class: String, message: String },
-    /// The time limit ended it.
-    TimeLimit,
-    /// The memory limit ended it.
-    MemoryLimit,
-    /// Its process died; how.
-    Crashed(String),
-    /// The sandbox failed; why. Says nothing about the program.
-    Unavailable(String),
-}
-
-impl CodeOutcome {
-    /// The number as a float, if it is one.
-    pub fn value(&self) -> Option<f64> {
-        match self {
-            CodeOutcome::Number(number) => Some(number.value),
-            _ => None,
-        }
-    }
-}
-
-/// Runs programs. Suites receive one, because they do no I/O themselves; calls from several threads run side by side.
-pub trait CodeRunner: Send + Sync {
-    /// Defines a program, calls its function without arguments and says what came of it.
-    fn run(&self, program: &Program) -> CodeOutcome;
 }
 
 /// The label of an outcome, in the study's order of precedence: exceptions by class, then the type of the value.

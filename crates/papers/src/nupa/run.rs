@@ -1,4 +1,4 @@
-//! A run to hold against the paper.
+//! A run to compare with the paper.
 use std::fmt;
 
 use earnest_eval::run::{Manifest, Sample, Status};
@@ -8,32 +8,32 @@ use earnest_tasks::suite::nupa::{
     TaskId, Wording, summarise_answers,
 };
 
-/// The profiles in the order of columns: the one that is compared first.
+/// Profiles in the order of columns; the first one is compared with the published numbers.
 pub(super) const PROFILES: [Profile; 3] = [Profile::Ref, Profile::Strict, Profile::Paper];
 
-/// A run with its judged answers.
+/// A run with its scored answers.
 #[derive(Debug, Clone)]
-pub struct Ours {
+pub struct EvaluatedRun {
     pub(super) manifest: Manifest,
     pub(super) options: NupaOptions,
     answers: Vec<ScoredAnswer>,
-    /// Samples without a completion; they are in no mean.
+    /// Samples without a completion, which are excluded from means.
     failed: usize,
-    /// Samples whose score lacks a metric; they are in no mean.
+    /// Samples whose score lacks a metric, which are excluded from means.
     damaged: usize,
 }
 
-/// Reason for a run's numbers not being the paper's quantity.
+/// Reason for a run's numbers not being comparable with the paper's, as a predicate of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// Only the first items were asked. This says nothing against lengths that are all asked.
+    /// Only the first items were evaluated. Cells whose lengths are complete remain comparable.
     FirstItems(usize),
     /// Anything else, in words.
     Other(String),
 }
 
 impl Limit {
-    /// True if cells that were asked in full are the paper's quantity all the same.
+    /// True if complete cells are comparable all the same.
     pub(super) fn is_comparable(&self) -> bool {
         matches!(self, Limit::FirstItems(_))
     }
@@ -48,17 +48,17 @@ impl fmt::Display for Limit {
     }
 }
 
-impl Ours {
-    /// An empty one; rows are added by [`Ours::add`].
+impl EvaluatedRun {
+    /// A run without rows yet; see [`EvaluatedRun::add`].
     ///
     /// # Errors
-    /// [`NupaError`] for options that another version wrote.
+    /// [`NupaError`] for options written by another version.
     pub fn new(manifest: Manifest) -> Result<Self, NupaError> {
         let options = NupaOptions::from_json(&manifest.settings.suite_options)?;
-        Ok(Ours { manifest, options, answers: Vec::new(), failed: 0, damaged: 0 })
+        Ok(EvaluatedRun { manifest, options, answers: Vec::new(), failed: 0, damaged: 0 })
     }
 
-    /// Adds a row.
+    /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         let (Some(score), Some(completion)) = (&sample.score, &sample.completion) else {
             self.failed += 1;
@@ -71,18 +71,18 @@ impl Ours {
         }
     }
 
-    /// The profile whose figures are drawn: the run's own among the paper's, or `strict`.
+    /// Profile whose figures are drawn: the run's own if it is one of the paper's, otherwise `strict`.
     pub(super) fn profile(&self) -> Profile {
         if PROFILES.contains(&self.options.profile) { self.options.profile } else { Profile::Strict }
     }
 
-    /// The run's tables as a profile reads its completions.
+    /// The run's summary under a profile.
     pub(super) fn summary(&self, profile: Profile) -> Summary {
         let options = NupaOptions { profile, ..self.options.clone() };
         summarise_answers(&options, self.answers.iter().copied())
     }
 
-    /// Lengths of a task that have samples, among those that satisfy a condition, and their samples.
+    /// Number of lengths of a task that have samples, among those that satisfy a condition, and number of their samples.
     pub(super) fn asked(&self, task: TaskId, wanted: impl Fn(usize) -> bool) -> (usize, usize) {
         let mine = self.answers.iter().filter(|answer| answer.task == task && wanted(answer.length));
         let lengths: Vec<usize> = mine.map(|answer| answer.length).collect();
@@ -90,67 +90,67 @@ impl Ours {
         (distinct.len(), lengths.len())
     }
 
-    /// Reasons for the run's numbers not being the paper's quantity.
+    /// Reasons for the run's numbers not being comparable with the paper's.
     pub(super) fn limits(&self) -> Vec<Limit> {
         let settings = &self.manifest.settings;
         let mut limits = Vec::new();
-        let mut says = |when: bool, text: String| limits.extend(when.then_some(Limit::Other(text)));
-        says(self.options.split != Split::Test, format!("asks questions of the {} part", self.options.split));
-        says(
+        let mut add = |when: bool, text: String| limits.extend(when.then_some(Limit::Other(text)));
+        add(self.options.split != Split::Test, format!("asks questions of the {} split", self.options.split));
+        add(
             self.options.pairs.shorter == ShorterOperand::Any,
             "has second operands of any length, not of at least half the first one's".to_owned(),
         );
-        says(
+        add(
             self.manifest.shard.is_some(),
-            self.manifest.shard.map_or_else(String::new, |shard| format!("is part {shard} of a run")),
+            self.manifest.shard.map_or_else(String::new, |shard| format!("is shard {shard} of a run")),
         );
-        says(self.manifest.status != Status::Finished, "is not finished".to_owned());
-        says(self.failed > 0, format!("has {} samples without an answer, most likely the longest", self.failed));
-        says(
+        add(self.manifest.status != Status::Finished, "is not finished".to_owned());
+        add(self.failed > 0, format!("has {} samples without an answer, most likely the longest", self.failed));
+        add(
             !matches!(self.options.shots, 0 | 5),
             format!("shows {} worked examples; the paper none or five", self.options.shots),
         );
-        says(self.damaged > 0, format!("has {} samples with a damaged score, which are left out", self.damaged));
+        add(self.damaged > 0, format!("has {} samples with a damaged score, which are left out", self.damaged));
         limits.extend(settings.limit.map(Limit::FirstItems));
         limits
     }
 
-    /// How the run differs from the published evaluation, though it asks the same.
+    /// Differences in settings from the published evaluation that leave its numbers comparable.
     pub(super) fn settings(&self) -> Vec<String> {
         let options = &self.options;
         let mut found = Vec::new();
         let mut differs = |when: bool, text: &str| found.extend(when.then(|| text.to_owned()));
         let imported = self.manifest.settings.imported();
-        differs(imported, "Completions were made elsewhere: their budget, stops and decoding are not known.");
+        differs(imported, "Completions were generated elsewhere; their budget, stop strings and sampling are unknown.");
         differs(
             !imported && options.budget != BudgetRule::Published,
-            "More tokens are granted than the published 2 L.",
+            "The token budget is larger than the published 2 L.",
         );
         differs(
             !imported && options.budget == BudgetRule::Published,
-            "The budget is twice each question's own length; the published one was that of the longest in a batch of 64.",
+            "The budget is twice each question's own length; the published one was twice the longest in a batch of 64.",
         );
         differs(
             !imported && options.adapter == Adapter::Completion && options.stop_at_newline,
-            "Raw completions end at a line break; the published ones went on.",
+            "Raw completions stop at a line break; the published ones did not.",
         );
         differs(options.adapter == Adapter::Chat, "Prompts use a chat template; the paper's open models had none.");
         differs(
             !imported && self.manifest.settings.generation.sampling.is_greedy(),
             "Decoding is greedy; the paper samples with each model's own settings (`--recommended`).",
         );
-        differs(!options.pairs.reference, "Questions are drawn without the biases of the authors' generator.");
+        differs(!options.pairs.reference, "Questions are sampled without the biases of the authors' generator.");
         differs(
             options.pairs.hard_floats_equal_length,
-            "The floats of max_hard and min_hard have equally many decimals.",
+            "The floats of max_hard and min_hard have equal numbers of decimals.",
         );
         differs(
             options.wording == Wording::Corrected,
-            "The min question is spelt `minimal`; this concerns no released task.",
+            "The min question is spelt `minimal`; no released task is affected.",
         );
         differs(
             matches!(options.lengths, Lengths::Chosen(_)),
-            "Only chosen lengths are asked; the column of lengths says how many of the published ones.",
+            "Only selected lengths are asked; the column `lengths` shows how many of the published ones.",
         );
         if options.per_length < 100 {
             found.push(format!(
@@ -161,7 +161,7 @@ impl Ours {
         found
     }
 
-    /// True for prompts that ask for the answer alone.
+    /// True for prompts that ask for the answer only.
     pub(super) fn direct(&self) -> bool {
         self.options.style == PromptStyle::Direct
     }
