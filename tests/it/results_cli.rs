@@ -141,7 +141,7 @@ fn verify_names_damaged_rows() {
         ("UPDATE texts SET matchers = 'no JSON' WHERE key % 4294967296 = 3", "cannot be read: 1: sample 0 of"),
         ("UPDATE texts SET ids = x'ff' WHERE key % 4294967296 = 4", "token ids of a sample are damaged"),
         ("UPDATE texts SET completion = completion || '!' WHERE key % 4294967296 < 0", ""),
-        ("UPDATE samples SET correct = 1 - correct WHERE key % 4294967296 = 6", "have a verdict that"),
+        ("UPDATE samples SET correct = 1 - correct WHERE key % 4294967296 = 6", "have a score that"),
         ("UPDATE samples SET completion_tokens = 99 WHERE key % 4294967296 = 7", "contradict themselves: "),
         ("UPDATE samples SET correct = NULL WHERE key % 4294967296 = 8", "contradict themselves: "),
         ("DELETE FROM texts WHERE key % 4294967296 = 9", "have no text: 1"),
@@ -216,7 +216,7 @@ fn merging_names_rows_that_disagree_and_copies_nothing() {
     sql(&other, "UPDATE samples SET correct = 1 - correct WHERE key % 4294967296 = 5");
     let refused = merge();
     assert_eq!(code(&refused), 4);
-    assert!(stderr(&refused).contains("is damaged: rows that have a verdict"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("is damaged: rows that have a score"), "{}", stderr(&refused));
 }
 
 /// `earnest run` of a part into a folder.

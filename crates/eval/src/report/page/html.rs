@@ -1,4 +1,4 @@
-//! The page around the sections.
+//! The HTML page.
 use super::data::data;
 use super::figures::{Section, difference_remarks, figures};
 use super::pack::pack;
@@ -9,9 +9,8 @@ use crate::report::plot::{DARK, LIGHT, RULES, compact, escape};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The whole report as one HTML document. It opens no connection (its content security policy forbids it), needs no script
-/// for tables, plots and examples, and depends on the runs only, so the same runs give the same bytes. `chapters` are drawn
-/// after the differences.
+/// Renders the report as one HTML document. It opens no connection (its content security policy forbids them), needs no script for
+/// tables, plots and examples, and is reproducible byte by byte. `chapters` follow the differences.
 pub fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
     let placed = figures(runs, false);
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
@@ -103,7 +102,7 @@ pub fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
     )
 }
 
-/// Boxes to choose models and tasks; the script shows them.
+/// Renders checkboxes for models and tasks, shown by the script.
 fn picker(runs: &[ReportRun]) -> String {
     let mut tasks: Vec<&str> = Vec::new();
     for task in runs.iter().flat_map(ReportRun::tasks) {
