@@ -51,7 +51,7 @@ fn too_many_failures_stop_the_run_with_6_and_the_first_is_shown_at_once() {
     assert!(last["failed"].as_u64().unwrap() >= 6, "{last}");
     let started = events.iter().find(|event| event["event"] == "started").unwrap();
     assert_eq!((started["planned"].as_u64(), started["recorded"].as_u64()), (Some(576), Some(0)));
-    assert!(said.contains("go on behind those"), "{said}");
+    assert!(said.contains("continues without those"), "{said}");
 
     // The same command goes on behind them, and its events are added, also behind half a line that a kill left.
     let path = folder.path().join("events.jsonl");
@@ -142,20 +142,20 @@ fn verify_names_damaged_rows() {
         ("UPDATE texts SET ids = x'ff' WHERE key % 4294967296 = 4", "token ids of a sample are damaged"),
         ("UPDATE texts SET completion = completion || '!' WHERE key % 4294967296 < 0", ""),
         ("UPDATE samples SET correct = 1 - correct WHERE key % 4294967296 = 6", "have a score that"),
-        ("UPDATE samples SET completion_tokens = 99 WHERE key % 4294967296 = 7", "contradict themselves: "),
-        ("UPDATE samples SET correct = NULL WHERE key % 4294967296 = 8", "contradict themselves: "),
+        ("UPDATE samples SET completion_tokens = 99 WHERE key % 4294967296 = 7", "are inconsistent: "),
+        ("UPDATE samples SET correct = NULL WHERE key % 4294967296 = 8", "are inconsistent: "),
         ("DELETE FROM texts WHERE key % 4294967296 = 9", "have no text: 1"),
         ("UPDATE texts SET gold = 'x' WHERE key % 4294967296 = 10", "not in the run's plan"),
         ("DELETE FROM samples WHERE key % 4294967296 = 11", "31 of 32 rows"),
         // What contradicts nothing else in the file: the row is not as it was written.
         (
             "UPDATE texts SET prompt_sha256 = 'ab' || substr(prompt_sha256, 3) WHERE key % 4294967296 = 12",
-            "they were edited in",
+            "were edited in",
         ),
-        ("UPDATE texts SET extracted = 'x', covariates = '{}' WHERE key % 4294967296 = 13", "they were edited in"),
+        ("UPDATE texts SET extracted = 'x', covariates = '{}' WHERE key % 4294967296 = 13", "were edited in"),
         (
             "UPDATE samples SET decode_s = decode_s / 2 WHERE key % 4294967296 IN (14, 15)",
-            "they were edited in the file: 2",
+            "were edited in the file after they were written: 2",
         ),
         ("UPDATE runs SET settings_sha256 = 'ab' || substr(settings_sha256, 3)", "settings_sha256 in the list of runs"),
         ("UPDATE runs SET model = 'another', suite = 'nupa'", "suite, model in the list of runs"),
@@ -549,7 +549,7 @@ fn a_hash_names_the_run_it_ends_and_nothing_to_do_is_no_error() {
     let copy = document(&run_in(at, &["runs", "show", "scored", "--json"]));
     assert_eq!(copy["manifest"]["run"], format!("{run}-scored").as_str());
     let ambiguous = run_in(at, &["runs", "show", &hash[..6]]);
-    assert!(code(&ambiguous) == 2 && stderr(&ambiguous).contains("can be any of 3"), "{}", stderr(&ambiguous));
+    assert!(code(&ambiguous) == 2 && stderr(&ambiguous).contains("matches 3"), "{}", stderr(&ambiguous));
     // Held against a paper, the copy and its original are one run.
     let beside = document(&run_in(at, &["reproduce", "arithmetic-bench", "--json"])).to_string();
     assert!(beside.contains(&format!("{run}-scored")) && beside.contains(&format!("{run}.2")), "{beside}");

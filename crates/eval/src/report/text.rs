@@ -308,11 +308,11 @@ fn speed(document: &Document) -> String {
     // Endpoints that do not report cached tokens may still have a cache.
     let settings = &document.manifest.settings;
     let elsewhere = settings.imported() || matches!(settings.engine.as_str(), "openai" | "mistralrs");
-    let told = totals.cached_tokens > 0 || !elsewhere;
-    if totals.prompt_tokens > 0 && !told {
+    let reported = totals.cached_tokens > 0 || !elsewhere;
+    if totals.prompt_tokens > 0 && !reported {
         write!(text, "; {} prompt tokens", totals.prompt_tokens).expect("writing to a String cannot fail");
     }
-    if totals.prompt_tokens > 0 && told {
+    if totals.prompt_tokens > 0 && reported {
         let share = 100.0 * totals.cached_tokens as f64 / totals.prompt_tokens as f64;
         write!(text, "; {share:.0} % of {} prompt tokens came from the prefix cache", totals.prompt_tokens)
             .expect("writing to a String cannot fail");
