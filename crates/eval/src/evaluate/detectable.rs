@@ -33,8 +33,8 @@ pub(super) fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
     };
     let alike = match effect(1.0) {
         _ if clusters == items => String::new(),
-        Some(alike) => format!(" ({alike} if the items of a cluster differ together)"),
-        None => " (none if the items of a cluster differ together)".to_owned(),
+        Some(alike) => format!(" ({alike} if the items of a cluster are fully correlated)"),
+        None => " (none if the items of a cluster are fully correlated)".to_owned(),
     };
     format!("{items} items{of_clusters}: smallest detectable difference between two models: {apart}{alike}, 80 % power")
 }

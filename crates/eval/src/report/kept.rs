@@ -71,18 +71,18 @@ impl Document {
 /// Returns every number of a summary, in a fixed order.
 fn numbers<'a>(summary: &'a mut Summary, grids: &'a mut [Grid]) -> Vec<&'a mut f64> {
     let interval = |value: &'a mut Interval| [&mut value.estimate, &mut value.low, &mut value.high];
-    let mut found = Vec::new();
+    let mut numbers = Vec::new();
     for row in &mut summary.rows {
-        found.extend(row.values.iter_mut().flat_map(|(_, value)| interval(value)));
-        found.extend(row.numbers.iter_mut().map(|(_, number)| number));
+        numbers.extend(row.values.iter_mut().flat_map(|(_, value)| interval(value)));
+        numbers.extend(row.numbers.iter_mut().map(|(_, number)| number));
     }
     for (x, _, value) in summary.series.iter_mut().flat_map(|series| &mut series.points) {
-        found.push(x);
-        found.extend(interval(value));
+        numbers.push(x);
+        numbers.extend(interval(value));
     }
     let rows = grids.iter_mut().flat_map(|grid| &mut grid.groups).flat_map(|group| &mut group.rows);
     for cell in rows.flat_map(|row| &mut row.cells).flatten() {
-        found.extend(interval(&mut cell.value));
+        numbers.extend(interval(&mut cell.value));
     }
-    found
+    numbers
 }

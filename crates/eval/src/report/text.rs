@@ -30,7 +30,7 @@ pub fn render(document: &Document, width: usize) -> String {
     if let Some(readings) = &document.readings {
         text.push('\n');
         text.push_str(&side_by_side(readings));
-        remarks.push(format!("What is right is decided by {}.", readings.decides()));
+        remarks.push(format!("Answers are scored by {}; the other rules are for comparison.", readings.decides()));
     }
     // A note that begins with the name of a hidden column is hidden with it.
     let explains =

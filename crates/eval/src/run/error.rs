@@ -43,7 +43,7 @@ pub enum RunError {
     #[error("{name} matches {} runs", runs.len())]
     AmbiguousRun { name: String, runs: Vec<String> },
     /// A file of a later version.
-    #[error("{} has format {found}; this earnest reads formats up to {known}", path.display())]
+    #[error("{} has format {found}; this version of earnest reads formats up to {known}", path.display())]
     LaterFormat { path: PathBuf, found: u32, known: u32 },
     /// A file of an earlier version that this process has no permission to migrate.
     #[error("{} has format {found} and must be migrated to format {known}, but this process may not write it", path.display())]

@@ -30,9 +30,9 @@ pub fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
     section("summary", "Summary", "Summary", "", sections::summary(runs));
     section("tables", "Results", "Results", "", sections::tables(runs));
     let figures = |which: &[Section]| sections::figures(&placed, which);
-    let differences = "Differences are paired by item: the same questions, minus the first model's result. Their intervals come \
-         from cluster-robust errors, each for itself (not corrected for the number of tasks). Hatched and marked n.s.: the interval \
-         includes zero, so these data do not show a difference; that is not evidence that there is none.";
+    let differences = "Differences are paired by item: the same questions, minus the first model's result. Their intervals are \
+         cluster-robust and not adjusted for the number of tasks. Hatched and marked n.s.: the interval includes zero, so these data do \
+         not show a difference; that is not evidence that there is none.";
     let lead = match runs {
         [_] => "Lines are 95 % intervals.".to_owned(),
         _ => format!("Lines are 95 % intervals. {differences}"),

@@ -187,13 +187,13 @@ pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
         differences.entry(&other.task).or_default().push((&sample.cluster, difference));
     }
     let order = base.tasks();
-    let mut found: Vec<Paired> = Vec::new();
+    let mut pairs: Vec<Paired> = Vec::new();
     for task in order {
-        found.extend(differences.get(task).and_then(|values| mean_difference(task, values)));
+        pairs.extend(differences.get(task).and_then(|values| mean_difference(task, values)));
     }
     let all: Vec<(&str, f64)> = differences.into_values().flatten().collect();
-    found.extend(mean_difference("all", &all));
-    found
+    pairs.extend(mean_difference("all", &all));
+    pairs
 }
 
 /// Returns the question of a sample.

@@ -111,9 +111,9 @@ impl Store {
             let wanted: i64 = sample.get(0).map_err(failed)?;
             let text = loop {
                 let Some(text) = texts.get() else { return Ok(()) };
-                let found: i64 = text.get(0).map_err(failed)?;
-                if found >= wanted {
-                    break (found == wanted).then_some(text);
+                let text_key: i64 = text.get(0).map_err(failed)?;
+                if text_key >= wanted {
+                    break (text_key == wanted).then_some(text);
                 }
                 texts.advance().map_err(failed)?;
             };

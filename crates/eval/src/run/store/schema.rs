@@ -125,18 +125,18 @@ fn open_to_read(path: PathBuf) -> Result<(PathBuf, Connection), RunError> {
         let connection = Connection::open_with_flags(address(&path, immutable), flags)
             .map_err(|source| RunError::store("open", &path, source))?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(|source| RunError::store("open", &path, source))?;
-        let found = identify(&connection, &path)?;
-        Ok((found, connection))
+        let version = identify(&connection, &path)?;
+        Ok((version, connection))
     };
-    let (found, connection) = match attempt(false) {
+    let (version, connection) = match attempt(false) {
         Err(RunError::Store { source, .. }) if !logged && is_refused(&source) => attempt(true)?,
         opened => opened?,
     };
-    if found > SCHEMA_VERSION {
-        return Err(RunError::LaterFormat { path, found, known: SCHEMA_VERSION });
+    if version > SCHEMA_VERSION {
+        return Err(RunError::LaterFormat { path, found: version, known: SCHEMA_VERSION });
     }
-    if found < SCHEMA_VERSION {
-        return Err(RunError::EarlierFormat { path, found, known: SCHEMA_VERSION });
+    if version < SCHEMA_VERSION {
+        return Err(RunError::EarlierFormat { path, found: version, known: SCHEMA_VERSION });
     }
     connection
         .pragma_update(None, "cache_size", -CACHE_KIB)
@@ -164,11 +164,11 @@ fn open_to_write(results: &Path, create: bool) -> Result<(PathBuf, Connection), 
     let failed = |action| move |source| RunError::store(action, &results.join(FILE_NAME), source);
     let mut connection = Connection::open_with_flags(&path, flags).map_err(failed("open"))?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
-    let found = identify(&connection, &path)?;
-    if found > SCHEMA_VERSION {
-        return Err(RunError::LaterFormat { path, found, known: SCHEMA_VERSION });
+    let version = identify(&connection, &path)?;
+    if version > SCHEMA_VERSION {
+        return Err(RunError::LaterFormat { path, found: version, known: SCHEMA_VERSION });
     }
-    if found == 0 {
+    if version == 0 {
         // Rows with their texts are about a kilobyte. Pages of 32 KiB write twice as many per second as pages of 8 KiB.
         connection.pragma_update(None, "page_size", PAGE_BYTES).map_err(failed("open"))?;
     }
@@ -180,7 +180,7 @@ fn open_to_write(results: &Path, create: bool) -> Result<(PathBuf, Connection), 
     let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed("open"))?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_BYTES / page.max(1)).map_err(failed("open"))?;
     connection.set_prepared_statement_cache_capacity(64);
-    if found < SCHEMA_VERSION {
+    if version < SCHEMA_VERSION {
         migrate(&mut connection).map_err(failed("migrate"))?;
     }
     Ok((path, connection))

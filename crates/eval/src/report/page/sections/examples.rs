@@ -26,7 +26,7 @@ pub fn examples(runs: &[ReportRun]) -> String {
                 html.push_str(&example(run, sample));
             }
         }
-        html.push_str(if any { "</details>" } else { "<p>There is none.</p></details>" });
+        html.push_str(if any { "</details>" } else { "<p>None.</p></details>" });
     }
     html
 }

@@ -61,7 +61,7 @@ pub fn provenance(runs: &[ReportRun]) -> String {
         if let Some(first) = &manifest.first_prompt {
             write!(
                 html,
-                "<p class=\"dim\">The first prompt to the letter ({} tokens, {} BOS):</p><pre>{}</pre>",
+                "<p class=\"dim\">First prompt, verbatim ({} tokens, {} BOS):</p><pre>{}</pre>",
                 first.ids.len(),
                 first.bos,
                 escape(&first.text)

@@ -61,7 +61,7 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
         (
             "prompts",
             if settings.imported() {
-                format!("{}; completions made elsewhere", settings.prompt_mode)
+                format!("{}; imported completions", settings.prompt_mode)
             } else {
                 format!("{}, {}", settings.prompt_mode, sampling(&settings.generation.sampling))
             },
@@ -106,7 +106,7 @@ fn notes(runs: &[ReportRun]) -> String {
     if remarks.is_empty() {
         return String::new();
     }
-    let mut html = String::from("<h3>What to know about these numbers</h3><ul class=\"notes\">");
+    let mut html = String::from("<h3>Notes on these numbers</h3><ul class=\"notes\">");
     for (note, labels) in remarks {
         let whose =
             if labels.len() == runs.len() { String::new() } else { format!("<b>{}:</b> ", escape(&labels.join(", "))) };
