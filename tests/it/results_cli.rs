@@ -74,7 +74,7 @@ fn too_many_failures_stop_the_run_with_6_and_the_first_is_shown_at_once() {
     // Without a bound the run ends, with 1.
     let unbounded = run_in(folder.path(), &[&words[..4], &["--threads", "1"], &SMALL].concat());
     assert_eq!(code(&unbounded), 1, "{}", stderr(&unbounded));
-    assert!(stdout(&unbounded).contains(" samples failed and are in no accuracy"), "{}", stdout(&unbounded));
+    assert!(stdout(&unbounded).contains(" samples failed and are excluded from accuracies"), "{}", stdout(&unbounded));
 }
 
 #[test]
@@ -587,7 +587,7 @@ fn parts_that_are_all_here_are_not_asked_again() {
     assert_eq!(only_run(at).manifest.run, joined, "the whole run is reported");
     run_part(at, "1/2", "other");
     let asked = tiny_run(at, &[&SMALL[..], &["--results", "other"]].concat());
-    assert!(code(&asked) == 0 && stderr(&asked).contains("parts of this run are here (1/2)"), "{}", stderr(&asked));
+    assert!(code(&asked) == 0 && stderr(&asked).contains("parts 1/2 of this run are already finished"), "{}", stderr(&asked));
 }
 
 #[test]

@@ -279,7 +279,7 @@ pub(crate) fn warnings(document: &Document) -> Vec<String> {
     }
     for group in &document.failures {
         warnings.push(format!(
-            "{} sample{} failed and {} not part of any accuracy. The first, {}: {}.",
+            "{} sample{} failed and {} excluded from accuracies. The first, {}: {}.",
             group.count,
             plural(group.count),
             if group.count == 1 { "is" } else { "are" },
