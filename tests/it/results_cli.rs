@@ -88,7 +88,7 @@ fn an_engine_that_fails_a_measurement_exits_with_5() {
 }
 
 #[test]
-fn completions_inside_opened_thinking_are_judged_with_it_then_and_again() {
+fn completions_inside_opened_thinking_are_scored_with_it_then_and_again() {
     let folder = tempfile::tempdir().unwrap();
     let model = copy_of_tiny(folder.path());
     edit_json(&model.join("tokenizer_config.json"), |config| {
@@ -587,7 +587,11 @@ fn parts_that_are_all_here_are_not_asked_again() {
     assert_eq!(only_run(at).manifest.run, joined, "the whole run is reported");
     run_part(at, "1/2", "other");
     let asked = tiny_run(at, &[&SMALL[..], &["--results", "other"]].concat());
-    assert!(code(&asked) == 0 && stderr(&asked).contains("parts 1/2 of this run are already finished"), "{}", stderr(&asked));
+    assert!(
+        code(&asked) == 0 && stderr(&asked).contains("parts 1/2 of this run are already finished"),
+        "{}",
+        stderr(&asked)
+    );
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn runs_are_read_after_model_data_and_suite_are_gone() {
     let verified = run_in(at, &["runs", "verify"]);
     assert_eq!(code(&verified), 0, "{}", stderr(&verified));
     assert!(stderr(&verified).contains("held against its stored questions"), "{}", stderr(&verified));
-    // To judge completions again, the suite is needed.
+    // Scoring completions again needs the suite.
     let score = run_in(at, &["score", &runs[0]]);
     assert!(code(&score) == 4 && stderr(&score).contains("EARNEST_DATA"), "{}", stderr(&score));
 
@@ -160,7 +160,7 @@ fn damaged_questions_and_results_are_found() {
 }
 
 #[test]
-fn merged_and_judged_runs_have_the_questions_of_their_parts() {
+fn merged_and_scored_runs_have_the_questions_of_their_parts() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let small = ["--lengths", "1..3", "--per-length", "1", "--max-tokens", "2", "--quiet"];

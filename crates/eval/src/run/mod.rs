@@ -6,8 +6,6 @@ mod error;
 mod event;
 mod generation;
 mod host;
-mod scorers;
-mod scoring;
 mod jsonl;
 mod manifest;
 mod packing;
@@ -15,6 +13,8 @@ mod plan;
 mod prompt_queue;
 mod runner;
 mod sample;
+mod scorers;
+mod scoring;
 pub mod store;
 
 pub use clock::timestamp;
