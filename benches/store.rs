@@ -52,7 +52,7 @@ fn measure(count: usize) {
     let wrong = Filter { failed: true, task: Some("main".into()), ..Filter::default() };
     let shown = step("list 20 wrong ones", 20, || store.samples(&run, wrong).take(20).count());
     let sums = step("aggregate", count, || store.aggregate(&run).expect("its rows"));
-    let standing = step("what is there", count, || store.standing(&run).expect("its rows"));
+    let progress = step("what is there", count, || store.progress(&run).expect("its rows"));
     let bytes = step("read every text", count, || {
         let texts = store.samples(&run, Filter::default()).map(|sample| sample.expect("a whole row"));
         texts.map(|sample| sample.completion.map_or(0, |completion| completion.text.len())).sum::<usize>()
@@ -62,7 +62,7 @@ fn measure(count: usize) {
     println!(
         "  {} MB of ids, {shown} shown, {} rows, accuracy {:.4}, {} rows in the summary, {} MB of text",
         ids / 1_000_000,
-        standing.settled(),
+        progress.settled(),
         sums.accuracy().map_or(f64::NAN, |accuracy| accuracy.value),
         document.summary.rows.first().map_or(0, |row| row.n),
         bytes / 1_000_000

@@ -11,7 +11,7 @@ use earnest_engine::{
     Card, Completion, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId, Statistics,
     Timings,
 };
-use earnest_eval::prompt::{ModeRequest, PromptSource, Prompter};
+use earnest_eval::prompt::{ModeRequest, PromptError, PromptSource, Prompter};
 use earnest_eval::run::store::{FILE_NAME, Store};
 use earnest_eval::run::{Generation, Runner};
 use earnest_models::checkpoint::ChatMessage;
@@ -81,7 +81,7 @@ fn asked(count: usize, adapter: Adapter, shots: usize, stored: bool) -> Written 
     if stored {
         store.keep_questions(&run, &suite).expect("room on the disk");
     }
-    let standing = store.standing(&run).expect("no rows");
+    let progress = store.progress(&run).expect("no rows");
     let request = if adapter == Adapter::Chat { ModeRequest::Chat } else { ModeRequest::Raw };
     let prompter = Prompter::new(&Source, request).expect("a template");
     let generation: &Generation = &manifest.settings.generation;
@@ -90,7 +90,7 @@ fn asked(count: usize, adapter: Adapter, shots: usize, stored: bool) -> Written 
         Runner { run: "run", suite: &suite, plan, prompter: &prompter, generation, fail_on_error: None, stop: &stop };
     let mut writer = store.writer(&run);
     let (start, cpu) = (Instant::now(), cpu_seconds());
-    runner.run(&mut Immediate::default(), &mut writer, &standing, &mut ()).expect("room on the disk");
+    runner.run(&mut Immediate::default(), &mut writer, &progress, &mut ()).expect("room on the disk");
     let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
     drop(writer);
     let rows = store.count(&run).expect("its rows");
@@ -109,7 +109,7 @@ fn vacuumed(file: &Path, statements: &str) -> f64 {
 struct Source;
 
 impl PromptSource for Source {
-    fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+    fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
         Ok(text.as_bytes().chunks(4).map(|four| four.iter().fold(0, |id, &byte| id << 8 | u32::from(byte))).collect())
     }
     fn bos(&self) -> Option<u32> {
@@ -121,7 +121,7 @@ impl PromptSource for Source {
     fn has_template(&self) -> bool {
         true
     }
-    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, String> {
+    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, PromptError> {
         let turns: String = messages
             .iter()
             .map(|message| format!("<|im_start|>{}\n{}<|im_end|>\n", message.role, message.content))

@@ -16,14 +16,14 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     check(&runs, printer)?;
     let mut scores = Vec::with_capacity(runs.len());
     for run in &runs {
-        let mut of_run = Scores::decided_by(results::primary(&store, run)?);
+        let mut of_run = Scores::with_primary(results::primary(&store, run)?);
         for sample in store.samples(run, Filter::default()) {
             of_run.add(&sample?);
         }
-        if of_run.without_verdict > 0 {
+        if of_run.without_score > 0 {
             printer.warning(&format!(
                 "{} samples of {} have no answer and are in no comparison",
-                of_run.without_verdict, run.manifest.run
+                of_run.without_score, run.manifest.run
             ));
         }
         scores.push(of_run);
@@ -51,7 +51,7 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
 fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], printer: Printer) {
     let Some((first, rest)) = runs.split_first() else { return };
     let mine = &first.manifest.settings;
-    let alike = rest.iter().all(|run| mine.asks_alike(&run.manifest.settings));
+    let alike = rest.iter().all(|run| mine.has_items_of(&run.manifest.settings));
     if alike || scores.iter().all(|scores| !scores.lacks_questions()) {
         return;
     }
@@ -150,7 +150,7 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
     table.row(cells(&found.overall));
     text.push_str(&table.render());
     text.push('\n');
-    let mut remarks = vec![found.verdict()];
+    let mut remarks = vec![found.conclusion()];
     let every = || found.tasks.iter().chain([&found.overall]);
     let none = if every().any(|one| one.detectable_text() == "none") {
         ", \"none\" where not even the largest possible one would be"

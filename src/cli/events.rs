@@ -157,9 +157,9 @@ impl Reporter for EventFile {
             RunEvent::Preparing(Stage::LoadingWeights) => {
                 self.write("preparing", json!({ "stage": "loading_weights" }))
             }
-            RunEvent::Started { run, planned, standing, card } => self.write(
+            RunEvent::Started { run, planned, progress, card } => self.write(
                 "started",
-                json!({ "run": run, "planned": planned, "recorded": standing.settled(), "engine": card }),
+                json!({ "run": run, "planned": planned, "recorded": progress.settled(), "engine": card }),
             ),
             RunEvent::Progress { statistics, .. } => {
                 if self.last_progress.is_none_or(|last| last.elapsed() >= PROGRESS_PERIOD) {

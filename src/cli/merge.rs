@@ -131,12 +131,12 @@ fn is_whole(run: &RunRecord) -> bool {
 /// Copies questions, and the rows that the target lacks; says how many.
 fn fill(from: &Store, run: &RunRecord, to: &Store, target: &RunRecord) -> Result<usize, CliError> {
     to.copy_questions(from, run, target)?;
-    let standing = to.standing(target)?;
+    let progress = to.progress(target)?;
     let mut writer = to.writer(target).batches_of(BULK_ROWS);
     let mut copied = 0;
     for sample in from.samples(run, Filter::default()).placed() {
         let (place, sample) = sample?;
-        if !standing.settles(place) {
+        if !progress.is_settled(place) {
             copied += 1;
             writer.push(place, Sample { run: target.manifest.run.clone(), ..sample })?;
         }

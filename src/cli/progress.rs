@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::printer::Printer;
 use earnest_engine::Statistics;
-use earnest_eval::run::store::Standing;
+use earnest_eval::run::store::RunProgress;
 use earnest_eval::run::{Reporter, RunEvent, Sample, Stage};
 use earnest_stats::{Z95, wilson};
 
@@ -100,12 +100,12 @@ impl Progress {
         }
     }
 
-    fn started(&mut self, run: &str, planned: usize, standing: &Standing) {
-        let recorded = standing.settled();
+    fn started(&mut self, run: &str, planned: usize, progress: &RunProgress) {
+        let recorded = progress.settled();
         self.tally = Tally::new(planned, recorded, Instant::now());
-        self.tally.judged = standing.judged();
-        self.tally.correct = standing.correct();
-        self.tally.failed = standing.failed();
+        self.tally.judged = progress.scored();
+        self.tally.correct = progress.correct();
+        self.tally.failed = progress.failed();
         if let Show::Plain = self.show {
             self.printer.message(&format!("{run}: {planned} samples, a line every 10 s"));
         }
@@ -154,7 +154,7 @@ impl Reporter for Progress {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Preparing(stage) => self.preparing(*stage),
-            RunEvent::Started { run, planned, standing, .. } => self.started(run, *planned, standing),
+            RunEvent::Started { run, planned, progress, .. } => self.started(run, *planned, progress),
             RunEvent::Progress { statistics, .. } => {
                 self.tally.statistics = *statistics;
                 self.refresh();

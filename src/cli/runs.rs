@@ -96,7 +96,7 @@ fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
         failed: found.totals.failed,
         truncated: found.totals.truncated,
         correct: found.correct,
-        judged: found.judged,
+        judged: found.scored,
         accuracy: accuracy.map(|accuracy| accuracy.value),
         low: accuracy.map(|accuracy| accuracy.low),
         high: accuracy.map(|accuracy| accuracy.high),

@@ -234,7 +234,7 @@ fn a_prompt_beyond_the_context_is_recorded_and_exits_with_1() {
     assert_eq!(code(&output), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("context of 40 tokens"), "shown at once: {}", stderr(&output));
     assert!(
-        stdout(&output).contains("2 samples failed") && stdout(&output).contains("less room"),
+        stdout(&output).contains("2 samples failed") && stdout(&output).contains("less than the suite's token budget"),
         "{}",
         stdout(&output)
     );
@@ -255,7 +255,7 @@ fn a_damaged_file_of_results_is_named() {
         .unwrap();
     let output = tiny_run(folder.path(), &words);
     assert_eq!(code(&output), 4);
-    assert!(stderr(&output).contains("earnest.sqlite is not a file of earnest's results"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("earnest.sqlite is not a results file of earnest"), "{}", stderr(&output));
 }
 
 #[cfg(unix)]
@@ -306,7 +306,7 @@ fn folders_of_an_earlier_version_are_taken_over_and_continued() {
     std::fs::write(old.join("samples.jsonl"), text).unwrap();
     let resumed = run_in(folder.path(), &["resume", "--threads", "1"]);
     assert_eq!(code(&resumed), 0, "{}", stderr(&resumed));
-    assert!(stderr(&resumed).contains("(2 samples) over from an earlier version"), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("(2 samples) from the folder of an earlier version"), "{}", stderr(&resumed));
     assert!(stderr(&resumed).contains("continuing: 2 of 32"), "{}", stderr(&resumed));
     assert_eq!(timeless(folder.path(), &only_run(folder.path())), rows);
     assert!(!old.exists() && results.join("taken-over").join(&manifest.run).join("samples.jsonl").exists());

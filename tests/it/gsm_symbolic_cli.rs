@@ -170,7 +170,7 @@ fn the_study_is_executed_killed_and_continued() {
     let rows = || -> usize {
         let Ok(store) = Store::open(&results) else { return 0 };
         let runs = store.runs().unwrap_or_default();
-        runs.iter().filter_map(|run| Some(store.standing(run).ok()?.settled())).sum()
+        runs.iter().filter_map(|run| Some(store.progress(run).ok()?.settled())).sum()
     };
     while rows() == 0 && child.try_wait().unwrap().is_none() && began.elapsed() < Duration::from_secs(120) {
         std::thread::sleep(Duration::from_millis(10));
@@ -187,7 +187,7 @@ fn the_study_is_executed_killed_and_continued() {
     assert_eq!(runs.len(), 4, "two models on two prompts");
     for run in &runs {
         assert_eq!(run.manifest.status, Status::Finished);
-        assert_eq!(store.standing(run).unwrap().settled(), 24);
+        assert_eq!(store.progress(run).unwrap().settled(), 24);
     }
     assert!(runs.iter().any(|run| run.manifest.sessions > 1) || before % 24 == 0, "the killed run was continued");
     assert_eq!(study["runs"].as_array().unwrap().len(), 4);

@@ -489,7 +489,7 @@ fn damaged_files_of_the_cache_are_not_run() {
     std::fs::remove_file(&tokenizer).unwrap();
     std::fs::write(&tokenizer, &good).unwrap();
     let warned = place.run(&ask);
-    assert_says(&warned, 0, &["nothing here says whether tokenizer_config.json", "models verify --remote"]);
+    assert_says(&warned, 0, &["no local digest to check tokenizer_config.json", "models verify --remote"]);
 }
 
 #[test]
@@ -507,7 +507,7 @@ fn an_engine_that_is_not_there_leaves_no_run() {
     #[cfg(unix)]
     std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let output = place.command(&ask).env("EARNEST_MISTRALRS", &broken).output().unwrap();
-    assert_says(&output, 5, &["ended before it answered"]);
+    assert_says(&output, 5, &["exited before it was ready"]);
     assert!(Store::open(&place.at().join("earnest-results")).unwrap().runs().unwrap().is_empty());
 }
 

@@ -360,7 +360,7 @@ fn a_template_without_a_system_role_gets_the_text_in_the_first_user_turn() {
         let fixed = ["run", "nupa", "--model", model.to_str().unwrap(), "--results", results.to_str().unwrap()];
         let (code, _, said) = run(at, &[&fixed[..], &words].concat());
         assert_eq!(code, 0, "{template}: {said}");
-        assert_eq!(said.matches("takes no system message").count(), usize::from(folded), "{template}: {said}");
+        assert_eq!(said.matches("does not support system messages").count(), usize::from(folded), "{template}: {said}");
         let store = Store::open(&results).unwrap();
         let record = store.runs().unwrap().remove(0);
         let settings = serde_json::to_value(&record.manifest.settings).unwrap();

@@ -51,7 +51,7 @@ fn chats_are_read_by_their_final_answer_and_raw_texts_by_the_papers_rule() {
     assert_eq!(named["manifest"]["settings"]["suite_options"]["profile"], "paper");
     let run = chat["manifest"]["run"].as_str().unwrap();
     let shown = stdout(&run_in(at, &["runs", "show", run]));
-    for part in ["Exact match, per cent, as read by final", "differs", "strict     2/3  66.7", "is decided by final"] {
+    for part in ["Exact match, per cent, as read by final", "differs", "strict     2/3  66.7", "scored by final"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let list = stdout(&run_in(at, &["runs", "list"]));

@@ -241,7 +241,7 @@ fn differences_without_an_error_are_drawn_and_named() {
     };
     let runs = [run("A", &|_| true, 3.0), run("B", &|sample| sample.task != "rev", 4.0)];
     let html = page(&runs, &[]);
-    assert!(html.contains("B: no error can be estimated from one cluster of items: add."), "{html}");
+    assert!(html.contains("B: no standard error can be estimated from one cluster of items: add."), "{html}");
     assert!(html.contains("B: not compared, because no item is in both runs: rev."));
     let drawn = figures(&runs, true);
     let delta = &drawn.iter().find(|placed| placed.figure.name == "difference-to-first").unwrap().figure;

@@ -51,7 +51,7 @@ fn too_many_failures_stop_the_run_with_6_and_the_first_is_shown_at_once() {
     assert!(last["failed"].as_u64().unwrap() >= 6, "{last}");
     let started = events.iter().find(|event| event["event"] == "started").unwrap();
     assert_eq!((started["planned"].as_u64(), started["recorded"].as_u64()), (Some(576), Some(0)));
-    assert!(said.contains("go on behind those"), "{said}");
+    assert!(said.contains("continues without those"), "{said}");
 
     // The same command goes on behind them, and its events are added, also behind half a line that a kill left.
     let path = folder.path().join("events.jsonl");
@@ -74,7 +74,7 @@ fn too_many_failures_stop_the_run_with_6_and_the_first_is_shown_at_once() {
     // Without a bound the run ends, with 1.
     let unbounded = run_in(folder.path(), &[&words[..4], &["--threads", "1"], &SMALL].concat());
     assert_eq!(code(&unbounded), 1, "{}", stderr(&unbounded));
-    assert!(stdout(&unbounded).contains(" samples failed and are in no accuracy"), "{}", stdout(&unbounded));
+    assert!(stdout(&unbounded).contains(" samples failed and are excluded from accuracies"), "{}", stdout(&unbounded));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn an_engine_that_fails_a_measurement_exits_with_5() {
 }
 
 #[test]
-fn completions_inside_opened_thinking_are_judged_with_it_then_and_again() {
+fn completions_inside_opened_thinking_are_scored_with_it_then_and_again() {
     let folder = tempfile::tempdir().unwrap();
     let model = copy_of_tiny(folder.path());
     edit_json(&model.join("tokenizer_config.json"), |config| {
@@ -141,21 +141,21 @@ fn verify_names_damaged_rows() {
         ("UPDATE texts SET matchers = 'no JSON' WHERE key % 4294967296 = 3", "cannot be read: 1: sample 0 of"),
         ("UPDATE texts SET ids = x'ff' WHERE key % 4294967296 = 4", "token ids of a sample are damaged"),
         ("UPDATE texts SET completion = completion || '!' WHERE key % 4294967296 < 0", ""),
-        ("UPDATE samples SET correct = 1 - correct WHERE key % 4294967296 = 6", "have a verdict that"),
-        ("UPDATE samples SET completion_tokens = 99 WHERE key % 4294967296 = 7", "contradict themselves: "),
-        ("UPDATE samples SET correct = NULL WHERE key % 4294967296 = 8", "contradict themselves: "),
+        ("UPDATE samples SET correct = 1 - correct WHERE key % 4294967296 = 6", "have a score that"),
+        ("UPDATE samples SET completion_tokens = 99 WHERE key % 4294967296 = 7", "are inconsistent: "),
+        ("UPDATE samples SET correct = NULL WHERE key % 4294967296 = 8", "are inconsistent: "),
         ("DELETE FROM texts WHERE key % 4294967296 = 9", "have no text: 1"),
         ("UPDATE texts SET gold = 'x' WHERE key % 4294967296 = 10", "not in the run's plan"),
         ("DELETE FROM samples WHERE key % 4294967296 = 11", "31 of 32 rows"),
         // What contradicts nothing else in the file: the row is not as it was written.
         (
             "UPDATE texts SET prompt_sha256 = 'ab' || substr(prompt_sha256, 3) WHERE key % 4294967296 = 12",
-            "they were edited in",
+            "were edited in",
         ),
-        ("UPDATE texts SET extracted = 'x', covariates = '{}' WHERE key % 4294967296 = 13", "they were edited in"),
+        ("UPDATE texts SET extracted = 'x', covariates = '{}' WHERE key % 4294967296 = 13", "were edited in"),
         (
             "UPDATE samples SET decode_s = decode_s / 2 WHERE key % 4294967296 IN (14, 15)",
-            "they were edited in the file: 2",
+            "were edited in the file after they were written: 2",
         ),
         ("UPDATE runs SET settings_sha256 = 'ab' || substr(settings_sha256, 3)", "settings_sha256 in the list of runs"),
         ("UPDATE runs SET model = 'another', suite = 'nupa'", "suite, model in the list of runs"),
@@ -216,7 +216,7 @@ fn merging_names_rows_that_disagree_and_copies_nothing() {
     sql(&other, "UPDATE samples SET correct = 1 - correct WHERE key % 4294967296 = 5");
     let refused = merge();
     assert_eq!(code(&refused), 4);
-    assert!(stderr(&refused).contains("is damaged: rows that have a verdict"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("is damaged: rows that have a score"), "{}", stderr(&refused));
 }
 
 /// `earnest run` of a part into a folder.
@@ -549,7 +549,7 @@ fn a_hash_names_the_run_it_ends_and_nothing_to_do_is_no_error() {
     let copy = document(&run_in(at, &["runs", "show", "scored", "--json"]));
     assert_eq!(copy["manifest"]["run"], format!("{run}-scored").as_str());
     let ambiguous = run_in(at, &["runs", "show", &hash[..6]]);
-    assert!(code(&ambiguous) == 2 && stderr(&ambiguous).contains("can be any of 3"), "{}", stderr(&ambiguous));
+    assert!(code(&ambiguous) == 2 && stderr(&ambiguous).contains("matches 3"), "{}", stderr(&ambiguous));
     // Held against a paper, the copy and its original are one run.
     let beside = document(&run_in(at, &["reproduce", "arithmetic-bench", "--json"])).to_string();
     assert!(beside.contains(&format!("{run}-scored")) && beside.contains(&format!("{run}.2")), "{beside}");
@@ -587,7 +587,11 @@ fn parts_that_are_all_here_are_not_asked_again() {
     assert_eq!(only_run(at).manifest.run, joined, "the whole run is reported");
     run_part(at, "1/2", "other");
     let asked = tiny_run(at, &[&SMALL[..], &["--results", "other"]].concat());
-    assert!(code(&asked) == 0 && stderr(&asked).contains("parts of this run are here (1/2)"), "{}", stderr(&asked));
+    assert!(
+        code(&asked) == 0 && stderr(&asked).contains("parts 1/2 of this run are already finished"),
+        "{}",
+        stderr(&asked)
+    );
 }
 
 #[test]

@@ -44,10 +44,10 @@ fn bounded(
         Some(run) => run,
         None => store.begin(&manifest("run", suite, plan), plan.len(suite))?,
     };
-    let standing = store.standing(&run)?;
+    let progress = store.progress(&run)?;
     let prompter = Prompter::new(&Letters, ModeRequest::Auto).unwrap();
     let runner = Runner { run: "run", suite, plan, prompter: &prompter, generation: &generation, fail_on_error, stop };
-    runner.run(engine, &mut store.writer(&run), &standing, reporter)
+    runner.run(engine, &mut store.writer(&run), &progress, reporter)
 }
 
 fn whole(results: &Path, suite: &dyn Suite, plan: Plan, engine: &mut Scripted<'_>) -> Vec<Sample> {
@@ -399,7 +399,7 @@ fn events_tell_the_whole_story() {
     impl Reporter for Story {
         fn event(&mut self, event: &RunEvent<'_>) {
             self.0.push(match event {
-                RunEvent::Started { planned: 3, standing, .. } if standing.settled() == 0 => "started",
+                RunEvent::Started { planned: 3, progress, .. } if progress.settled() == 0 => "started",
                 RunEvent::Progress { .. } => return,
                 RunEvent::Sample(_) => "sample",
                 RunEvent::Ended(Some(Ended::Finished)) => "ended",

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use crate::program::*;
 use crate::support::sums::{Sums, manifest};
-use earnest_eval::run::store::{FILE_NAME, Store};
+use earnest_eval::run::store::{FILE_NAME, SCHEMA_VERSION, Store};
 use earnest_eval::run::{Plan, Status};
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ fn runs_are_read_after_model_data_and_suite_are_gone() {
     let verified = run_in(at, &["runs", "verify"]);
     assert_eq!(code(&verified), 0, "{}", stderr(&verified));
     assert!(stderr(&verified).contains("held against its stored questions"), "{}", stderr(&verified));
-    // To judge completions again, the suite is needed.
+    // Scoring completions again needs the suite.
     let score = run_in(at, &["score", &runs[0]]);
     assert!(code(&score) == 4 && stderr(&score).contains("EARNEST_DATA"), "{}", stderr(&score));
 
@@ -127,7 +127,7 @@ fn runs_are_read_after_model_data_and_suite_are_gone() {
     );
     let shown = run_in(at, &["runs", "show", &runs[0]]);
     assert_eq!(code(&shown), 0, "{}", stderr(&shown));
-    assert!(stdout(&shown).contains("this earnest has no suite gone"), "{}", stdout(&shown));
+    assert!(stdout(&shown).contains("this version of earnest has no suite gone"), "{}", stdout(&shown));
 
     // What nobody uses any more goes.
     for (run, left) in runs.iter().zip([2, 0]) {
@@ -156,11 +156,11 @@ fn damaged_questions_and_results_are_found() {
     let name = only_run(at).manifest.run;
     let output = run_in(at, &["samples", &name]);
     assert_eq!(code(&output), 4);
-    assert!(stderr(&output).contains("the questions of") && stderr(&output).contains("not as it was written"));
+    assert!(stderr(&output).contains("the questions of") && stderr(&output).contains("its digest does not match"));
 }
 
 #[test]
-fn merged_and_judged_runs_have_the_questions_of_their_parts() {
+fn merged_and_scored_runs_have_the_questions_of_their_parts() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let small = ["--lengths", "1..3", "--per-length", "1", "--max-tokens", "2", "--quiet"];
@@ -232,6 +232,62 @@ fn runs_of_the_version_before_are_read_and_continued() {
     assert!(store.has_questions(&run).unwrap() && !store.has_questions(&store.run(old).unwrap()).unwrap());
     assert!(said(&["samples", killed, "--limit", "1"]).contains("  prompt  "));
     said(&["runs", "verify"]);
+}
+
+/// Statements that take a file from version 3 back to version 2, and from 2 to 1.
+const TO_SECOND: &str =
+    "ALTER TABLE texts DROP COLUMN seal; ALTER TABLE texts DROP COLUMN evidence; PRAGMA user_version = 2;";
+const TO_FIRST: &str = "DROP INDEX runs_by_settings; ALTER TABLE runs DROP COLUMN planned; PRAGMA user_version = 1;";
+
+#[test]
+fn runs_of_the_first_versions_are_read_and_continued() {
+    let versions: [&[&str]; 2] = [&[TO_SECOND], &[TO_SECOND, TO_FIRST]];
+    for steps in versions {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        third_version(at);
+        steps.iter().for_each(|step| sql(at, step));
+        let cache = at.join("cache");
+        let said = |words: &[&str]| {
+            let output = earnest(at).env("EARNEST_CACHE", &cache).args(words).output().unwrap();
+            assert_eq!(code(&output), 0, "{words:?}: {}{}", stdout(&output), stderr(&output));
+            stdout(&output)
+        };
+        let [old, killed] = ["0316a998", "926fe42d"];
+        assert!(said(&["runs", "list"]).contains(old));
+        assert!(said(&["runs", "show", old]).contains("arithmetic-bench"));
+        let card = said(&["samples", old, "--limit", "1"]);
+        assert!(card.contains("  question") && card.contains("the prompt was not stored"), "{card}");
+        said(&["resume", killed, "--threads", "1", "--quiet"]);
+        let store = store(at);
+        let run = store.run(killed).unwrap();
+        assert_eq!((store.count(&run).unwrap(), run.planned), (18, Some(18)));
+        assert_eq!(run.manifest.status, Status::Finished);
+    }
+}
+
+#[test]
+fn every_command_refuses_results_of_a_later_version_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    third_version(at);
+    let later = SCHEMA_VERSION + 1;
+    sql(at, &format!("PRAGMA user_version = {later}"));
+    let [old, killed] = ["0316a998", "926fe42d"];
+    let commands: [&[&str]; 7] = [
+        &["runs", "list"],
+        &["runs", "show", old],
+        &["samples", old],
+        &["report", old, "-o", "report.html"],
+        &["compare", old, killed],
+        &["export", old, "--format", "jsonl", "-o", "old.jsonl"],
+        &["resume", killed],
+    ];
+    for words in commands {
+        let output = run_in(at, words);
+        assert_eq!(code(&output), 4, "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(&format!("{FILE_NAME} has format {later}")), "{words:?}: {}", stderr(&output));
+    }
 }
 
 #[test]

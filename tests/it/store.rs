@@ -120,7 +120,7 @@ fn filters_choose() {
     assert_eq!(count(Filter { contains: Some("%' OR 1 --".into()), ..Filter::default() }), 0);
     let of_rules = |one: &str, other: &str| Filter { disagree: Some([one.into(), other.into()]), ..Filter::default() };
     assert_eq!(count(of_rules("final", "final")), 0);
-    // Both must have judged a sample, and a name is never SQL.
+    // Both must have scored a sample, and a name is never SQL.
     assert_eq!((count(of_rules("final", "strict")), count(of_rules("final", "\" OR 1 --"))), (0, 0));
     let both = Filter { task: Some("large".into()), reason: Some("wrong".into()), ..Filter::default() };
     assert_eq!(count(both), expect(|sample| sample.task == "large" && sample.score.is_some()));
@@ -135,16 +135,16 @@ fn sums_equal_those_of_the_rows() {
     let mut totals = earnest_eval::run::Totals { planned: 40, ..Default::default() };
     samples.iter().for_each(|sample| totals.add(sample));
     assert_eq!(found.totals, totals);
-    let judged: Vec<_> = samples.iter().filter_map(|s| Some((s, s.score.as_ref()?))).collect();
-    assert_eq!((found.judged, found.correct), (judged.len(), judged.iter().filter(|(_, v)| v.correct).count()));
-    assert_eq!(found.tasks.iter().map(|task| task.judged).sum::<usize>(), found.judged);
-    assert_eq!(found.reasons, [("wrong".to_owned(), found.judged - found.correct)]);
-    let values = judged.iter().map(|(sample, score)| (sample.cluster.as_str(), f64::from(u8::from(score.correct))));
+    let scored: Vec<_> = samples.iter().filter_map(|s| Some((s, s.score.as_ref()?))).collect();
+    assert_eq!((found.scored, found.correct), (scored.len(), scored.iter().filter(|(_, v)| v.correct).count()));
+    assert_eq!(found.tasks.iter().map(|task| task.scored).sum::<usize>(), found.scored);
+    assert_eq!(found.reasons, [("wrong".to_owned(), found.scored - found.correct)]);
+    let values = scored.iter().map(|(sample, score)| (sample.cluster.as_str(), f64::from(u8::from(score.correct))));
     let expected = earnest_stats::cluster_robust_se(values).unwrap();
     assert!((found.standard_error.unwrap() - expected).abs() < 1e-12);
-    let standing = store.standing(&run).unwrap();
-    assert!(!standing.settles(14) && standing.settles(7) && !standing.settles(40));
-    assert_eq!((standing.settled(), standing.failed(), standing.judged()), (39, 5, 34));
+    let progress = store.progress(&run).unwrap();
+    assert!(!progress.is_settled(14) && progress.is_settled(7) && !progress.is_settled(40));
+    assert_eq!((progress.settled(), progress.failed(), progress.scored()), (39, 5, 34));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_row_is_replaced_at_its_place_and_an_item_has_one_place() {
     writer.push(14, Sample { failure: None, ..sample(14) }).unwrap();
     writer.write().unwrap();
     assert_eq!(store.count(&run).unwrap(), 40);
-    assert!(store.standing(&run).unwrap().settles(14));
+    assert!(store.progress(&run).unwrap().is_settled(14));
     writer.push(50, sample(3)).unwrap();
     assert!(matches!(writer.write(), Err(RunError::Store { .. })), "the item has a row at another place");
     assert_eq!(store.count(&run).unwrap(), 40);
@@ -330,7 +330,10 @@ fn rows_that_do_not_belong_are_found() {
     let results = tempfile::tempdir().unwrap();
     let (store, run) = filled(results.path(), "run");
     let faults = store.examine(&run, Some(&suite())).unwrap();
-    assert!(faults.len() == 1 && faults[0].contains("verdict that today's scoring"), "made-up verdicts: {faults:?}");
+    assert!(
+        faults.len() == 1 && faults[0].contains("score that the suite in the same version"),
+        "made-up scores: {faults:?}"
+    );
     let mut writer = store.writer(&run);
     for planned in PLAN.walk(&suite()) {
         let mut row = sample(planned.index);

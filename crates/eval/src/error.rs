@@ -8,7 +8,7 @@ use crate::prompt::PromptError;
 use crate::report::ReportError;
 use crate::run::RunError;
 
-/// A problem in one sentence that names the thing and the place, and the next step where there is one.
+/// A problem in one sentence, with an optional next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub message: String,
@@ -24,41 +24,41 @@ impl std::fmt::Display for Problem {
 /// Failure of an evaluation.
 #[derive(Debug, thiserror::Error)]
 pub enum EvalError {
-    /// A setting that has no sense, alone or beside the others.
+    /// An invalid setting or combination of settings.
     #[error("{0}")]
     Setting(Problem),
-    /// A checkpoint that cannot be used.
+    /// An unusable checkpoint.
     #[error("{0}")]
     Model(Problem),
-    /// An engine that cannot be started or reached.
+    /// An engine that did not start or cannot be reached.
     #[error("{0}")]
     Engine(Problem),
-    /// Results that cannot be read or written.
+    /// Results that could not be read or written.
     #[error("{0}")]
     Results(Problem),
-    /// A model reference that names nothing here.
+    /// A model reference that could not be resolved.
     #[error(transparent)]
     Hub(#[from] HubError),
-    /// A prompt that cannot be rendered.
+    /// A prompt that could not be rendered.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// A run that cannot be read, written or continued.
+    /// A run that could not be read, written or continued.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Options of a suite that cannot be used, or data that are not there.
+    /// Invalid options of a suite, or missing data.
     #[error(transparent)]
     Suite(#[from] OptionError),
-    /// A report that cannot be made.
+    /// A report that could not be made.
     #[error(transparent)]
     Report(#[from] ReportError),
-    /// A run that was to be resumed has other settings today.
-    #[error("{run} cannot be continued: different now: {}", differences.join(", "))]
+    /// The settings differ from those of the run to resume.
+    #[error("{run} cannot be continued, because its settings have changed: {}", differences.join(", "))]
     SettingsChanged { run: String, differences: Vec<String> },
-    /// Every part of the run is finished, and the parts are not merged.
-    #[error("all {of} parts of this run are finished, and not joined")]
+    /// Every part of the run is finished, but they are not merged.
+    #[error("all {of} parts of this run are finished but not merged")]
     PartsNotMerged {
         of: usize,
-        /// The command can begin a new run.
+        /// True if the command can start a new run instead.
         can_repeat: bool,
     },
     /// The user stopped the session.
@@ -70,27 +70,27 @@ pub enum EvalError {
 }
 
 impl EvalError {
-    /// A setting that has no sense.
+    /// Returns the error of an invalid setting.
     pub fn setting(message: impl Into<String>) -> Self {
         EvalError::Setting(Problem { message: message.into(), hint: None })
     }
 
-    /// A checkpoint that cannot be used.
+    /// Returns the error of an unusable checkpoint.
     pub fn model(message: impl Into<String>) -> Self {
         EvalError::Model(Problem { message: message.into(), hint: None })
     }
 
-    /// An engine that cannot be started or reached.
+    /// Returns the error of an engine that did not start or cannot be reached.
     pub fn engine(message: impl Into<String>) -> Self {
         EvalError::Engine(Problem { message: message.into(), hint: None })
     }
 
-    /// Results that cannot be read or written.
+    /// Returns the error of results that could not be read or written.
     pub fn results(message: impl Into<String>) -> Self {
         EvalError::Results(Problem { message: message.into(), hint: None })
     }
 
-    /// The same with a next step, where it has none of its own.
+    /// Adds a next step to a [`Problem`]; other errors have their own.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         if let EvalError::Setting(problem)
         | EvalError::Model(problem)
@@ -115,18 +115,18 @@ impl EvalError {
             EvalError::Suite(error) => error.help.clone(),
             EvalError::Report(error) => error.help(),
             EvalError::SettingsChanged { run, .. } => {
-                Some(format!("`earnest run --from {run}` begins a new run with today's"))
+                Some(format!("`earnest run --from {run}` starts a new run with the current settings"))
             }
             EvalError::PartsNotMerged { can_repeat, .. } => {
-                let new = if *can_repeat { "; --new asks everything again" } else { "" };
-                Some(format!("`earnest merge` joins them, then this command shows the whole run{new}"))
+                let new = if *can_repeat { "; --new starts over" } else { "" };
+                Some(format!("`earnest merge` merges them; then this command shows the whole run{new}"))
             }
             EvalError::Interrupted { run, .. } => {
                 Some(format!("the same command continues the run, and so does `earnest resume {run}`"))
             }
             EvalError::TooManyFailures { run, .. } => Some(format!(
-                "`earnest samples {run} --failed` shows them; the same command, and `earnest resume {run}`, go on behind those \
-                 that failed for good"
+                "`earnest samples {run} --failed` shows them; the same command, or `earnest resume {run}`, continues without those \
+                 that failed permanently"
             )),
         }
     }

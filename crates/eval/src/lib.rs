@@ -1,6 +1,6 @@
 //! Evaluation runs: prompts, samples, the results store, reports and comparisons.
 //!
-//! [`evaluate::evaluate`] is the front door.
+//! [`evaluate::evaluate`] is the entry point.
 
 mod error;
 pub mod evaluate;

@@ -15,43 +15,43 @@ use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, Programs, find};
 
-/// The suite of a stored run: the items it asked, scored by today's rules.
+/// Returns the suite of a stored run: its items, scored by the current rules.
 ///
 /// # Errors
-/// If there is no such suite, its options cannot be read, or its data are missing or changed.
+/// Unknown suite, unreadable options, or missing or changed data.
 pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, OptionError> {
     let Some(suite) = find(&settings.suite) else {
-        let message = format!("this earnest has no suite {}", settings.suite);
-        return Err(OptionError::data(message).help("`earnest suites` lists those it has"));
+        let message = format!("this version of earnest has no suite {}", settings.suite);
+        return Err(OptionError::data(message).help("`earnest suites` lists them"));
     };
     let suite = suite.stored(&settings.suite_options, &LocalHost).map_err(|error| {
         if error.kind != ErrorKind::Unreadable {
             return error;
         }
         OptionError::data(format!("the options of a run of {} cannot be read: {error}", settings.suite))
-            .help("its data was moved or changed, or it was written by another version of earnest")
+            .help("the data were moved or changed, or another version of earnest wrote the run")
     })?;
     Ok(settings.thinking_text.of(suite))
 }
 
-/// Opens results, which may be new, and takes runs of earlier versions over.
+/// Opens or creates a results folder and imports runs in the format of earlier versions.
 pub fn create_results(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, EvalError> {
     let store = Store::create(folder)?;
     for run in legacy_folders(folder)? {
-        let (name, rows) = store.take_over(&run, |manifest| -> Result<_, EvalError> {
+        let (name, rows) = store.import_legacy(&run, |manifest| -> Result<_, EvalError> {
             let suite = stored(&manifest.settings)?;
             let walk = manifest.plan().walk(suite.as_ref());
             Ok(walk.map(|planned| ((planned.item.id, planned.sample), planned.index)).collect())
         })?;
         reporter.event(&RunEvent::Message(format!(
-            "took {name} ({rows} samples) over from an earlier version's folder, which is now in {}",
+            "imported {name} ({rows} samples) from the folder of an earlier version, which is now in {}",
             folder.join("taken-over").display()
         )));
     }
     Ok(store)
 }
 
-/// Names of the rules that decide in a run, without reading its data; none where its suite or options are not known.
+/// Returns the names of a run's primary rules without reading its data; none for unknown suites or options.
 pub fn primary(settings: &RunSettings) -> Vec<String> {
     let rules = find(&settings.suite).map_or_else(Vec::new, |suite| suite.primary(&settings.suite_options));
     rules.into_iter().map(str::to_owned).collect()
@@ -117,7 +117,7 @@ impl Host for LocalHost {
     }
 }
 
-/// A text or an integer; other fields are left out.
+/// Converts a text or an integer; none for other types.
 fn json(field: Field) -> Option<Value> {
     Some(match field {
         Field::Str(text) => text.into(),
@@ -133,10 +133,10 @@ fn json(field: Field) -> Option<Value> {
     })
 }
 
-/// The sandbox, started when the first program is to be run: most commands on stored runs run none.
+/// A sandbox that starts with the first program, because most commands on stored runs execute none.
 struct LazySandbox {
     python: Option<PathBuf>,
-    pool: OnceLock<Result<SandboxRunner, String>>,
+    pool: OnceLock<Result<SandboxRunner, OptionError>>,
 }
 
 impl LazySandbox {
@@ -156,9 +156,9 @@ impl LazySandbox {
 
 impl CodeRunner for LazySandbox {
     fn run(&self, program: &Program) -> CodeOutcome {
-        match self.pool.get_or_init(|| self.open().map_err(|error| error.message)) {
+        match self.pool.get_or_init(|| self.open()) {
             Ok(pool) => pool.run(program),
-            Err(reason) => CodeOutcome::Unavailable(reason.clone()),
+            Err(error) => CodeOutcome::Unavailable(error.message.clone()),
         }
     }
 }
@@ -166,7 +166,7 @@ impl CodeRunner for LazySandbox {
 impl Programs for LazySandbox {
     fn start(&self) -> Result<(), OptionError> {
         if !matches!(self.pool.get(), Some(Ok(_))) {
-            // Only a pool that was started in between would be there already.
+            // Fails only if another thread has set it in the meantime.
             let _ = self.pool.set(Ok(self.open()?));
         }
         Ok(())

@@ -120,7 +120,7 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
         engine_args.max_batch = Some(engine_args.max_batch.unwrap_or(512).max(*largest));
     }
     let (device, note) = Device::choose(&engine_args.settings()?)?;
-    note.iter().for_each(|note| printer.warning(note));
+    note.iter().for_each(|note| printer.warning(&note.to_string()));
     let mut peaks = None;
     let (mut engine, options): (Box<dyn Engine>, serde_json::Value) = if device == Device::Cpu {
         let (native, options) = model::load_cpu(&checkpoint, engine_args.settings()?.cpu_options())?;

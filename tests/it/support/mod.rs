@@ -7,7 +7,7 @@ use earnest_engine::{
     Card, Completion, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId, Statistics,
     Timings,
 };
-use earnest_eval::prompt::PromptSource;
+use earnest_eval::prompt::{PromptError, PromptSource};
 use earnest_models::checkpoint::ChatMessage;
 
 pub mod sums;
@@ -17,7 +17,7 @@ pub use sums::{Sums, manifest};
 pub struct Letters;
 
 impl PromptSource for Letters {
-    fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+    fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
         Ok(text.chars().map(u32::from).collect())
     }
     fn bos(&self) -> Option<u32> {
@@ -29,8 +29,8 @@ impl PromptSource for Letters {
     fn has_template(&self) -> bool {
         false
     }
-    fn apply_template(&self, _: &[ChatMessage]) -> Result<String, String> {
-        Err("no template".into())
+    fn apply_template(&self, _: &[ChatMessage]) -> Result<String, PromptError> {
+        Err(PromptError::NoTemplate)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The run that an evaluation works on: an earlier one, or a new name.
+//! Selection of the run that an evaluation works on.
 use std::collections::BTreeSet;
 
 use super::{EvaluationSettings, RunChoice};
@@ -6,7 +6,7 @@ use crate::EvalError;
 use crate::run::store::{RunLock, RunRecord, Store};
 use crate::run::{Reporter, RunError, RunEvent, RunSettings, Status};
 
-/// A run and the right to write it.
+/// A locked run.
 pub(super) struct Claimed {
     /// Held until the session ends.
     pub(super) lock: RunLock,
@@ -15,7 +15,7 @@ pub(super) struct Claimed {
     pub(super) earlier: Option<RunRecord>,
 }
 
-/// Finds the run with these settings, or a free name for a new one.
+/// Locks the run with these settings, or a free name for a new one.
 pub(super) fn claim(
     evaluation: &EvaluationSettings,
     settings: &RunSettings,
@@ -44,7 +44,7 @@ pub(super) fn claim(
             if manifest.settings_sha256 != sha256 {
                 let differences = manifest.settings.differences(settings).join(", ");
                 reporter.event(&RunEvent::Warning(format!(
-                    "this is no exact repeat of {}: different now: {differences}",
+                    "this is not an exact repeat of {}; these settings differ: {differences}",
                     manifest.run
                 )));
             }
@@ -54,7 +54,7 @@ pub(super) fn claim(
     };
     if let Some(run) = earlier {
         let lock = store.lock(&run.manifest.run)?;
-        // Read again: another process may have finished it before the lock was ours.
+        // Read again, because another process may have finished it before we got the lock.
         let name = run.manifest.run;
         let earlier = store.exactly(&name)?;
         return Ok(Claimed { lock, name, earlier });
@@ -67,7 +67,7 @@ pub(super) fn claim(
     Ok(Claimed { lock, name, earlier: None })
 }
 
-/// Refuses to ask everything again where all parts are finished; warns where some are.
+/// Checks for finished parts of the run: an error if all are finished, a warning if some are.
 fn check_parts(equal: &[RunRecord], can_repeat: bool, reporter: &mut dyn Reporter) -> Result<(), EvalError> {
     let finished = |run: &&RunRecord| run.manifest.status == Status::Finished;
     if equal.iter().filter(finished).any(|run| run.manifest.shard.is_none()) {
@@ -86,15 +86,14 @@ fn check_parts(equal: &[RunRecord], can_repeat: bool, reporter: &mut dyn Reporte
     if !parts.is_empty() {
         let names: Vec<String> = parts.iter().map(|(of, part)| format!("{part}/{of}")).collect();
         reporter.event(&RunEvent::Warning(format!(
-            "finished parts of this run are here ({}); their items are asked again, because this command asks all. --shard asks \
-             the other parts",
+            "parts {} of this run are already finished, but this command runs all items again; --shard runs single parts",
             names.join(", ")
         )));
     }
     Ok(())
 }
 
-/// A name that no run has, `base`, `base.2`, `base.3`, ..., and the right to write it.
+/// Returns an unused name (`base`, `base.2`, `base.3`, ...) and its lock.
 pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), RunError> {
     for number in 1_usize.. {
         let name = if number == 1 { base.to_owned() } else { format!("{base}.{number}") };
@@ -106,7 +105,7 @@ pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), RunErro
             Err(RunError::Locked { .. }) => continue,
             Err(error) => return Err(error),
         };
-        // Another process may have begun and ended it in between.
+        // Another process may have started and finished it in the meantime.
         if store.exactly(&name)?.is_none() {
             return Ok((lock, name));
         }

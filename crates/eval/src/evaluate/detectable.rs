@@ -1,4 +1,4 @@
-//! The smallest difference between two models that a plan can detect.
+//! Smallest detectable difference of a plan.
 use std::collections::HashMap;
 
 use earnest_stats::{PairedDesign, Rates};
@@ -6,11 +6,11 @@ use earnest_tasks::suite::Suite;
 
 use crate::run::Plan;
 
-/// Share of items on which two models disagree, for the sentence.
+/// Assumed share of items on which two models disagree.
 const DISCORDANCE: f64 = 0.2;
 
-/// The smallest detectable difference of two models that disagree on a fifth of the plan's items, as a sentence. How much items of
-/// a cluster differ together is not known beforehand: both ends are told.
+/// Returns a sentence with the smallest detectable difference between two models that disagree on a fifth of the plan's items,
+/// for intracluster correlations of 0 and 1.
 pub(super) fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
     let mut sizes: HashMap<String, usize> = HashMap::new();
     for (place, item) in suite.items().take(plan.items(suite)).enumerate() {
@@ -20,7 +20,7 @@ pub(super) fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
     }
     let items: usize = sizes.values().sum();
     let clusters = sizes.len();
-    // Large clusters count for more: a variance has the sum of their squares.
+    // The variance grows with the sum of squared cluster sizes.
     let cluster_size = sizes.values().map(|size| size * size).sum::<usize>() as f64 / items.max(1) as f64;
     let effect = |intracluster| {
         let design = PairedDesign { discordance: DISCORDANCE, cluster_size, intracluster };
@@ -33,8 +33,8 @@ pub(super) fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
     };
     let alike = match effect(1.0) {
         _ if clusters == items => String::new(),
-        Some(alike) => format!(" ({alike} if the items of a cluster differ together)"),
-        None => " (none if the items of a cluster differ together)".to_owned(),
+        Some(alike) => format!(" ({alike} if the items of a cluster are fully correlated)"),
+        None => " (none if the items of a cluster are fully correlated)".to_owned(),
     };
     format!("{items} items{of_clusters}: smallest detectable difference between two models: {apart}{alike}, 80 % power")
 }

@@ -9,14 +9,14 @@ use crate::run::{Generation, ThinkingRequest};
 /// Tokens that end a completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EndOfSequence {
-    /// All that the checkpoint names.
+    /// All tokens that the checkpoint names.
     #[default]
     All,
-    /// The tokenizer's own end-of-sequence token alone.
+    /// Only the tokenizer's end-of-sequence token.
     Tokenizer,
 }
 
-/// Generation as asked; what is not given is greedy, or as the checkpoint recommends.
+/// Requested generation; missing values are greedy or as the checkpoint recommends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GenerationSettings {
     pub temperature: Option<f32>,
@@ -24,12 +24,12 @@ pub struct GenerationSettings {
     pub top_p: Option<f32>,
     pub min_p: Option<f32>,
     pub repetition_penalty: Option<f32>,
-    /// Start from the recommended sampling instead of greedy decoding.
+    /// Use the recommended sampling instead of greedy decoding.
     pub recommended: bool,
-    /// Most new tokens, instead of the suite's budget.
+    /// Limit of new tokens, instead of the suite's budget.
     pub max_tokens: Option<usize>,
     pub eos: EndOfSequence,
-    /// The budget: for thinking models, for others, or as the chat template tells.
+    /// Choice between the suite's thinking and answer budgets.
     pub thinking: ThinkingRequest,
     /// Seed of sampling.
     pub seed: u64,
@@ -53,31 +53,31 @@ impl Default for GenerationSettings {
 }
 
 impl GenerationSettings {
-    /// Settles generation: greedy, or as the checkpoint recommends, with what is asked on top.
-    pub fn settle(&self, mode: Mode, defaults: Option<CheckpointDefaults>) -> Result<Generation, EvalError> {
+    /// Resolves the request against the checkpoint's defaults.
+    pub fn resolve(&self, mode: Mode, defaults: Option<CheckpointDefaults>) -> Result<Generation, EvalError> {
         if self.recommended && defaults.is_none() {
             return Err(EvalError::setting(
-                "--recommended is read from the list of models or from the model's generation_config.json",
+                "--recommended needs the list of models or the model's generation_config.json",
             )
             .hint("add --tokenizer with the model's folder, or give --temperature and the like"));
         }
         let defaults = defaults.unwrap_or_default();
         let sampling = self.sampling(&defaults)?;
         if self.max_tokens == Some(0) {
-            return Err(EvalError::setting("--max-tokens 0 would generate nothing"));
+            return Err(EvalError::setting("--max-tokens must be at least 1"));
         }
         let thinking = match self.thinking {
             ThinkingRequest::On => true,
             ThinkingRequest::Off => false,
-            // A template that is not used opens nothing.
+            // An unused template opens no thinking.
             ThinkingRequest::Auto => mode == Mode::Chat && defaults.thinks,
         };
         let stop_ids = match (self.eos, defaults.tokenizer_eos) {
             (EndOfSequence::All, _) => defaults.stop_ids,
             (EndOfSequence::Tokenizer, Some(id)) => vec![id],
             (EndOfSequence::Tokenizer, None) => {
-                return Err(EvalError::setting("--eos tokenizer: this tokenizer names no end-of-sequence token")
-                    .hint("--eos all takes those of the other configuration files"));
+                return Err(EvalError::setting("--eos tokenizer: this tokenizer has no end-of-sequence token")
+                    .hint("--eos all uses those of the other configuration files"));
             }
         };
         Ok(Generation { sampling, seed: self.seed, stop_ids, max_tokens: self.max_tokens, thinking })
@@ -99,15 +99,15 @@ impl GenerationSettings {
         let narrows = self.top_k.is_some() || self.top_p.is_some() || self.min_p.is_some();
         if sampling.is_greedy() && narrows {
             return Err(EvalError::setting(
-                "--top-k, --top-p and --min-p do nothing at temperature 0, which is greedy",
+                "--top-k, --top-p and --min-p have no effect at temperature 0 (greedy decoding)",
             )
-            .hint("add --temperature, or --recommended for the checkpoint's own settings"));
+            .hint("add --temperature, or --recommended for the checkpoint's settings"));
         }
         Ok(sampling)
     }
 }
 
-/// Refuses a value below 0 or above `high`, and 0 itself unless it is allowed.
+/// Checks that a value is between 0 and `high`; 0 only if `zero`.
 fn check(name: &str, value: f32, high: f32, zero: bool) -> Result<(), EvalError> {
     let inside = value.is_finite() && value <= high && (value > 0.0 || zero && value == 0.0);
     if inside { Ok(()) } else { Err(EvalError::setting(format!("--{name} {value} is outside 0 to {high}"))) }
@@ -128,20 +128,23 @@ mod tests {
 
     #[test]
     fn greedy_unless_asked_otherwise() {
-        let settle =
-            |asked: &GenerationSettings| asked.settle(Mode::Chat, Some(defaults(false))).map(|found| found.sampling);
-        assert_eq!(settle(&asked()).unwrap(), Sampling::GREEDY);
+        let resolve = |asked: &GenerationSettings| {
+            asked.resolve(Mode::Chat, Some(defaults(false))).map(|generation| generation.sampling)
+        };
+        assert_eq!(resolve(&asked()).unwrap(), Sampling::GREEDY);
         let recommended = GenerationSettings { recommended: true, ..asked() };
-        assert_eq!(settle(&recommended).unwrap(), defaults(false).recommended);
-        assert!(recommended.settle(Mode::Chat, None).is_err(), "nothing is recommended without a checkpoint");
+        assert_eq!(resolve(&recommended).unwrap(), defaults(false).recommended);
+        assert!(recommended.resolve(Mode::Chat, None).is_err(), "nothing is recommended without a checkpoint");
         let cooler = GenerationSettings { temperature: Some(0.3), ..recommended };
-        assert_eq!(settle(&cooler).unwrap(), Sampling { temperature: 0.3, ..defaults(false).recommended });
+        assert_eq!(resolve(&cooler).unwrap(), Sampling { temperature: 0.3, ..defaults(false).recommended });
     }
 
     #[test]
     fn the_tokenizers_end_alone_is_the_studys_rule() {
         let ids = |eos, defaults| {
-            GenerationSettings { eos, ..asked() }.settle(Mode::Raw, Some(defaults)).map(|found| found.stop_ids)
+            GenerationSettings { eos, ..asked() }
+                .resolve(Mode::Raw, Some(defaults))
+                .map(|generation| generation.stop_ids)
         };
         assert_eq!(ids(EndOfSequence::All, defaults(false)).unwrap(), [2, 7]);
         assert_eq!(ids(EndOfSequence::Tokenizer, defaults(false)).unwrap(), [7]);
@@ -160,14 +163,14 @@ mod tests {
             GenerationSettings { max_tokens: Some(0), ..asked() },
             GenerationSettings { top_k: Some(5), ..asked() },
         ] {
-            assert!(wrong.settle(Mode::Raw, Some(defaults(false))).is_err(), "{wrong:?}");
+            assert!(wrong.resolve(Mode::Raw, Some(defaults(false))).is_err(), "{wrong:?}");
         }
     }
 
     #[test]
     fn thinking_follows_the_template_only_where_it_is_used() {
         let thinking = |thinking, mode, thinks| {
-            GenerationSettings { thinking, ..asked() }.settle(mode, Some(defaults(thinks))).unwrap().thinking
+            GenerationSettings { thinking, ..asked() }.resolve(mode, Some(defaults(thinks))).unwrap().thinking
         };
         assert!(thinking(ThinkingRequest::Auto, Mode::Chat, true));
         assert!(!thinking(ThinkingRequest::Auto, Mode::Raw, true));

@@ -1,7 +1,7 @@
-//! The front door: settings in, a finished run in the store out.
+//! Entry point of evaluations: settings in, a finished run in the store out.
 //!
-//! [`evaluate`] opens a model, finds or begins the run that its settings name, asks what is missing and stores every row. It
-//! prints nothing: a [`Reporter`] hears what happens. [`ModelSession`] keeps a model loaded for several runs.
+//! [`evaluate`] opens a model, finds or starts the run of its settings, generates the missing samples and stores them. It
+//! prints nothing; a [`Reporter`] receives events. [`ModelSession`] keeps a model loaded for several runs.
 
 mod begin;
 mod detectable;
@@ -17,7 +17,7 @@ pub use settings::{Decoding, EvaluationSettings, Questions, RunChoice};
 use crate::EvalError;
 use crate::run::{Reporter, RunEvent, Stage};
 
-/// Evaluates a model on a suite: begins, continues or repeats a run and stores its rows.
+/// Evaluates a model on a suite: starts, continues or repeats a run and stores its rows.
 ///
 /// # Errors
 /// [`EvalError`]; [`EvalError::Interrupted`] and [`EvalError::TooManyFailures`] leave a run that can be continued.

@@ -1,4 +1,4 @@
-//! A session with a model: settles a run's settings, asks what is missing, keeps the manifest true.
+//! A session with a model: resolves a run's settings, generates missing samples and updates the manifest.
 use std::time::{Instant, SystemTime};
 
 use earnest_tasks::suite::Suite;
@@ -11,21 +11,21 @@ use crate::EvalError;
 use crate::model::{LoadedEngine, OpenModel};
 use crate::prompt::{Prompter, SystemPlace};
 use crate::report::Document;
-use crate::run::store::{RunRecord, Standing, Store};
+use crate::run::store::{RunProgress, RunRecord, Store};
 use crate::run::{
     Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Reporter, RunEvent, RunSettings, Runner, Stage,
     Status, timestamp,
 };
 use crate::suites::create_results;
 
-/// A finished run and the store that has it.
+/// A finished run and its store.
 pub struct Evaluated {
     pub store: Store,
     pub run: RunRecord,
 }
 
-/// A model that serves several runs: its files are hashed and its weights loaded, or its endpoint reached, at most once, when a
-/// run first needs them.
+/// A model for several runs: hashes its files and loads its weights, or connects to its endpoint, once, when a run first
+/// needs it.
 pub struct ModelSession {
     model: Box<dyn OpenModel>,
     files: Option<Vec<FileRecord>>,
@@ -33,21 +33,21 @@ pub struct ModelSession {
 }
 
 impl ModelSession {
-    /// Opens the settings' model; loads nothing.
+    /// Opens the model of the settings; loads nothing.
     pub fn open(settings: &EvaluationSettings) -> Result<Self, EvalError> {
         let model = settings.model.open(settings.thinking, &settings.engine, &settings.traffic)?;
         Ok(ModelSession { model, files: None, engine: None })
     }
 
-    /// Warnings before the model is asked.
+    /// Returns warnings about the model.
     pub fn warnings(&self) -> Vec<String> {
         self.model.warnings()
     }
 
-    /// Runs or continues one run; a finished run comes back as it is.
+    /// Starts or continues a run; returns finished runs as they are.
     ///
     /// # Errors
-    /// [`EvalError`], also where the run did not come to its end.
+    /// [`EvalError`], also if the run did not finish.
     pub fn evaluate(
         &mut self,
         settings: &EvaluationSettings,
@@ -65,11 +65,11 @@ impl ModelSession {
             }
             Questions::Suite(suite) => suite.as_ref(),
         };
-        let run_settings = settle(settings, suite, model.as_ref(), files, &prompter, reporter)?;
+        let run_settings = resolve_settings(settings, suite, model.as_ref(), files, &prompter, reporter)?;
         if !run_settings.system.is_own() {
             reporter.event(&RunEvent::Message(
-                "the chat template takes no system message; its text stands before the first user turn instead, a blank line \
-                 between"
+                "the chat template does not support system messages; the text goes before the first user turn, separated by a blank \
+                 line"
                     .to_owned(),
             ));
         }
@@ -81,7 +81,7 @@ impl ModelSession {
             planned: settings.plan.len(suite),
             settings: run_settings,
         };
-        // Not before: a refused command leaves nothing behind.
+        // Created last, so that a refused command leaves nothing behind.
         let store = create_results(&settings.results, reporter)?;
         let model_name = session.model.record().name;
         let claimed = claim(settings, &session.settings, &model_name, &store, reporter)?;
@@ -90,7 +90,7 @@ impl ModelSession {
     }
 }
 
-/// Everything that is settled before a weight is loaded.
+/// Everything that is known before the weights are loaded.
 struct Session<'a> {
     evaluation: &'a EvaluationSettings,
     suite: &'a dyn Suite,
@@ -101,7 +101,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Brings a claimed run to its end.
+    /// Finishes a claimed run.
     fn work(
         &self,
         engine: &mut Option<LoadedEngine>,
@@ -110,9 +110,9 @@ impl Session<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<RunRecord, EvalError> {
         let Claimed { lock, name, earlier } = claimed;
-        let standing = earlier.as_ref().map(|run| store.standing(run)).transpose()?.unwrap_or_default();
+        let progress = earlier.as_ref().map(|run| store.progress(run)).transpose()?.unwrap_or_default();
         match earlier {
-            Some(run) if run.manifest.status == Status::Finished && standing.settled() == self.planned => {
+            Some(run) if run.manifest.status == Status::Finished && progress.settled() == self.planned => {
                 reporter.event(&RunEvent::Ended(Some(Ended::Finished)));
                 let when = run.manifest.ended.as_deref().unwrap_or("an earlier session");
                 let next = match self.evaluation.run {
@@ -126,7 +126,7 @@ impl Session<'_> {
                 if earlier.is_none() {
                     reporter.event(&RunEvent::Message(detectable(self.suite, &self.evaluation.plan)));
                 }
-                let (run, ended) = self.generate(engine, store, &name, earlier, &standing, reporter)?;
+                let (run, ended) = self.generate(engine, store, &name, earlier, &progress, reporter)?;
                 self.check_end(ended, store, &run)?;
                 Document::stored(store, &run, self.suite)?.keep(store, &run)?;
                 drop(lock);
@@ -135,18 +135,18 @@ impl Session<'_> {
         }
     }
 
-    /// Asks the samples that have no row. The manifest says where the run stands at any moment, also after a crash.
+    /// Generates the missing samples. The manifest is updated before and after, so that it is right even after a crash.
     fn generate(
         &self,
         engine: &mut Option<LoadedEngine>,
         store: &Store,
         name: &str,
         earlier: Option<RunRecord>,
-        standing: &Standing,
+        progress: &RunProgress,
         reporter: &mut dyn Reporter,
     ) -> Result<(RunRecord, Ended), EvalError> {
         let manifest = self.manifest(name, earlier.as_ref().map(|run| run.manifest.clone()))?;
-        // Before the run has a row: a model that cannot be loaded, or an engine that does not start, leaves no empty run.
+        // Loaded first, so that a failure leaves no empty run.
         let engine = match engine {
             Some(engine) => engine,
             None => engine.insert(self.load(reporter)?),
@@ -168,14 +168,14 @@ impl Session<'_> {
             stop: &self.evaluation.stop,
         };
         let generating = Instant::now();
-        let outcome = runner.run(engine.engine.as_mut(), &mut writer, standing, reporter);
+        let outcome = runner.run(engine.engine.as_mut(), &mut writer, progress, reporter);
         drop(writer);
         let manifest = &mut run.manifest;
         manifest.generation_s += generating.elapsed().as_secs_f64();
         manifest.engine = Some(engine.record());
         manifest.ended = Some(timestamp(SystemTime::now()));
         manifest.status = if matches!(outcome, Ok(Ended::Finished)) { Status::Finished } else { Status::Interrupted };
-        // The first error counts: on a full disk the manifest can not be written either.
+        // The first error is reported: on a full disk, writing the manifest fails too.
         let written = store.update(run.id, &run.manifest, self.planned);
         let ended = outcome?;
         written?;
@@ -195,9 +195,9 @@ impl Session<'_> {
         Ok(loaded)
     }
 
-    /// The manifest at the beginning of a session.
+    /// Returns the manifest at the start of a session.
     fn manifest(&self, name: &str, earlier: Option<Manifest>) -> Result<Manifest, EvalError> {
-        // Rendered before the weights are loaded, so that a template that fails does so at once.
+        // Rendered before the weights are loaded, so that a broken template fails at once.
         let first = self.suite.items().next();
         let first_prompt = first
             .map(|item| self.prompter.render(&item.segments).map(|rendered| FirstPrompt::new(&item.id, rendered)))
@@ -223,14 +223,14 @@ impl Session<'_> {
         Ok(Manifest { status: Status::Running, host: Host::probe(), sessions, ..manifest })
     }
 
-    /// An error for a session that did not finish the run.
+    /// Returns an error if the session did not finish the run.
     fn check_end(&self, ended: Ended, store: &Store, run: &RunRecord) -> Result<(), EvalError> {
         let name = run.manifest.run.clone();
         match ended {
             Ended::Finished => Ok(()),
             Ended::Stopped => Err(EvalError::Interrupted {
                 run: name,
-                settled: store.standing(run)?.settled(),
+                settled: store.progress(run)?.settled(),
                 planned: self.planned,
                 store: store.path().to_owned(),
             }),
@@ -241,7 +241,8 @@ impl Session<'_> {
     }
 }
 
-fn settle(
+/// Resolves the settings that identify the run.
+fn resolve_settings(
     evaluation: &EvaluationSettings,
     suite: &dyn Suite,
     model: &dyn OpenModel,
@@ -250,7 +251,7 @@ fn settle(
     reporter: &mut dyn Reporter,
 ) -> Result<RunSettings, EvalError> {
     let generation = match &evaluation.decoding {
-        Decoding::Asked(asked) => asked.settle(prompter.mode(), model.defaults())?,
+        Decoding::Asked(asked) => asked.resolve(prompter.mode(), model.defaults())?,
         Decoding::Stored(generation) => generation.clone(),
     };
     let model_files = match files {
@@ -280,7 +281,7 @@ fn settle(
     })
 }
 
-/// True if the suite's prompts have a system message; its items are alike in that.
+/// True if the suite's prompts have a system message; either all items have one or none.
 fn has_system_message(suite: &dyn Suite) -> bool {
     suite.items().next().is_some_and(|item| item.segments.system.is_some())
 }

@@ -13,14 +13,14 @@ use crate::prompt::ModeRequest;
 use crate::run::store::RunRecord;
 use crate::run::{Generation, Manifest, Plan};
 
-/// Everything that an evaluation is told.
+/// Settings of an evaluation.
 pub struct EvaluationSettings {
     pub questions: Questions,
     pub plan: Plan,
     /// Source of completions.
     pub model: ModelSource,
     pub prompt: ModeRequest,
-    /// Value of the chat template's thinking switch.
+    /// Value for the chat template's thinking switch.
     pub thinking: Option<bool>,
     /// Use of the model's thinking in scoring.
     pub thinking_text: ThinkingText,
@@ -32,12 +32,12 @@ pub struct EvaluationSettings {
     pub traffic: TrafficSettings,
     /// Largest share of samples that may fail in the session, 0 to 1.
     pub fail_on_error: Option<f64>,
-    /// Set by somebody else, it ends the session after the rows in flight.
+    /// Stops the session when another thread sets it; completed rows are written.
     pub stop: Arc<AtomicBool>,
 }
 
 impl EvaluationSettings {
-    /// A new or continued run of a suite with default settings: all items once, greedy, prompts as the checkpoint has them.
+    /// Returns default settings: all items once, greedy, the checkpoint's prompt mode, new or continued run.
     pub fn new(suite: Box<dyn Suite>, model: ModelSource, results: impl Into<PathBuf>) -> Self {
         EvaluationSettings {
             questions: Questions::Suite(suite),
@@ -56,12 +56,12 @@ impl EvaluationSettings {
         }
     }
 
-    /// Refuses values that no session can keep.
+    /// Checks the ranges of all values.
     pub fn check(&self) -> Result<(), EvalError> {
         if let Some(fraction) = self.fail_on_error
             && !(0.0..=1.0).contains(&fraction)
         {
-            return Err(EvalError::setting(format!("--fail-on-error {fraction} is no fraction: take 0 to 1")));
+            return Err(EvalError::setting(format!("--fail-on-error {fraction} is not a fraction from 0 to 1")));
         }
         self.engine.check()
     }
@@ -69,17 +69,17 @@ impl EvaluationSettings {
 
 /// Source of a run's items.
 pub enum Questions {
-    /// A suite that depends on the channel to the model, which the checkpoint decides.
+    /// A suite that depends on the channel to the model.
     Chosen(Box<dyn Choice>),
-    /// A suite as it is.
+    /// A fixed suite.
     Suite(Box<dyn Suite>),
 }
 
 /// Generation of a run.
 pub enum Decoding {
-    /// As asked, over the checkpoint's defaults.
+    /// A request over the checkpoint's defaults.
     Asked(GenerationSettings),
-    /// As a manifest has it.
+    /// Generation of a manifest.
     Stored(Generation),
 }
 
@@ -87,12 +87,12 @@ pub enum Decoding {
 pub enum RunChoice {
     /// The newest with the same settings, or a new one.
     Continue,
-    /// The same in a command that works on several runs and cannot begin one again.
+    /// As [`RunChoice::Continue`], in commands over several runs that cannot start one again.
     Gather,
-    /// A new one.
+    /// A new run.
     New,
-    /// A new one with the settings of this one.
+    /// A new run with the settings of this one.
     Repeat(Box<Manifest>),
-    /// This one, whose settings must be the same.
+    /// This run, which must have the same settings.
     Resume(Box<RunRecord>),
 }

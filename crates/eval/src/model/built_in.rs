@@ -1,4 +1,4 @@
-//! The model inside the program: it is asked where no other is named, so that the first command works without a download.
+//! The embedded model: the default, so that the first command works without a download.
 use std::path::{Path, PathBuf};
 
 use crate::EvalError;
@@ -12,7 +12,7 @@ macro_rules! file {
     };
 }
 
-/// Files of its checkpoint folder.
+/// Files of the checkpoint folder.
 const FILES: [(&str, &[u8]); 5] = [
     file!("config.json"),
     file!("generation_config.json"),
@@ -21,7 +21,7 @@ const FILES: [(&str, &[u8]); 5] = [
     file!("tokenizer_config.json"),
 ];
 
-/// SHA-256 over names and contents.
+/// Returns the SHA-256 over names and contents.
 fn digest() -> String {
     let mut all = Vec::new();
     for (name, content) in FILES {
@@ -31,7 +31,7 @@ fn digest() -> String {
     earnest_digest::hex(&earnest_digest::sha256(&all))
 }
 
-/// The user's cache: `EARNEST_CACHE`, `XDG_CACHE_HOME/earnest` or `~/.cache/earnest`.
+/// Returns the user's cache: `EARNEST_CACHE`, `XDG_CACHE_HOME/earnest` or `~/.cache/earnest`.
 fn cache() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("EARNEST_CACHE")
@@ -39,15 +39,13 @@ fn cache() -> Option<PathBuf> {
         .or_else(|| std::env::home_dir().map(|home| home.join(".cache/earnest")))
 }
 
-/// The built-in model's checkpoint folder in the user's cache, written where it is missing or damaged.
+/// Returns the built-in model's checkpoint folder in the user's cache; missing or damaged files are written.
 pub fn built_in_folder() -> Result<PathBuf, EvalError> {
-    let hint = "set EARNEST_CACHE to a folder that can be written, or name another --model";
+    let hint = "set EARNEST_CACHE to a writable folder, or choose another --model";
     let Some(cache) = cache() else {
-        return Err(
-            EvalError::model(format!("there is no place to unpack {BUILT_IN}: no cache folder is known")).hint(hint)
-        );
+        return Err(EvalError::model(format!("cannot unpack {BUILT_IN}: no cache folder is known")).hint(hint));
     };
-    // A later release's model lies beside this one's.
+    // The digest keeps the models of different releases apart.
     let folder = cache.join("built-in").join(&digest()[..12]).join(BUILT_IN);
     unpack(&folder).map_err(|error| {
         EvalError::model(format!("cannot unpack {BUILT_IN} into {}: {error}", folder.display())).hint(hint)
@@ -58,11 +56,11 @@ pub fn built_in_folder() -> Result<PathBuf, EvalError> {
 fn unpack(folder: &Path) -> std::io::Result<()> {
     for (name, content) in FILES {
         let path = folder.join(name);
-        if std::fs::read(&path).is_ok_and(|found| found == content) {
+        if std::fs::read(&path).is_ok_and(|existing| existing == content) {
             continue;
         }
         std::fs::create_dir_all(folder)?;
-        // Several processes may unpack at once: each writes a file of its own, and what appears is whole.
+        // Several processes may unpack at once, so each writes its own file and renames it.
         let part = folder.join(format!("{name}.{}.part", std::process::id()));
         std::fs::write(&part, content)?;
         std::fs::rename(&part, &path)?;

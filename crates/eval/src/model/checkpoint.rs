@@ -1,4 +1,4 @@
-//! Checkpoints as evaluations open and identify them.
+//! Opening and identification of checkpoints.
 use std::path::{Path, PathBuf};
 
 use earnest_digest::DigestCache;
@@ -16,7 +16,7 @@ pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
         checkpoint.set_weight_format(located.weights);
         checkpoint
     });
-    // A damaged tokenizer or config may well be readable; what is no weight is small. Before what the damage leads to.
+    // Checked first, because a damaged tokenizer or config can still be readable.
     if path.is_dir() {
         let names = METADATA_FILES.iter().chain(&["model.safetensors.index.json"]);
         let files = names.map(|name| path.join(name)).filter(|file| file.is_file());
@@ -29,19 +29,19 @@ pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
         if path.exists() {
             match &located.pinned {
                 Some(Pinned { repo, commit, .. }) => failed.hint(format!(
-                    "`earnest models verify {repo}@{commit}` says whether its files are whole; `earnest models fetch` mends them"
+                    "`earnest models verify {repo}@{commit}` checks its files; `earnest models fetch` repairs them"
                 )),
                 None => failed,
             }
         } else {
             failed.hint(
-                "a model is a Hugging Face folder or a GGUF file; scripts/fetch-models.sh brings two small ones",
+                "a model is a Hugging Face folder or a GGUF file; scripts/fetch-models.sh downloads two small ones",
             )
         }
     })
 }
 
-/// The checkpoint as a manifest records it.
+/// Returns the manifest's record of a checkpoint.
 pub fn record(located: &LocatedModel, checkpoint: &Checkpoint) -> ModelRecord {
     let mut name = short_name(&located.path);
     if !located.weights.is_plain() {
@@ -62,8 +62,8 @@ pub fn record(located: &LocatedModel, checkpoint: &Checkpoint) -> ModelRecord {
     }
 }
 
-/// The short name of a checkpoint: its folder, or its file without `.gguf`. Snapshots of a Hugging Face cache
-/// (`models--org--name/snapshots/<commit>`) are called by their name, not by their commit.
+/// Returns the short name of a checkpoint: its folder, or its file without `.gguf`. Snapshots of a Hugging Face cache
+/// (`models--org--name/snapshots/<commit>`) have the name of the repository.
 pub fn short_name(path: &Path) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let part = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -76,8 +76,8 @@ pub fn short_name(path: &Path) -> String {
     repository.unwrap_or(own)
 }
 
-/// The SHA-256 of a file, which has to be what the cache says of it if it lies in one. Large files that have not changed since
-/// they were hashed are not read again.
+/// Returns the SHA-256 of a file and checks it against a Hugging Face cache that contains the file. Digests of unchanged
+/// large files come from the digest cache.
 pub(super) fn checked_sha256(path: &Path, progress: impl FnMut(u64)) -> Result<String, EvalError> {
     let sha256 = DigestCache::for_user().sha256_file(path, progress).map_err(|error| unreadable(path, &error))?;
     Expected::of(path).check(path, || Ok(sha256.clone()))?;
@@ -88,7 +88,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> EvalError {
     EvalError::model(format!("cannot read {}: {error}", path.display()))
 }
 
-/// Files of a commit that are copies of which nothing says what they should be, and the commit; none of a model elsewhere.
+/// Returns a commit and those of its files whose expected digest is unknown; none for models outside a cache.
 pub fn unverifiable(checkpoint: &Checkpoint) -> Option<(String, Vec<String>)> {
     let mut commit = None;
     let mut names = Vec::new();
@@ -101,8 +101,10 @@ pub fn unverifiable(checkpoint: &Checkpoint) -> Option<(String, Vec<String>)> {
     commit.map(|commit| (commit, names))
 }
 
-/// Size and SHA-256 of every file of the checkpoint, by name. A file of the cache that has another content than its commit is
-/// an error. `progress` hears the bytes done and the bytes in all.
+/// Returns size and SHA-256 of every file of the checkpoint, by name. `progress` gets the bytes done and the total.
+///
+/// # Errors
+/// Unreadable files, and files of a cache whose content is not that of their commit.
 pub fn hash_files(checkpoint: &Checkpoint, mut progress: impl FnMut(u64, u64)) -> Result<Vec<FileRecord>, EvalError> {
     let mut files: Vec<(PathBuf, u64)> = Vec::new();
     for path in checkpoint.files() {

@@ -6,19 +6,19 @@ use earnest_engine::cuda::{self, CudaError, DeviceError, DeviceInfo};
 use super::EngineSettings;
 use crate::EvalError;
 
-/// A device as the user names it.
+/// A requested device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// A GPU that is ready, else the CPU.
+    /// A usable GPU, else the CPU.
     #[default]
     Auto,
     Cpu,
-    /// Number of the GPU.
+    /// A GPU by index.
     Cuda(usize),
 }
 
 impl DeviceChoice {
-    /// Number of the GPU; 0 where none is named.
+    /// Returns the index of the GPU; 0 by default.
     pub fn index(self) -> usize {
         match self {
             DeviceChoice::Cuda(index) => index,
@@ -27,7 +27,7 @@ impl DeviceChoice {
     }
 }
 
-/// A text that names no device.
+/// An unknown device name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a device is auto, cpu, cuda or cuda:N")]
 pub struct UnknownDevice;
@@ -48,23 +48,23 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// Device and arithmetic of the native engine; part of a run's settings, by the engine's name.
+/// Device and arithmetic of the native engine; its name is part of a run's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Device {
     Cpu,
     Cuda {
-        /// All products are our own kernels', so the bits of a request do not depend on its batch; else the dense ones are cublasLt's.
+        /// Batch-invariant kernels for all matrix products; otherwise cublasLt computes the dense ones.
         invariant: bool,
     },
 }
 
-// One name for each arithmetic: rows of different ones never mix.
+// One name for each arithmetic, so that rows of different ones never mix.
 const CPU: &str = "native";
 const CUDA: &str = "native-cuda-cublaslt";
 const CUDA_INVARIANT: &str = "native-cuda-batch-invariant";
 
 impl Device {
-    /// The engine's name in a run's settings.
+    /// Returns the engine's name in a run's settings.
     pub fn engine(&self) -> &'static str {
         match self {
             Device::Cpu => CPU,
@@ -73,50 +73,83 @@ impl Device {
         }
     }
 
-    /// The device of an engine of this name, if it is the native one.
+    /// Returns the device of a native engine by name.
     pub fn of_engine(name: &str) -> Option<Device> {
         [Device::Cpu, Device::Cuda { invariant: false }, Device::Cuda { invariant: true }]
             .into_iter()
             .find(|device| device.engine() == name)
     }
 
-    /// The device that the settings ask for, with a note for the user where it is not the obvious one. Where dense products are to
-    /// be cublasLt's and it cannot be used, our own kernels compute them: that is the arithmetic of `batch_invariant`, and named so.
-    pub fn choose(settings: &EngineSettings) -> Result<(Device, Option<String>), EvalError> {
+    /// Returns the device for these settings, with a note if it is not the expected one. Without cublasLt, the batch-invariant
+    /// kernels compute all products.
+    pub fn choose(settings: &EngineSettings) -> Result<(Device, Option<DeviceNote>), EvalError> {
         let on_gpu = |index: usize| match settings.batch_invariant {
             true => Ok((Device::Cuda { invariant: true }, None)),
-            false => with_products(cuda::cublaslt_version(index)),
+            false => with_cublaslt(cuda::cublaslt_version(index)),
         };
         match settings.device {
             DeviceChoice::Cpu => Ok((Device::Cpu, None)),
             DeviceChoice::Cuda(index) => on_gpu(index).map_err(|error| device_error(&error)),
-            DeviceChoice::Auto => Ok(match ready(cuda::devices()) {
-                Ready::Yes => on_gpu(0).unwrap_or_else(|error| {
-                    (Device::Cpu, Some(format!("the GPU is not used: {error}; --device cpu leaves this message out")))
-                }),
-                Ready::No => (Device::Cpu, None),
-                Ready::Almost(why) => (Device::Cpu, Some(why)),
+            DeviceChoice::Auto => Ok(match availability(cuda::devices()) {
+                Availability::Usable => {
+                    on_gpu(0).unwrap_or_else(|error| (Device::Cpu, Some(DeviceNote::Failed(error.to_string()))))
+                }
+                Availability::None => (Device::Cpu, None),
+                Availability::Unusable(note) => (Device::Cpu, Some(note)),
             }),
         }
     }
 }
 
-/// The device for what was found: cublasLt's version, or why it can not be used.
-fn with_products(found: Result<u64, CudaError>) -> Result<(Device, Option<String>), CudaError> {
-    match found {
+/// Note for the user on an unexpected device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceNote {
+    /// The GPU failed; the reason.
+    Failed(String),
+    /// cublasLt is not usable; the reason.
+    NoCublasLt(String),
+    /// NVRTC is missing; the GPU's name.
+    NoCompiler(String),
+    /// The GPU is older than compute capability 8.0; its name.
+    TooOld(String),
+    /// The driver does not work; the reason.
+    Driver(String),
+}
+
+impl std::fmt::Display for DeviceNote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DeviceNote::Failed(reason) => {
+                write!(f, "the GPU is not used: {reason}; --device cpu suppresses this message")
+            }
+            DeviceNote::NoCublasLt(reason) => write!(
+                f,
+                "cublasLt is not usable ({reason}): matrix products run on earnest's own, slower kernels, and the engine is \
+                 {CUDA_INVARIANT}"
+            ),
+            DeviceNote::NoCompiler(name) => {
+                write!(f, "{name} is not used: its kernels need NVRTC, which was not found ({LIBRARIES})")
+            }
+            DeviceNote::TooOld(name) => {
+                write!(f, "{name} is not used: it is older than Ampere (compute capability 8.0)")
+            }
+            DeviceNote::Driver(reason) => write!(f, "the GPU is not used: {reason}; `earnest doctor` shows details"),
+        }
+    }
+}
+
+/// Selects the arithmetic on a GPU by the availability of cublasLt (its version, or the error).
+fn with_cublaslt(version: Result<u64, CudaError>) -> Result<(Device, Option<DeviceNote>), CudaError> {
+    match version {
         Ok(_) => Ok((Device::Cuda { invariant: false }, None)),
-        Err(CudaError::NoLibrary(why)) => {
-            let note = format!(
-                "cublasLt can not be used ({why}): matrix products run on kernels of our own, which are slower, and the engine is called \
-                 {CUDA_INVARIANT}, whose arithmetic this is"
-            );
-            Ok((Device::Cuda { invariant: true }, Some(note)))
+        Err(CudaError::NoLibrary(reason)) => {
+            Ok((Device::Cuda { invariant: true }, Some(DeviceNote::NoCublasLt(reason))))
         }
         Err(error) => Err(error),
     }
 }
 
-/// The error of a GPU that could not be used, with the next step.
+/// Returns the error of an unusable GPU, with the next step.
 pub fn device_error(error: &CudaError) -> EvalError {
     let failed = EvalError::engine(format!("cannot compute on a GPU: {error}"));
     match error {
@@ -124,43 +157,42 @@ pub fn device_error(error: &CudaError) -> EvalError {
             failed.hint(LIBRARIES)
         }
         CudaError::Device(DeviceError::NoDevice(_)) => {
-            failed.hint("`earnest doctor` lists the GPUs that can be used; --device cpu computes without")
+            failed.hint("`earnest doctor` lists the usable GPUs; --device cpu computes without one")
         }
         CudaError::Device(DeviceError::OutOfMemory { .. }) | CudaError::NoRoom { .. } => {
-            failed.hint("take a smaller model or --quant q4k, end what else uses the GPU, or --device cpu")
+            failed.hint("choose a smaller model, --quant q4k or --device cpu, or stop other programs on the GPU")
         }
         CudaError::NoLibrary(_) => failed.hint(
-            "a run that began with cublasLt needs it to its end; EARNEST_CUDA_LIBRARIES names folders with it; a new run with \
-             --batch-invariant does without",
+            "a run that started with cublasLt needs it to continue; EARNEST_CUDA_LIBRARIES sets where to look for it; a new run \
+             with --batch-invariant does not need it",
         ),
         _ => failed,
     }
 }
 
-const LIBRARIES: &str = "a GPU needs NVIDIA's driver and the libraries NVRTC and cublasLt of CUDA 12 or 13 where the system finds them \
-                         or in EARNEST_CUDA_LIBRARIES; `earnest doctor` says what is there; --device cpu computes without";
+const LIBRARIES: &str = "a GPU needs NVIDIA's driver, and NVRTC and cublasLt of CUDA 12 or 13 on the library path or in \
+                         EARNEST_CUDA_LIBRARIES; `earnest doctor` lists what is installed; --device cpu computes without a GPU";
 
-enum Ready {
-    Yes,
-    No,
-    /// There is a GPU, but something is missing.
-    Almost(String),
+/// Availability of the first GPU.
+#[derive(Debug, PartialEq, Eq)]
+enum Availability {
+    Usable,
+    /// No GPU, or no driver.
+    None,
+    /// A GPU that lacks something.
+    Unusable(DeviceNote),
 }
 
-fn ready(found: Result<Vec<DeviceInfo>, DeviceError>) -> Ready {
-    match found.as_deref() {
-        Ok([first, ..]) if first.compiler.is_none() => Ready::Almost(format!(
-            "{} is not used: its kernels need NVRTC, which was not found ({LIBRARIES})",
-            first.name
-        )),
-        Ok([first, ..]) if first.capability.0 < 8 => {
-            Ready::Almost(format!("{} is not used: it is older than Ampere (compute capability 8.0)", first.name))
+fn availability(devices: Result<Vec<DeviceInfo>, DeviceError>) -> Availability {
+    match devices.as_deref() {
+        Ok([first, ..]) if first.compiler.is_none() => {
+            Availability::Unusable(DeviceNote::NoCompiler(first.name.clone()))
         }
-        Ok([_, ..]) => Ready::Yes,
-        Ok([]) | Err(DeviceError::NoDevice(_)) => Ready::No,
-        // No driver is no GPU; a driver that is there and does not work is worth a word.
-        Err(DeviceError::LibraryMissing { .. }) => Ready::No,
-        Err(why) => Ready::Almost(format!("the GPU is not used: {why}; `earnest doctor` says what is there")),
+        Ok([first, ..]) if first.capability.0 < 8 => Availability::Unusable(DeviceNote::TooOld(first.name.clone())),
+        Ok([_, ..]) => Availability::Usable,
+        // Without a driver there is no GPU to speak of; a broken driver deserves a note.
+        Ok([]) | Err(DeviceError::NoDevice(_) | DeviceError::LibraryMissing { .. }) => Availability::None,
+        Err(error) => Availability::Unusable(DeviceNote::Driver(error.to_string())),
     }
 }
 
@@ -197,38 +229,35 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_is_taken_if_everything_is_there_and_what_is_missing_is_said() {
-        assert!(matches!(ready(Ok(vec![gpu((9, 0), Some((13, 0)))])), Ready::Yes));
-        assert!(matches!(ready(Ok(vec![])), Ready::No));
+    fn missing_parts_of_a_gpu_are_named() {
+        assert_eq!(availability(Ok(vec![gpu((9, 0), Some((13, 0)))])), Availability::Usable);
+        assert_eq!(availability(Ok(vec![])), Availability::None);
         let absent = DeviceError::LibraryMissing { library: "NVIDIA's driver", why: "no such file".into() };
-        assert!(matches!(ready(Err(absent)), Ready::No));
-        assert!(matches!(ready(Err(DeviceError::NoDevice("no device".into()))), Ready::No));
+        assert_eq!(availability(Err(absent)), Availability::None);
+        assert_eq!(availability(Err(DeviceError::NoDevice("no device".into()))), Availability::None);
         let broken = DeviceError::Call { call: "cuInit", why: "the driver does not fit (803)".into() };
-        let Ready::Almost(why) = ready(Err(broken)) else { panic!("a broken driver") };
-        assert!(why.contains("803") && why.contains("doctor"), "{why}");
-        let Ready::Almost(why) = ready(Ok(vec![gpu((9, 0), None)])) else { panic!("no compiler") };
-        assert!(why.contains("NVRTC") && why.contains("EARNEST_CUDA_LIBRARIES"), "{why}");
-        let Ready::Almost(why) = ready(Ok(vec![gpu((7, 5), Some((12, 0)))])) else { panic!("too old") };
-        assert!(why.contains("Ampere"), "{why}");
+        let reason = broken.to_string();
+        assert_eq!(availability(Err(broken)), Availability::Unusable(DeviceNote::Driver(reason)));
+        let unusable = |capability, compiler| availability(Ok(vec![gpu(capability, compiler)]));
+        assert_eq!(unusable((9, 0), None), Availability::Unusable(DeviceNote::NoCompiler("G".into())));
+        assert_eq!(unusable((7, 5), Some((12, 0))), Availability::Unusable(DeviceNote::TooOld("G".into())));
     }
 
     #[test]
-    fn without_cublaslt_the_engine_has_the_name_of_its_arithmetic_and_says_why() {
-        assert_eq!(with_products(Ok(130_000)).unwrap(), (Device::Cuda { invariant: false }, None));
-        let (device, note) =
-            with_products(Err(CudaError::NoLibrary("libcublasLt.so.13: cublasLtCreate failed: too old (1)".into())))
-                .unwrap();
+    fn without_cublaslt_the_engine_has_the_name_of_its_arithmetic() {
+        assert_eq!(with_cublaslt(Ok(130_000)).unwrap(), (Device::Cuda { invariant: false }, None));
+        let (device, note) = with_cublaslt(Err(CudaError::NoLibrary("libcublasLt.so.13: too old".into()))).unwrap();
         assert_eq!(device.engine(), "native-cuda-batch-invariant");
-        let note = note.unwrap();
-        assert!(note.contains("libcublasLt.so.13: cublasLtCreate failed") && note.contains(device.engine()), "{note}");
+        assert_eq!(note, Some(DeviceNote::NoCublasLt("libcublasLt.so.13: too old".into())));
     }
 
     #[test]
-    fn failures_say_what_to_do() {
-        let error = CudaError::Device(DeviceError::LibraryMissing { library: "NVIDIA's driver", why: "x".into() });
-        let failed = device_error(&error);
-        assert!(failed.to_string().contains("driver could not be opened"), "{}", failed.to_string());
-        let text = device_error(&CudaError::NoLibrary("libcublasLt.so.13: too old".into())).to_string();
-        assert!(text.contains("cublasLt") && text.contains("too old"), "{text}");
+    fn failures_have_a_next_step() {
+        let missing = CudaError::Device(DeviceError::LibraryMissing { library: "NVIDIA's driver", why: "x".into() });
+        let no_library = CudaError::NoLibrary("libcublasLt.so.13: too old".into());
+        for error in [missing, no_library] {
+            let failed = device_error(&error);
+            assert!(failed.to_string().contains(&error.to_string()) && failed.help().is_some(), "{failed}");
+        }
     }
 }

@@ -11,37 +11,37 @@ use crate::EvalError;
 use crate::prompt::{PromptSource, Remote, WithThinking};
 use crate::run::{EndpointSettings, FileRecord, ModelRecord};
 
-/// Variables that may hold the key; the first that is set counts.
+/// Environment variables for the key, by precedence.
 const KEY_VARIABLES: [&str; 2] = ["EARNEST_API_KEY", "OPENAI_API_KEY"];
 
 /// The engine's name in a run's settings.
 const OPENAI: &str = "openai";
 
-/// An endpoint as the user or a manifest names it.
+/// An endpoint named by the user or a manifest.
 #[derive(Debug, Clone)]
 pub struct EndpointSource {
     pub address: Address,
-    /// The model's name there; its only model where none is given.
+    /// The model's name at the endpoint; by default its only model.
     pub model: Option<String>,
     pub api: Api,
-    /// The model whose tokenizer renders prompts here; the endpoint renders them where none is given.
+    /// The model whose tokenizer renders prompts locally; by default the endpoint renders them.
     pub tokenizer: Option<LocatedModel>,
-    /// Longest sequence in tokens, where the endpoint does not say.
+    /// Context length in tokens, for endpoints that do not report it.
     pub context: Option<usize>,
 }
 
-/// Traffic to an endpoint. None of this changes what is asked.
+/// Traffic limits of an endpoint; they do not affect answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrafficSettings {
-    /// Requests at the endpoint at once, 1 to 1024.
+    /// Concurrent requests, 1 to 1024.
     pub concurrency: usize,
-    /// Most requests begun in a minute.
+    /// Limit of requests started per minute.
     pub per_minute: Option<f64>,
-    /// Tries after a failed one.
+    /// Number of retries.
     pub retries: u32,
-    /// Longest wait between two tries, in seconds.
+    /// Limit of the wait between two attempts, in seconds.
     pub longest_wait: f64,
-    /// Longest wait for a reply, in seconds.
+    /// Timeout of a request, in seconds.
     pub request_timeout: f64,
 }
 
@@ -52,7 +52,7 @@ impl Default for TrafficSettings {
 }
 
 impl TrafficSettings {
-    /// Refuses values outside their ranges.
+    /// Checks the ranges of all values.
     pub fn check(&self) -> Result<(), EvalError> {
         const DAY: f64 = 86_400.0;
         let positive = |value: f64| value > 0.0 && value <= DAY;
@@ -61,44 +61,44 @@ impl TrafficSettings {
         }
         if !positive(self.request_timeout) || !positive(self.longest_wait) {
             return Err(EvalError::setting(
-                "--request-timeout and --longest-wait are seconds, more than 0 and at most a day",
+                "--request-timeout and --longest-wait must be more than 0 seconds and at most a day",
             ));
         }
         if self.per_minute.is_some_and(|most| !(most > 0.0 && most <= 1e9)) {
-            return Err(EvalError::setting("--per-minute is a number above 0"));
+            return Err(EvalError::setting("--per-minute must be above 0"));
         }
         Ok(())
     }
 
-    /// Retries as the engine makes them.
+    /// Returns the engine's retry policy.
     pub(super) fn retry(&self) -> Retry {
         Retry { times: self.retries, longest: Duration::from_secs_f64(self.longest_wait), ..Retry::default() }
     }
 }
 
-/// The key of the environment; an empty variable is none.
+/// Returns the API key from the environment; empty variables are ignored.
 pub fn api_key() -> Result<Option<Secret>, EvalError> {
     let given = KEY_VARIABLES.iter().find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
     let Some(given) = given else { return Ok(None) };
-    // A key that is no text is refused with the same words.
+    // A key that is not UTF-8 gets the same error.
     let text = given.to_str().unwrap_or("\u{0}");
     Secret::new(text).map(Some).map_err(|error| EvalError::setting(error.to_string()))
 }
 
-/// An endpoint that was reached.
+/// A reachable endpoint.
 pub(super) struct EndpointModel {
     source: EndpointSource,
-    /// The tokenizer's folder, opened without weights.
+    /// The local tokenizer.
     tokenizer: Option<Checkpoint>,
     traffic: TrafficSettings,
     enable_thinking: Option<bool>,
     thinks_anyway: bool,
-    /// What answers there.
+    /// The server behind the address.
     server: Server,
 }
 
 impl EndpointModel {
-    /// Opens the tokenizer and asks the endpoint what it is, because that is part of a run's identity.
+    /// Opens the tokenizer and probes the server, whose identity is part of a run's settings.
     pub(super) fn open(
         source: &EndpointSource,
         thinking: Option<bool>,
@@ -115,8 +115,8 @@ impl EndpointModel {
         let options = options(source, traffic, context, enable_thinking)?;
         let server = EndpointEngine::probe(&options).map_err(unreachable)?;
         if enable_thinking.is_some() && source.api == Api::Chat && !server.takes_thinking_switch() {
-            return Err(EvalError::setting("this endpoint's server is not known to have a switch for thinking")
-                .hint("leave --thinking out, or render prompts here with --tokenizer"));
+            return Err(EvalError::setting("this endpoint's server is not known to have a thinking switch")
+                .hint("leave out --thinking, or render prompts locally with --tokenizer"));
         }
         Ok(EndpointModel {
             source: source.clone(),
@@ -136,11 +136,11 @@ impl EndpointModel {
     fn exposed_key(&self) -> Option<String> {
         let address = &self.source.address;
         let exposed = address.exposes_keys() && KEY_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
-        exposed.then(|| format!("the key travels unencrypted to {}", address.as_str()))
+        exposed.then(|| format!("the API key is sent unencrypted to {}", address.as_str()))
     }
 }
 
-/// A tokenizer's folder, which needs no weights.
+/// Opens a tokenizer's folder, which needs no weights.
 fn open_tokenizer(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
     Checkpoint::open_without_weights(located.path())
         .map_err(|error| EvalError::model(format!("cannot use the tokenizer: {error}")))
@@ -167,7 +167,7 @@ fn options(
 
 fn unreachable(error: impl std::fmt::Display) -> EvalError {
     EvalError::engine(error.to_string())
-        .hint("is the server running, is the address right (it usually ends in /v1), is the key in EARNEST_API_KEY?")
+        .hint("check that the server is running, the address is right (it usually ends in /v1) and the key is in EARNEST_API_KEY")
 }
 
 impl OpenModel for EndpointModel {

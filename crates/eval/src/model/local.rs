@@ -5,28 +5,28 @@ use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 use earnest_models::memory::human_bytes;
 
 use super::checkpoint::{check_files, hash_files, open, record, unverifiable};
-use super::device::{Device, DeviceChoice, device_error};
+use super::device::{Device, DeviceChoice, DeviceNote, device_error};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
 use crate::EvalError;
 use crate::prompt::{PromptSource, WithThinking};
 use crate::run::{FileRecord, Host, ModelRecord};
 
-/// Requests that run at once on a CPU, if nothing else is asked.
+/// Default batch size on a CPU.
 pub const DEFAULT_BATCH: usize = 128;
 
-/// Limits of the native engine, of which none changes an answer, and its device.
+/// Device and limits of the native engine; the limits do not affect answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineSettings {
-    /// Most sequences computed together; the engine chooses where none is given.
+    /// Largest batch in sequences; by default the engine chooses.
     pub max_batch: Option<usize>,
-    /// Bytes for keys and values; the engine chooses where none is given.
+    /// Size of the KV cache in bytes; by default the engine chooses.
     pub kv_memory: Option<u64>,
-    /// CPU threads; all cores where none is given.
+    /// CPU threads; by default all cores.
     pub threads: Option<usize>,
-    /// Reuse of the keys and values of prompts that begin alike.
+    /// Reuse of the KV cache of shared prompt prefixes.
     pub prefix_cache: bool,
     pub device: DeviceChoice,
-    /// On a GPU, arithmetic in which a request's bits do not depend on its batch. On the CPU they never do.
+    /// Batch-invariant arithmetic on a GPU; the CPU's always is.
     pub batch_invariant: bool,
 }
 
@@ -44,18 +44,18 @@ impl Default for EngineSettings {
 }
 
 impl EngineSettings {
-    /// Refuses limits that leave nothing to compute.
+    /// Checks that the limits allow any computation.
     pub fn check(&self) -> Result<(), EvalError> {
         if self.max_batch == Some(0) {
-            return Err(EvalError::setting("--max-batch 0 would compute nothing"));
+            return Err(EvalError::setting("--max-batch must be at least 1"));
         }
         if self.threads == Some(0) {
-            return Err(EvalError::setting("--threads 0 would compute nothing"));
+            return Err(EvalError::setting("--threads must be at least 1"));
         }
         Ok(())
     }
 
-    /// Options of the engine on a CPU.
+    /// Returns the options of the CPU engine.
     pub fn cpu_options(&self) -> Options {
         let defaults = Options::default();
         Options {
@@ -67,7 +67,7 @@ impl EngineSettings {
         }
     }
 
-    /// Options of the engine on a GPU.
+    /// Returns the options of the GPU engine.
     fn cuda_options(&self, invariant: bool) -> cuda::Options {
         let defaults = cuda::Options::default();
         cuda::Options {
@@ -81,7 +81,7 @@ impl EngineSettings {
     }
 }
 
-/// Engine options as a manifest records them.
+/// Returns the manifest's record of engine options.
 fn describe_options(options: &Options) -> serde_json::Value {
     serde_json::json!({
         "threads": options.threads,
@@ -92,22 +92,22 @@ fn describe_options(options: &Options) -> serde_json::Value {
     })
 }
 
-/// Loads the weights on the device that the settings choose.
+/// Loads the weights on the device of the settings.
 pub fn load(checkpoint: &Checkpoint, settings: &EngineSettings) -> Result<LoadedEngine, EvalError> {
     let (device, note) = Device::choose(settings)?;
     let mut loaded = load_on(checkpoint, &device, settings)?;
-    loaded.notes.extend(note);
+    loaded.notes.extend(note.map(|note| note.to_string()));
     Ok(loaded)
 }
 
-/// Loads the weights on the CPU; also the options for the manifest.
+/// Loads the weights on the CPU; also returns the options for the manifest.
 pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(CpuEngine, serde_json::Value), EvalError> {
     check_files(checkpoint)?;
     let given = options.kv_memory.zip(Host::probe().memory);
     if let Some((kv, memory)) = given.filter(|(kv, memory)| kv > memory) {
         let (kv, memory) = (human_bytes(kv), human_bytes(memory));
         return Err(EvalError::setting(format!("--kv-memory {kv} is more than this machine's memory of {memory}"))
-            .hint("leave it out: the engine takes a quarter of what is free"));
+            .hint("leave it out: by default the engine takes a quarter of the free memory"));
     }
     let described = describe_options(&options);
     let engine = CpuEngine::load(checkpoint, options)
@@ -115,17 +115,16 @@ pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(CpuEngine,
     Ok((engine, described))
 }
 
-/// Loads the weights on a device that was settled before, if they are those of their commit. Files that were hashed a moment ago
-/// are not read again.
+/// Loads the weights on a given device, after a check against their commit; recently hashed files are not read again.
 pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettings) -> Result<LoadedEngine, EvalError> {
     check_files(checkpoint)?;
-    // A stored run goes on where it began: its settings name the device.
+    // A stored run continues on the device of its settings.
     match (device, settings.device) {
         (Device::Cpu, DeviceChoice::Cuda(_)) => {
-            return Err(EvalError::setting("this run computes on the CPU, and --device names a GPU"));
+            return Err(EvalError::setting("this run was computed on the CPU and cannot continue on a GPU"));
         }
         (Device::Cuda { .. }, DeviceChoice::Cpu) => {
-            return Err(EvalError::setting("this run computes on a GPU, and --device names the CPU"));
+            return Err(EvalError::setting("this run was computed on a GPU and cannot continue on the CPU"));
         }
         _ => {}
     }
@@ -135,7 +134,7 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
     };
     if checkpoint.weight_format().compute.is_some() {
         return Err(
-            EvalError::setting("--compute int8 is an arithmetic of the CPU").hint("leave it out, or add --device cpu")
+            EvalError::setting("--compute int8 is supported on the CPU only").hint("leave it out, or add --device cpu")
         );
     }
     let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant)).map_err(|error| match error {
@@ -148,16 +147,16 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
     Ok(LoadedEngine::new(Box::new(engine), options, notes))
 }
 
-/// A checkpoint for the native engine, opened.
+/// An opened checkpoint for the native engine.
 pub(super) struct LocalModel {
     located: LocatedModel,
     checkpoint: Checkpoint,
     device: Device,
-    /// A note on the choice of the device.
-    note: Option<String>,
-    /// The template's thinking switch, where it has one and it was asked for.
+    /// Note on the choice of the device.
+    note: Option<DeviceNote>,
+    /// Value of the template's thinking switch, where it has one and a value was given.
     enable_thinking: Option<bool>,
-    /// Thinking was to be switched off and the template, which thinks, has no switch.
+    /// Thinking was disabled, but the template thinks and has no switch.
     thinks_anyway: bool,
     settings: EngineSettings,
 }
@@ -166,7 +165,7 @@ impl LocalModel {
     pub(super) fn open(
         located: &LocatedModel,
         device: &Device,
-        note: Option<&str>,
+        note: Option<DeviceNote>,
         thinking: Option<bool>,
         settings: &EngineSettings,
     ) -> Result<Self, EvalError> {
@@ -177,37 +176,36 @@ impl LocalModel {
             thinks_anyway: thinks_anyway(&checkpoint, thinking),
             checkpoint,
             device: device.clone(),
-            note: note.map(str::to_owned),
+            note,
             enable_thinking,
             settings: settings.clone(),
         })
     }
 }
 
-/// The value of the template's thinking switch; none for a template without one, which is the same either way.
+/// Returns the value of the template's thinking switch; none for templates without one.
 pub(super) fn thinking_switch(checkpoint: &Checkpoint, thinking: Option<bool>) -> Option<bool> {
     thinking.filter(|_| checkpoint.chat_template.as_ref().is_some_and(|template| template.has_thinking_switch()))
 }
 
-/// True if thinking was to be switched off and a template that thinks has no switch.
+/// True if thinking was disabled, but the template thinks and has no switch.
 pub(super) fn thinks_anyway(checkpoint: &Checkpoint, thinking: Option<bool>) -> bool {
     let thinks = checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks());
     thinking == Some(false) && thinking_switch(checkpoint, thinking).is_none() && thinks
 }
 
-/// Warnings about a checkpoint before it is asked.
+/// Returns warnings about a checkpoint.
 pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     if thinks_anyway {
         warnings.push(
-            "the chat template has no switch for thinking: the model may think, and within the smaller budget"
+            "the chat template has no thinking switch: the model may think anyway, within the smaller token budget"
                 .to_owned(),
         );
     }
     if let Some((commit, files)) = unverifiable(checkpoint) {
         warnings.push(format!(
-            "nothing here says whether {} of {commit} are what the commit has; `earnest models verify --remote {commit}` \
-             asks the hub",
+            "no local digest to check {} of {commit} against; `earnest models verify --remote {commit}` asks the hub",
             files.join(", ")
         ));
     }
@@ -245,9 +243,9 @@ impl OpenModel for LocalModel {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
-        // After what concerns thinking, as before what concerns files.
+        // Between the warnings about thinking and those about files.
         if let Some(note) = &self.note {
-            warnings.insert(usize::from(self.thinks_anyway), note.clone());
+            warnings.insert(usize::from(self.thinks_anyway), note.to_string());
         }
         warnings
     }

@@ -1,4 +1,4 @@
-//! Models where they lie.
+//! Models on this machine.
 use std::path::{Path, PathBuf};
 
 use earnest_models::checkpoint::WeightFormat;
@@ -8,24 +8,24 @@ use super::built_in::{BUILT_IN, built_in_folder};
 use crate::EvalError;
 use crate::run::Pinned;
 
-/// A model as it was named, and where it lies.
+/// A model reference and its location.
 #[derive(Debug, Clone)]
 pub struct LocatedModel {
-    /// As given.
+    /// The reference as given.
     pub(super) given: PathBuf,
     /// The folder or file.
     pub(super) path: PathBuf,
     pub(super) pinned: Option<Pinned>,
     pub(super) weights: WeightFormat,
-    /// The sampling that the list of models recommends.
+    /// Sampling that the list of models recommends.
     pub(super) decoding: Option<Decoding>,
 }
 
 impl LocatedModel {
-    /// Finds a model: a folder or file of that name, a name of the list, or a commit of a repository. Nothing is fetched.
+    /// Resolves a path, a name in the list of models or `org/repo@commit`. Fetches nothing.
     ///
     /// # Errors
-    /// What is not in the cache, or cannot be run here, is an error that names the command to use.
+    /// Models that are not in the cache or cannot run here; the error names the command to use.
     pub fn find(given: &Path, hub: &HubSettings, weights: WeightFormat) -> Result<Self, EvalError> {
         if let Some(text) = given.to_str().filter(|text| *text != BUILT_IN) {
             CommitReference::check_runnable(text, hub)?;
@@ -33,7 +33,7 @@ impl LocatedModel {
         Self::locate(given, hub, weights, true)
     }
 
-    /// Finds a model that runs elsewhere: of a commit, the files of its tokenizer are enough.
+    /// Resolves a model that runs elsewhere, of which the tokenizer's files are enough.
     pub fn find_tokenizer(given: &Path, hub: &HubSettings) -> Result<Self, EvalError> {
         Self::locate(given, hub, WeightFormat::default(), false)
     }

@@ -1,7 +1,7 @@
-//! Models under evaluation: where they are, how they are opened, and what generates.
+//! Models under evaluation: location, metadata and engines.
 //!
-//! A [`ModelSource`] names a checkpoint here, a program that runs one, or an endpoint; [`ModelSource::open`] makes the
-//! [`OpenModel`] that an evaluation asks.
+//! A [`ModelSource`] is a local checkpoint, a program that runs one, or an endpoint; [`ModelSource::open`] returns the
+//! [`OpenModel`] of an evaluation.
 
 mod built_in;
 mod checkpoint;
@@ -15,7 +15,7 @@ mod recommended;
 
 pub use built_in::{BUILT_IN, built_in_folder};
 pub use checkpoint::{hash_files, open, record, short_name, unverifiable};
-pub use device::{Device, DeviceChoice, device_error};
+pub use device::{Device, DeviceChoice, DeviceNote, device_error};
 pub use endpoint::{EndpointSource, TrafficSettings, api_key};
 pub use local::{DEFAULT_BATCH, EngineSettings, load, load_cpu, load_on};
 pub use located::LocatedModel;

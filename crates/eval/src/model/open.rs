@@ -10,7 +10,7 @@ use earnest_models::hub::HubSettings;
 use super::endpoint::EndpointModel;
 use super::local::LocalModel;
 use super::process::{MISTRALRS, ProcessModel};
-use super::{CheckpointDefaults, Device, EndpointSource, EngineSettings, LocatedModel, TrafficSettings};
+use super::{CheckpointDefaults, Device, DeviceNote, EndpointSource, EngineSettings, LocatedModel, TrafficSettings};
 use crate::EvalError;
 use crate::prompt::PromptSource;
 use crate::run::{EndpointSettings, EngineRecord, FileRecord, ModelRecord, RunSettings};
@@ -22,17 +22,17 @@ pub enum ModelSource {
     Local {
         model: LocatedModel,
         device: Device,
-        /// A note for the user on the choice of the device.
-        note: Option<String>,
+        /// Note for the user on the choice of the device.
+        note: Option<DeviceNote>,
     },
-    /// A checkpoint that mistral.rs runs, in a process of its own.
+    /// A checkpoint that mistral.rs runs in a separate process.
     Mistralrs(LocatedModel),
     /// An OpenAI-compatible endpoint.
     Endpoint(EndpointSource),
 }
 
 impl ModelSource {
-    /// The source of a stored run's completions; `moved` is the checkpoint's or the tokenizer's place today.
+    /// Returns the source of a stored run; `moved` replaces the recorded path of the checkpoint or tokenizer.
     pub fn stored(
         settings: &RunSettings,
         model: &ModelRecord,
@@ -51,17 +51,18 @@ impl ModelSource {
             }));
         }
         let model = LocatedModel::find(path, hub, settings.weights.unwrap_or_default())?;
-        // The device is part of what the run is.
+        // The device is part of a run's identity.
         match Device::of_engine(&settings.engine) {
             Some(device) => Ok(ModelSource::Local { model, device, note: None }),
             None if settings.engine == MISTRALRS => Ok(ModelSource::Mistralrs(model)),
-            None => {
-                Err(EvalError::setting(format!("the run's engine is {}, which this program has not", settings.engine)))
-            }
+            None => Err(EvalError::setting(format!(
+                "the run was made with the engine {}, which this version of earnest does not have",
+                settings.engine
+            ))),
         }
     }
 
-    /// Opens checkpoints and reaches an endpoint; loads no weights.
+    /// Opens the checkpoint or probes the endpoint; loads no weights.
     pub fn open(
         &self,
         thinking: Option<bool>,
@@ -70,7 +71,7 @@ impl ModelSource {
     ) -> Result<Box<dyn OpenModel>, EvalError> {
         Ok(match self {
             ModelSource::Local { model, device, note } => {
-                Box::new(LocalModel::open(model, device, note.as_deref(), thinking, engine)?)
+                Box::new(LocalModel::open(model, device, note.clone(), thinking, engine)?)
             }
             ModelSource::Mistralrs(model) => Box::new(ProcessModel::open(model, thinking, traffic)?),
             ModelSource::Endpoint(source) => Box::new(EndpointModel::open(source, thinking, traffic)?),
@@ -78,46 +79,46 @@ impl ModelSource {
     }
 }
 
-/// An endpoint's address, which offline mode confines to this machine.
+/// Parses an endpoint's address; offline mode allows loopback addresses only.
 pub fn address(url: &str, hub: &HubSettings) -> Result<Address, EvalError> {
     let address = Address::parse(url).map_err(|error| EvalError::setting(error.to_string()))?;
     if hub.environment().offline.is_some() && !address.is_loopback() {
         let mode = if hub.offline { "--offline" } else { "offline mode (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE)" };
-        let message = format!("{mode} opens no connection, and {} is not on this machine", address.as_str());
+        let message = format!("{mode} allows no connection to {}, which is not on this machine", address.as_str());
         return Err(EvalError::setting(message).hint("endpoints on 127.0.0.1, ::1 and localhost are allowed"));
     }
     Ok(address)
 }
 
-/// A model whose metadata is read and whose weights are not: everything an evaluation needs before the first request.
+/// A model with metadata and without weights: everything an evaluation needs before the first request.
 pub trait OpenModel {
-    /// The engine's name in a run's settings.
+    /// Returns the engine's name in a run's settings.
     fn engine(&self) -> &'static str;
 
-    /// Renders prompts.
+    /// Returns the renderer of prompts.
     fn prompt_source(&self) -> Box<dyn PromptSource + '_>;
 
-    /// The chat template's thinking switch, if it has one and it was set.
+    /// Returns the value of the chat template's thinking switch, if it has one and it was set.
     fn enable_thinking(&self) -> Option<bool>;
 
-    /// Generation defaults of the checkpoint; none where no checkpoint is here.
+    /// Returns the generation defaults of the checkpoint; none without a local checkpoint.
     fn defaults(&self) -> Option<CheckpointDefaults>;
 
-    /// Size and SHA-256 of the files that are here; `progress` gets bytes done and bytes in all.
+    /// Returns size and SHA-256 of the local files; `progress` gets the bytes done and the total.
     fn hash_files(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<FileRecord>, EvalError>;
 
-    /// Weight format, where weights are changed at load.
+    /// Returns the weight format, if weights are converted at load.
     fn weights(&self) -> Option<WeightFormat>;
 
-    /// The endpoint as a run's settings record it.
+    /// Returns the endpoint's part of a run's settings.
     fn endpoint(&self) -> Option<EndpointSettings> {
         None
     }
 
-    /// The model as a manifest records it.
+    /// Returns the manifest's record of the model.
     fn record(&self) -> ModelRecord;
 
-    /// Warnings before the model is asked.
+    /// Returns warnings about the model.
     fn warnings(&self) -> Vec<String>;
 
     /// Loads weights, or connects.
@@ -127,13 +128,13 @@ pub trait OpenModel {
 /// An engine that is ready for requests.
 pub struct LoadedEngine {
     pub engine: Box<dyn Engine>,
-    /// Its options as a manifest records them.
+    /// Engine options for the manifest.
     pub options: serde_json::Value,
     /// Notes for the user, e.g. that memory was short.
     pub notes: Vec<String>,
-    /// It computes on a GPU of this machine.
+    /// True for engines on a local GPU.
     pub on_gpu: bool,
-    /// Seconds that loading took.
+    /// Load time in seconds.
     pub load_s: f64,
 }
 
@@ -142,14 +143,14 @@ impl LoadedEngine {
         LoadedEngine { engine, options, notes, on_gpu: false, load_s: 0.0 }
     }
 
-    /// Loads a model and takes the time.
+    /// Loads a model and measures the time.
     pub(crate) fn timed(model: &dyn OpenModel) -> Result<Self, EvalError> {
         let started = Instant::now();
         let loaded = model.load()?;
         Ok(LoadedEngine { load_s: started.elapsed().as_secs_f64(), ..loaded })
     }
 
-    /// The engine as a manifest records it, with its counters so far.
+    /// Returns the manifest's record of the engine, with its counters so far.
     pub fn record(&self) -> EngineRecord {
         EngineRecord {
             card: self.engine.card(),

@@ -1,6 +1,6 @@
-//! An engine in a process of its own that speaks the protocol of OpenAI on a loopback port: mistral.rs.
+//! mistral.rs in a separate process, over the OpenAI protocol on a loopback port.
 //!
-//! It is a program of its own because its 600 crates would be built, locked and audited by everybody otherwise.
+//! A separate program, so that its 600 crates are not dependencies of this one.
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,14 +20,15 @@ use crate::run::{FileRecord, ModelRecord};
 /// The engine's name in a run's settings.
 pub(super) const MISTRALRS: &str = "mistralrs";
 
-/// The variable that names the program, and its name otherwise.
+/// Environment variable for the path of the program.
 const VARIABLE: &str = "EARNEST_MISTRALRS";
+/// Default name of the program.
 const PROGRAM: &str = "earnest-mistralrs";
 
-/// A line of the program's standard output begins with this once it answers; the address follows.
+/// Prefix of the address on the program's standard output.
 pub const LISTENING: &str = "listening on ";
 
-/// A checkpoint for mistral.rs, opened.
+/// An opened checkpoint for mistral.rs.
 pub(super) struct ProcessModel {
     located: LocatedModel,
     checkpoint: Checkpoint,
@@ -98,7 +99,7 @@ impl OpenModel for ProcessModel {
 /// A running engine. Dropping it ends the process.
 struct Process {
     engine: EndpointEngine,
-    // After the engine, so that its threads do not see the process end first.
+    // Dropped after the engine, so that its threads do not see the process end.
     _child: Running,
 }
 
@@ -106,7 +107,7 @@ struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -121,11 +122,11 @@ impl Process {
         command.arg("--model").arg(model).args(["--port", "0"]).stdin(Stdio::null()).stdout(Stdio::piped());
         let child = command.spawn().map_err(|error| {
             failed(format!("cannot start {}: {error}", program.display())).hint(
-                "docs/engines.md says how earnest-mistralrs is built; EARNEST_MISTRALRS names it where it is not in the PATH",
+                "docs/engines.md explains how to build earnest-mistralrs; EARNEST_MISTRALRS sets its path if it is not in PATH",
             )
         })?;
         let mut running = Running(child);
-        let stdout = running.0.stdout.take().ok_or_else(|| failed("the engine's output cannot be read".into()))?;
+        let stdout = running.0.stdout.take().ok_or_else(|| failed("cannot read the engine's output".into()))?;
         let mut lines = BufReader::new(stdout).lines();
         let address = loop {
             match lines.next() {
@@ -135,12 +136,12 @@ impl Process {
                     }
                 }
                 Some(Err(error)) => {
-                    return Err(failed(format!("the output of {} cannot be read: {error}", program.display())));
+                    return Err(failed(format!("cannot read the output of {}: {error}", program.display())));
                 }
-                None => return Err(failed(format!("{} ended before it answered", program.display()))),
+                None => return Err(failed(format!("{} exited before it was ready", program.display()))),
             }
         };
-        // Whatever else it prints must not fill the pipe.
+        // Drained, because a full pipe would block the program.
         std::thread::spawn(move || lines.for_each(drop));
         let address = Address::parse(&format!("{address}/v1")).map_err(|error| failed(error.to_string()))?;
         if !address.is_loopback() {
@@ -167,25 +168,25 @@ impl Process {
     }
 }
 
-/// Refuses a missing program, or a file that cannot be run, before anything is begun.
+/// Checks that the program exists and is executable.
 fn check() -> Result<(), EvalError> {
     let program = find();
-    // A word alone is looked for where the system looks for programs.
+    // A bare name is searched in PATH.
     let alone = program.components().count() == 1 && program.is_relative();
-    let found = if alone {
+    let exists = if alone {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&folders).any(|folder| is_program(&folder.join(&program)))
     } else {
         is_program(&program)
     };
-    if found {
+    if exists {
         return Ok(());
     }
-    let place = if alone { "neither beside earnest nor in the PATH" } else { "no program that can be run" };
-    Err(EvalError::engine(format!("--engine mistralrs needs the program {}, and it is {place}", program.display()),
+    let place = if alone { "neither beside earnest nor in PATH" } else { "not an executable file" };
+    Err(EvalError::engine(format!("--engine mistralrs needs the program {}, which is {place}", program.display()),
     )
     .hint(
-        "docs/engines.md says how earnest-mistralrs is built; EARNEST_MISTRALRS names it where it is not in the PATH",
+        "docs/engines.md explains how to build earnest-mistralrs; EARNEST_MISTRALRS sets its path if it is not in PATH",
     ))
 }
 
@@ -200,7 +201,7 @@ fn is_program(path: &Path) -> bool {
     path.is_file() || path.with_extension("exe").is_file()
 }
 
-/// The named program, else the one beside this program, else the one in the PATH.
+/// Returns the program of `EARNEST_MISTRALRS`, else the one beside this executable, else the one in PATH.
 fn find() -> PathBuf {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
         return named.into();

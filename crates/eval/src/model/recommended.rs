@@ -1,4 +1,4 @@
-//! Sampling and stop tokens that a checkpoint brings along.
+//! Generation defaults of checkpoints: sampling and stop tokens.
 use earnest_engine::Sampling;
 use earnest_models::checkpoint::Checkpoint;
 use earnest_models::hub::Decoding;
@@ -11,25 +11,25 @@ pub struct CheckpointDefaults {
     /// Recommended sampling.
     pub recommended: Sampling,
     pub stop_ids: Vec<u32>,
-    /// The tokenizer's own end-of-sequence token.
+    /// End-of-sequence token of the tokenizer.
     pub tokenizer_eos: Option<u32>,
-    /// The chat template opens a thinking block.
+    /// True if the chat template opens a thinking block.
     pub thinks: bool,
 }
 
 impl Default for CheckpointDefaults {
-    /// Nothing is known: greedy, no stop tokens.
+    /// Greedy, no stop tokens.
     fn default() -> Self {
         CheckpointDefaults { recommended: Sampling::GREEDY, stop_ids: Vec::new(), tokenizer_eos: None, thinks: false }
     }
 }
 
-/// Generation defaults of a checkpoint. A checkpoint that does not ask for sampling recommends greedy. What the list of
-/// models recommends for the entry by which the model was chosen comes before what the checkpoint does.
+/// Returns the generation defaults of a checkpoint: greedy unless it enables sampling. Recommendations of the list of models
+/// take precedence.
 pub fn checkpoint_defaults(located: &LocatedModel, checkpoint: &Checkpoint) -> CheckpointDefaults {
     let defaults = &checkpoint.generation;
     let penalty = defaults.repetition_penalty.unwrap_or(1.0);
-    // Fields that are missing have the values of transformers' GenerationConfig (temperature 1, top-k 50, top-p 1).
+    // Missing fields default as in transformers' GenerationConfig (temperature 1, top-k 50, top-p 1).
     let recommended = if defaults.do_sample == Some(true) {
         Sampling {
             temperature: defaults.temperature.unwrap_or(1.0),
@@ -42,15 +42,15 @@ pub fn checkpoint_defaults(located: &LocatedModel, checkpoint: &Checkpoint) -> C
         Sampling { repetition_penalty: penalty, ..Sampling::GREEDY }
     };
     CheckpointDefaults {
-        recommended: located.decoding.map_or(recommended.clone(), |listed| over(listed, &recommended)),
+        recommended: located.decoding.map_or(recommended.clone(), |listed| overridden(listed, &recommended)),
         stop_ids: defaults.eos_ids.clone(),
         tokenizer_eos: checkpoint.tokenizer.eos(),
         thinks: checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks()),
     }
 }
 
-/// The list's recommendation over the checkpoint's.
-fn over(listed: Decoding, checkpoint: &Sampling) -> Sampling {
+/// Overrides a checkpoint's sampling with the list's.
+fn overridden(listed: Decoding, checkpoint: &Sampling) -> Sampling {
     Sampling {
         temperature: listed.temperature,
         top_k: listed.top_k.unwrap_or(checkpoint.top_k),

@@ -1,10 +1,10 @@
-//! A checkpoint as the source of prompts.
-use super::PromptSource;
-use earnest_models::checkpoint::{ChatMessage, Checkpoint};
+//! Prompts of a checkpoint.
+use super::{PromptError, PromptSource};
+use earnest_models::checkpoint::{ChatMessage, Checkpoint, PromptIdsError};
 
 impl PromptSource for Checkpoint {
-    fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
-        self.tokenizer.encode(text, false).map_err(|error| error.to_string())
+    fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+        Ok(self.tokenizer.encode(text, false).map_err(|error| PromptIdsError::Tokenizer(error.to_string()))?)
     }
 
     fn bos(&self) -> Option<u32> {
@@ -19,8 +19,8 @@ impl PromptSource for Checkpoint {
         self.chat_template.is_some()
     }
 
-    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, String> {
-        let template = self.chat_template.as_ref().ok_or("the checkpoint has no chat template")?;
-        template.render(messages, true).map_err(|error| error.to_string())
+    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, PromptError> {
+        let template = self.chat_template.as_ref().ok_or(PromptError::NoTemplate)?;
+        template.render(messages, true).map_err(|error| PromptError::Template(error.to_string()))
     }
 }

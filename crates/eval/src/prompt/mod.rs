@@ -1,4 +1,4 @@
-//! A suite's segments become text, then token ids: here and nowhere else.
+//! Rendering of prompts: segments to text to token ids. Nothing else renders prompts.
 
 mod checkpoint;
 mod mode;

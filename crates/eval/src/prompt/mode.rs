@@ -1,16 +1,16 @@
-//! How the pieces of a prompt are joined.
+//! Prompt modes.
 use serde::{Deserialize, Serialize};
 
 pub use earnest_tasks::suite::registry::Mode;
 
-/// What the user asked for.
+/// A requested prompt mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModeRequest {
     /// Chat if the checkpoint has a chat template, raw otherwise.
     #[default]
     Auto,
-    /// The checkpoint's chat template; an error if it has none.
+    /// The checkpoint's chat template; an error without one.
     Chat,
     /// The bare text.
     Raw,
@@ -25,14 +25,14 @@ impl From<Mode> for ModeRequest {
     }
 }
 
-/// Where a suite's system message goes; part of a run's identity where it is not the usual place.
+/// Position of a suite's system message; part of a run's identity unless it is the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SystemPlace {
-    /// A message of its own.
+    /// A separate message.
     #[default]
     Own,
-    /// Before the first user turn's text, a blank line between: the chat template takes no system message.
+    /// Before the text of the first user turn, separated by a blank line, for chat templates without system messages.
     FirstUserTurn,
 }
 

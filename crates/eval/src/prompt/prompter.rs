@@ -1,4 +1,4 @@
-//! From segments to token ids.
+//! Prompts as text and token ids.
 use sha2::{Digest, Sha256};
 
 use super::{Mode, ModeRequest, PromptSource, SystemPlace};
@@ -12,72 +12,75 @@ pub struct Prompter<'a> {
     system: SystemPlace,
 }
 
-/// A prompt as the model sees it.
+/// A rendered prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
-    /// The text before tokenising; a BOS that only exists as an id is not in it.
+    /// Text before tokenising, without a BOS that is added as an id.
     pub text: String,
-    /// The ids, BOS included.
+    /// Token ids, BOS included.
     pub ids: Vec<u32>,
-    /// How many BOS ids stand at the beginning: 1, or 0 where the checkpoint does not use one.
+    /// Number of leading BOS ids: 1, or 0 if the checkpoint does not use one.
     pub bos: usize,
     /// Lower-case hex SHA-256 over the ids, each as four little-endian bytes; over the text where there are no ids.
     pub sha256: String,
-    /// What the engine is given of it.
+    /// Form in which the engine gets the prompt.
     pub wire: Wire,
 }
 
-/// The form in which a prompt goes to the engine.
+/// Form in which a prompt goes to the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wire {
-    /// The ids.
+    /// Token ids.
     Ids,
-    /// The text; the endpoint makes ids of it.
+    /// Text that the endpoint tokenises.
     Text,
-    /// The conversation; the endpoint has the chat template.
+    /// A conversation that the endpoint renders with its chat template.
     Messages(Vec<ChatMessage>),
 }
 
 impl Rendered {
-    /// A prompt of which an endpoint makes ids.
+    /// Creates a prompt that an endpoint tokenises.
     fn untokenised(text: String, messages: Option<Vec<ChatMessage>>) -> Rendered {
         let sha256 = earnest_digest::hex(&earnest_digest::sha256(text.as_bytes()));
         Rendered { text, ids: Vec::new(), bos: 0, sha256, wire: messages.map_or(Wire::Text, Wire::Messages) }
     }
 
-    /// A conversation that an endpoint renders; the text is its JSON.
+    /// Creates a conversation that an endpoint renders; its text is the JSON.
     fn messages(messages: Vec<ChatMessage>) -> Rendered {
         let text = serde_json::to_string_pretty(&messages).expect("messages are strings, so they serialise");
         Rendered::untokenised(text, Some(messages))
     }
 }
 
-/// Why a prompt can not be rendered.
+/// Error of rendering a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    /// Chat mode was asked for.
-    #[error("the checkpoint has no chat template, so --prompt chat is impossible")]
+    /// Chat mode was requested of a checkpoint without a chat template.
+    #[error("the checkpoint has no chat template for --prompt chat")]
     NoTemplate,
-    /// The template refused the conversation, e.g. because it wants turns in another order.
+    /// Error of the template, e.g. because it requires alternating turns.
     #[error("the chat template failed: {0}")]
     Template(String),
-    /// The rendered text has no token ids that could be sent.
+    /// Error of tokenising the rendered text.
     #[error(transparent)]
     Ids(#[from] PromptIdsError),
 }
 
 impl PromptError {
-    /// The next step.
+    /// Returns the next step.
     pub fn help(&self) -> &'static str {
         match self {
             PromptError::NoTemplate => "use --prompt raw for a base model",
-            PromptError::Template(_) | PromptError::Ids(_) => "--prompt raw leaves the chat template out",
+            PromptError::Template(_) | PromptError::Ids(_) => "--prompt raw does not use the chat template",
         }
     }
 }
 
 impl<'a> Prompter<'a> {
-    /// Settles the mode. Fails if chat is asked for and the checkpoint has no template.
+    /// Resolves the mode.
+    ///
+    /// # Errors
+    /// [`PromptError::NoTemplate`].
     pub fn new(source: &'a dyn PromptSource, request: ModeRequest) -> Result<Self, PromptError> {
         let mode = match (request, source.has_template()) {
             (ModeRequest::Raw, _) | (ModeRequest::Auto, false) => Mode::Raw,
@@ -88,17 +91,17 @@ impl<'a> Prompter<'a> {
         Ok(Prompter { source, mode, system })
     }
 
-    /// The mode that was settled.
+    /// Returns the resolved mode.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Where system messages go.
+    /// Returns the position of system messages.
     pub fn system(&self) -> SystemPlace {
         self.system
     }
 
-    /// Renders one prompt.
+    /// Renders a prompt.
     pub fn render(&self, segments: &Segments) -> Result<Rendered, PromptError> {
         if !self.source.tokenises() {
             return Ok(match self.mode {
@@ -109,27 +112,25 @@ impl<'a> Prompter<'a> {
         tokenise(self.source, self.text(segments)?)
     }
 
-    /// The text of a prompt before tokenising; where an endpoint has the chat template, the conversation as JSON.
+    /// Returns the text of a prompt before tokenising; the conversation as JSON if the endpoint has the chat template.
     pub fn text(&self, segments: &Segments) -> Result<String, PromptError> {
         match self.mode {
             Mode::Raw => Ok(raw_text(segments)),
             Mode::Chat if !self.source.tokenises() => Ok(Rendered::messages(conversation(segments, self.system)).text),
-            Mode::Chat => {
-                self.source.apply_template(&conversation(segments, self.system)).map_err(PromptError::Template)
-            }
+            Mode::Chat => self.source.apply_template(&conversation(segments, self.system)),
         }
     }
 }
 
-/// A text as ids, with exactly one BOS where the checkpoint uses one.
+/// Tokenises a text, with exactly one BOS if the checkpoint uses one.
 pub fn tokenise(source: &dyn PromptSource, text: String) -> Result<Rendered, PromptError> {
-    let ids = source.encode(&text).map_err(PromptIdsError::Tokenizer)?;
+    let ids = source.encode(&text)?;
     let (ids, count) = with_one_bos(ids, source.bos(), source.adds_bos())?;
     let sha256 = hash_ids(&ids);
     Ok(Rendered { text, ids, bos: count, sha256, wire: Wire::Ids })
 }
 
-/// System message, shots and question, one a line; the suite's exact bytes where it prescribes them.
+/// Joins system message, shots and question by newlines; returns the suite's exact bytes if it prescribes them.
 fn raw_text(segments: &Segments) -> String {
     if let Some(raw) = &segments.raw {
         return raw.clone();
@@ -144,8 +145,8 @@ fn raw_text(segments: &Segments) -> String {
     pieces.join("\n")
 }
 
-/// Some templates (Gemma's, Mistral's first ones) refuse a system message or drop it without a word. A template that fails
-/// without one too is broken in another way, which the first prompt reports.
+/// Returns the position of system messages: some templates (Gemma, early Mistral) reject or silently drop them. A template that
+/// fails without one too is broken otherwise, which the first prompt reports.
 fn system_place(source: &dyn PromptSource) -> SystemPlace {
     const PROBE: &str = "earnest-system-probe";
     let user = ChatMessage::new("user", "question");
@@ -155,7 +156,7 @@ fn system_place(source: &dyn PromptSource) -> SystemPlace {
     if kept || source.apply_template(&[user]).is_err() { SystemPlace::Own } else { SystemPlace::FirstUserTurn }
 }
 
-/// Shots are earlier turns: the question the user's, the answer the assistant's.
+/// Returns the conversation of a prompt, with the shots as earlier turns.
 fn conversation(segments: &Segments, place: SystemPlace) -> Vec<ChatMessage> {
     let turn = |role: &str, content: &str| ChatMessage::new(role, content);
     let mut turns = Vec::with_capacity(2 + 2 * segments.shots.len());
@@ -196,9 +197,9 @@ mod tests {
     const BOS: u32 = '^' as u32;
 
     impl PromptSource for Letters {
-        fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+        fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
             if text.contains('\u{0}') {
-                return Err("a NUL".to_owned());
+                return Err(PromptIdsError::Tokenizer("a NUL".to_owned()).into());
             }
             Ok(text.chars().map(u32::from).collect())
         }
@@ -211,9 +212,9 @@ mod tests {
         fn has_template(&self) -> bool {
             self.template.is_some()
         }
-        fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, String> {
+        fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, PromptError> {
             if messages.iter().any(|message| message.role == "system") {
-                return Err("System role not supported".to_owned());
+                return Err(PromptError::Template("System role not supported".to_owned()));
             }
             let turns: String =
                 messages.iter().map(|message| format!("<{}>{}", message.role, message.content)).collect();

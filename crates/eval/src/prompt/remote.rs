@@ -1,9 +1,8 @@
-//! An endpoint that tokenises by itself, as the destination of prompts.
-use super::PromptSource;
-use earnest_models::checkpoint::ChatMessage;
+//! Prompts that an endpoint tokenises.
+use super::{PromptError, PromptSource};
+use earnest_models::checkpoint::{ChatMessage, PromptIdsError};
 
-/// What is known of prompts for an endpoint without a tokenizer here: only whether it takes messages or text. BOS and chat
-/// template are the endpoint's.
+/// Form of prompts for an endpoint without a local tokenizer. BOS and chat template are the endpoint's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remote {
     Text,
@@ -15,8 +14,8 @@ impl PromptSource for Remote {
         false
     }
 
-    fn encode(&self, _: &str) -> Result<Vec<u32>, String> {
-        Err("there is no tokenizer here: the endpoint has it".to_owned())
+    fn encode(&self, _: &str) -> Result<Vec<u32>, PromptError> {
+        Err(PromptIdsError::Tokenizer("there is no local tokenizer, only the endpoint's".to_owned()).into())
     }
 
     fn bos(&self) -> Option<u32> {
@@ -31,8 +30,8 @@ impl PromptSource for Remote {
         *self == Remote::Messages
     }
 
-    /// The messages one after the other: what the endpoint makes of them is not known here, so no role counts as refused.
-    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, String> {
+    /// Concatenates the messages. The endpoint's template is unknown, so no role counts as unsupported.
+    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, PromptError> {
         Ok(messages.iter().map(|message| format!("{}: {}\n", message.role, message.content)).collect())
     }
 }
@@ -40,7 +39,7 @@ impl PromptSource for Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{ModeRequest, PromptError, Prompter, Wire};
+    use crate::prompt::{ModeRequest, Prompter, Wire};
     use earnest_tasks::suite::Segments;
 
     #[test]

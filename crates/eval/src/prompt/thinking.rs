@@ -1,8 +1,8 @@
-//! A checkpoint whose chat template's thinking switch is set.
-use super::PromptSource;
+//! Prompts of a checkpoint with a thinking switch.
+use super::{PromptError, PromptSource};
 use earnest_models::checkpoint::{ChatMessage, Checkpoint};
 
-/// A checkpoint as the source of prompts, with the template's variable `enable_thinking` given.
+/// A checkpoint with a value for the template's variable `enable_thinking`.
 #[derive(Debug, Clone, Copy)]
 pub struct WithThinking<'a> {
     pub checkpoint: &'a Checkpoint,
@@ -10,7 +10,7 @@ pub struct WithThinking<'a> {
 }
 
 impl PromptSource for WithThinking<'_> {
-    fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+    fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
         self.checkpoint.encode(text)
     }
 
@@ -26,8 +26,9 @@ impl PromptSource for WithThinking<'_> {
         self.checkpoint.has_template()
     }
 
-    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, String> {
-        let template = self.checkpoint.chat_template.as_ref().ok_or("the checkpoint has no chat template")?;
-        template.render_thinking(messages, true, self.enable_thinking).map_err(|error| error.to_string())
+    fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, PromptError> {
+        let template = self.checkpoint.chat_template.as_ref().ok_or(PromptError::NoTemplate)?;
+        let rendered = template.render_thinking(messages, true, self.enable_thinking);
+        rendered.map_err(|error| PromptError::Template(error.to_string()))
     }
 }

@@ -9,7 +9,7 @@ use crate::run::{FailureKind, Manifest, Plan, RunError, Sample, SampleFailure, T
 use earnest_stats::{Estimate, Z95, wilson};
 use earnest_tasks::suite::{Grid, Interval, Item, Readings, Score, Scored, Segments, Suite, Summary, SummaryRow};
 
-/// Version of [`Document`]'s form.
+/// Format version of [`Document`].
 pub const REPORT_FORMAT: u32 = 1;
 
 /// A run with its results.
@@ -17,17 +17,17 @@ pub const REPORT_FORMAT: u32 = 1;
 pub struct Document {
     /// [`REPORT_FORMAT`] of the writer.
     pub format: u32,
-    /// The file that holds the rows.
+    /// Path of the results file.
     pub folder: String,
     pub manifest: Manifest,
     pub totals: Totals,
-    /// Failed samples by kind; they are in no accuracy.
+    /// Failed samples by kind; accuracies leave them out.
     pub failures: Vec<FailureGroup>,
     pub summary: Summary,
-    /// The suite's own tables of the summary, where it has some.
+    /// Tables of the suite, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grids: Vec<Grid>,
-    /// All rules side by side, where the suite has several.
+    /// All rules side by side, if the suite has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readings: Option<Readings>,
 }
@@ -37,14 +37,14 @@ pub struct Document {
 pub struct FailureGroup {
     pub kind: FailureKind,
     pub count: usize,
-    /// The first one: its item and its message.
+    /// Item of the first one.
     pub item: String,
+    /// Message of the first one.
     pub message: String,
 }
 
 impl Document {
-    /// Joins the rows with the suite's items. Rows whose item the suite does not yield are impossible in a run that was
-    /// planned with the same suite; they would not be counted.
+    /// Summarises rows with the items of the run's suite. Rows of unknown items are counted but not summarised.
     pub fn new(folder: &str, manifest: Manifest, suite: &dyn Suite, plan: Plan, samples: &[Sample]) -> Self {
         let items: HashMap<String, Item> =
             suite.items().take(plan.items(suite)).map(|item| (item.id.clone(), item)).collect();
@@ -62,14 +62,14 @@ impl Document {
         Self::of(folder, manifest, suite, counts, &scored)
     }
 
-    /// The same from the file of results, without reading a text: rows and plan are walked in step. Of an item only what
-    /// summaries use is kept, and scores that are alike are kept once.
+    /// Summarises a stored run without reading texts, in step with the plan. Keeps only the parts of items that summaries use and
+    /// shares equal scores.
     pub fn stored(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<Self, RunError> {
         let plan = run.manifest.plan();
         let mut counts = Counts::new(plan.len(suite));
         let mut planned = plan.walk(suite).peekable();
         let mut items: Vec<Item> = Vec::new();
-        let mut judged: Vec<(usize, Arc<Score>, usize, bool)> = Vec::new();
+        let mut rows: Vec<(usize, Arc<Score>, usize, bool)> = Vec::new();
         store.outcomes(run, |outcome| -> Result<(), RunError> {
             counts.totals.add_outcome(&outcome);
             counts.failure(&outcome.item, outcome.failure.as_ref());
@@ -78,14 +78,14 @@ impl Document {
             let (Some(asked), Some(score), Some(_)) = (asked, &outcome.score, outcome.finish) else {
                 return Ok(());
             };
-            // Samples of an item follow each other.
+            // The samples of an item are neighbours.
             if items.last().is_none_or(|last| last.id != outcome.item) {
                 items.push(Item { segments: Segments::default(), stop_strings: Vec::new(), ..asked.item });
             }
-            judged.push((items.len() - 1, Arc::clone(score), outcome.tokens, outcome.truncated()));
+            rows.push((items.len() - 1, Arc::clone(score), outcome.tokens, outcome.truncated()));
             Ok(())
         })?;
-        let scored = judged.iter().filter_map(|(item, score, tokens, truncated)| {
+        let scored = rows.iter().filter_map(|(item, score, tokens, truncated)| {
             Some(Scored { item: items.get(*item)?, score, tokens: *tokens, truncated: *truncated })
         });
         let scored: Vec<Scored<'_>> = scored.collect();
@@ -93,8 +93,8 @@ impl Document {
         Ok(Self::of(&path, run.manifest.clone(), suite, counts, &scored))
     }
 
-    /// Counts and accuracies alone, of a run whose suite cannot be had, and why it cannot. Intervals of tasks take samples as
-    /// independent; that of all allows for clusters.
+    /// Summarises a run whose suite is unavailable for this reason: counts and accuracies only. Intervals of tasks assume
+    /// independent samples; that of all tasks is cluster-robust.
     pub fn without_suite(store: &Store, run: &RunRecord, reason: &str) -> Result<Self, RunError> {
         let sums = store.aggregate(run)?;
         let mut counts = Counts::new(sums.totals.planned);
@@ -104,18 +104,19 @@ impl Document {
             Ok(())
         })?;
         let row = |name: &str, n: usize, accuracy: Option<Estimate>| {
-            let interval = |found: Estimate| Interval { estimate: found.value, low: found.low, high: found.high };
+            let interval =
+                |estimate: Estimate| Interval { estimate: estimate.value, low: estimate.low, high: estimate.high };
             let values = vec![("accuracy".to_owned(), accuracy.map_or(Interval::UNKNOWN, interval))];
             SummaryRow { name: name.to_owned(), n, values, numbers: Vec::new() }
         };
         let tasks = sums.tasks.iter();
         let mut rows: Vec<SummaryRow> = tasks
-            .map(|task| row(&task.task, task.judged, wilson(task.correct as f64, task.judged as f64, Z95)))
+            .map(|task| row(&task.task, task.scored, wilson(task.correct as f64, task.scored as f64, Z95)))
             .collect();
-        rows.push(row("all", sums.judged, sums.accuracy()));
+        rows.push(row("all", sums.scored, sums.accuracy()));
         let notes = vec![format!(
-            "The suite's own tables are not shown: {reason}. A finished run has them stored; this one has counts only. Intervals of \
-             single tasks take samples as independent."
+            "The suite's own tables are not available: {reason}. Only finished runs have them stored. Intervals of single tasks assume \
+             independent samples."
         )];
         Ok(Document {
             format: REPORT_FORMAT,
@@ -149,7 +150,7 @@ impl Document {
     }
 }
 
-/// What is counted over all rows.
+/// Counts over all rows.
 struct Counts {
     totals: Totals,
     failures: BTreeMap<FailureKind, FailureGroup>,

@@ -1,4 +1,4 @@
-//! What can go wrong between stored rows and a file.
+//! Errors of reports and exports.
 use std::io;
 use std::path::PathBuf;
 
@@ -13,20 +13,22 @@ pub enum ReportError {
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
-    /// The writer of a format refused something.
+    /// The writer of a format failed.
     #[error("cannot write the {format} file: {reason}")]
     Format { format: &'static str, reason: String },
-    /// There is nothing to write.
-    #[error("the run has no rows: there is nothing to export")]
+    /// The run is empty.
+    #[error("the run has no rows to export")]
     NoRows,
 }
 
 impl ReportError {
-    /// The next step, for the user.
+    /// Returns the next step for the user.
     pub fn help(&self) -> Option<String> {
         match self {
             ReportError::Run(error) => error.help(),
-            ReportError::Write { .. } => Some("check that the folder exists, may be written and has room".to_owned()),
+            ReportError::Write { .. } => {
+                Some("check that the folder exists and is writable and that the disk has space".to_owned())
+            }
             ReportError::Format { .. } => {
                 Some("try --format jsonl, which writes the rows as they are stored".to_owned())
             }

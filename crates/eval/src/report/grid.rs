@@ -1,8 +1,8 @@
-//! A grid as text.
+//! Grids as text.
 use super::{Align, Table};
 use earnest_tasks::suite::{Grid, GridCell, Unit};
 
-/// The grid with its title; groups are separated by lines that name them. Columns without a cell are left out.
+/// Renders a grid with its title and a heading for each group; empty columns are left out.
 pub fn text(grid: &Grid) -> String {
     let rows = || grid.groups.iter().flat_map(|group| &group.rows);
     let cell = |cells: &[Option<GridCell>], place: usize| cells.get(place).copied().flatten();
@@ -34,7 +34,7 @@ fn cell_text(unit: Unit, cell: GridCell) -> String {
     let width = match unit {
         Unit::Fraction => 3,
         Unit::Digits => 4,
-        // Six such columns must stand side by side; all their cells come from the same samples.
+        // Without n, so that six columns fit; all their cells have the same samples.
         Unit::Reach => return format!("{estimate} [{low}-{high}]"),
     };
     format!("{estimate:>width$} [{low:>width$}, {high:>width$}] {:>4}", cell.n)

@@ -1,4 +1,4 @@
-//! A finished run's results as they are kept with it, so that nobody needs its suite to show them.
+//! Stored summaries of finished runs, which can be shown without the suite.
 use serde::{Deserialize, Serialize};
 
 use super::document::{Document, FailureGroup, REPORT_FORMAT};
@@ -6,7 +6,7 @@ use crate::run::store::{RunRecord, Store};
 use crate::run::{RunError, Status, Totals};
 use earnest_tasks::suite::{Grid, Interval, Readings, Summary};
 
-/// A [`Document`] without what the run's row says already.
+/// A [`Document`] without the manifest.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     format: u32,
@@ -17,13 +17,13 @@ struct Kept {
     grids: Vec<Grid>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     readings: Option<Readings>,
-    /// NaN and infinities, which JSON does not have, by their places among all numbers; 0 stands for them there.
+    /// NaN and infinities, which JSON lacks, by index among all numbers; their place holds 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unbounded: Vec<(usize, String)>,
 }
 
 impl Document {
-    /// The results that were kept with a run; none of a run that is not finished, or that an earlier version wrote.
+    /// Reads the stored summary of a run; none for unfinished runs and runs of earlier versions.
     pub fn kept(store: &Store, run: &RunRecord) -> Result<Option<Self>, RunError> {
         if run.manifest.status != Status::Finished {
             return Ok(None);
@@ -44,7 +44,7 @@ impl Document {
         for (place, value) in &kept.unbounded {
             match (numbers.get_mut(*place), value.parse()) {
                 (Some(number), Ok(value)) => **number = value,
-                _ => return Err(unreadable(format!("it has no number {place} that can be {value}"))),
+                _ => return Err(unreadable(format!("its number {place} cannot be {value}"))),
             }
         }
         let Kept { totals, failures, summary, grids, readings, .. } = kept;
@@ -52,7 +52,7 @@ impl Document {
         Ok(Some(Document { format: REPORT_FORMAT, folder, manifest, totals, failures, summary, grids, readings }))
     }
 
-    /// Keeps the results with the run if it is finished.
+    /// Stores the summary with the run, if it is finished.
     pub fn keep(&self, store: &Store, run: &RunRecord) -> Result<(), RunError> {
         let Document { totals, failures, mut summary, mut grids, readings, .. } = self.clone();
         let mut unbounded = Vec::new();
@@ -68,21 +68,21 @@ impl Document {
     }
 }
 
-/// Every number of a summary, in one order.
+/// Returns every number of a summary, in a fixed order.
 fn numbers<'a>(summary: &'a mut Summary, grids: &'a mut [Grid]) -> Vec<&'a mut f64> {
     let interval = |value: &'a mut Interval| [&mut value.estimate, &mut value.low, &mut value.high];
-    let mut found = Vec::new();
+    let mut numbers = Vec::new();
     for row in &mut summary.rows {
-        found.extend(row.values.iter_mut().flat_map(|(_, value)| interval(value)));
-        found.extend(row.numbers.iter_mut().map(|(_, number)| number));
+        numbers.extend(row.values.iter_mut().flat_map(|(_, value)| interval(value)));
+        numbers.extend(row.numbers.iter_mut().map(|(_, number)| number));
     }
     for (x, _, value) in summary.series.iter_mut().flat_map(|series| &mut series.points) {
-        found.push(x);
-        found.extend(interval(value));
+        numbers.push(x);
+        numbers.extend(interval(value));
     }
     let rows = grids.iter_mut().flat_map(|grid| &mut grid.groups).flat_map(|group| &mut group.rows);
     for cell in rows.flat_map(|row| &mut row.cells).flatten() {
-        found.extend(interval(&mut cell.value));
+        numbers.extend(interval(&mut cell.value));
     }
-    found
+    numbers
 }

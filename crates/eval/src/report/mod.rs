@@ -1,4 +1,4 @@
-//! What a run shows, as a document and as text. Reads the stored rows, never the engine.
+//! Reports on stored runs: documents, text, pages, comparisons and exports.
 
 mod compare;
 mod document;

@@ -1,42 +1,42 @@
-//! Rows, wherever they are stored.
+//! Rows of a run, from memory or from the store.
 use super::ReportError;
 use crate::run::Sample;
 use crate::run::store::{Filter, RunRecord, Store, StoredQuestion};
 
-/// A sample with what it was asked.
+/// A sample with its question and prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub sample: Sample,
-    /// None of runs that stored no questions.
+    /// None for runs without stored questions.
     pub asked: Option<StoredQuestion>,
 }
 
 impl Row {
-    /// The question, without examples and chat template.
+    /// Returns the question as asked, without examples and chat template.
     pub fn question(&self) -> Option<&str> {
         self.asked.as_ref().map(|asked| asked.item.segments.question.as_str())
     }
 
-    /// The prompt as asked; none where it was made elsewhere.
+    /// Returns the prompt; none for imported completions.
     pub fn prompt(&self) -> Option<&str> {
         self.asked.as_ref()?.prompt.as_deref()
     }
 }
 
 impl From<&Sample> for Row {
-    /// A row of which nothing else is known.
+    /// Creates a row without question and prompt.
     fn from(sample: &Sample) -> Self {
         Row { sample: sample.clone(), asked: None }
     }
 }
 
-/// A run's rows in the plan's order. They may be walked several times (columns are settled before the first is written),
-/// so that an export needs no memory for them.
+/// Rows of a run in the order of its plan. Exports walk them several times (first to determine the columns) instead of keeping
+/// them in memory.
 pub trait Rows {
-    /// Shows every row; the first error ends the walk.
+    /// Passes every row to `row`, up to the first error.
     fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError>;
 
-    /// Shows every row with what it was asked, where that is known.
+    /// Passes every row with its question and prompt, where known, to `row`.
     fn walk_asked(&self, row: &mut dyn FnMut(&Row) -> Result<(), ReportError>) -> Result<(), ReportError> {
         self.walk(&mut |sample| row(&sample.into()))
     }
@@ -63,7 +63,7 @@ impl Rows for WithoutTexts<'_> {
     }
 }
 
-/// A run in the store.
+/// Rows of a stored run.
 pub struct StoredRows<'a> {
     pub store: &'a Store,
     pub run: &'a RunRecord,

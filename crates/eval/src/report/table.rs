@@ -1,6 +1,6 @@
 //! Tables of aligned text.
 
-/// Side to which a column is aligned.
+/// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
     Left,
@@ -23,7 +23,7 @@ enum Row {
 }
 
 impl Table {
-    /// A table with these columns.
+    /// Creates a table with these columns.
     pub fn new(columns: impl IntoIterator<Item = (String, Align)>) -> Self {
         Table { columns: columns.into_iter().collect(), rows: Vec::new(), headed: true }
     }
@@ -44,12 +44,12 @@ impl Table {
         self.rows.push(Row::Cells(cells));
     }
 
-    /// Adds a line across.
+    /// Adds a horizontal rule.
     pub fn rule(&mut self) {
         self.rows.push(Row::Rule);
     }
 
-    /// The text, every line with its end. Columns are separated by two spaces; lines have no trailing space.
+    /// Renders the table. Columns are separated by two spaces; lines have no trailing spaces.
     pub fn render(&self) -> String {
         let mut widths: Vec<usize> = self
             .columns
@@ -73,7 +73,7 @@ impl Table {
         let height = headings.iter().map(Vec::len).max().unwrap_or(0);
         let mut text = String::new();
         for level in 0..height {
-            // Headings of fewer lines stand at the bottom, next to their cells.
+            // Shorter headings are aligned at the bottom, next to their cells.
             let part = |lines: &Vec<String>| (level + lines.len()).checked_sub(height).map(|at| lines[at].clone());
             let cells: Vec<String> = headings.iter().map(|lines| part(lines).unwrap_or_default()).collect();
             text.push_str(&self.line(&cells, &widths));
@@ -109,7 +109,7 @@ impl Table {
     }
 }
 
-/// Lines of at most `widest` columns, broken between words.
+/// Wraps a text at `widest` columns, between words.
 fn wrap(text: &str, widest: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -124,7 +124,7 @@ fn wrap(text: &str, widest: usize) -> Vec<String> {
     lines
 }
 
-/// Columns a text takes, for the characters these tables contain.
+/// Returns the width of a text in columns, for the characters of these tables.
 fn width(text: &str) -> usize {
     text.chars().count()
 }

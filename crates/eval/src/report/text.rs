@@ -1,4 +1,4 @@
-//! A run's results as text for a terminal.
+//! Results of a run as text for a terminal.
 use std::fmt::Write;
 
 use super::{Align, Document, Table, grid};
@@ -6,7 +6,7 @@ use crate::run::Status;
 use earnest_engine::Sampling;
 use earnest_tasks::suite::{Interval, Readings, SummaryRow};
 
-/// The final screen of a run. Lines of prose are wrapped at `width` columns; tables are as wide as they must be.
+/// Renders the final screen of a run. Prose is wrapped at `width` columns; tables are not.
 pub fn render(document: &Document, width: usize) -> String {
     let mut text: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     text.push('\n');
@@ -30,9 +30,9 @@ pub fn render(document: &Document, width: usize) -> String {
     if let Some(readings) = &document.readings {
         text.push('\n');
         text.push_str(&side_by_side(readings));
-        remarks.push(format!("What is right is decided by {}.", readings.decides()));
+        remarks.push(format!("Answers are scored by {}; the other rules are for comparison.", readings.decides()));
     }
-    // A note that begins with the name of a column explains it, and goes with it.
+    // A note that begins with the name of a hidden column is hidden with it.
     let explains =
         |note: &str, column: &str| note.strip_prefix(column).is_some_and(|rest| rest.starts_with([' ', ',']));
     let notes = document.summary.notes.iter();
@@ -48,21 +48,19 @@ pub fn render(document: &Document, width: usize) -> String {
     text
 }
 
-/// What stands in the place of a table of nothing.
+/// Returns a sentence in place of an empty table.
 fn nothing(document: &Document) -> Option<String> {
     let totals = &document.totals;
     let empty = document.summary.rows.iter().all(|row| row.n == 0);
     match totals.recorded {
-        0 if empty => Some("No sample is recorded, so there is no result.".to_owned()),
-        1 if totals.failed == 1 => Some("The only sample failed, so there is no result.".to_owned()),
-        all if all > 0 && totals.failed == all => {
-            Some(format!("Every sample failed, all {all} of them, so there is no result."))
-        }
+        0 if empty => Some("No samples are recorded, so there are no results.".to_owned()),
+        1 if totals.failed == 1 => Some("The only sample failed, so there are no results.".to_owned()),
+        all if all > 0 && totals.failed == all => Some(format!("All {all} samples failed, so there are no results.")),
         _ => None,
     }
 }
 
-/// All rules on all samples: how many answers each finds right, and how often it differs from the one that decides.
+/// Renders the table of rules, each compared with the primary one.
 fn side_by_side(readings: &Readings) -> String {
     let differs = format!("differs from {}", readings.decides());
     let head = ["read by", "right", "%", &differs, "right alone", "wrong alone"];
@@ -79,7 +77,7 @@ fn side_by_side(readings: &Readings) -> String {
     table.render()
 }
 
-/// What was run: two lines.
+/// Returns the two heading lines: suite, model and generation.
 fn heading(document: &Document) -> String {
     let manifest = &document.manifest;
     let settings = &manifest.settings;
@@ -92,7 +90,7 @@ fn heading(document: &Document) -> String {
         }
     };
     let asked = if settings.imported() {
-        format!("completions made elsewhere, read as answers to {} prompts", settings.prompt_mode)
+        format!("imported completions, read as answers to {} prompts", settings.prompt_mode)
     } else {
         format!("{} prompts, {}", settings.prompt_mode, sampling(&generation.sampling))
     };
@@ -109,7 +107,7 @@ fn heading(document: &Document) -> String {
     )
 }
 
-/// Sampling settings in words; those that change nothing are left out.
+/// Describes sampling; settings without effect are left out.
 pub(crate) fn sampling(sampling: &Sampling) -> String {
     let mut words = if sampling.is_greedy() {
         vec!["greedy".to_owned()]
@@ -125,9 +123,9 @@ pub(crate) fn sampling(sampling: &Sampling) -> String {
     words.join(" ")
 }
 
-/// The table: a row a task, the last one (all) below a line. Columns that say nothing (all zero, or equal to an earlier
-/// one) are left out, and of the rest as many are shown as fit; the remarks beside it say what is not shown. A number with bounds
-/// beside it (`X`, `X, from`, `X, to`) is one column. Last, the names of the columns that did not fit.
+/// Renders the table of tasks, with the row over all below a rule. Returns it with remarks on columns that are not shown (all zero,
+/// equal to an earlier one, or too wide) and the names of those that did not fit. A number with bounds (`X`, `X, from`, `X, to`) is
+/// one column.
 fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>, Vec<String>) {
     let mut columns = vec![
         Column {
@@ -204,11 +202,12 @@ fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>, Vec<Strin
     (table.render(), remarks, left_out)
 }
 
-/// What stands behind the name of a number for the ends of its interval.
+/// Suffix of the lower bound of a number.
 const FROM: &str = ", from";
+/// Suffix of the upper bound of a number.
 const TO: &str = ", to";
 
-/// A column with a cell a row.
+/// A column with one cell per row.
 struct Column {
     name: String,
     align: Align,
@@ -216,14 +215,14 @@ struct Column {
 }
 
 impl Column {
-    /// Headings wrap between words, cells do not.
+    /// Returns the width: headings wrap between words, cells do not.
     fn width(&self) -> usize {
         let words = self.name.split_whitespace().map(|word| word.chars().count());
         words.chain(self.cells.iter().map(|cell| cell.chars().count())).max().unwrap_or(0)
     }
 }
 
-/// Names in order of first appearance.
+/// Returns distinct names in order of first appearance.
 fn names<'a>(rows: impl Iterator<Item = impl Iterator<Item = &'a String>>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in rows.flatten() {
@@ -234,7 +233,7 @@ fn names<'a>(rows: impl Iterator<Item = impl Iterator<Item = &'a String>>) -> Ve
     names
 }
 
-/// `83.3 [43.6,  97.0]`, in per cent, every part of one width so that columns line up.
+/// Formats an interval in per cent as `83.3 [43.6,  97.0]`, in fixed widths.
 pub fn percent(interval: &Interval) -> String {
     if interval.estimate.is_nan() {
         return "-".to_owned();
@@ -251,35 +250,35 @@ fn plain(number: f64) -> String {
     } else if number.abs() >= 10.0 {
         format!("{number:.1}")
     } else if number.abs() < 0.0005 {
-        // `0.000` would say that a p value is zero.
+        // `0.000` would be a p value of zero.
         if number > 0.0 { "<0.001".to_owned() } else { ">-0.001".to_owned() }
     } else {
         format!("{number:.3}")
     }
 }
 
-/// What makes the numbers less than they seem.
+/// Returns warnings about truncated, clipped and failed samples.
 pub(crate) fn warnings(document: &Document) -> Vec<String> {
     let totals = &document.totals;
     let answered = totals.recorded - totals.failed;
     let mut warnings = Vec::new();
     if totals.truncated > 0 {
         warnings.push(format!(
-            "{} of {answered} completions ({:.1} %) were cut by the token budget; --max-tokens raises it.",
+            "{} of {answered} completions ({:.1} %) were cut off by the token budget; --max-tokens raises it.",
             totals.truncated,
             100.0 * totals.truncated as f64 / answered.max(1) as f64,
         ));
     }
     if totals.clipped > 0 {
         warnings.push(format!(
-            "{} of {answered} samples had less room than the suite's token budget, because the model's context is {} \
-             tokens (`max_tokens` below `budget`).",
+            "{} of {answered} samples had less than the suite's token budget, because the model's context is {} tokens \
+             (`max_tokens` below `budget`).",
             totals.clipped, document.manifest.model.context,
         ));
     }
     for group in &document.failures {
         warnings.push(format!(
-            "{} sample{} failed and {} in no accuracy. The first, {}: {}.",
+            "{} sample{} failed and {} excluded from accuracies. The first, {}: {}.",
             group.count,
             plural(group.count),
             if group.count == 1 { "is" } else { "are" },
@@ -290,7 +289,7 @@ pub(crate) fn warnings(document: &Document) -> Vec<String> {
     warnings
 }
 
-/// What it took.
+/// Describes time, throughput and prefix cache.
 fn speed(document: &Document) -> String {
     let totals = &document.totals;
     let seconds = document.manifest.generation_s;
@@ -305,14 +304,14 @@ fn speed(document: &Document) -> String {
         write!(text, " in {} s ({samples:.2} samples/s, {tokens:.0} tokens/s)", plain(seconds))
             .expect("writing to a String cannot fail");
     }
-    // An endpoint that says nothing of a cache is not one without hits.
+    // Endpoints that do not report cached tokens may still have a cache.
     let settings = &document.manifest.settings;
     let elsewhere = settings.imported() || matches!(settings.engine.as_str(), "openai" | "mistralrs");
-    let told = totals.cached_tokens > 0 || !elsewhere;
-    if totals.prompt_tokens > 0 && !told {
+    let reported = totals.cached_tokens > 0 || !elsewhere;
+    if totals.prompt_tokens > 0 && !reported {
         write!(text, "; {} prompt tokens", totals.prompt_tokens).expect("writing to a String cannot fail");
     }
-    if totals.prompt_tokens > 0 && told {
+    if totals.prompt_tokens > 0 && reported {
         let share = 100.0 * totals.cached_tokens as f64 / totals.prompt_tokens as f64;
         write!(text, "; {share:.0} % of {} prompt tokens came from the prefix cache", totals.prompt_tokens)
             .expect("writing to a String cannot fail");
@@ -324,7 +323,7 @@ fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// Wraps prose between words; the first line begins with `mark`, the others are indented by its width.
+/// Wraps prose between words; the first line begins with `mark`, and the others are indented by its width.
 pub fn wrap(text: &str, width: usize, mark: &str) -> String {
     let mut lines = String::new();
     let mut column = 0;

@@ -1,7 +1,7 @@
 //! Wall-clock time as text.
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A moment as RFC 3339 in UTC with seconds, e.g. `2026-03-01T12:00:00Z`. Moments before 1970 read as 1970.
+/// Formats a time as RFC 3339 in UTC with seconds, e.g. `2026-03-01T12:00:00Z`. Times before 1970 become 1970.
 pub fn timestamp(moment: SystemTime) -> String {
     let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (day, second) = (seconds / 86_400, seconds % 86_400);

@@ -1,8 +1,8 @@
-//! A task's programs, run in the sandbox.
+//! Execution of a task's programs in the sandbox.
 use earnest_sandbox::{Number, Outcome, Pool};
 use earnest_tasks::answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
 
-/// Sandbox processes as a scorer's code runner.
+/// A pool of sandbox processes as a scorer's code runner.
 pub struct SandboxRunner(pub Pool);
 
 impl CodeRunner for SandboxRunner {

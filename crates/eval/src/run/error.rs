@@ -1,4 +1,4 @@
-//! What can end a run.
+//! Errors of runs.
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -6,67 +6,67 @@ use rusqlite::ErrorCode;
 
 use earnest_engine::EngineError;
 
-/// An error that ends a run; what was written before stays valid.
+/// An error that ends a run; rows written before stay valid.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file of the results folder could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
-    /// The disk is full, or a quota or file size limit is reached.
-    #[error("no room left to write {}: {source}", path.display())]
+    /// A full disk, quota or file size limit.
+    #[error("no space left to write {}: {source}", path.display())]
     DiskFull { path: PathBuf, source: io::Error },
-    /// Another process is at work on the same run.
+    /// Another process is writing the run.
     #[error("another earnest process is writing the run {run}")]
     Locked { run: String },
     /// A line before the last one is not a sample.
     #[error("{} is damaged at line {line}: {reason}", path.display())]
     Damaged { path: PathBuf, line: usize, reason: String },
-    /// A run's manifest is not one.
+    /// An unreadable manifest.
     #[error("the manifest of {run} in {} cannot be read: {reason}", path.display())]
     Manifest { path: PathBuf, run: String, reason: String },
-    /// A part of a run's record is not what it should be.
+    /// An unreadable part of a run's record.
     #[error("{part} of {run} in {} cannot be read: {reason}", path.display())]
     Unreadable { part: &'static str, path: PathBuf, run: String, reason: String },
-    /// There are no results.
+    /// The results do not exist.
     #[error("there are no results: {} does not exist", path.display())]
     NoStore { path: PathBuf },
-    /// The file of results is something else.
-    #[error("{} is not a file of earnest's results", path.display())]
+    /// The results file is something else.
+    #[error("{} is not a results file of earnest", path.display())]
     NotAStore { path: PathBuf },
-    /// The file of results could not be read or written.
+    /// The results file could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Store { action: &'static str, path: PathBuf, source: rusqlite::Error },
     /// No run has this name.
     #[error("there is no run {name}")]
     NoRun { name: String, runs: Vec<String> },
-    /// Several runs have a name with this part.
-    #[error("{name} can be any of {} runs", runs.len())]
+    /// Several runs match the name.
+    #[error("{name} matches {} runs", runs.len())]
     AmbiguousRun { name: String, runs: Vec<String> },
-    /// The file was written by a later version.
-    #[error("{} has format {found}; this earnest reads formats up to {known}", path.display())]
+    /// A file of a later version.
+    #[error("{} has format {found}; this version of earnest reads formats up to {known}", path.display())]
     LaterFormat { path: PathBuf, found: u32, known: u32 },
-    /// The file was written by an earlier version, and this process may not bring it forward.
-    #[error("{} has format {found}, and this earnest, which reads it as format {known}, may not write it", path.display())]
+    /// A file of an earlier version that this process has no permission to migrate.
+    #[error("{} has format {found} and must be migrated to format {known}, but this process may not write it", path.display())]
     EarlierFormat { path: PathBuf, found: u32, known: u32 },
-    /// The folder's manifest belongs to other settings: two hashes with the same first digits, or an edited file.
-    #[error("{} was made with other settings than this run's", path.display())]
+    /// A manifest with other settings: two hashes with the same first digits, or an edited file.
+    #[error("{} has other settings than this run", path.display())]
     OtherSettings { path: PathBuf },
-    /// The suite yields two items with one id.
-    #[error("the suite asks {item} twice: ids must be unique")]
+    /// Two items of the suite with one id.
+    #[error("the suite has two items with the id {item}")]
     RepeatedItem { item: String },
     /// The engine failed as a whole.
     #[error("the engine failed: {0}")]
     Engine(#[from] EngineError),
-    /// The engine says that nothing is in flight although requests are.
+    /// The engine reports no events although requests are in flight.
     #[error("the engine lost {0} requests")]
     LostRequests(usize),
-    /// The engine answered something that was not asked.
+    /// The engine answered an unknown request.
     #[error("the engine answered request {0}, which is not in flight")]
     UnknownRequest(u64),
 }
 
 impl RunError {
-    /// Names an I/O error; a full disk is told apart, because the way out is another one.
+    /// Converts an I/O error; a full disk becomes [`RunError::DiskFull`], whose next step differs.
     pub fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {
@@ -77,7 +77,7 @@ impl RunError {
         }
     }
 
-    /// Names an error of the file of results.
+    /// Converts an error of the results file.
     pub(crate) fn store(action: &'static str, path: &Path, source: rusqlite::Error) -> Self {
         if source.sqlite_error_code() == Some(ErrorCode::DiskFull) {
             return RunError::DiskFull { path: path.to_owned(), source: io::ErrorKind::StorageFull.into() };
@@ -85,8 +85,8 @@ impl RunError {
         RunError::Store { action, path: path.to_owned(), source }
     }
 
-    /// The same, where the connection can still be asked which error of the system is behind it: SQLite itself tells
-    /// only one of the ways in which a disk is full from other errors.
+    /// Converts an error of the results file and asks the connection for the system's error: SQLite recognises only some of the
+    /// ways in which a disk is full.
     pub(crate) fn store_on(
         action: &'static str,
         path: &Path,
@@ -104,18 +104,18 @@ impl RunError {
         RunError::store(action, path, source)
     }
 
-    /// The next step, for the user.
+    /// Returns the next step for the user.
     pub fn help(&self) -> Option<String> {
         match self {
             RunError::DiskFull { .. } => Some(
-                "free some space and repeat the command: it continues after the samples that are written, \
-                 or choose another folder with --results"
+                "free some space and repeat the command, which continues after the written samples, or choose another folder with \
+                 --results"
                     .to_owned(),
             ),
             RunError::Io { .. } => Some("check the path and its permissions, or choose another with --results".into()),
             RunError::Locked { .. } => Some("wait until it ends; `earnest run --new` starts a separate run".to_owned()),
             RunError::Damaged { path, line, .. } => Some(format!(
-                "delete line {line} of {} and repeat the command to ask that sample again, or start over with --new",
+                "delete line {line} of {} and repeat the command to generate that sample again, or start over with --new",
                 path.display()
             )),
             RunError::Manifest { .. } | RunError::OtherSettings { .. } => {
@@ -130,14 +130,14 @@ impl RunError {
                 Some("check the path and its permissions; `earnest runs verify` examines the file".to_owned())
             }
             RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
-            RunError::NoRun { .. } => Some("`earnest runs list` names them; a part of a name is enough".to_owned()),
+            RunError::NoRun { .. } => Some("`earnest runs list` lists them; a unique part of a name is enough".to_owned()),
             RunError::AmbiguousRun { runs, .. } => Some(format!("give more of the name: {}", runs.join(", "))),
             RunError::EarlierFormat { .. } => {
-                Some("copy the results to a folder that you may write, or let their owner open them once".to_owned())
+                Some("copy the results to a writable folder, or let their owner open them once".to_owned())
             }
             RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with --results".to_owned()),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
-                Some("repeat the command: it continues after the samples that are written".to_owned())
+                Some("repeat the command; it continues after the written samples".to_owned())
             }
             RunError::RepeatedItem { .. } => None,
         }

@@ -1,38 +1,38 @@
-//! What a run tells the world while it works.
-use super::store::Standing;
+//! Events of a run in progress.
+use super::store::RunProgress;
 use super::{Ended, Sample};
 use earnest_engine::{Card, Statistics};
 
 /// A consumer of events: a progress bar, a file of events, a test.
 pub trait Reporter {
-    /// Hears one event. Must return quickly: the engine waits meanwhile.
+    /// Handles an event. Must return quickly, because the engine waits.
     fn event(&mut self, event: &RunEvent<'_>);
 }
 
 /// An event.
 #[derive(Debug, Clone)]
 pub enum RunEvent<'a> {
-    /// Something that takes time before the first sample.
+    /// A preparation before the first sample.
     Preparing(Stage),
-    /// Generation begins: samples in the plan, and those that earlier sessions wrote.
-    Started { run: &'a str, planned: usize, standing: &'a Standing, card: &'a Card },
-    /// The engine did a step.
+    /// Start of generation: number of samples in the plan, and the progress of earlier sessions.
+    Started { run: &'a str, planned: usize, progress: &'a RunProgress, card: &'a Card },
+    /// An engine step.
     Progress { prefilled: usize, decoded: usize, statistics: Statistics },
-    /// A sample has its row; it may have failed.
+    /// A finished sample; it may have failed.
     Sample(&'a Sample),
-    /// Information for the user that may be left out.
+    /// Information for the user.
     Message(String),
     /// A warning for the user.
     Warning(String),
-    /// Trouble of the engine that ends nothing.
+    /// A problem of the engine that does not end the session.
     Notice(String),
-    /// The user asked to stop; rows are being written.
+    /// The user stopped the session; rows are being written.
     Stopping,
-    /// Every sample has its row, or the session was stopped; none where an error ended it.
+    /// End of the session; none after an error.
     Ended(Option<Ended>),
 }
 
-/// What is being prepared.
+/// A stage of preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Config, tokenizer and chat template.
@@ -43,7 +43,7 @@ pub enum Stage {
     LoadingWeights,
 }
 
-/// For callers that do not listen.
+/// Ignores all events.
 impl Reporter for () {
     fn event(&mut self, _: &RunEvent<'_>) {}
 }

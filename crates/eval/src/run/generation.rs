@@ -1,10 +1,10 @@
-//! How completions are generated: sampling, budgets, random numbers.
+//! Generation settings: sampling, token budgets, random numbers.
 use serde::{Deserialize, Serialize};
 
 use earnest_engine::{Sampling, SamplingKey};
 use earnest_tasks::suite::Budget;
 
-/// Which of an item's two budgets applies.
+/// Choice between an item's thinking and answer budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ThinkingRequest {
     /// The thinking budget if the checkpoint's chat template opens a thinking block.
@@ -18,35 +18,35 @@ pub enum ThinkingRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generation {
     pub sampling: Sampling,
-    /// Seeds the random numbers of sampling.
+    /// Seed of sampling.
     pub seed: u64,
-    /// Ids that end a completion, ascending.
+    /// Token ids that end a completion, ascending.
     pub stop_ids: Vec<u32>,
-    /// Replaces the suite's budgets.
+    /// Limit of new tokens, instead of the suite's budgets.
     pub max_tokens: Option<usize>,
-    /// The suite's thinking budget applies.
+    /// True if the suite's thinking budget applies.
     pub thinking: bool,
 }
 
-/// New tokens a prompt may get.
+/// Limits of new tokens for a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Granted by the suite or the user.
+    /// Token budget of the suite or the user.
     pub budget: usize,
-    /// What is left of it within the context.
+    /// The budget clipped to the context.
     pub max_tokens: usize,
 }
 
 impl Generation {
-    /// What a prompt of so many tokens may generate; `max_tokens` is 0 if the context has no room at all.
+    /// Returns the limits for a prompt of `prompt_tokens`; `max_tokens` is 0 if the context is full.
     pub fn room(&self, budget: Budget, prompt_tokens: usize, context: usize) -> Room {
         let budget = self.max_tokens.unwrap_or(if self.thinking { budget.thinking } else { budget.answer });
         Room { budget, max_tokens: budget.min(context.saturating_sub(prompt_tokens)) }
     }
 
-    /// Key of a sample's random numbers: SHA-256 over the seed (8 bytes, little-endian), the sample number (4 bytes,
-    /// little-endian) and the item's id. It depends on nothing else, so that a text depends neither on scheduling nor
-    /// on the rest of the plan.
+    /// Returns the key of a sample's random numbers: SHA-256 over the seed (8 bytes, little-endian), the sample number (4 bytes,
+    /// little-endian) and the item's id. It depends on nothing else, so that completions depend neither on scheduling
+    /// nor on the rest of the plan.
     pub fn sampling_key(&self, item: &str, sample: u32) -> SamplingKey {
         let mut bytes = Vec::with_capacity(12 + item.len());
         bytes.extend(self.seed.to_le_bytes());

@@ -1,8 +1,8 @@
-//! The machine a run works on.
+//! Properties of the machine.
 use super::Host;
 
 impl Host {
-    /// Asks the system. What it does not say is none.
+    /// Queries the system; unknown values are none.
     pub fn probe() -> Self {
         Host {
             os: std::env::consts::OS.to_owned(),
@@ -13,7 +13,7 @@ impl Host {
         }
     }
 
-    /// True if times measured on one of the two say something of the other: the same processor with as many threads.
+    /// True if timings are comparable: the same processor with the same number of threads.
     pub fn is_as_fast_as(&self, other: &Host) -> bool {
         (&self.cpu, self.threads) == (&other.cpu, other.threads)
     }
@@ -31,7 +31,7 @@ fn cpu_name() -> Option<String> {
     sysctl("machdep.cpu.brand_string")
 }
 
-/// Bytes: what the machine has, or what this process's control group may use if that is less.
+/// Returns the memory of the machine or of this process's control group, whichever is less, in bytes.
 #[cfg(target_os = "linux")]
 fn total_memory() -> Option<u64> {
     let machine = meminfo("MemTotal")?;
@@ -44,7 +44,7 @@ fn total_memory() -> Option<u64> {
     sysctl("hw.memsize")?.parse().ok()
 }
 
-/// Bytes of memory that programs can still take, if the system says.
+/// Returns the available memory in bytes, if the system reports it.
 pub fn available_memory() -> Option<u64> {
     #[cfg(target_os = "linux")]
     return meminfo("MemAvailable");
@@ -52,7 +52,7 @@ pub fn available_memory() -> Option<u64> {
     return None;
 }
 
-/// A line of `/proc/meminfo`, in bytes.
+/// Returns a field of `/proc/meminfo` in bytes.
 #[cfg(target_os = "linux")]
 fn meminfo(name: &str) -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;

@@ -1,16 +1,16 @@
-//! Samples as lines of JSON: the form for other programs, and that of results before the file of results existed.
+//! Samples as lines of JSON, for other programs and in results of early versions.
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use super::{RunError, SAMPLE_FORMAT, Sample};
 
-/// How reading ended.
+/// Result of reading a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadEnd {
-    /// Rows read.
+    /// Number of rows.
     pub rows: usize,
-    /// An unfinished last line follows: the writer was killed in the middle of it.
+    /// True if an incomplete last line follows, because the writer was killed.
     pub torn: bool,
 }
 
@@ -20,8 +20,10 @@ pub fn write_jsonl(to: &mut dyn Write, sample: &Sample) -> io::Result<()> {
     to.write_all(b"\n")
 }
 
-/// Reads all rows of one run in file order. An unfinished last line is passed over; anything else that is no sample of
-/// the run is an error that names the line.
+/// Reads all rows of one run in file order. An incomplete last line is skipped.
+///
+/// # Errors
+/// [`RunError::Damaged`] with the line for anything else that is not a sample of the run.
 pub fn read_jsonl(
     path: &Path,
     run: &str,
@@ -37,11 +39,15 @@ pub fn read_jsonl(
             return Ok(end);
         }
         let complete = line.last() == Some(&b'\n');
-        match if complete { parse(&line, path, run) } else { Err(Unreadable::Not("the line has no end".into())) } {
+        match if complete {
+            parse(&line, path, run)
+        } else {
+            Err(Unreadable::NotASample("the line is incomplete".into()))
+        } {
             Ok(sample) => row(sample)?,
-            Err(Unreadable::Refused(error)) => return Err(error),
-            Err(Unreadable::Not(reason)) => {
-                // Only the last line can be unfinished; what lies before was complete once and is damage now.
+            Err(Unreadable::LaterFormat(error)) => return Err(error),
+            Err(Unreadable::NotASample(reason)) => {
+                // Only the last line can be incomplete; any other is damaged.
                 if lines.fill_buf().map_err(|source| RunError::io("read", path, source))?.is_empty() {
                     end.torn = true;
                     return Ok(end);
@@ -53,10 +59,11 @@ pub fn read_jsonl(
     }
 }
 
-/// Why a line is not a row.
+/// Error of reading a line.
 enum Unreadable {
-    Not(String),
-    Refused(RunError),
+    /// Not a sample of the run; the reason.
+    NotASample(String),
+    LaterFormat(RunError),
 }
 
 fn parse(line: &[u8], path: &Path, run: &str) -> Result<Sample, Unreadable> {
@@ -64,15 +71,15 @@ fn parse(line: &[u8], path: &Path, run: &str) -> Result<Sample, Unreadable> {
     struct Head {
         format: u32,
     }
-    let not = |error: serde_json::Error| Unreadable::Not(error.to_string());
-    let head: Head = serde_json::from_slice(line).map_err(not)?;
+    let malformed = |error: serde_json::Error| Unreadable::NotASample(error.to_string());
+    let head: Head = serde_json::from_slice(line).map_err(malformed)?;
     if head.format > SAMPLE_FORMAT {
-        let refusal = RunError::LaterFormat { path: path.to_owned(), found: head.format, known: SAMPLE_FORMAT };
-        return Err(Unreadable::Refused(refusal));
+        let error = RunError::LaterFormat { path: path.to_owned(), found: head.format, known: SAMPLE_FORMAT };
+        return Err(Unreadable::LaterFormat(error));
     }
-    let sample: Sample = serde_json::from_slice(line).map_err(not)?;
+    let sample: Sample = serde_json::from_slice(line).map_err(malformed)?;
     if sample.run != run {
-        return Err(Unreadable::Not(format!("the row belongs to the run {}", sample.run)));
+        return Err(Unreadable::NotASample(format!("the row belongs to the run {}", sample.run)));
     }
     Ok(sample)
 }

@@ -1,4 +1,4 @@
-//! Everything needed to repeat a run and to trust its rows.
+//! Manifest of a run: settings, model, engine and host.
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -12,64 +12,63 @@ use earnest_engine::{Card, Statistics};
 use earnest_models::checkpoint::{WeightFormat, WeightRecord};
 use earnest_tasks::suite::ThinkingText;
 
-/// Version of [`Manifest`]'s form. A reader refuses later ones.
+/// Format version of [`Manifest`]. Readers refuse later ones.
 pub const MANIFEST_FORMAT: u32 = 1;
 
-/// The engine's name in the settings of a run whose completions were made elsewhere.
+/// Engine name in the settings of imported runs.
 pub const IMPORT_ENGINE: &str = "import";
 
-/// What determines the rows of a run. Two runs with equal settings have rows that are equal in all but their timings and
-/// `cached_tokens` (how much of a prompt the prefix cache had, which depends on what ran before), so the run's id is a hash
-/// of them.
-/// Threads, batch sizes, memory limits and caches are not here, because the engine's answers do not depend on them.
+/// Settings that determine the rows of a run; its name contains their hash. Runs with equal settings have equal rows except for
+/// timings and `cached_tokens` (prompt tokens from the prefix cache, which depend on earlier requests).
+/// Threads, batch sizes, memory limits and caches are left out, because answers do not depend on them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSettings {
     pub suite: String,
     pub suite_version: String,
-    /// The options that determine the items.
+    /// Options that determine the items.
     pub suite_options: serde_json::Value,
-    /// Most items; none is all.
+    /// Limit of items; none for all.
     pub limit: Option<usize>,
-    /// Times each item is asked.
+    /// Number of samples per item.
     pub samples: u32,
-    /// The checkpoint's files: name and content, wherever they lie.
+    /// Files of the checkpoint by name and content.
     pub model_files: Vec<FileRecord>,
-    /// How weights are changed at load; none is not at all. A quantised model is another model.
+    /// Conversion of the weights at load, if any. A quantised model is another model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<WeightFormat>,
     pub prompt_mode: Mode,
-    /// Where the suite's system message goes, if that is not a message of its own.
+    /// Position of the suite's system message, unless it is a separate message.
     #[serde(default, skip_serializing_if = "SystemPlace::is_own")]
     pub system: SystemPlace,
     pub generation: Generation,
-    /// What the chat template's variable `enable_thinking` was set to; none leaves it to the template.
+    /// Value of the chat template's variable `enable_thinking`; none for the template's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enable_thinking: Option<bool>,
-    /// Whether the scoring sees what the model thought.
+    /// Use of the model's thinking in scoring.
     #[serde(default, skip_serializing_if = "ThinkingText::is_stripped")]
     pub thinking_text: ThinkingText,
-    /// The endpoint that is asked, if the model runs elsewhere.
+    /// Endpoint, if the model runs elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointSettings>,
-    /// The engine's name.
+    /// Name of the engine.
     pub engine: String,
     /// Version of earnest.
     pub earnest: String,
 }
 
 impl RunSettings {
-    /// True if the completions were made elsewhere: decoding, budget and stops are then not known, whatever the other fields say.
+    /// True for imported completions, whose decoding, budget and stop strings are unknown despite the other fields.
     pub fn imported(&self) -> bool {
         self.engine == IMPORT_ENGINE
     }
 
-    /// True if the items of two runs of a suite are the same questions under the same ids: their options are equal, whatever
-    /// the places where they found files of known content.
-    pub fn asks_alike(&self, other: &RunSettings) -> bool {
+    /// True if two runs of a suite have the same questions under the same ids: equal options, except for the places of files of
+    /// known content.
+    pub fn has_items_of(&self, other: &RunSettings) -> bool {
         let [mut mine, mut theirs] = [&self.suite_options, &other.suite_options].map(Clone::clone);
         for options in [&mut mine, &mut theirs] {
             without_places(options);
-            // How answers are read is no part of what is asked.
+            // The profile affects scoring only.
             if let Value::Object(fields) = options {
                 fields.remove("profile");
             }
@@ -77,8 +76,7 @@ impl RunSettings {
         self.suite_version == other.suite_version && mine == theirs
     }
 
-    /// What differs from other settings, by name. Nested settings are named one by one, and settings that one side leaves
-    /// out too.
+    /// Returns the differences from other settings, nested fields one by one, including fields that one side leaves out.
     pub fn changes(&self, other: &RunSettings) -> Vec<SettingChange> {
         let value = |settings: &RunSettings| serde_json::to_value(settings).unwrap_or_default();
         let mut changes = Vec::new();
@@ -86,7 +84,7 @@ impl RunSettings {
         changes
     }
 
-    /// [`RunSettings::changes`] for people who are told that `self` is what was and `other` what is now.
+    /// Describes [`RunSettings::changes`] from `self` (before) to `other` (now).
     pub fn differences(&self, other: &RunSettings) -> Vec<String> {
         let words = |change: SettingChange| match change.name.as_str() {
             "model_files" => "the content of the model's files".to_owned(),
@@ -95,8 +93,8 @@ impl RunSettings {
         self.changes(other).into_iter().map(words).collect()
     }
 
-    /// SHA-256 over the settings as JSON. What a suite's options call `place`, where a file of known content was found, is left
-    /// out: the same run on another machine is the same run.
+    /// Returns the SHA-256 over the settings as JSON, without the field `place` of suite options, the path of a file of known
+    /// content: the same run on another machine is the same run.
     pub fn sha256(&self) -> String {
         let mut settings = self.clone();
         without_places(&mut settings.suite_options);
@@ -104,7 +102,7 @@ impl RunSettings {
         earnest_digest::hex(&earnest_digest::sha256(&json))
     }
 
-    /// `<suite>-<model>-<first 8 digits of the hash>`, fit for a file name on any system.
+    /// Returns `<suite>-<model>-<first 8 digits of the hash>`, a valid file name on any system.
     pub fn run_id(&self, model_name: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
         let model: String = model_name.chars().map(plain).take(80).collect();
@@ -126,14 +124,15 @@ fn without_places(value: &mut serde_json::Value) {
 /// A setting in which two runs differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SettingChange {
-    /// The field, nested ones with dots: `generation.sampling.temperature`.
+    /// Field, nested ones with dots: `generation.sampling.temperature`.
     pub name: String,
-    /// Both values; null where a side leaves the setting out.
+    /// Value on the first side; null if it is left out.
     pub one: Value,
+    /// Value on the other side; null if it is left out.
     pub other: Value,
 }
 
-/// Leaves of two JSON values that differ. Lists are values of their own.
+/// Collects the differing leaves of two JSON values. Lists count as leaves.
 fn collect(name: String, one: &Value, other: &Value, changes: &mut Vec<SettingChange>) {
     let (Value::Object(mine), Value::Object(theirs)) = (one, other) else {
         if one != other {
@@ -149,7 +148,7 @@ fn collect(name: String, one: &Value, other: &Value, changes: &mut Vec<SettingCh
     }
 }
 
-/// A value in a sentence: short, without the quotes of JSON.
+/// Formats a value for a sentence: shortened, without the quotes of JSON.
 pub fn shown(value: &Value) -> String {
     const LONGEST: usize = 40;
     let text = match value {
@@ -160,19 +159,18 @@ pub fn shown(value: &Value) -> String {
     if text.chars().count() <= LONGEST { text } else { text.chars().take(LONGEST - 3).chain("...".chars()).collect() }
 }
 
-/// An endpoint as far as rows depend on it.
+/// Properties of an endpoint on which rows depend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointSettings {
-    /// Without secrets.
+    /// URL without secrets.
     pub base_url: String,
     /// The model's name there.
     pub model: String,
     pub api: Api,
-    /// The longest sequence in tokens, where the user says it.
+    /// Context length in tokens, if the user gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<usize>,
-    /// What answers there, in words, as far as it tells: the server and its version, what the model's name stands for, the fingerprint
-    /// of its answers. An upgraded server gives another run.
+    /// Server and version, resolved model name and fingerprint, as far as known. An upgraded server makes another run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
@@ -181,93 +179,94 @@ pub struct EndpointSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
     pub name: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     pub sha256: String,
 }
 
-/// Everything about a run but its samples.
+/// Manifest of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`MANIFEST_FORMAT`] of the writer.
     pub format: u32,
-    /// The run's name.
+    /// Name of the run.
     pub run: String,
     pub status: Status,
-    /// The part of the settings' plan that this run works on; none is all of it.
+    /// Part of the plan; none for all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     pub settings: RunSettings,
     /// [`RunSettings::sha256`].
     pub settings_sha256: String,
     pub model: ModelRecord,
-    /// The run's first prompt to the token, so that BOS and template can be checked afterwards.
+    /// First prompt with its token ids, as evidence of BOS and template.
     pub first_prompt: Option<FirstPrompt>,
-    /// The engine of the last session.
+    /// Engine of the last session.
     pub engine: Option<EngineRecord>,
-    /// The machine of the last session.
+    /// Machine of the last session.
     pub host: Host,
-    /// Start of the first session and end of the last one, RFC 3339 in UTC.
+    /// Start of the first session, RFC 3339 in UTC.
     pub started: String,
+    /// End of the last session.
     pub ended: Option<String>,
-    /// Times the run was started or continued.
+    /// Number of sessions.
     pub sessions: u32,
-    /// Seconds of generation of all sessions, loading excluded.
+    /// Generation time of all sessions in seconds, without loading.
     pub generation_s: f64,
 }
 
 impl Manifest {
-    /// Which samples the run consists of.
+    /// Returns the plan.
     pub fn plan(&self) -> Plan {
         Plan { limit: self.settings.limit, samples: self.settings.samples, shard: self.shard }
     }
 
-    /// The marker with which every prompt of the run opens the model's thinking, if it does. Completions begin inside the
-    /// thinking then, and are scored with the marker before them.
+    /// Returns the marker with which the run's prompts open the thinking, if they do. Completions then start inside the thinking
+    /// and are scored with the marker before them.
     pub fn opened_thinking(&self) -> Option<&'static str> {
         self.first_prompt.as_ref().and_then(|prompt| earnest_tasks::answer::opened_by(&prompt.text))
     }
 }
 
-/// Where a run stands.
+/// Status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// A session is at work, or was killed.
+    /// A session is running, or was killed.
     Running,
-    /// A session was stopped by the user or by an error.
+    /// The user or an error stopped the session.
     Interrupted,
-    /// Every sample of the plan has its row.
+    /// Every sample of the plan has a row.
     Finished,
 }
 
-/// The checkpoint.
+/// A model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelRecord {
     pub name: String,
-    /// As given on the command line.
+    /// Path as given on the command line.
     pub path: String,
     /// `safetensors`, `gguf`, ...
     pub format: String,
     pub architecture: String,
-    /// Longest sequence the checkpoint declares, in tokens.
+    /// Context length that the checkpoint declares, in tokens.
     pub context: usize,
     pub chat_template_sha256: Option<String>,
-    /// Where it comes from, if it was named by commit.
+    /// Repository and commit, if the model was named by them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<Pinned>,
-    /// What of it is quantised, if anything is changed at load.
+    /// Converted weights, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<WeightRecord>,
 }
 
-/// A commit of a repository of the hub.
+/// A commit in a hub repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pinned {
     pub repo: String,
     /// 40 hexadecimal digits.
     pub commit: String,
-    /// The name in the list of models, if it was named so.
+    /// Name in the list of models, if it was given.
     pub name: Option<String>,
 }
 
@@ -277,24 +276,24 @@ pub struct FirstPrompt {
     pub item: String,
     pub text: String,
     pub ids: Vec<u32>,
-    /// BOS ids at its beginning.
+    /// Number of leading BOS ids.
     pub bos: usize,
 }
 
 impl FirstPrompt {
-    /// Keeps a rendered prompt.
+    /// Records a rendered prompt.
     pub fn new(item: &str, rendered: Rendered) -> Self {
         FirstPrompt { item: item.to_owned(), text: rendered.text, ids: rendered.ids, bos: rendered.bos }
     }
 }
 
-/// The engine of a session and what it did.
+/// Engine of a session with its counters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EngineRecord {
     pub card: Card,
-    /// The engine's own settings (threads, batch, memory, caches).
+    /// Engine options (threads, batch, memory, caches).
     pub options: serde_json::Value,
-    /// Seconds to load the weights.
+    /// Load time in seconds.
     pub load_s: f64,
     /// Counters of the session.
     pub statistics: Statistics,
@@ -306,27 +305,28 @@ pub struct Host {
     pub os: String,
     pub arch: String,
     pub cpu: Option<String>,
-    /// Hardware threads this process may use.
+    /// Hardware threads available to this process.
     pub threads: usize,
-    /// Bytes.
+    /// Memory in bytes.
     pub memory: Option<u64>,
 }
 
 /// Sums over the rows of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Totals {
-    /// Samples that the plan asks for, and those with a row.
+    /// Number of samples in the plan.
     pub planned: usize,
+    /// Number of rows.
     pub recorded: usize,
-    /// Rows without a completion.
+    /// Number of rows without a completion.
     pub failed: usize,
-    /// Completions that the token budget ended.
+    /// Number of completions that the token budget ended.
     pub truncated: usize,
-    /// Samples whose budget the context had no room for.
+    /// Number of samples whose token budget the context clipped.
     pub clipped: usize,
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
-    /// Prompt tokens read from the prefix cache.
+    /// Prompt tokens from the prefix cache.
     pub cached_tokens: u64,
 }
 
@@ -338,13 +338,13 @@ impl Totals {
         self.count(sample.prompt_tokens, sample.clipped(), counts);
     }
 
-    /// Adds a row of which only the outcome was read.
+    /// Adds a row by its outcome.
     pub fn add_outcome(&mut self, outcome: &Outcome) {
         let counts = outcome.finish.map(|_| (outcome.tokens, outcome.cached_tokens, outcome.truncated()));
         self.count(outcome.prompt_tokens, outcome.max_tokens < outcome.budget, counts);
     }
 
-    /// `completion`: its tokens, the cached ones of its prompt, whether it was cut; none if the sample failed.
+    /// Adds a row; `completion` is its tokens, cached prompt tokens and truncation, none if the sample failed.
     fn count(&mut self, prompt_tokens: usize, clipped: bool, completion: Option<(usize, usize, bool)>) {
         self.recorded += 1;
         self.prompt_tokens += prompt_tokens as u64;

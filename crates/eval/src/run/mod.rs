@@ -1,20 +1,20 @@
-//! A run: which questions are asked how often, what is written, how it continues after an interruption.
+//! Runs: plan, generation, scoring and storage of samples, and continuation after an interruption.
 
-mod asking;
 mod clock;
 mod code_runner;
 mod error;
 mod event;
 mod generation;
 mod host;
-mod scorers;
-mod scoring;
 mod jsonl;
 mod manifest;
 mod packing;
 mod plan;
+mod prompt_queue;
 mod runner;
 mod sample;
+mod scorers;
+mod scoring;
 pub mod store;
 
 pub use clock::timestamp;
@@ -29,7 +29,7 @@ pub use manifest::{
     EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest,
     ModelRecord, Pinned, RunSettings, SettingChange, Status, Totals,
 };
-pub use plan::{Plan, PlannedSample, Shard};
+pub use plan::{Plan, PlannedSample, Shard, ShardError};
 pub use runner::{Ended, Runner};
 pub use sample::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure, SampleKey};
 pub use scoring::{SIDE_BY_SIDE, Stored, score_completion, score_completions};

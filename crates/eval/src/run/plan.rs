@@ -1,15 +1,15 @@
-//! Which samples a run consists of, and in which order.
+//! Plan of a run: its samples and their order.
 use serde::{Deserialize, Serialize};
 
 use earnest_tasks::suite::{Item, Suite};
 
-/// One of several parts of a run that are worked on separately, as in a job array. Items are dealt out in turn, so every
-/// part is as balanced as the whole.
+/// One of several parts of a run that run separately, as in a job array. Items are assigned round-robin, so that every part is
+/// balanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// Number of the part, from 1.
     pub part: usize,
-    /// How many parts there are.
+    /// Number of parts.
     pub of: usize,
 }
 
@@ -26,17 +26,28 @@ impl std::fmt::Display for Shard {
     }
 }
 
+/// Error of reading a [`Shard`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ShardError {
+    /// Not of the form `i/n`.
+    #[error("'{0}' is not a part: write for instance 1/4")]
+    Syntax(String),
+    /// A number outside 1 to `of`.
+    #[error("part {part} of {of} does not exist: parts are numbered from 1")]
+    OutOfRange { part: usize, of: usize },
+}
+
 /// `i/n` with i from 1 to n.
 impl std::str::FromStr for Shard {
-    type Err = String;
+    type Err = ShardError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ShardError> {
         let parts =
             text.split_once('/').and_then(|(part, of)| Some((part.trim().parse().ok()?, of.trim().parse().ok()?)));
         match parts {
             Some((part, of)) if (1..=of).contains(&part) => Ok(Shard { part, of }),
-            Some((part, of)) => Err(format!("part {part} of {of} does not exist: parts are counted from 1")),
-            None => Err(format!("'{text}' is not a part: write for instance 1/4")),
+            Some((part, of)) => Err(ShardError::OutOfRange { part, of }),
+            None => Err(ShardError::Syntax(text.to_owned())),
         }
     }
 }
@@ -44,18 +55,18 @@ impl std::str::FromStr for Shard {
 /// The first items of a suite, each asked a number of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// Most items; none is all.
+    /// Limit of items; none for all.
     pub limit: Option<usize>,
-    /// Times each item is asked.
+    /// Number of samples per item.
     pub samples: u32,
-    /// Only one part of them.
+    /// Restriction to one part.
     pub shard: Option<Shard>,
 }
 
-/// One entry of the plan.
+/// A sample of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedSample {
-    /// Place in the plan of the whole run, from 0, whatever part is worked on.
+    /// Place in the plan of the whole run, from 0, also in parts.
     pub index: usize,
     pub item: Item,
     /// Sample number of the item, from 0.
@@ -63,12 +74,12 @@ pub struct PlannedSample {
 }
 
 impl Plan {
-    /// Items that are asked.
+    /// Returns the number of items.
     pub fn items(&self, suite: &dyn Suite) -> usize {
         self.limit.map_or(suite.len(), |limit| limit.min(suite.len()))
     }
 
-    /// Samples in all.
+    /// Returns the number of samples.
     pub fn len(&self, suite: &dyn Suite) -> usize {
         let items = self.items(suite);
         let items = match self.shard {
@@ -78,15 +89,15 @@ impl Plan {
         items.saturating_mul(self.samples as usize)
     }
 
-    /// The items that are asked, with their places in the suite's order.
+    /// Returns the items with their places in the suite's order.
     pub(crate) fn asked<'a>(&self, suite: &'a dyn Suite) -> impl Iterator<Item = (usize, Item)> + use<'a> {
         let shard = self.shard;
         let items = suite.items().take(self.items(suite)).enumerate();
         items.filter(move |(place, _)| shard.is_none_or(|shard| shard.has(*place)))
     }
 
-    /// The samples in order: the suite's own (round-robin) order of items, the samples of an item in a row, because
-    /// they share their whole prompt.
+    /// Returns the samples in order: items in the suite's (round-robin) order, the samples of an item in a row, because they
+    /// share their prompt.
     pub fn walk<'a>(&self, suite: &'a dyn Suite) -> impl Iterator<Item = PlannedSample> + use<'a> {
         let samples = self.samples;
         self.asked(suite).flat_map(move |(place, item)| {

@@ -1,12 +1,12 @@
-//! Feeds the engine from the plan, has scored what comes back and writes it down.
+//! The run loop: submits the plan's prompts to the engine, scores completions and writes rows.
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::asking::{Asked, Next, Prompts};
 use super::packing::Rows;
+use super::prompt_queue::{Next, PendingSample, PromptQueue};
 use super::scorers::{ScoredSample, Scorers, Unscored};
-use super::store::{SampleWriter, Standing};
+use super::store::{RunProgress, SampleWriter};
 use super::{
     FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent, SAMPLE_FORMAT, Sample,
     SampleFailure,
@@ -16,31 +16,31 @@ use earnest_engine::{Completion, Engine, Event, Input, Logprobs, Rejected, Reque
 use earnest_tasks::answer::opened_by;
 use earnest_tasks::suite::{Item, Suite};
 
-/// Requests given to the engine beyond what it can run at once, as a factor: so much that it never waits for a prompt
-/// to be rendered, so little that memory does not grow with the plan.
+/// Requests in flight, as a multiple of the engine's capacity: enough that it never waits for a prompt, with memory
+/// independent of the plan.
 const LOOK_AHEAD: usize = 2;
 
-/// What a session needs to know.
+/// A session of a run.
 pub struct Runner<'a> {
-    /// The run's id, for its rows.
+    /// Name of the run.
     pub run: &'a str,
     pub suite: &'a dyn Suite,
     pub plan: Plan,
     pub prompter: &'a Prompter<'a>,
     pub generation: &'a Generation,
-    /// Stop once more samples failed in this session than this fraction of the plan. Failures of earlier sessions do not count,
-    /// so that a later session can go on behind them.
+    /// Largest fraction of the plan that may fail in this session. Failures of earlier sessions do not count, so that a later
+    /// session can continue after them.
     pub fail_on_error: Option<f64>,
-    /// Set by the user's wish to stop.
+    /// Set when the user stops the session.
     pub stop: &'a AtomicBool,
 }
 
-/// How a session ended.
+/// End of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Every sample of the plan has its row.
+    /// Every sample of the plan has a row.
     Finished,
-    /// The user stopped it; requests in flight were dropped and will be asked again.
+    /// The user stopped it; requests in flight were dropped.
     Stopped,
     /// More samples failed in this session than [`Runner::fail_on_error`] allows; the rows are written.
     TooManyFailures { failed: usize },
@@ -58,38 +58,38 @@ struct InFlight {
 }
 
 impl Runner<'_> {
-    /// Asks every sample of the plan that has no row yet. Rows written before an error are valid, so a later session
+    /// Generates every sample of the plan that has no row. Rows written before an error are valid, so that a later session
     /// continues after them.
     pub fn run(
         &self,
         engine: &mut dyn Engine,
         writer: &mut SampleWriter<'_>,
-        standing: &Standing,
+        progress: &RunProgress,
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
         let planned = self.plan.len(self.suite);
-        reporter.event(&RunEvent::Started { run: self.run, planned, standing, card: &engine.card() });
-        let mut failures = Failures { count: 0, most: self.fail_on_error.map(|f| f * planned as f64) };
-        // A panic is a defect of the suite or of ours: the session ends with it, but not before what was answered is written.
+        reporter.event(&RunEvent::Started { run: self.run, planned, progress, card: &engine.card() });
+        let mut failures = Failures { count: 0, limit: self.fail_on_error.map(|f| f * planned as f64) };
+        // Completed answers are written even if the suite panics.
         let outcome = std::thread::scope(|scope| {
             let mut scorers = Scorers::start(scope, self.suite)?;
-            let prompts = Prompts::start(scope, self.plan, self.suite, self.prompter, standing)?;
-            let mut rows = Rows::start(writer, scope, self.plan, self.suite, self.prompter, standing)?;
+            let prompts = PromptQueue::start(scope, self.plan, self.suite, self.prompter, progress)?;
+            let mut rows = Rows::start(writer, scope, self.plan, self.suite, self.prompter, progress)?;
             let session = || self.session(engine, &prompts, &mut scorers, &mut rows, &mut failures, reporter);
             let session = catch_unwind(AssertUnwindSafe(session));
             drop(prompts);
-            // Also after an error, what was answered is a result. The first error is the one to report.
-            let (mut recorded, mut defect) = (Ok(()), None);
+            // Completed answers are recorded even after an error; the first error is reported.
+            let (mut recorded, mut panicked) = (Ok(()), None);
             loop {
-                let next = || scorers.next().map(|judged| self.record(judged, &mut failures, &mut rows, reporter));
+                let next = || scorers.next().map(|scored| self.record(scored, &mut failures, &mut rows, reporter));
                 match catch_unwind(AssertUnwindSafe(next)) {
                     Ok(None) => break,
                     Ok(Some(written)) => recorded = recorded.and(written),
-                    Err(panic) => _ = defect.get_or_insert(panic),
+                    Err(panic) => _ = panicked.get_or_insert(panic),
                 }
             }
             let written = rows.write(matches!(session, Ok(Ok(Ended::Finished))));
-            match (session, defect) {
+            match (session, panicked) {
                 (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
                 (Ok(outcome), None) => outcome.and_then(|ended| recorded.and(written).map(|()| ended)),
             }
@@ -101,7 +101,7 @@ impl Runner<'_> {
     fn session(
         &self,
         engine: &mut dyn Engine,
-        prompts: &Prompts,
+        prompts: &PromptQueue,
         scorers: &mut Scorers,
         rows: &mut Rows<'_, '_>,
         failures: &mut Failures,
@@ -118,20 +118,20 @@ impl Runner<'_> {
             }
             let running = capacity.max(1);
             while !exhausted && in_flight.len() < running.saturating_mul(LOOK_AHEAD) {
-                // Refused samples never fill the engine: however many follow each other, the session can be stopped between them.
+                // Refused samples never fill the engine, so the stop flag is checked between them.
                 if failures.too_many() || self.stop.load(Ordering::Relaxed) {
                     break;
                 }
-                // Full batches are worth waiting for; what is asked beyond them is not.
-                let asked = match prompts.next(in_flight.len() < running, self.stop)? {
-                    Next::Ready(asked) => *asked,
+                // Waits only while the batch is not full.
+                let pending = match prompts.next(in_flight.len() < running, self.stop)? {
+                    Next::Ready(pending) => *pending,
                     Next::NotYet => break,
                     Next::None => {
                         exhausted = true;
                         break;
                     }
                 };
-                match self.submit(engine, asked, if card.context == 0 { usize::MAX } else { card.context }) {
+                match self.submit(engine, pending, if card.context == 0 { usize::MAX } else { card.context }) {
                     Ok(flying) => {
                         in_flight.insert(flying.request.id, flying);
                     }
@@ -145,11 +145,11 @@ impl Runner<'_> {
                 if exhausted {
                     return Ok(Ended::Finished);
                 }
-                // Stopped before anything was asked.
+                // Stopped before the first request.
                 continue;
             }
             let polled = engine.poll();
-            // Also before an error: what led to it.
+            // Reported before an error, because it may explain it.
             if let Some(text) = engine.notice() {
                 reporter.event(&RunEvent::Notice(text));
             }
@@ -168,20 +168,20 @@ impl Runner<'_> {
                     Event::Finished(completion) => {
                         let flying = in_flight.remove(&completion.id);
                         let flying = flying.ok_or(RunError::UnknownRequest(completion.id.0))?;
-                        scorers.submit(self.answered(flying, *completion));
+                        scorers.submit(self.completed(flying, *completion));
                     }
                     Event::Failed { id, error, retryable } => {
                         let mut flying = in_flight.remove(&id).ok_or(RunError::UnknownRequest(id.0))?;
                         if retryable && !flying.retried {
                             flying.retried = true;
                             let item = &flying.planned.item.id;
-                            reporter.event(&RunEvent::Notice(format!("{item} failed ({error}); asking once more")));
+                            reporter.event(&RunEvent::Notice(format!("{item} failed ({error}); retrying once")));
                             match engine.submit(flying.request.clone()) {
                                 Ok(()) => {
                                     in_flight.insert(id, flying);
                                 }
-                                Err(refusal) => {
-                                    let sample = self.refused(&flying, &refusal);
+                                Err(rejected) => {
+                                    let sample = self.rejected(&flying, &rejected);
                                     self.record((flying.planned.index, sample), failures, rows, reporter)?;
                                 }
                             }
@@ -193,18 +193,18 @@ impl Runner<'_> {
                     }
                 }
             }
-            while let Some(judged) = scorers.ready() {
-                self.record(judged, failures, rows, reporter)?;
+            while let Some(scored) = scorers.ready() {
+                self.record(scored, failures, rows, reporter)?;
             }
             rows.write_if_due()?;
         }
     }
 
-    /// Submits one sample; a sample that can not be asked comes back as its row.
+    /// Submits a sample; returns the failed row of a sample that cannot be submitted.
     fn submit(
         &self,
         engine: &mut dyn Engine,
-        Asked { planned, rendered }: Asked,
+        PendingSample { planned, rendered }: PendingSample,
         context: usize,
     ) -> Result<InFlight, (usize, Box<Sample>)> {
         let granted = self.generation.room(planned.item.budget, 0, usize::MAX);
@@ -249,13 +249,13 @@ impl Runner<'_> {
         };
         match submitted {
             Ok(()) => Ok(flying),
-            Err(refusal) => Err((flying.planned.index, Box::new(self.refused(&flying, &refusal)))),
+            Err(rejected) => Err((flying.planned.index, Box::new(self.rejected(&flying, &rejected)))),
         }
     }
 
-    /// The row of a completion, for the scorers.
-    fn answered(&self, flying: InFlight, completion: Completion) -> Unscored {
-        // An endpoint that tokenises by itself tells how long the prompt was.
+    /// Returns the unscored row of a completion.
+    fn completed(&self, flying: InFlight, completion: Completion) -> Unscored {
+        // The length of a prompt that an endpoint tokenises comes with the completion.
         let tokenised_here = matches!(flying.request.input, Input::Ids(_));
         let prompt_tokens = if tokenised_here { flying.prompt_tokens } else { completion.prompt_tokens };
         let generated = Generated {
@@ -270,10 +270,10 @@ impl Runner<'_> {
         Unscored { place: planned.index, item: planned.item, opened_thinking, sample }
     }
 
-    /// The row of a refused request. A larger cache would take it, so it is asked again when the run is continued.
-    fn refused(&self, flying: &InFlight, refusal: &Rejected) -> Sample {
-        let retryable = matches!(refusal, Rejected::LargerThanCache { .. });
-        self.failed(flying, SampleFailure { kind: FailureKind::Refused, message: refusal.to_string(), retryable })
+    /// Returns the row of a rejected request; retryable if a larger KV cache would accept it.
+    fn rejected(&self, flying: &InFlight, rejected: &Rejected) -> Sample {
+        let retryable = matches!(rejected, Rejected::LargerThanCache { .. });
+        self.failed(flying, SampleFailure { kind: FailureKind::Refused, message: rejected.to_string(), retryable })
     }
 
     fn failed(&self, flying: &InFlight, failure: SampleFailure) -> Sample {
@@ -319,15 +319,15 @@ impl Runner<'_> {
     }
 }
 
-/// Failed samples, and how many are too many.
+/// Number of failed samples and its limit.
 struct Failures {
     count: usize,
-    most: Option<f64>,
+    limit: Option<f64>,
 }
 
 impl Failures {
-    /// True once more samples failed than may: whatever comes, the run ends above the fraction.
+    /// True if the limit is exceeded.
     fn too_many(&self) -> bool {
-        self.most.is_some_and(|most| self.count as f64 > most)
+        self.limit.is_some_and(|limit| self.count as f64 > limit)
     }
 }

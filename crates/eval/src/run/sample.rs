@@ -1,4 +1,4 @@
-//! One question asked once: the row that is stored and exported.
+//! Samples: the rows that are stored and exported.
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,66 +9,64 @@ use earnest_tasks::suite::Score;
 /// Version of [`Sample`]'s form. A reader refuses rows of a later version.
 pub const SAMPLE_FORMAT: u32 = 1;
 
-/// What names a sample within its run: the item's id and the sample number.
+/// Key of a sample within its run: the item's id and the sample number.
 pub type SampleKey = (String, u32);
 
-/// A question, how it was put, what came back and how it was scored.
+/// A sample of an item: prompt, completion and score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// [`SAMPLE_FORMAT`] of the writer.
     pub format: u32,
-    /// The run's id.
+    /// Name of the run.
     pub run: String,
-    /// The suite's name.
+    /// Name of the suite.
     pub suite: String,
-    /// The item's id.
+    /// Id of the item.
     pub item: String,
-    /// 0, 1, ... when every item is asked several times.
+    /// Sample number of the item, from 0.
     pub sample: u32,
     pub task: String,
     pub cluster: String,
     pub covariates: BTreeMap<String, serde_json::Value>,
-    /// The exact answer.
+    /// Exact answer.
     pub gold: String,
     /// SHA-256 over the prompt's ids, each as four little-endian bytes; empty if the prompt could not be rendered.
     pub prompt_sha256: String,
-    /// Prompt tokens, BOS included.
+    /// Number of prompt tokens, BOS included.
     pub prompt_tokens: usize,
-    /// New tokens that the suite (or `--max-tokens`) grants.
+    /// Token budget of the suite or of `--max-tokens`.
     pub budget: usize,
-    /// New tokens that were allowed: less than `budget` where the context has less room.
+    /// The budget clipped to the context.
     pub max_tokens: usize,
-    /// What came back; none if the sample failed.
+    /// Completion; none if the sample failed.
     pub completion: Option<Generated>,
-    /// The score; none if the sample failed.
+    /// Score; none if the sample failed.
     #[serde(rename = "verdict")]
     pub score: Option<Score>,
-    /// Why there is no completion.
+    /// Failure; none if the sample has a completion.
     pub failure: Option<SampleFailure>,
 }
 
-/// What a model answered.
+/// A completion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generated {
-    /// The text, special tokens skipped, cut before the stop string.
+    /// Text without special tokens, cut before the stop string.
     pub text: String,
-    /// The generated ids, a stop id included.
+    /// Generated token ids, including a stop id.
     pub ids: Vec<u32>,
     pub finish: FinishReason,
-    /// Prompt tokens that were not computed but read from the prefix cache. Depends on what ran before.
+    /// Number of prompt tokens from the prefix cache. Depends on earlier requests.
     pub cached_tokens: usize,
-    /// Where the time went.
     pub timings: Timings,
 }
 
-/// Why a sample has no completion.
+/// Failure of a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleFailure {
     pub kind: FailureKind,
-    /// In words, with the numbers.
+    /// Message for people.
     pub message: String,
-    /// True if the same question may be answered another time or with other engine settings; such samples are asked
-    /// again when the run is continued.
+    /// True if another attempt or other engine settings may succeed; continuing the run generates such samples again.
     pub retryable: bool,
 }
 
@@ -76,24 +74,24 @@ pub struct SampleFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The chat template or the tokenizer refused it.
+    /// The chat template or the tokenizer failed.
     Prompt,
-    /// The prompt leaves no room in the model's context.
+    /// The prompt fills the model's context.
     BeyondContext,
-    /// The engine refused the request.
+    /// The engine rejected the request.
     Refused,
-    /// The engine gave up on the request, also at the second try where one made sense.
+    /// The engine failed, also on a retry where one was possible.
     Engine,
 }
 
 impl Sample {
-    /// The sample's name within the run.
+    /// Returns the key within the run.
     pub fn key(&self) -> SampleKey {
         (self.item.clone(), self.sample)
     }
 
-    /// What two rows of the same settings may not differ in but do, by name. Timings and cached tokens depend on what ran
-    /// before, and the run's name and the form's version on who wrote the row: they are not compared.
+    /// Returns the names of the reproducible fields that differ between two rows of equal settings. Timings, cached tokens, the
+    /// run's name and the format version are not compared.
     pub fn differences(&self, other: &Sample) -> Vec<&'static str> {
         let text = |sample: &Self| sample.completion.as_ref().map(|completion| completion.text.clone());
         let ids = |sample: &Self| sample.completion.as_ref().map(|completion| completion.ids.clone());
@@ -115,18 +113,18 @@ impl Sample {
             ("completion", text(self) == text(other)),
             ("token ids", ids(self) == ids(other)),
             ("finish reason", finish(self) == finish(other)),
-            ("verdict", score(self, other)),
+            ("score", score(self, other)),
             ("failure", self.failure == other.failure),
         ];
         compared.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
     }
 
-    /// True if the token budget ended the completion: the answer may be cut.
+    /// True if the token budget ended the completion.
     pub fn truncated(&self) -> bool {
         self.completion.as_ref().is_some_and(|completion| completion.finish == FinishReason::Length)
     }
 
-    /// True if the context had less room than the budget grants.
+    /// True if the context clipped the token budget.
     pub fn clipped(&self) -> bool {
         self.max_tokens < self.budget
     }

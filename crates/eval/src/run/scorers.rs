@@ -1,4 +1,5 @@
-//! Judging beside the engine: a score may take seconds (a suite may run a model's program), and no step waits for it.
+//! Scoring on separate threads: a score may take seconds (a suite may execute a model's program), and no engine step waits for
+//! it.
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,23 +10,23 @@ use super::{RunError, Sample, score_completion};
 use earnest_engine::EngineError;
 use earnest_tasks::suite::{Item, Suite};
 
-/// Completions that may wait for their scores before the engine has to; a run that is stopped still scorers these.
+/// Limit of unscored completions, beyond which the engine waits; a stopped run still scores them.
 const MOST_WAITING: usize = 64;
 
-/// A completion without its score.
+/// A completion without a score.
 pub struct Unscored {
-    /// Its place in the plan.
+    /// Place in the plan.
     pub place: usize,
     pub item: Item,
     pub opened_thinking: Option<&'static str>,
-    /// The row, with its completion.
+    /// Row with its completion.
     pub sample: Sample,
 }
 
-/// A row with its score, and its place in the plan.
+/// Place in the plan and row with its score.
 pub type ScoredSample = (usize, Sample);
 
-/// Threads that score. They end when this is dropped.
+/// Scoring threads. Dropping it ends them.
 pub struct Scorers {
     work: Sender<Unscored>,
     scored: Receiver<thread::Result<ScoredSample>>,
@@ -36,18 +37,18 @@ impl Scorers {
     /// Starts the threads.
     ///
     /// # Errors
-    /// [`RunError::Engine`] if the system gives no thread.
+    /// [`RunError::Engine`] if no thread could be started.
     pub fn start<'scope>(scope: &'scope Scope<'scope, '_>, suite: &'scope dyn Suite) -> Result<Self, RunError> {
         let (work, todo) = channel::<Unscored>();
         let todo = Arc::new(Mutex::new(todo));
         let (done, scored) = channel();
         for _ in 0..threads() {
             let (todo, done) = (Arc::clone(&todo), done.clone());
-            named("score", scope, move || {
-                // The lock is held while waiting, and freed before work begins.
+            spawn_named("score", scope, move || {
+                // The lock is held only while waiting.
                 let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 while let Ok(unscored) = next() {
-                    // A panic is a defect of the suite: it is passed on, so that the session ends with it.
+                    // A panic is a bug in the suite and is propagated to end the session.
                     let scored = catch_unwind(AssertUnwindSafe(|| with_score(suite, unscored)));
                     if done.send(scored).is_err() {
                         return;
@@ -58,20 +59,20 @@ impl Scorers {
         Ok(Scorers { work, scored, waiting: 0 })
     }
 
-    /// Hands a completion over.
+    /// Queues a completion.
     pub fn submit(&mut self, unscored: Unscored) {
-        // Fails only if every thread has ended, which they do after this is dropped.
+        // Fails only if every thread has ended, which happens after this is dropped.
         if self.work.send(unscored).is_ok() {
             self.waiting += 1;
         }
     }
 
-    /// A row that is ready; waits for one only where too many are not.
+    /// Returns a scored row, if any; blocks if too many are unscored.
     pub fn ready(&mut self) -> Option<ScoredSample> {
         if self.waiting > MOST_WAITING { self.next() } else { self.take(self.scored.try_recv().ok()) }
     }
 
-    /// The next row, however long it takes; none if none is waiting.
+    /// Returns the next scored row, blocking; none if the queue is empty.
     pub fn next(&mut self) -> Option<ScoredSample> {
         if self.waiting == 0 { None } else { self.take(self.scored.recv().ok()) }
     }
@@ -83,14 +84,17 @@ impl Scorers {
     }
 }
 
-/// Starts a thread whose name profilers show.
-pub fn named<'scope>(
+/// Starts a named thread.
+///
+/// # Errors
+/// [`RunError::Engine`] if no thread could be started.
+pub fn spawn_named<'scope>(
     name: &str,
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() + Send + 'scope,
 ) -> Result<(), RunError> {
     let started = Builder::new().name(name.to_owned()).spawn_scoped(scope, work);
-    started.map(drop).map_err(|error| EngineError::Fatal(format!("a thread cannot be started: {error}")).into())
+    started.map(drop).map_err(|error| EngineError::Fatal(format!("cannot start a thread: {error}")).into())
 }
 
 fn with_score(suite: &dyn Suite, unscored: Unscored) -> ScoredSample {

@@ -1,17 +1,17 @@
-//! Scoring of completions that arrive, that were stored and that were imported.
+//! Scoring of completions.
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use earnest_tasks::suite::{Answered, Item, Score, Suite};
 
-/// Most threads that score: it is cheap, or waits for other processes.
+/// Limit of scoring threads: scoring is cheap, or waits for other processes.
 const MOST_THREADS: usize = 8;
 
-/// Completions to read before they are given to [`score_completions`].
+/// Batch size for [`score_completions`].
 pub const SIDE_BY_SIDE: usize = 512;
 
-/// Number of threads that score.
+/// Returns the number of scoring threads.
 pub(super) fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_THREADS)
 }
@@ -23,10 +23,10 @@ pub struct Stored<'a> {
     pub truncated: bool,
 }
 
-/// Scores many completions side by side, each as [`score_completion`] does, in their order.
+/// Scores completions in parallel, in order, each as [`score_completion`] does.
 ///
 /// # Panics
-/// If the suite does: a defect of it.
+/// If the suite panics.
 pub fn score_completions(suite: &dyn Suite, opened_thinking: Option<&str>, stored: &[Stored<'_>]) -> Vec<Score> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -41,15 +41,15 @@ pub fn score_completions(suite: &dyn Suite, opened_thinking: Option<&str>, store
     };
     let mut scored: Vec<(usize, Score)> = thread::scope(|scope| {
         let threads: Vec<_> = (0..threads().min(stored.len())).map(|_| scope.spawn(work)).collect();
-        let passed_on = |panic| std::panic::resume_unwind(panic);
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(passed_on)).collect()
+        let propagate = |panic| std::panic::resume_unwind(panic);
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(propagate)).collect()
     });
     scored.sort_unstable_by_key(|(place, _)| *place);
     scored.into_iter().map(|(_, score)| score).collect()
 }
 
-/// Scores a completion. `opened_thinking` is the marker with which the prompt opened the model's thinking: the completion
-/// begins inside it, so the marker is put before what the suite sees (never before what is stored).
+/// Scores a completion. `opened_thinking` is the marker with which the prompt opened the thinking: the suite sees it before the
+/// completion, which is stored without it.
 pub fn score_completion(
     suite: &dyn Suite,
     item: &Item,
@@ -60,7 +60,7 @@ pub fn score_completion(
     let whole = opened_thinking.map(|marker| format!("{marker}{completion}"));
     let answered = Answered { completion: whole.as_deref().unwrap_or(completion), truncated };
     let mut score = suite.score(item, &answered);
-    // JSON has no infinities and no NaN: they would come back as unreadable rows.
+    // JSON has neither infinities nor NaN.
     score.metrics.retain(|_, value| value.is_finite());
     score
 }

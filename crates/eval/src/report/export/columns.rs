@@ -1,4 +1,4 @@
-//! A sample as a flat row: which columns there are, and what stands in them.
+//! Samples as flat rows: columns and cells.
 use std::collections::{BTreeMap, BTreeSet};
 
 use earnest_tasks::suite::FailureClass;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::report::{ReportError, Row, Rows};
 use crate::run::Sample;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Truth,
@@ -18,7 +18,7 @@ pub enum Kind {
     Ids,
 }
 
-/// What stands in a row's column.
+/// A value of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell<'a> {
     Empty,
@@ -47,13 +47,13 @@ enum Source {
     Metric(String),
 }
 
-/// The columns of a run.
+/// Columns of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns(pub Vec<Column>);
 
 type Take = for<'a> fn(&'a Sample) -> Cell<'a>;
 
-/// Columns that every row has, in order.
+/// Columns of every run, in order.
 const FIXED: [(&str, Kind, Take); 26] = [
     ("run", Kind::Text, |s| text(&s.run)),
     ("suite", Kind::Text, |s| text(&s.suite)),
@@ -95,7 +95,7 @@ fn integer<'a>(value: usize) -> Cell<'a> {
     i64::try_from(value).map_or(Cell::Empty, Cell::Integer)
 }
 
-/// A unit variant by the name it has in JSON.
+/// Returns the JSON name of a unit variant.
 fn word<'a>(value: &impl serde::Serialize) -> Cell<'a> {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => Cell::Text(word.into()),
@@ -104,9 +104,9 @@ fn word<'a>(value: &impl serde::Serialize) -> Cell<'a> {
 }
 
 impl Columns {
-    /// Walks the rows once and settles the columns: the fixed ones, question and prompt where a row has them, then `covariate_...`, `matcher_...`, `metric_...`, each
-    /// in alphabetical order. A covariate with values of several kinds becomes a number or, failing that, text. Also
-    /// gives the number of rows.
+    /// Determines the columns in one pass over the rows: the fixed ones, question and prompt if a row has them, then
+    /// `covariate_...`, `matcher_...`, `metric_...`, each in alphabetical order. A covariate with values of several types becomes a
+    /// number or text. Also returns the number of rows.
     pub fn survey(rows: &dyn Rows) -> Result<(Self, usize), ReportError> {
         let mut covariates: BTreeMap<String, Kind> = BTreeMap::new();
         let mut matchers = BTreeSet::new();
@@ -160,7 +160,7 @@ impl Columns {
     }
 }
 
-/// Adds names that are not there yet; only those cost memory.
+/// Adds new names.
 fn add_names<'a>(known: &mut BTreeSet<String>, names: impl Iterator<Item = &'a str>) {
     for name in names {
         if !known.contains(name) {
@@ -170,7 +170,7 @@ fn add_names<'a>(known: &mut BTreeSet<String>, names: impl Iterator<Item = &'a s
 }
 
 impl Column {
-    /// What a row has in this column.
+    /// Returns the value of a row.
     pub fn cell<'a>(&self, row: &'a Row) -> Cell<'a> {
         let sample = &row.sample;
         let score = sample.score.as_ref();

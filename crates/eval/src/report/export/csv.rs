@@ -1,11 +1,11 @@
-//! Comma-separated values (RFC 4180): one row a sample, a heading line, UTF-8.
+//! Comma-separated values (RFC 4180): one row per sample, a header line, UTF-8.
 use std::io::Write;
 
 use super::{Cell, Columns};
 use crate::report::{ReportError, Rows};
 
-/// Writes the rows; gives their number. A missing value is an empty field, an empty text a quoted empty one (`""`); token
-/// ids stand in one field, separated by spaces; truths are `true` and `false`.
+/// Writes the rows and returns their number. Missing values are empty fields, empty texts quoted ones (`""`); token ids are
+/// separated by spaces; booleans are `true` and `false`.
 pub fn write_csv(rows: &dyn Rows, out: &mut dyn Write) -> Result<usize, ReportError> {
     let (columns, _) = Columns::survey(rows)?;
     let mut line = String::new();
@@ -22,7 +22,7 @@ pub fn write_csv(rows: &dyn Rows, out: &mut dyn Write) -> Result<usize, ReportEr
                 Cell::Empty => {}
                 Cell::Truth(value) => line.push_str(if value { "true" } else { "false" }),
                 Cell::Integer(value) => line.push_str(&value.to_string()),
-                // JSON has no such numbers either; rows never hold them.
+                // Not in JSON either, so that stored rows never have them.
                 Cell::Number(value) if !value.is_finite() => {}
                 Cell::Number(value) => line.push_str(&value.to_string()),
                 Cell::Text(text) => quote(&mut line, &text),
@@ -44,7 +44,7 @@ fn separate(line: &mut String, place: usize) {
     }
 }
 
-/// Quoted where it must be: separators, quotes, line ends, and texts that would read as missing or lose blanks.
+/// Writes a field, quoted if it contains separators, quotes or line ends, is empty, or begins or ends with whitespace.
 fn quote(line: &mut String, text: &str) {
     let needed = text.is_empty()
         || text.contains([',', '"', '\n', '\r'])

@@ -1,4 +1,4 @@
-//! One JSON object a line: the sample as stored, with its question and prompt.
+//! JSON lines: the sample as stored, with its question and prompt.
 use std::io::Write;
 
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::report::{ReportError, Rows};
 use crate::run::Sample;
 
-/// A sample with its texts.
+/// A sample with question and prompt.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
@@ -17,7 +17,7 @@ struct Line<'a> {
     prompt: Option<&'a str>,
 }
 
-/// Writes the rows as they are; gives their number.
+/// Writes the rows and returns their number.
 pub fn write_jsonl(rows: &dyn Rows, out: &mut dyn Write) -> Result<usize, ReportError> {
     let mut count = 0;
     rows.walk_asked(&mut |row| {

@@ -8,10 +8,10 @@ use super::super::{ReportError, Row, Rows};
 use crate::run::Manifest;
 use earnest_digest::{hex, sha256};
 
-/// A run in that form.
+/// A run in this format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LmEval {
-    /// The model's name fit for a folder, as the harness makes it.
+    /// Folder name of the model, sanitised as the harness does.
     pub folder: String,
     /// `results_<date>.json`.
     pub results_file: String,
@@ -19,7 +19,7 @@ pub struct LmEval {
     pub samples: Vec<TaskSamples>,
 }
 
-/// A task's sample lines.
+/// Sample lines of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSamples {
     /// `samples_<task>_<date>.jsonl`.
@@ -45,11 +45,10 @@ struct Task {
 }
 
 impl LmEval {
-    /// Joins the samples of an item (their neighbours in the plan) into one document. Every rule is a filter of the metric
-    /// `acc`; `none` is the suite's primary rule. Errors are standard errors of a mean over documents, as the harness
-    /// computes them. Samples that failed have no answer, so they are in no metric, and `n-samples` tells how many
-    /// remain. Without `texts`, questions and prompts are empty. `examples` are the worked ones in every prompt, where the
-    /// items do not tell them from the question.
+    /// Groups the samples of an item (neighbours in the plan) into one document. Every rule is a filter of the metric `acc`; `none`
+    /// is the suite's primary rule. Errors are standard errors of the mean over documents, as in the harness. Metrics leave out
+    /// failed samples; `n-samples` has the remaining number. Without `texts`, questions and prompts are empty. `examples` is the
+    /// number of worked examples per prompt, for suites whose items do not separate them from the question.
     pub fn new(
         manifest: &Manifest,
         planned: &BTreeMap<String, usize>,
@@ -125,7 +124,7 @@ fn add(
     let doc = Value::Object(doc);
     let hash = |text: &str| hex(&sha256(text.as_bytes()));
     let (doc_hash, prompt_hash, target_hash) = (hash(&doc.to_string()), hash(&prompt), hash(&first.gold));
-    // Of completions made elsewhere neither is known.
+    // Unknown for imported completions.
     let generation = if manifest.settings.imported() {
         json!({})
     } else {
@@ -140,7 +139,7 @@ fn add(
     rules.sort_unstable();
     rules.dedup();
     for rule in rules {
-        // A sample that the rule did not score is neither right nor wrong by it.
+        // Samples that the rule did not score do not count.
         let scored = answered.iter().filter_map(|(_, score)| match rule.as_str() {
             "none" => Some(score.correct),
             rule => score.rules.get(rule),
@@ -249,18 +248,18 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
     })
 }
 
-/// The harness joins group and task by an underscore.
+/// Returns the harness's task name, with an underscore between group and task.
 fn task_name(manifest: &Manifest, task: &str) -> String {
     format!("{}_{task}", manifest.settings.suite.replace('-', "_"))
 }
 
-/// SHA-256 over the hashes of the checkpoint's files: the nearest thing to a commit that is known of local files.
+/// Returns a SHA-256 over the digests of the checkpoint's files, in place of a commit.
 fn model_sha(manifest: &Manifest) -> String {
     let files = manifest.settings.model_files.iter().map(|file| format!("{} {}\n", file.sha256, file.name));
     hex(&sha256(files.collect::<String>().as_bytes()))
 }
 
-/// As the harness makes names fit for paths: what they can not hold becomes `__`, once for several in a row.
+/// Sanitises a name for paths as the harness does: each run of reserved characters becomes `__`.
 fn sanitized(name: &str) -> String {
     let mut safe = String::new();
     let mut replaced = false;
@@ -276,12 +275,12 @@ fn sanitized(name: &str) -> String {
     safe
 }
 
-/// The start of the run, in the form of the harness's file names.
+/// Returns the start of the run in the format of the harness's file names.
 fn date(manifest: &Manifest) -> String {
     format!("{}.000000", manifest.started.trim_end_matches('Z').replace(':', "-"))
 }
 
-/// Seconds since 1970 of `YYYY-MM-DDThh:mm:ssZ`; 0 for anything else.
+/// Returns the seconds since 1970 of `YYYY-MM-DDThh:mm:ssZ`; 0 for anything else.
 fn unix_seconds(timestamp: &str) -> f64 {
     let part = |range: std::ops::Range<usize>| timestamp.get(range).and_then(|digits| digits.parse::<i64>().ok());
     let parts = [part(0..4), part(5..7), part(8..10), part(11..13), part(14..16), part(17..19)];

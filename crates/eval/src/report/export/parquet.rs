@@ -1,4 +1,4 @@
-//! Apache Parquet: one row a sample, compressed with gzip, readable by pyarrow, pandas, DuckDB and the like.
+//! Apache Parquet: one row per sample, compressed with gzip.
 use std::io::Write;
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use super::{Cell, Column, Columns, Kind};
 use crate::report::{ReportError, Row, Rows};
 use crate::run::Manifest;
 
-/// Rows held in memory and written together.
+/// Rows per row group.
 const GROUP: usize = 16_384;
 
-/// Writes the rows; gives their number. Every column may be null; token ids are a list of 32-bit integers; the manifest is
-/// in the file's metadata under `earnest.manifest`.
+/// Writes the rows and returns their number. All columns are nullable; token ids are lists of 32-bit integers; the file's metadata
+/// has the manifest under `earnest.manifest`.
 pub fn write_parquet(rows: &dyn Rows, manifest: &Manifest, out: impl Write + Send) -> Result<usize, ReportError> {
     let (columns, _) = Columns::survey(rows)?;
     let schema = schema(&columns).map_err(failed)?;
@@ -152,7 +152,7 @@ fn write_column(out: &mut SerializedColumnWriter<'_>, column: &Column, rows: &[R
     Ok(())
 }
 
-/// The values that are there, and a definition level a row: 1 where there is one.
+/// Returns the present values and a definition level per row: 1 for a value, 0 for null.
 fn present<T>(column: &Column, rows: &[Row], take: impl Fn(Cell<'_>) -> Option<T>) -> (Vec<T>, Vec<i16>) {
     let mut values = Vec::with_capacity(rows.len());
     let mut levels = Vec::with_capacity(rows.len());

@@ -1,16 +1,16 @@
-//! Figures that another room drew from the report's runs.
+//! Chapters of additional figures.
 use crate::report::plot::Figure;
 
-/// A paper's figures drawn from the runs of a report, under a heading of their own. Whoever knows the paper makes them;
-/// the page's choice of models applies to rows that are called like a model, or end with its name.
+/// A paper's figures from the runs of a report, as a separate section. The page's selection of models applies to rows whose name
+/// is a model's or ends with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chapter {
-    /// Fit for a link within the page.
+    /// Anchor within the page.
     pub id: String,
     pub title: String,
-    /// What is drawn and how to read it.
+    /// Introduction with reading instructions.
     pub lead: String,
-    /// What must be known of single figures, a sentence each.
+    /// Notes on single figures, a sentence each.
     pub notes: Vec<String>,
     pub figures: Vec<Figure>,
 }

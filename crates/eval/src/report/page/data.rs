@@ -1,4 +1,4 @@
-//! The samples as columns, for the page's script.
+//! Samples as columns for the page's script.
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::ReportRun;
 use super::run::{latency, outcome};
 
-/// Completions longer than this keep their beginning and end; the page says how much is left out.
+/// Length in characters beyond which completions are shortened in the middle.
 const LONGEST: usize = 6_000;
 
-/// Words that repeat, kept once.
+/// Interned strings.
 #[derive(Debug, Default, Serialize)]
 struct Words {
     words: Vec<String>,
@@ -28,7 +28,7 @@ impl Words {
     }
 }
 
-/// What the list of samples needs, a value a sample in each column.
+/// Columns of the list of samples, with one value per sample.
 #[derive(Debug, Default, Serialize)]
 struct Rows {
     runs: Vec<String>,
@@ -42,14 +42,14 @@ struct Rows {
     sample: Vec<u32>,
     outcome: Vec<usize>,
     tokens: Vec<usize>,
-    /// Milliseconds of prefill and decoding; -1 without a completion, whose text is then the reason.
+    /// Milliseconds of prefill and decoding; -1 for failed samples, whose text is the failure message.
     ms: Vec<i64>,
     truncated: Vec<u8>,
-    /// Bits: bit i is the result of matcher i.
+    /// Bit set of the matchers that scored the sample correct.
     matched: Vec<u64>,
 }
 
-/// A text, or what stands for one.
+/// A text or a placeholder for one.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Text {
@@ -59,9 +59,9 @@ enum Text {
     Nothing,
 }
 
-/// The two packed parts: columns, texts. Samples are ordered by cluster, item and run, and the texts are one list in that
-/// order (question and expected answer where an item appears first, then each sample's answer or message and what was
-/// extracted), so that similar texts are neighbours and pack well: deflate looks back 32 KiB.
+/// Returns columns and texts as JSON. Samples are ordered by cluster, item and run, and the texts are one list in that order
+/// (question and expected answer at the first sample of an item, then each sample's answer or message and the extracted answer),
+/// so that similar texts are within the 32 KiB window of deflate.
 pub fn data(runs: &[ReportRun]) -> (String, String) {
     let mut order: Vec<(usize, usize)> = Vec::new();
     for (run, one) in runs.iter().enumerate() {
@@ -83,11 +83,12 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
     for place in &order {
         let (sample, run, _) = row(place);
         let suite = &runs[run].document.manifest.settings.suite;
-        // Two suites may use an id; within one, the expected answer is the item's.
-        let item = rows.items.place(&format!("{suite}\n{}\n{}", sample.item, sample.gold));
+        // Suites and runs with other options can have other questions or answers under the same id.
+        let question = runs[run].questions.get(&sample.item).unwrap_or_default();
+        let item = rows.items.place(&format!("{suite}\n{}\n{}\n{question}", sample.item, sample.gold));
         if item == items {
             items += 1;
-            texts.push(Text::Words(runs[run].questions.get(&sample.item).unwrap_or_default().to_owned()));
+            texts.push(Text::Words(question.to_owned()));
             texts.push(Text::Words(sample.gold.clone()));
         }
         rows.run.push(run);

@@ -1,4 +1,4 @@
-//! The figures of a report, from what its runs have.
+//! Figures of a report.
 use std::collections::BTreeMap;
 
 use super::ReportRun;
@@ -9,18 +9,18 @@ use crate::report::plot::{
 };
 use earnest_tasks::suite::{Grid, Interval, Series, Unit};
 
-/// A figure and where it belongs.
+/// A figure and its position in the report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
     pub section: Section,
-    /// The task a figure is about, if it is about one.
+    /// Task of the figure, if it has a single one.
     pub task: Option<String>,
-    /// The run, if it is about one.
+    /// Run of the figure, if it has a single one.
     pub run: Option<usize>,
     pub figure: Figure,
 }
 
-/// Parts of the report that hold figures.
+/// Sections of the report with figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
     Accuracy,
@@ -52,7 +52,7 @@ fn labels(runs: &[ReportRun]) -> Vec<String> {
     runs.iter().map(|run| run.label.clone()).collect()
 }
 
-/// The primary accuracy of every row of the summary, runs side by side.
+/// Draws the primary accuracy of every row of the summary, with the runs side by side.
 fn accuracy(runs: &[ReportRun], legend: bool) -> Option<Placed> {
     let mut groups: Vec<BarGroup> = Vec::new();
     for (series, run) in runs.iter().enumerate() {
@@ -80,13 +80,13 @@ fn accuracy(runs: &[ReportRun], legend: bool) -> Option<Placed> {
     Some(Placed { section: Section::Accuracy, task: None, run: None, figure })
 }
 
-/// Paired differences to the first run.
+/// Draws the paired differences to the first run.
 fn differences(runs: &[ReportRun], legend: bool) -> Option<Placed> {
     let (base, rest) = runs.split_first()?;
     let mut groups: Vec<BarGroup> = Vec::new();
     for (series, run) in rest.iter().enumerate().map(|(place, run)| (place + 1, run)) {
         for pair in paired(base, run) {
-            // Where no error can be estimated nothing is said of significance; the remarks name such tasks.
+            // Without a standard error there is no significance; the remarks name such tasks.
             let significant = pair.has_error().then_some(pair.value.low > 0.0 || pair.value.high < 0.0);
             let Paired { task, value, .. } = pair;
             let bar = Bar { series, value, significant };
@@ -113,7 +113,7 @@ fn differences(runs: &[ReportRun], legend: bool) -> Option<Placed> {
     Some(Placed { section: Section::Differences, task: None, run: None, figure })
 }
 
-/// What a reader of the paired differences must know of single tasks, in sentences.
+/// Returns remarks on tasks without a comparison or a standard error.
 pub fn difference_remarks(runs: &[ReportRun]) -> Vec<String> {
     let Some((base, rest)) = runs.split_first() else { return Vec::new() };
     let mut remarks = Vec::new();
@@ -128,8 +128,8 @@ pub fn difference_remarks(runs: &[ReportRun]) -> Vec<String> {
             let wanted = |pair: &&Paired| !pair.has_error() && (pair.clusters < 2) == one_cluster;
             pairs.iter().filter(wanted).map(|pair| pair.task.as_str()).collect()
         };
-        named(without(true), "no error can be estimated from one cluster of items");
-        named(without(false), "no error can be estimated, because all items differ by the same amount");
+        named(without(true), "no standard error can be estimated from one cluster of items");
+        named(without(false), "no standard error can be estimated, because all items differ by the same amount");
         let mut alone: Vec<&str> = Vec::new();
         for task in base.tasks().into_iter().chain(run.tasks()) {
             if !alone.contains(&task) && !pairs.iter().any(|pair| pair.task == task) {
@@ -141,24 +141,24 @@ pub fn difference_remarks(runs: &[ReportRun]) -> Vec<String> {
     remarks
 }
 
-/// The series of the suite's primary rule: the first name that occurs.
+/// Returns the series of the suite's primary rule, which comes first.
 fn primary(run: &ReportRun) -> Vec<&Series> {
     let series = &run.document.summary.series;
     let name = series.first().map(|one| one.name.as_str());
     series.iter().filter(|one| Some(one.name.as_str()) == name).collect()
 }
 
-/// The series that are drawn: of a suite with tables of several metrics all of them, of others the primary rule's.
+/// Returns the series to draw: all for suites with their own tables, else those of the primary rule.
 fn drawn(run: &ReportRun) -> Vec<&Series> {
     if run.document.grids.is_empty() { primary(run) } else { run.document.summary.series.iter().collect() }
 }
 
-/// The table of a run that shows the same metric as a series.
+/// Returns the table of the same metric as a series.
 fn grid_of<'a>(run: &'a ReportRun, series: &Series) -> Option<&'a Grid> {
     run.document.grids.iter().find(|grid| series.name.strip_suffix(" by length") == Some(grid.name.as_str()))
 }
 
-/// One plot a task and metric, one curve a run.
+/// Draws a plot per task and metric, with a curve per run.
 fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
     // Task, metric and plot; the metric is none where it is the primary one.
     let mut plots: Vec<(String, Option<String>, CurvePlot)> = Vec::new();
@@ -208,14 +208,14 @@ fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
     plots.into_iter().map(placed).collect()
 }
 
-/// The suite's own tables as heat maps, or accuracy by task and length where it has none.
+/// Draws the suite's own tables as heat maps, or accuracy by task and length without any.
 fn heats(run: &ReportRun, place: usize) -> Vec<Placed> {
     let mut grids = run.document.grids.iter().filter_map(|grid| grid_heat(run, place, grid)).collect::<Vec<_>>();
     grids.iter_mut().skip(1).for_each(|further| further.section = Section::MoreHeat);
     if grids.is_empty() { lengths_heat(run, place).into_iter().collect() } else { grids }
 }
 
-/// A table of means; limits are no shade of anything.
+/// Draws a table of means; tables of limits have no heat map.
 fn grid_heat(run: &ReportRun, place: usize, grid: &Grid) -> Option<Placed> {
     let cells = || grid.groups.iter().flat_map(|group| &group.rows).flat_map(|row| &row.cells).flatten();
     let shade = match grid.unit {
@@ -245,7 +245,7 @@ fn grid_heat(run: &ReportRun, place: usize, grid: &Grid) -> Option<Placed> {
     Some(Placed { section: Section::Heat, task: None, run: Some(place), figure })
 }
 
-/// Accuracy by task and length of one run.
+/// Draws accuracy by task and length of a run.
 fn lengths_heat(run: &ReportRun, place: usize) -> Option<Placed> {
     let series = primary(run);
     let mut lengths: Vec<f64> = series.iter().flat_map(|one| one.points.iter().map(|point| point.0)).collect();
@@ -274,7 +274,7 @@ fn lengths_heat(run: &ReportRun, place: usize) -> Option<Placed> {
     Some(Placed { section: Section::Heat, task: None, run: Some(place), figure })
 }
 
-/// The outcomes of all runs, so that each has one colour throughout: the correct ones lead, then by frequency.
+/// Returns the outcomes of all runs, `correct` first, then by frequency, so that each has one colour throughout.
 fn classes(runs: &[ReportRun]) -> Vec<String> {
     let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
     let outcomes: Vec<_> = runs.iter().map(ReportRun::outcomes).collect();

@@ -1,4 +1,4 @@
-//! The page around the sections.
+//! The HTML page.
 use super::data::data;
 use super::figures::{Section, difference_remarks, figures};
 use super::pack::pack;
@@ -9,9 +9,8 @@ use crate::report::plot::{DARK, LIGHT, RULES, compact, escape};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The whole report as one HTML document. It opens no connection (its content security policy forbids it), needs no script
-/// for tables, plots and examples, and depends on the runs only, so the same runs give the same bytes. `chapters` are drawn
-/// after the differences.
+/// Renders the report as one HTML document. It opens no connection (its content security policy forbids them), needs no script for
+/// tables, plots and examples, and is reproducible byte by byte. `chapters` follow the differences.
 pub fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
     let placed = figures(runs, false);
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
@@ -31,9 +30,9 @@ pub fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
     section("summary", "Summary", "Summary", "", sections::summary(runs));
     section("tables", "Results", "Results", "", sections::tables(runs));
     let figures = |which: &[Section]| sections::figures(&placed, which);
-    let differences = "Differences are paired by item: the same questions, minus the first model's result. Their intervals come \
-         from cluster-robust errors, each for itself (not corrected for the number of tasks). Hatched and marked n.s.: the interval \
-         includes zero, so these data do not show a difference; that is not evidence that there is none.";
+    let differences = "Differences are paired by item: the same questions, minus the first model's result. Their intervals are \
+         cluster-robust and not adjusted for the number of tasks. Hatched and marked n.s.: the interval includes zero, so these data do \
+         not show a difference; that is not evidence that there is none.";
     let lead = match runs {
         [_] => "Lines are 95 % intervals.".to_owned(),
         _ => format!("Lines are 95 % intervals. {differences}"),
@@ -103,7 +102,7 @@ pub fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
     )
 }
 
-/// Boxes to choose models and tasks; the script shows them.
+/// Renders checkboxes for models and tasks, shown by the script.
 fn picker(runs: &[ReportRun]) -> String {
     let mut tasks: Vec<&str> = Vec::new();
     for task in runs.iter().flat_map(ReportRun::tasks) {

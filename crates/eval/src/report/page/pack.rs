@@ -1,10 +1,10 @@
-//! Text packed for a page: deflate (zlib form, which browsers' `DecompressionStream("deflate")` reads), then base64.
+//! Compressed text for a page: zlib, as for browsers' `DecompressionStream("deflate")`, then base64.
 use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// Packs a text.
+/// Compresses a text.
 pub fn pack(text: &str) -> String {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
@@ -13,7 +13,7 @@ pub fn pack(text: &str) -> String {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// RFC 4648, with padding.
+/// Encodes as base64 (RFC 4648) with padding.
 fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {

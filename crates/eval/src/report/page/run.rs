@@ -1,4 +1,4 @@
-//! A run as the report sees it.
+//! Runs of a report.
 use std::collections::{BTreeMap, HashMap};
 
 use crate::report::Document;
@@ -10,18 +10,18 @@ use earnest_tasks::suite::{FailureClass, Interval, Item, Suite};
 /// A run with its rows, its summary and its questions.
 #[derive(Debug, Clone)]
 pub struct ReportRun {
-    /// The model's name, made unique among the runs of the report.
+    /// Model name, unique among the runs of the report.
     pub label: String,
     pub document: Document,
     pub samples: Vec<Sample>,
     pub questions: QuestionTexts,
 }
 
-/// Questions by item, without the chat template.
+/// Questions by item, without examples and chat template.
 #[derive(Debug, Clone, Default)]
 pub struct QuestionTexts {
     asked: HashMap<String, String>,
-    /// Those that prompts show with placeholders, with their numbers.
+    /// Unmasked questions, where prompts hide the numbers.
     unmasked: HashMap<String, String>,
 }
 
@@ -32,19 +32,19 @@ impl QuestionTexts {
         self.asked.insert(item.id, item.segments.question);
     }
 
-    /// Question of an item as it was asked.
+    /// Returns the question of an item as asked.
     pub fn get(&self, item: &str) -> Option<&str> {
         self.asked.get(item).map(String::as_str)
     }
 
-    /// Question of an item with its numbers.
+    /// Returns the question of an item with its numbers.
     pub fn content(&self, item: &str) -> Option<&str> {
         self.unmasked.get(item).map(String::as_str).or_else(|| self.get(item))
     }
 }
 
 impl ReportRun {
-    /// Joins rows with the suite that asked them.
+    /// Creates a run from rows and their suite.
     pub fn new(folder: &str, manifest: Manifest, suite: &dyn Suite, samples: Vec<Sample>) -> Self {
         let plan = manifest.plan();
         let label = manifest.model.name.clone();
@@ -54,12 +54,12 @@ impl ReportRun {
         ReportRun { label, document, samples, questions }
     }
 
-    /// A stored run with its results and its questions by item.
+    /// Creates a run from a stored document, its rows and its questions.
     pub fn stored(document: Document, samples: Vec<Sample>, questions: QuestionTexts) -> Self {
         ReportRun { label: document.manifest.model.name.clone(), document, samples, questions }
     }
 
-    /// Makes labels unique: a model that occurs twice gets the first digits of its settings' hash, or a number.
+    /// Makes labels unique by the first digits of the settings' hash, or a number.
     pub fn distinguish(runs: &mut [ReportRun]) {
         let mut names: HashMap<String, usize> = HashMap::new();
         for run in runs.iter() {
@@ -79,7 +79,7 @@ impl ReportRun {
         }
     }
 
-    /// The run's tasks in the order of its rows' plan.
+    /// Returns the tasks in the order of the rows.
     pub fn tasks(&self) -> Vec<&str> {
         let mut tasks: Vec<&str> = Vec::new();
         for sample in &self.samples {
@@ -90,7 +90,7 @@ impl ReportRun {
         tasks
     }
 
-    /// How many samples of each task end how: correct, then by reason; rows without a completion are `no answer`.
+    /// Returns the number of samples by task and outcome.
     pub fn outcomes(&self) -> BTreeMap<&str, BTreeMap<&str, usize>> {
         let mut outcomes: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
         for sample in &self.samples {
@@ -100,7 +100,7 @@ impl ReportRun {
     }
 }
 
-/// How a sample ended, in plain words.
+/// Returns the outcome of a sample in plain words.
 pub(super) fn outcome(sample: &Sample) -> &str {
     match &sample.score {
         None => "no answer",
@@ -109,7 +109,7 @@ pub(super) fn outcome(sample: &Sample) -> &str {
     }
 }
 
-/// A failure class in words for readers of a page.
+/// Returns a failure class in plain words.
 fn plain(class: &FailureClass) -> &str {
     match class {
         FailureClass::Echo => "operands repeated",
@@ -133,30 +133,29 @@ fn plain(class: &FailureClass) -> &str {
     }
 }
 
-/// Seconds from the first prompt token to the last generated one.
+/// Returns the latency: seconds from the first prompt token to the last generated one.
 pub(super) fn latency(sample: &Sample) -> Option<f64> {
     sample.completion.as_ref().map(|completion| completion.timings.prefill_s + completion.timings.decode_s)
 }
 
-/// A paired difference of one task, or under `all` of all of them.
+/// Paired difference of a task, or of all tasks under `all`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Paired {
     pub(super) task: String,
     pub(super) clusters: usize,
-    /// With bounds that are infinite where no error can be estimated: fewer than two clusters, or differences that are all
-    /// alike.
+    /// Difference with a 95 % interval; infinite bounds without a standard error (fewer than two clusters, or equal differences).
     pub(super) value: Interval,
 }
 
 impl Paired {
-    /// True if there is an error.
+    /// True if a standard error could be estimated.
     pub(super) fn has_error(&self) -> bool {
         self.value.low.is_finite() && self.value.high.is_finite()
     }
 }
 
-/// The mean difference `run - base` over the items that both answered, by task and together, with a 95 % interval from the
-/// cluster-robust error of the differences.
+/// Returns the mean differences `run - base` over the items that both answered, by task and overall, with cluster-robust 95 %
+/// intervals.
 pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
     type Means<'a> = BTreeMap<&'a str, (&'a Sample, f64, f64)>;
     fn means(run: &ReportRun) -> Means<'_> {
@@ -174,9 +173,9 @@ pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
     let same = base.document.manifest.settings.suite == run.document.manifest.settings.suite;
     let mut differences: BTreeMap<&str, Vec<(&str, f64)>> = BTreeMap::new();
     for (item, (sample, correct, n)) in &ours {
-        // An id names a question only within a suite and its options; the expected answer and the question's own words tell.
+        // Ids are unique only within a suite and its options, so that answer and question are compared too.
         let alike = |other: &Sample| match (asked(base, other), asked(run, sample)) {
-            (Some(one), Some(two)) => one.is(&two),
+            (Some(one), Some(two)) => one.matches(&two),
             _ => true,
         };
         let Some((other, other_correct, other_n)) =
@@ -188,22 +187,22 @@ pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
         differences.entry(&other.task).or_default().push((&sample.cluster, difference));
     }
     let order = base.tasks();
-    let mut found: Vec<Paired> = Vec::new();
+    let mut pairs: Vec<Paired> = Vec::new();
     for task in order {
-        found.extend(differences.get(task).and_then(|values| mean_difference(task, values)));
+        pairs.extend(differences.get(task).and_then(|values| mean_difference(task, values)));
     }
     let all: Vec<(&str, f64)> = differences.into_values().flatten().collect();
-    found.extend(mean_difference("all", &all));
-    found
+    pairs.extend(mean_difference("all", &all));
+    pairs
 }
 
-/// What a sample asked.
+/// Returns the question of a sample.
 fn asked(run: &ReportRun, sample: &Sample) -> Option<Question> {
     let text = || run.questions.content(&sample.item).map(|text| Question::Text(text.trim().to_owned()));
     Question::of_operands(&sample.covariates).or_else(text)
 }
 
-/// As `compare` has it: Student's t with the clusters' degrees of freedom.
+/// Returns the mean of clustered differences with Student's t interval, as in `compare`.
 fn mean_difference(task: &str, values: &[(&str, f64)]) -> Option<Paired> {
     if values.is_empty() {
         return None;

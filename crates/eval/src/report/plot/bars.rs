@@ -4,35 +4,35 @@ use super::figure::{Figure, file_name, legend, series_class};
 use super::svg::{Anchor, Svg, compact, number, shorten, text_width};
 use earnest_tasks::suite::Interval;
 
-/// Bars side by side for the series of each group. They lie, so that names of any length can be read.
+/// Grouped horizontal bars, so that long names are readable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
     pub name: String,
     pub title: String,
     pub x_label: String,
-    /// Names of the series, for the key.
+    /// Names of the series, for the legend.
     pub series: Vec<String>,
     pub groups: Vec<BarGroup>,
-    /// The axis; none: from the data, with 0.
+    /// Domain of the axis; by default that of the data and 0.
     pub domain: Option<(f64, f64)>,
-    /// Values are multiplied by this for display (100: per cent).
+    /// Factor for displayed values (100 for per cent).
     pub factor: f64,
     pub legend: bool,
 }
 
-/// The bars of one name.
+/// Bars of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarGroup {
     pub label: String,
     pub bars: Vec<Bar>,
 }
 
-/// One bar.
+/// A bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bar {
     pub series: usize,
     pub value: Interval,
-    /// False draws it hatched and marks it `n.s.`; none where nothing is tested.
+    /// Significance of a test, if any; bars that are not significant are hatched and marked `n.s.`.
     pub significant: Option<bool>,
 }
 
@@ -41,14 +41,15 @@ const THICK: f64 = 13.0;
 const GAP: f64 = 9.0;
 const BOTTOM: f64 = 40.0;
 const TOP: f64 = 6.0;
-/// Letters of a name that the margin holds, and the height of a line for longer ones.
+/// Longest name in the margin, in characters.
 const LABEL: usize = 18;
+/// Height of a line for longer names.
 const LINE: f64 = 14.0;
 
-/// Draws them.
+/// Draws the bars.
 pub fn bars(plot: &Bars) -> Figure {
     let mut svg = Svg::default();
-    // Long names stand on lines of their own, whole, instead of being cut in the margin.
+    // Long names get separate lines instead of being shortened.
     let above = plot.groups.iter().any(|group| compact(&group.label).chars().count() > LABEL);
     let widest = plot.groups.iter().map(|group| text_width(&compact(&group.label))).fold(20.0, f64::max);
     let left = if above { 10.0 } else { widest + 10.0 };
@@ -116,7 +117,7 @@ fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, y: f6
         svg.rect("bar", (from, y + 1.0), size, &tip);
     }
     let middle = y + THICK / 2.0;
-    // A bound that is unknown has no end: the line runs to the edge. Without any there is no error to show.
+    // With one unknown bound the line runs to the edge; with two there is none.
     if low.is_finite() || high.is_finite() {
         svg.line("whisker", (x.at(low), middle), (x.at(high), middle));
     }
@@ -130,7 +131,7 @@ fn pattern(plot: &Bars, series: usize) -> String {
     format!("{}-hatch{series}", file_name(&plot.name))
 }
 
-/// A pattern for each series that needs one; ids carry the figure's name, because a page holds many figures.
+/// Defines the hatching of each series that needs one; ids contain the figure's name, because a page has many figures.
 fn hatching(svg: &mut Svg, plot: &Bars) {
     let every = plot.groups.iter().flat_map(|group| &group.bars);
     let mut hatched: Vec<usize> = every.filter(|bar| bar.significant == Some(false)).map(|bar| bar.series).collect();

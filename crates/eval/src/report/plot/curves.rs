@@ -1,4 +1,4 @@
-//! Curves with interval bands: accuracy by length and the like.
+//! Curves with interval bands, e.g. accuracy by length.
 use super::Scale;
 use super::figure::{Figure, legend, series_class};
 use super::svg::{Anchor, Svg, number};
@@ -8,19 +8,19 @@ use earnest_tasks::suite::Interval;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     pub label: String,
-    /// Which colour it has; the same run has the same in every figure.
+    /// Index of the colour, which a run keeps in every figure.
     pub series: usize,
-    /// (x, samples, estimate with interval), ascending in x. Estimates are in the unit of the plot.
+    /// Points (x, number of samples, estimate with interval), ascending in x. Estimates are in the unit of the plot.
     pub points: Vec<(f64, usize, Interval)>,
 }
 
-/// What a y axis measures.
+/// Unit of the y axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
     /// Fractions, shown in per cent from 0 to 100.
     #[default]
     Share,
-    /// Numbers from 0 up to what the data need.
+    /// Numbers from 0 to the maximum of the data.
     Amount,
 }
 
@@ -33,7 +33,7 @@ pub struct CurvePlot {
     pub y_label: String,
     pub measure: Measure,
     pub curves: Vec<Curve>,
-    /// A key below the plot, if there are several curves.
+    /// Draws a legend if there are several curves.
     pub legend: bool,
 }
 
@@ -44,12 +44,12 @@ const RIGHT: f64 = 10.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 40.0;
 
-/// Draws them. Points that are not numbers are left out; a bound that is unknown reaches the edge of the plot.
+/// Draws the curves. Points that are not numbers are left out; unknown bounds extend to the edge of the plot.
 pub fn curves(plot: &CurvePlot) -> Figure {
     let mut svg = Svg::default();
     let xs = plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).filter(|x| x.is_finite());
     let (low, high) = xs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    // A single length stands in the middle instead of on the axis.
+    // A single length is centred instead of on the axis.
     let domain = if low == high { (low - 1.0, high + 1.0) } else { (low, high) };
     let x = Scale::linear(domain, (LEFT + 6.0, WIDTH - RIGHT));
     let y = Scale::linear((0.0, top(plot)), (HEIGHT - BOTTOM, TOP));
@@ -102,8 +102,8 @@ fn axes(svg: &mut Svg, plot: &CurvePlot, x: Scale, y: Scale) {
     svg.upwards("label", (12.0, (TOP + HEIGHT - BOTTOM) / 2.0), &plot.y_label);
 }
 
-/// The end of the y axis. Of amounts the greatest estimate decides, with the bounds near it: one wide interval must not flatten
-/// the curve.
+/// Returns the maximum of the y axis: for amounts that of the estimates and of bounds near them, so that one wide interval does
+/// not flatten the curve.
 fn top(plot: &CurvePlot) -> f64 {
     if plot.measure == Measure::Share {
         return 1.0;
@@ -115,7 +115,7 @@ fn top(plot: &CurvePlot) -> f64 {
     if top > 0.0 { 1.05 * top } else { 1.0 }
 }
 
-/// A value as the plot's unit shows it; `unknown` for a bound that is not known.
+/// Formats a value in the plot's unit; `unknown` for unknown bounds.
 fn shown(measure: Measure, value: f64) -> String {
     match measure {
         _ if !value.is_finite() => "unknown".to_owned(),

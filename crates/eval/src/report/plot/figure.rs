@@ -1,43 +1,43 @@
-//! A finished drawing, inside a page or as a file.
+//! Finished drawings, for pages and files.
 use super::svg::{Anchor, Svg, escape, number, text_width};
 
-/// A drawing with its words.
+/// A drawing with title and description.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Fit for a file name and an id.
+    /// Valid file name and id.
     pub name: String,
-    /// One line.
+    /// Title of one line.
     pub title: String,
-    /// What is drawn, for readers who do not see it.
+    /// Description for screen readers.
     pub description: String,
     pub width: f64,
     pub height: f64,
     pub(super) body: String,
 }
 
-/// Colours on a light ground, as declarations: Okabe and Ito's palette, darker where contrast asks for it. Series also
-/// differ by dash, so that nothing hangs on colour alone.
+/// CSS declarations of the colours on light backgrounds: Okabe and Ito's palette, darkened for contrast. Series also differ by
+/// dash pattern.
 pub const LIGHT: &str = include_str!("light.css");
-/// The same on a dark ground, lighter.
+/// CSS declarations of the colours on dark backgrounds.
 pub const DARK: &str = include_str!("dark.css");
-/// What uses them.
+/// CSS rules that use the colours.
 pub const RULES: &str = include_str!("rules.css");
 
-/// Series that have a look of their own; further ones start over.
+/// Number of distinct styles; further series reuse them.
 pub(super) const STYLES: usize = 8;
 
-/// The class of a series' colour.
+/// Returns the CSS class of a series.
 pub(super) fn series_class(series: usize) -> String {
     format!("c{}", series % STYLES)
 }
 
 impl Figure {
-    /// The name made fit for files and ids.
+    /// Creates a figure; the name is sanitised for files and ids.
     pub(super) fn new(name: &str, title: &str, description: String, (width, height): (f64, f64), svg: Svg) -> Self {
         Figure { name: file_name(name), title: title.to_owned(), description, width, height, body: svg.body }
     }
 
-    /// The `<svg>` element for a page that has [`RULES`].
+    /// Returns the `<svg>` element for a page with [`RULES`].
     pub fn inline(&self) -> String {
         format!(
             r#"<svg viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img" aria-label="{label}">{body}</svg>"#,
@@ -48,7 +48,7 @@ impl Figure {
         )
     }
 
-    /// A file of its own: title above, both themes by the reader's preference.
+    /// Returns a standalone SVG file with the title and both colour schemes.
     pub fn standalone(&self) -> String {
         let mut title = Svg::default();
         title.text("title", (self.width / 2.0, 18.0), Anchor::Middle, &self.title);
@@ -66,13 +66,13 @@ impl Figure {
     }
 }
 
-/// Letters, digits, `-`, `_` and `.`; the rest becomes `-`.
+/// Replaces everything but letters, digits, `-`, `_` and `.` by `-`.
 pub(super) fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     name.chars().map(plain).collect()
 }
 
-/// Draws the key of several series below a plot, in as many rows as needed; gives its height.
+/// Draws the legend of several series below a plot, in as many rows as needed; returns its height.
 pub(super) fn legend(svg: &mut Svg, labels: &[&str], left: f64, top: f64, width: f64) -> f64 {
     if labels.len() < 2 {
         return 0.0;

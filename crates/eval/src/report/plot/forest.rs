@@ -3,7 +3,7 @@ use super::Scale;
 use super::figure::Figure;
 use super::svg::{Anchor, Svg, number, shorten, text_width};
 
-/// Ratios with intervals, one a row.
+/// Ratios with intervals, one per row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forest {
     pub name: String,
@@ -12,26 +12,26 @@ pub struct Forest {
     pub rows: Vec<ForestRow>,
 }
 
-/// One estimate.
+/// An estimate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForestRow {
     pub label: String,
     pub estimate: f64,
     pub low: f64,
     pub high: f64,
-    /// Set where the interval includes 1: drawn hollow.
+    /// False if the interval includes 1; drawn hollow.
     pub significant: bool,
-    /// Why there is no estimate (separation, a singular fit); drawn instead of one.
+    /// Reason of a missing estimate (separation, a singular fit), drawn in its place.
     pub problem: Option<String>,
 }
 
 const WIDTH: f64 = 480.0;
 const PITCH: f64 = 22.0;
 const TOP: f64 = 10.0;
-/// Intervals are drawn up to these factors around 1 and end in an arrow beyond.
+/// Largest factor around 1 that is drawn; longer intervals end in an arrow.
 const REACH: f64 = 1000.0;
 
-/// Draws them, a rule at 1.
+/// Draws the estimates with a line at 1.
 pub fn forest(plot: &Forest) -> Figure {
     let mut svg = Svg::default();
     let widest = plot.rows.iter().map(|row| text_width(&shorten(&row.label, 28))).fold(20.0, f64::max);
@@ -65,7 +65,7 @@ fn draw(svg: &mut Svg, row: &ForestRow, x: Scale, y: f64, right: f64) {
     let words = format!("{} [{}, {}]", ratio(row.estimate), ratio(row.low), ratio(row.high));
     let tested = if row.significant { "" } else { ", not significant" };
     svg.open(r#"class="c0""#);
-    // A bound that is not a number is unknown: the line runs to the edge.
+    // Unknown bounds extend to the edge.
     let (from, to) =
         (if row.low > 0.0 { row.low } else { 0.0 }, if row.high.is_nan() { f64::INFINITY } else { row.high });
     svg.line("whisker", (x.at(from), y), (x.at(to), y));

@@ -1,18 +1,18 @@
-//! Heat maps: a task a row, a range or length a column.
+//! Heat maps of tasks by lengths.
 use super::figure::Figure;
 use super::svg::{Anchor, Svg, shorten, text_width};
 
-/// What a cell's colour stands for.
+/// Scale of the cells' colours.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Shade {
-    /// A fraction, the more the lighter; shown in per cent.
+    /// Fractions, larger ones lighter; shown in per cent.
     #[default]
     Share,
-    /// An error from 0 up to this, the less the lighter, by its logarithm: shown as it is.
+    /// Errors from 0 to this maximum, smaller ones lighter on a logarithmic scale.
     ErrorUpTo(f64),
 }
 
-/// Numbers in cells.
+/// A heat map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heat {
     pub name: String,
@@ -27,25 +27,25 @@ pub struct Heat {
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatRow {
     pub name: String,
-    /// The task that a page's choice of tasks means; a row of none is always there.
+    /// Task for the page's selection of tasks; rows without one are always shown.
     pub task: Option<String>,
-    /// A cell a column.
+    /// One cell per column.
     pub cells: Vec<HeatCell>,
 }
 
-/// Value and samples; none where there is no data.
+/// Value and number of samples; none without data.
 pub type HeatCell = Option<(f64, usize)>;
 
-/// Characters of a row's name.
+/// Longest row name in characters.
 const LABEL: usize = 26;
 const CELL: f64 = 30.0;
 const HIGH: f64 = 22.0;
-/// Width of the key of colours; its last label ends a little beyond it.
+/// Width of the colour scale; its last label extends a little beyond it.
 const KEY: f64 = 160.0;
 const TOP: f64 = 8.0;
 
-/// Draws it. Colours run from dark blue to yellow (cividis), which readers with and without colour vision order alike.
-/// Where cells are wide enough they hold their number.
+/// Draws the heat map. Colours run from dark blue to yellow (cividis), in the same order for colour-blind readers. Wide cells show
+/// their number.
 pub fn heat(plot: &Heat) -> Figure {
     let mut svg = Svg::default();
     let widest = plot.rows.iter().map(|row| text_width(&shorten(&row.name, LABEL))).fold(20.0, f64::max);
@@ -96,7 +96,7 @@ pub fn heat(plot: &Heat) -> Figure {
 }
 
 impl Shade {
-    /// From 0, dark, to 1, light.
+    /// Returns the lightness from 0 (dark) to 1 (light).
     fn lightness(self, value: f64) -> f64 {
         match self {
             Shade::Share => value,
@@ -123,7 +123,7 @@ fn key(svg: &mut Svg, shade: Shade, left: f64, top: f64) {
     }
 }
 
-/// Cividis at seven places (Nuñez, Anderton and Renslow, PLOS ONE 13, 2018), straight lines between them.
+/// Returns the colour of cividis, interpolated between seven stops (Nuñez, Anderton and Renslow, PLOS ONE 13, 2018).
 fn colour(fraction: f64) -> String {
     const STOPS: [[f64; 3]; 7] = [
         [0.0, 34.0, 78.0],

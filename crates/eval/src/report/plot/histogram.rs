@@ -1,4 +1,4 @@
-//! Distributions: latencies, lengths of completions, numbers in questions.
+//! Histograms, e.g. of latencies and completion lengths.
 use super::Scale;
 use super::figure::{Figure, legend, series_class};
 use super::svg::{Anchor, Svg, number};
@@ -9,7 +9,7 @@ pub struct Histogram {
     pub name: String,
     pub title: String,
     pub x_label: String,
-    /// A logarithmic axis; values that have no logarithm fall into the first bin.
+    /// True for a logarithmic axis; values without a logarithm fall into the first bin.
     pub log: bool,
     pub series: Vec<Distribution>,
     pub legend: bool,
@@ -31,7 +31,7 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
 const BINS: usize = 36;
 
-/// Draws them: shares of each series by bin, dashed lines at the medians, median and 95th percentile in words in the tips.
+/// Draws the shares of each series by bin, with dashed lines at the medians; tooltips have median and 95th percentile.
 pub fn histogram(plot: &Histogram) -> Figure {
     let mut svg = Svg::default();
     let every = plot.series.iter().flat_map(|one| &one.values).copied();
@@ -79,14 +79,14 @@ fn draw(svg: &mut Svg, plot: &Histogram, one: &Distribution, shares: &[f64], x: 
     svg.close();
 }
 
-/// `label: median 1.2, 95 % below 3.4, n = 10`; none without values.
+/// Describes a distribution: `label: median 1.2, 95 % below 3.4, n = 10`; none without values.
 fn in_words(one: &Distribution) -> Option<String> {
     let (median, high) = (quantile(&one.values, 0.5)?, quantile(&one.values, 0.95)?);
     let n = one.values.iter().filter(|value| value.is_finite()).count();
     Some(format!("{}: median {}, 95 % below {}, n = {n}", one.label, short(median), short(high)))
 }
 
-/// Shares by bin of equal width on the paper.
+/// Returns the shares by bin, with bins of equal width on the axis.
 fn shares(values: &[f64], x: Scale) -> Vec<f64> {
     let mut counts = vec![0usize; BINS];
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -98,7 +98,7 @@ fn shares(values: &[f64], x: Scale) -> Vec<f64> {
     counts.into_iter().map(|count| count as f64 / finite.len().max(1) as f64).collect()
 }
 
-/// The smallest value that at least this part of the finite values do not exceed.
+/// Returns the quantile of the finite values, as one of them.
 pub(super) fn quantile(values: &[f64], part: f64) -> Option<f64> {
     let mut finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     finite.sort_unstable_by(f64::total_cmp);

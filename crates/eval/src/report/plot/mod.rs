@@ -1,5 +1,5 @@
-//! Plots as SVG, drawn by hand: every function takes data and gives a [`Figure`]. Colours are classes whose values a
-//! stylesheet sets ([`LIGHT`], [`DARK`]), so that one drawing serves a dark page, a light page and paper.
+//! Plots as SVG: every function takes data and returns a [`Figure`]. Colours are classes of a stylesheet ([`LIGHT`], [`DARK`]), so
+//! that one drawing fits dark pages, light pages and paper.
 
 mod bars;
 mod curves;

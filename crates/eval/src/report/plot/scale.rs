@@ -1,6 +1,6 @@
-//! From values to places on the paper.
+//! Scales from values to coordinates.
 
-/// A map from an interval of values to an interval of places.
+/// A map from an interval of values to an interval of coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     low: f64,
@@ -11,21 +11,21 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// A linear scale; `from` is the place of `low`. An empty or undefined domain is widened to one unit.
+    /// Creates a linear scale; `from` is the coordinate of `low`. An empty or undefined domain is widened to one unit.
     pub fn linear((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let low = if low.is_finite() { low } else { 0.0 };
         let high = if high.is_finite() && high > low { high } else { low + 1.0 };
         Scale { low, high, from, to, log: false }
     }
 
-    /// A logarithmic scale; bounds that are not positive are replaced (1 below, a decade above).
+    /// Creates a logarithmic scale; bounds that are not positive are replaced (1 below, a decade above).
     pub fn log((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let low = if low.is_finite() && low > 0.0 { low } else { 1.0 };
         let high = if high.is_finite() && high > low { high } else { low * 10.0 };
         Scale { low, high, from, to, log: true }
     }
 
-    /// The place of a value; values outside the domain (and those without a logarithm) are put at its ends.
+    /// Returns the coordinate of a value, clamped to the domain.
     pub fn at(&self, value: f64) -> f64 {
         let value = if value.is_nan() { self.low } else { value.clamp(self.low, self.high) };
         let part = if self.log {
@@ -36,17 +36,17 @@ impl Scale {
         self.from + part * (self.to - self.from)
     }
 
-    /// True if the value lies in the domain.
+    /// True if the value is within the domain.
     pub fn contains(&self, value: f64) -> bool {
         value >= self.low && value <= self.high
     }
 
-    /// The bounds of the domain.
+    /// Returns the domain.
     pub fn domain(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
-    /// Round values to mark, about `count` of them; on a logarithmic scale decades, with 2 and 5 where there is room.
+    /// Returns about `count` round values as ticks; on a logarithmic scale decades, with 2 and 5 if there is room.
     pub fn ticks(&self, count: usize) -> Vec<f64> {
         if self.log { self.log_ticks(count) } else { self.linear_ticks(count) }
     }

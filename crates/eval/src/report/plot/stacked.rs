@@ -1,16 +1,16 @@
-//! Shares of classes, stacked to 100 %: how answers fail.
+//! Stacked shares of classes, e.g. of failures.
 use super::Scale;
 use super::figure::{Figure, STYLES, series_class};
 use super::svg::{Anchor, Svg, compact, shorten, text_width};
 
-/// A row of shares a name.
+/// Stacked bars, one per row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stacked {
     pub name: String,
     pub title: String,
-    /// Classes in the order in which they are stacked; the first is drawn plain (correct), the others coloured.
+    /// Classes in stacking order; the first (correct) is plain, the others coloured.
     pub classes: Vec<String>,
-    /// (name, a count a class)
+    /// Rows (name, count per class).
     pub rows: Vec<(String, Vec<usize>)>,
 }
 
@@ -18,14 +18,15 @@ const WIDTH: f64 = 340.0;
 const THICK: f64 = 16.0;
 const PITCH: f64 = 21.0;
 const TOP: f64 = 6.0;
-/// Letters of a name that the margin holds, and the height of a line for longer ones.
+/// Longest name in the margin, in characters.
 const LABEL: usize = 18;
+/// Height of a line for longer names.
 const LINE: f64 = 14.0;
 
-/// Draws them. Rows without samples stay empty.
+/// Draws the bars. Rows without samples stay empty.
 pub fn stacked(plot: &Stacked) -> Figure {
     let mut svg = Svg::default();
-    // Long names stand on lines of their own, whole, instead of being cut in the margin.
+    // Long names get separate lines instead of being shortened.
     let above = plot.rows.iter().any(|(name, _)| compact(name).chars().count() > LABEL);
     let widest = plot.rows.iter().map(|(name, _)| text_width(&compact(name))).fold(20.0, f64::max);
     let left = if above { 10.0 } else { widest + 10.0 };
@@ -55,7 +56,7 @@ pub fn stacked(plot: &Stacked) -> Figure {
             svg.open(&format!(r#"class="{}""#, class_style(class)));
             svg.rect(shade(class), (from, y), (to - from - 0.6, THICK), &tip);
             svg.close();
-            // A digit that stands in the drawing and in the key, for readers who do not tell the colours apart.
+            // A digit, also in the legend, for colour-blind readers.
             if to - from > 12.0 && class > 0 {
                 svg.text("digit", ((from + to) / 2.0, y + 12.0), Anchor::Middle, &class.to_string());
             }
@@ -67,7 +68,7 @@ pub fn stacked(plot: &Stacked) -> Figure {
     Figure::new(&plot.name, &plot.title, description, (WIDTH, bottom + 36.0 + key), svg)
 }
 
-/// The first class takes no colour from the series.
+/// Returns the style of a class; the first is plain.
 fn class_style(class: usize) -> String {
     if class == 0 { "plain".to_owned() } else { series_class(class - 1) }
 }

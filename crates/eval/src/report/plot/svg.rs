@@ -1,13 +1,13 @@
-//! The pieces of an SVG drawing.
+//! Elements of SVG drawings.
 use std::fmt::Write;
 
-/// A drawing that grows.
+/// An SVG builder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Svg {
     pub body: String,
 }
 
-/// Where a text is held.
+/// Anchor of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -18,7 +18,7 @@ pub(super) enum Anchor {
 const WRITES: &str = "writing to a String cannot fail";
 
 impl Svg {
-    /// Opens a group; `attributes` are written as they are.
+    /// Opens a group; `attributes` are not escaped.
     pub fn open(&mut self, attributes: &str) {
         write!(self.body, "<g {attributes}>").expect(WRITES);
     }
@@ -33,7 +33,7 @@ impl Svg {
         write!(self.body, r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#).expect(WRITES);
     }
 
-    /// A rectangle with a tooltip (empty: none).
+    /// Draws a rectangle with an optional tooltip.
     pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), tip: &str) {
         let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(number);
         let tip = tooltip(tip);
@@ -41,7 +41,7 @@ impl Svg {
             .expect(WRITES);
     }
 
-    /// A rectangle filled with a colour or pattern of its own.
+    /// Draws a rectangle with a fill.
     pub fn filled(&mut self, fill: &str, (x, y): (f64, f64), (width, height): (f64, f64), tip: &str) {
         let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(number);
         let tip = tooltip(tip);
@@ -55,7 +55,7 @@ impl Svg {
         write!(self.body, r#"<circle class="{class}" cx="{x}" cy="{y}" r="{radius}">{tip}</circle>"#).expect(WRITES);
     }
 
-    /// A line through points; `closed` joins the last with the first.
+    /// Draws a path through points; `closed` connects the last with the first.
     pub fn path(&mut self, class: &str, points: &[(f64, f64)], closed: bool) {
         if points.is_empty() {
             return;
@@ -80,7 +80,7 @@ impl Svg {
             .expect(WRITES);
     }
 
-    /// A text turned to read upwards, centred at the place.
+    /// Draws a centred text, rotated to read upwards.
     pub fn upwards(&mut self, class: &str, (x, y): (f64, f64), text: &str) {
         let [x, y] = [x, y].map(number);
         let text = escape(text);
@@ -96,8 +96,8 @@ fn tooltip(tip: &str) -> String {
     if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escape(tip)) }
 }
 
-/// Makes a text safe within HTML and SVG, in content and in quoted attributes. Control characters that XML can not hold
-/// become the replacement character.
+/// Escapes a text for content and quoted attributes of HTML and SVG. Control characters that XML does not allow become the
+/// replacement character.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -115,17 +115,16 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// A number with at most two decimals and nothing superfluous; what is not finite is 0, because one such coordinate would
-/// make a whole drawing invalid.
+/// Formats a number with at most two decimals; 0 if it is not finite, because such a coordinate would make the drawing invalid.
 pub fn number(value: f64) -> String {
     let rounded = if value.is_finite() { (value * 100.0).round() / 100.0 } else { 0.0 };
     // Adding zero turns -0 into 0.
     format!("{}", rounded + 0.0)
 }
 
-/// Width of a text of tick labels (11 pixels), estimated generously: fonts differ and SVG can not measure.
+/// Estimates the width of a tick label (11 pixels), generously because fonts differ.
 pub(super) fn text_width(text: &str) -> f64 {
-    // That of DejaVu Sans, the widest of the usual fonts.
+    // Widths of DejaVu Sans, the widest common font.
     let width = |letter: char| match letter {
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 11.0,
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 4.0,
@@ -146,7 +145,7 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A name without the words (between `_`) that only repeat the one before: `add_Integer_Integer_Integer` is `add_Integer`.
+/// Removes repeated words (between `_`) of a name: `add_Integer_Integer_Integer` becomes `add_Integer`.
 pub fn compact(name: &str) -> String {
     let mut words: Vec<&str> = name.split('_').collect();
     words.dedup();

@@ -1,4 +1,4 @@
-//! The file: its runs.
+//! The results file and its runs.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,86 +9,89 @@ use super::write::SampleWriter;
 use super::{RunLock, schema};
 use crate::run::{MANIFEST_FORMAT, Manifest, RunError, Status};
 
-/// Bits of a sample's key that hold its place in the plan.
+/// Bits of a sample's key for its place in the plan.
 const PLACE_BITS: u32 = 32;
 
-/// The key of the sample at a place of a run's plan.
+/// Returns the key of the sample at a place of a run's plan.
 pub(super) fn key(run: i64, place: usize) -> i64 {
     (run << PLACE_BITS) + place as i64
 }
 
 /// The results of a folder.
 ///
-/// Several processes may use one folder at once: readers never wait, writers wait for each other's transactions, and a
-/// run has one writer at a time ([`RunLock`]).
+/// Processes can share a folder: readers never wait, writers wait for each other's transactions, and a run has one writer at a
+/// time ([`RunLock`]).
 pub struct Store {
     results: PathBuf,
     path: PathBuf,
     connection: Connection,
 }
 
-/// A run as the file knows it.
+/// A stored run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
-    /// The run's number in this file.
+    /// Number of the run in this file.
     pub id: i64,
     pub manifest: Manifest,
-    /// Samples that the plan has; unknown for runs that only an earlier version wrote.
+    /// Number of samples in the plan; unknown for runs of early versions.
     pub planned: Option<usize>,
 }
 
-/// Which samples of a plan have rows.
+/// Progress of a run: the samples of its plan that are settled, that is, have a row without a retryable failure.
 #[derive(Debug, Clone, Default)]
-pub struct Standing {
-    /// By place in the plan: true if the sample must not be asked (again).
+pub struct RunProgress {
+    /// Flags by place in the plan.
     settled: Vec<bool>,
     count: usize,
     failed: usize,
-    judged: usize,
+    scored: usize,
     correct: usize,
-    /// Items of the packs of questions that are stored, by the packs' numbers.
+    /// Number of items by number of the stored pack.
     packs: BTreeMap<usize, usize>,
 }
 
-impl Standing {
-    /// True if the sample must not be asked (again): it has a row that is no failure worth another try.
-    pub fn settles(&self, place: usize) -> bool {
+impl RunProgress {
+    /// True if the sample has a row without a retryable failure.
+    pub fn is_settled(&self, place: usize) -> bool {
         self.settled.get(place).copied().unwrap_or(false)
     }
 
-    /// Samples that need not be asked.
+    /// Returns the number of settled samples.
     pub fn settled(&self) -> usize {
         self.count
     }
 
-    /// Items of the packs of questions that are stored, by the packs' numbers.
+    /// Returns the number of items by number of the stored pack.
     pub(crate) fn packs(&self) -> &BTreeMap<usize, usize> {
         &self.packs
     }
 
-    /// Samples of those that failed for good.
+    /// Returns the number of settled samples that failed.
     pub fn failed(&self) -> usize {
         self.failed
     }
 
-    /// Samples with a score.
-    pub fn judged(&self) -> usize {
-        self.judged
+    /// Returns the number of samples with a score.
+    pub fn scored(&self) -> usize {
+        self.scored
     }
 
-    /// Samples scored correct.
+    /// Returns the number of samples scored correct.
     pub fn correct(&self) -> usize {
         self.correct
     }
 }
 
 impl Store {
-    /// Opens the results of a folder. Fails if there are none, or if a later version wrote them.
+    /// Opens the results of a folder.
+    ///
+    /// # Errors
+    /// No results, or results of a later version.
     pub fn open(results: &Path) -> Result<Self, RunError> {
         Self::open_with(results, false)
     }
 
-    /// Opens the results of a folder, which may be new.
+    /// Opens or creates the results of a folder.
     pub fn create(results: &Path) -> Result<Self, RunError> {
         Self::open_with(results, true)
     }
@@ -98,12 +101,12 @@ impl Store {
         Ok(Store { results: results.to_owned(), path, connection })
     }
 
-    /// The results folder.
+    /// Returns the results folder.
     pub fn results(&self) -> &Path {
         &self.results
     }
 
-    /// The file.
+    /// Returns the path of the results file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -116,27 +119,26 @@ impl Store {
         RunError::store_on(action, &self.path, source, &self.connection)
     }
 
-    /// All runs, the oldest first.
+    /// Returns all runs, the oldest first.
     pub fn runs(&self) -> Result<Vec<RunRecord>, RunError> {
         self.select("ORDER BY started, id", [])
     }
 
-    /// The run of this name, or the only one whose name begins with the text, or else ends with it, or else contains it.
+    /// Returns the run with this name, or the only one whose name begins with, ends with or contains it, in this order.
     pub fn run(&self, name: &str) -> Result<RunRecord, RunError> {
         if let Some(exact) = self.exactly(name)? {
             return Ok(exact);
         }
         let names = self.names()?;
-        // A beginning is a better sign than a part from the middle, and so is the hash at the end, which copies (`-scored`) and
-        // repeats (`.2`) have in the middle.
-        let signs: [&dyn Fn(&str) -> bool; 3] =
+        // The end is tried before the middle, because copies (`-scored`) and repeats (`.2`) have the hash in the middle.
+        let matchers: [&dyn Fn(&str) -> bool; 3] =
             [&|run| run.starts_with(name), &|run| run.ends_with(name), &|run| run.contains(name)];
-        let found: Vec<&String> = signs
+        let matches: Vec<&String> = matchers
             .into_iter()
-            .map(|sign| names.iter().filter(|run| sign(run)).collect::<Vec<_>>())
-            .find(|found| !found.is_empty())
+            .map(|matcher| names.iter().filter(|run| matcher(run)).collect::<Vec<_>>())
+            .find(|matches| !matches.is_empty())
             .unwrap_or_default();
-        match &found[..] {
+        match &matches[..] {
             [only] => self.exactly(only)?.ok_or_else(|| RunError::NoRun { name: name.to_owned(), runs: names.clone() }),
             [] => Err(RunError::NoRun { name: name.to_owned(), runs: names }),
             several => {
@@ -146,12 +148,12 @@ impl Store {
         }
     }
 
-    /// The run of exactly this name.
+    /// Returns the run of exactly this name.
     pub fn exactly(&self, name: &str) -> Result<Option<RunRecord>, RunError> {
         Ok(self.select("WHERE name = ?", [name])?.pop())
     }
 
-    /// Runs with these settings, the oldest first.
+    /// Returns the runs with these settings, the oldest first.
     pub fn with_settings(&self, settings_sha256: &str) -> Result<Vec<RunRecord>, RunError> {
         self.select("WHERE settings_sha256 = ? ORDER BY id", [settings_sha256])
     }
@@ -199,7 +201,7 @@ impl Store {
         serde_json::from_str(text).map_err(broken)
     }
 
-    /// Writes a new run. Its name must not be taken.
+    /// Writes a new run, whose name must be unused.
     pub fn begin(&self, manifest: &Manifest, planned: usize) -> Result<RunRecord, RunError> {
         let insert = || -> rusqlite::Result<i64> {
             self.connection.execute(
@@ -223,20 +225,20 @@ impl Store {
         Ok(RunRecord { id, manifest: manifest.clone(), planned: Some(planned) })
     }
 
-    /// The results that were kept with a finished run, as JSON.
+    /// Returns the stored summary of a finished run as JSON.
     pub fn summary(&self, run: &RunRecord) -> Result<Option<String>, RunError> {
         let sql = "SELECT summary FROM runs WHERE id = ?";
         let read = self.connection.prepare_cached(sql).and_then(|mut row| row.query_row([run.id], |row| row.get(0)));
         read.map_err(|source| self.error("read", source))
     }
 
-    /// Keeps the results of a finished run, as JSON; they go when the run is continued.
+    /// Stores the summary of a finished run as JSON, until the run is continued.
     pub fn keep_summary(&self, run: &RunRecord, json: &str) -> Result<(), RunError> {
         let sql = "UPDATE runs SET summary = ? WHERE id = ? AND status = 'finished'";
         self.connection.execute(sql, params![json, run.id]).map(drop).map_err(|source| self.error("write", source))
     }
 
-    /// Replaces a run's manifest and the number of samples in its plan. Results that were kept stay only with a finished run.
+    /// Updates a run's manifest and the number of samples in its plan. Drops the summary of unfinished runs.
     pub fn update(&self, run: i64, manifest: &Manifest, planned: usize) -> Result<(), RunError> {
         let update = || -> rusqlite::Result<usize> {
             self.connection.execute(
@@ -248,7 +250,10 @@ impl Store {
         update().map(drop).map_err(|source| self.error("write", source))
     }
 
-    /// Deletes a run with its samples. Fails if a process is writing it.
+    /// Deletes a run with its samples.
+    ///
+    /// # Errors
+    /// [`RunError::Locked`] if a process is writing it.
     pub fn delete(&self, run: &RunRecord) -> Result<(), RunError> {
         let _lock = RunLock::take(&self.results, &run.manifest.run)?;
         let delete = || -> rusqlite::Result<()> {
@@ -264,41 +269,41 @@ impl Store {
         delete().map_err(|source| self.error("delete from", source))
     }
 
-    /// Gives the room of deleted runs back to the system. Other processes wait meanwhile.
+    /// Releases the disk space of deleted runs. Other processes wait.
     pub fn compact(&self) -> Result<(), RunError> {
         self.connection.execute_batch("VACUUM").map_err(|source| self.error("compact", source))
     }
 
-    /// Which samples of a run have rows.
-    pub fn standing(&self, run: &RunRecord) -> Result<Standing, RunError> {
+    /// Returns the progress of a run.
+    pub fn progress(&self, run: &RunRecord) -> Result<RunProgress, RunError> {
         let packs = self.packs(run)?;
-        let read = move || -> rusqlite::Result<Standing> {
-            let mut standing = Standing { packs, ..Standing::default() };
+        let read = move || -> rusqlite::Result<RunProgress> {
+            let mut progress = RunProgress { packs, ..RunProgress::default() };
             let mut statement = self
                 .connection
                 .prepare_cached("SELECT key, correct FROM samples WHERE key >= ? AND key < ? AND retryable IS NOT 1")?;
             let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)])?;
             while let Some(row) = rows.next()? {
                 let place = usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0);
-                if standing.settled.len() <= place {
-                    standing.settled.resize(place + 1, false);
+                if progress.settled.len() <= place {
+                    progress.settled.resize(place + 1, false);
                 }
-                standing.settled[place] = true;
-                standing.count += 1;
+                progress.settled[place] = true;
+                progress.count += 1;
                 match row.get::<_, Option<bool>>(1)? {
-                    None => standing.failed += 1,
+                    None => progress.failed += 1,
                     Some(correct) => {
-                        standing.judged += 1;
-                        standing.correct += usize::from(correct);
+                        progress.scored += 1;
+                        progress.correct += usize::from(correct);
                     }
                 }
             }
-            Ok(standing)
+            Ok(progress)
         };
         read().map_err(|source| self.error("read", source))
     }
 
-    /// Rows of a run.
+    /// Returns the number of a run's rows.
     pub fn count(&self, run: &RunRecord) -> Result<usize, RunError> {
         let sql = "SELECT count(*) FROM samples WHERE key >= ? AND key < ?";
         let read = || -> rusqlite::Result<Option<i64>> {
@@ -309,17 +314,17 @@ impl Store {
         Ok(count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
     }
 
-    /// The samples of a run that pass a filter, in the order of its plan, read as the iterator advances.
+    /// Returns the samples of a run that match a filter, in the order of its plan, read lazily.
     pub fn samples(&self, run: &RunRecord, filter: Filter) -> Samples<'_> {
         Samples::new(self, run, filter)
     }
 
-    /// Writes samples of a run.
+    /// Returns a writer for a run's samples.
     pub fn writer(&self, run: &RunRecord) -> SampleWriter<'_> {
         SampleWriter::new(self, run.id)
     }
 
-    /// Takes the right to write a run.
+    /// Locks a run for writing.
     pub fn lock(&self, run: &str) -> Result<RunLock, RunError> {
         RunLock::take(&self.results, run)
     }
@@ -329,7 +334,7 @@ fn json(manifest: &Manifest) -> rusqlite::Result<String> {
     serde_json::to_string(manifest).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
-/// The status as the column has it.
+/// Returns the status as stored in its column.
 pub(super) fn word(status: Status) -> &'static str {
     match status {
         Status::Running => "running",

@@ -1,4 +1,4 @@
-//! Results of earnest before the file of results existed: a folder a run with `manifest.json` and `samples.jsonl`.
+//! Results of early versions: a folder per run with `manifest.json` and `samples.jsonl`.
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::BULK_ROWS;
 use super::database::Store;
 use crate::run::{Manifest, RunError, SampleKey, read_jsonl};
 
-/// Folders with such a run below a results folder, by name.
+/// Returns the folders of such runs below a results folder, sorted.
 pub fn legacy_folders(results: &Path) -> Result<Vec<PathBuf>, RunError> {
     let entries = match std::fs::read_dir(results) {
         Ok(entries) => entries,
@@ -22,9 +22,9 @@ pub fn legacy_folders(results: &Path) -> Result<Vec<PathBuf>, RunError> {
 }
 
 impl Store {
-    /// Takes such a run into the file and moves its folder to `<results>/taken-over/`. `places` gives the place in the
-    /// plan of every sample of the manifest's settings. Returns the run's name and its rows.
-    pub fn take_over<E: From<RunError>>(
+    /// Imports such a run and moves its folder to `<results>/taken-over/`. `places` returns the places of all samples in the
+    /// manifest's plan. Returns the run's name and the number of its rows.
+    pub fn import_legacy<E: From<RunError>>(
         &self,
         folder: &Path,
         places: impl FnOnce(&Manifest) -> Result<HashMap<SampleKey, usize>, E>,
@@ -35,7 +35,7 @@ impl Store {
         let manifest = self.manifest(&name, &text)?;
         let places = places(&manifest)?;
         let _lock = self.lock(&manifest.run)?;
-        // A process killed in the middle of an earlier attempt left a part of the rows; they are written again.
+        // Rows of an interrupted attempt are overwritten.
         let run = match self.exactly(&manifest.run)? {
             Some(run) if run.manifest.settings_sha256 == manifest.settings_sha256 => run,
             Some(_) => return Err(RunError::OtherSettings { path: path.clone() }.into()),

@@ -1,4 +1,4 @@
-//! One process writes a run at a time.
+//! Locks of runs.
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use crate::run::RunError;
 
-/// The right to write a run, held while this value lives. It is an advisory lock on `locks/<run>.lock`, which the system
-/// frees when the process dies, however it dies.
+/// Exclusive right to write a run: an advisory lock on `locks/<run>.lock`, released on drop and by the system when the process
+/// ends.
 #[derive(Debug)]
 pub struct RunLock {
     _file: File,
 }
 
 impl RunLock {
-    /// Takes the lock, or says that another process has it.
+    /// Takes the lock.
+    ///
+    /// # Errors
+    /// [`RunError::Locked`] if another process holds it.
     pub fn take(results: &Path, run: &str) -> Result<Self, RunError> {
-        // A process that only looks whether the run is being written holds the lock for an instant.
+        // `is_taken` of another process holds the lock for an instant.
         for _ in 0..10 {
             if let Some(lock) = Self::attempt(results, run)? {
                 return Ok(lock);
@@ -29,7 +32,7 @@ impl RunLock {
     /// True if a process is writing the run.
     pub fn is_taken(results: &Path, run: &str) -> Result<bool, RunError> {
         let path = path(results, run);
-        // Only read, so that results can be looked at that are another user's; a lock that may not be read is not asked.
+        // Opened for reading, so that another user's results can be read; unreadable locks count as free.
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {

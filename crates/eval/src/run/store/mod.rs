@@ -5,31 +5,31 @@
 //! * `runs`: a row a run, the `Manifest` as JSON beside the columns that lists need. `samples` and `texts`: a sample's two rows under
 //!   one key, `run * 2^32 + place in the plan`. `samples` is narrow, so that a million samples are listed and summed without reading
 //!   their texts; `(run, item, sample)` is unique. Readers never wait; writers wait for each other's transactions, which are short.
-//! * `Store::outcomes` walks how samples ended without their texts; [`crate::report::Document::stored`] makes the screen from it, in step with
-//!   the plan, keeping one score for all samples that were scored alike and of every item what summaries use. Walks, sums and
+//! * `Store::outcomes` reads outcomes without texts; [`crate::report::Document::stored`] summarises them in step with the plan,
+//!   sharing equal scores and keeping only what summaries use of every item. Walks, sums and
 //!   exports need the same memory for a million rows as for a thousand; a screen needs about a kilobyte for every different item.
-//! * `texts.seal` is a digest of a sample's columns, made when they are written. It tells edited rows from written ones; it is no
+//! * `texts.seal` is a digest of a sample's columns, made when they are written. It detects edited rows; it is not a
 //!   signature, and rows of tables before version 3 have none.
 //! * `Store::examine` (`runs verify`) reads every row in step with the plan, compares its seal and scores its completion again; the
 //!   columns of `runs` must be those of the manifest. `merge` examines what it is given and compares the rows that both sides have
-//!   before it copies the first. It knows what it merged before: by settings and part, and parts by the whole run that has their rows.
+//!   before it copies the first. Repeated merges are recognised: by settings and part, and parts by the whole run that has their rows.
 //! * `packs` and `asked`: questions and prompts, 512 neighbouring items of a plan a pack, deflated. A prompt is a skeleton around the pieces of its
 //!   item (`pack::skeleton`), so that a chat template and eight worked examples cost a number. A pack is named by the digest of its
 //!   content, so that runs of one suite share them; it is written in the transaction of its first rows or before. Rows do not depend on packs.
-//! * `runs.summary`: the `Document` of a finished run, made when it ends; it goes when the run is continued.
-//! * What a process may not write it opens to be read; without a log beside the file nobody writes, and SQLite needs no index of it.
+//! * `runs.summary`: the `Document` of a finished run, dropped when the run is continued.
+//! * Files without write permission are opened read-only; without a log beside the file nobody writes, and SQLite needs no index of it.
 //! * A batch is a transaction: after a kill or on a full disk it is there or it is not.
-//! * A run has one writer at a time: an advisory lock on `locks/<run>.lock`, which the system frees when the process dies, however it
-//!   dies. A run that is called running and whose lock is free was killed.
-//! * `RunSettings` is what the hash covers: everything that determines a row, nothing that does not (threads, batch, memory, caches).
-//!   Equal settings continue a run, different ones begin a new one. Rows of two runs with equal settings are the same bytes in every
-//!   column but four: the three timings, and `cached_tokens`, which counts the prompt tokens that the prefix cache had and so depends
-//!   on what ran before, as a broken run's order does.
-//! * A part (`--shard`) is a run of its own with the whole run's settings and places; `merge` joins finished parts.
+//! * A run has one writer at a time: an advisory lock on `locks/<run>.lock`, which the system releases when the process
+//!   ends. A run with status running and a free lock was killed.
+//! * `RunSettings` is hashed: everything that determines a row, nothing else (threads, batch, memory, caches).
+//!   Equal settings continue a run, different ones start a new one. Rows of two runs with equal settings are the same bytes in every
+//!   column but four: the three timings, and `cached_tokens`, which counts prompt tokens from the prefix cache and so depends
+//!   on earlier requests.
+//! * A part (`--shard`) is a separate run with the whole run's settings and places; `merge` merges finished parts.
 //! * Failed samples have a row with `failure` and no score. Those marked retryable (a request larger than the KV cache, an engine
-//!   that ran out of something) are asked again when the run is continued.
-//! * `user_version` is the version of the tables. `schema::MIGRATIONS` takes an earlier file forward, in one transaction, when it is
-//!   opened; a later one is refused by name. Folders of before (`manifest.json`, `samples.jsonl`) are taken over with a message.
+//!   that ran out of something) are generated again when the run is continued.
+//! * `user_version` is the version of the tables. `schema::MIGRATIONS` migrates an earlier file, in one transaction, when it is
+//!   opened; later versions are refused by name. Folders of early versions (`manifest.json`, `samples.jsonl`) are imported with a message.
 //!
 //! Formats carry a version (`SCHEMA_VERSION`, `SAMPLE_FORMAT`, `MANIFEST_FORMAT`, `REPORT_FORMAT`, the `format` of an event); a file of
 //! a later version is refused by name.
@@ -48,7 +48,7 @@ mod verify;
 mod write;
 
 pub use aggregate::{Aggregate, TaskAggregate};
-pub use database::{RunRecord, Standing, Store};
+pub use database::{RunProgress, RunRecord, Store};
 pub use legacy::legacy_folders;
 pub use lock::RunLock;
 pub use outcome::Outcome;

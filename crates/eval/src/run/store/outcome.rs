@@ -1,4 +1,4 @@
-//! How samples ended, without their texts: what summaries are made of.
+//! Outcomes of samples, without their texts, for summaries.
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::run::{RunError, SampleFailure};
 use earnest_engine::FinishReason;
 use earnest_tasks::suite::{FailureClass, Score, rename_rules};
 
-/// How a sample ended. Its prompt, completion and token ids stay in the file.
+/// Outcome of a sample, without prompt, completion and token ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Place in the run's plan.
@@ -19,16 +19,16 @@ pub struct Outcome {
     pub item: String,
     pub sample: u32,
     pub prompt_tokens: usize,
-    /// New tokens that were granted, and that the context had room for.
+    /// Token budget.
     pub budget: usize,
+    /// The budget clipped to the context.
     pub max_tokens: usize,
-    /// What ended the completion; none if the sample failed.
+    /// Finish reason; none if the sample failed.
     pub finish: Option<FinishReason>,
-    /// Completion tokens.
+    /// Number of completion tokens.
     pub tokens: usize,
     pub cached_tokens: usize,
-    /// The score without its answer. Samples that were scored alike share it, so that the scores of a
-    /// million samples take little memory.
+    /// Score without its answer. Equal scores are shared, so that those of a million samples take little memory.
     pub score: Option<Arc<Score>>,
     pub failure: Option<SampleFailure>,
 }
@@ -40,15 +40,15 @@ impl Outcome {
     }
 }
 
-/// Scores by what makes them alike: correctness, reason, matchers and metrics as they are stored.
+/// Cache of shared scores by correctness, failure class, rules and metrics as stored.
 #[derive(Default)]
-struct Known {
+struct ScoreCache {
     scores: HashMap<String, Arc<Score>>,
-    /// The key of the row at hand, kept so that a row costs no memory.
+    /// Key of the current row, reused to avoid allocations.
     key: String,
 }
 
-impl Known {
+impl ScoreCache {
     fn score(
         &mut self,
         run: &RunRecord,
@@ -59,7 +59,7 @@ impl Known {
         self.key.clear();
         self.key.push(if correct { '1' } else { '0' });
         for part in [failure.unwrap_or_default(), text.get_ref(1)?.as_str()?, text.get_ref(2)?.as_str()?] {
-            // Neither reasons nor JSON hold this character.
+            // Neither failure classes nor JSON contain this character.
             self.key.push('\0');
             self.key.push_str(part);
         }
@@ -72,7 +72,7 @@ impl Known {
         let settings = &run.manifest.settings;
         rename_rules(&settings.suite, &settings.suite_version, &mut score);
         let score = Arc::new(score);
-        if self.scores.len() < MOST_KNOWN {
+        if self.scores.len() < MAX_CACHED_SCORES {
             self.scores.insert(self.key.clone(), Arc::clone(&score));
         }
         Ok(score)
@@ -80,8 +80,8 @@ impl Known {
 }
 
 impl Store {
-    /// Shows how every sample of a run ended, in the order of the plan. Both tables are walked once, side by side (SQLite would
-    /// look every second row up by its key, which takes twice as long); memory does not grow with the rows.
+    /// Passes the outcome of every sample of a run to `each`, in the order of the plan. Both tables are scanned once in step (a
+    /// join would look up every second row by its key, which takes twice as long), in constant memory.
     pub fn outcomes<E: From<RunError>>(
         &self,
         run: &RunRecord,
@@ -89,7 +89,7 @@ impl Store {
     ) -> Result<(), E> {
         let failed = |source| E::from(self.error("read", source));
         let range = [key(run.id, 0), key(run.id + 1, 0)];
-        let mut known = Known::default();
+        let mut cache = ScoreCache::default();
         let mut samples = self
             .connection()
             .prepare_cached(
@@ -103,7 +103,7 @@ impl Store {
                 "SELECT key, matchers, metrics, failure_message FROM texts WHERE key >= ? AND key < ? ORDER BY key",
             )
             .map_err(failed)?;
-        // The first query is not over before the second, so both see one state of the file.
+        // The queries overlap, so both see the same state of the file.
         let mut samples = samples.query(range).map_err(failed)?;
         let mut texts = texts.query(range).map_err(failed)?;
         texts.advance().map_err(failed)?;
@@ -111,26 +111,26 @@ impl Store {
             let wanted: i64 = sample.get(0).map_err(failed)?;
             let text = loop {
                 let Some(text) = texts.get() else { return Ok(()) };
-                let found: i64 = text.get(0).map_err(failed)?;
-                if found >= wanted {
-                    break (found == wanted).then_some(text);
+                let text_key: i64 = text.get(0).map_err(failed)?;
+                if text_key >= wanted {
+                    break (text_key == wanted).then_some(text);
                 }
                 texts.advance().map_err(failed)?;
             };
             let Some(text) = text else { continue };
-            each(outcome(sample, text, run, &mut known).map_err(failed)?)?;
+            each(outcome(sample, text, run, &mut cache).map_err(failed)?)?;
         }
         Ok(())
     }
 }
 
-fn outcome(row: &Row<'_>, text: &Row<'_>, run: &RunRecord, known: &mut Known) -> rusqlite::Result<Outcome> {
+fn outcome(row: &Row<'_>, text: &Row<'_>, run: &RunRecord, cache: &mut ScoreCache) -> rusqlite::Result<Outcome> {
     let count = |column: usize| -> rusqlite::Result<usize> {
         Ok(usize::try_from(row.get::<_, Option<i64>>(column)?.unwrap_or(0)).unwrap_or(0))
     };
     let score = match row.get::<_, Option<bool>>(9)? {
         None => None,
-        Some(correct) => Some(known.score(run, correct, row.get_ref(10)?.as_str_or_null()?, text)?),
+        Some(correct) => Some(cache.score(run, correct, row.get_ref(10)?.as_str_or_null()?, text)?),
     };
     let failure = match row.get::<_, Option<Word<_>>>(11)? {
         None => None,
@@ -151,5 +151,5 @@ fn outcome(row: &Row<'_>, text: &Row<'_>, run: &RunRecord, known: &mut Known) ->
     })
 }
 
-/// Most scores that are remembered to be shared.
-const MOST_KNOWN: usize = 100_000;
+/// Limit of cached scores.
+const MAX_CACHED_SCORES: usize = 100_000;

@@ -1,4 +1,4 @@
-//! Questions and prompts of stored runs: written in packs, each kept once for all runs that asked it.
+//! Questions and prompts of stored runs, in packs that runs share.
 use std::collections::BTreeMap;
 
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
@@ -8,11 +8,11 @@ use super::pack::{Entry, PACK_ITEMS, Pack, Packed, Page};
 use crate::run::{RunError, Sample};
 use earnest_tasks::suite::{Item, Suite};
 
-/// A question as a run asked it.
+/// A stored question with its prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredQuestion {
     pub item: Item,
-    /// The text of the prompt; none where it was made elsewhere or could not be rendered.
+    /// Text of the prompt; none for imported completions and prompts that could not be rendered.
     pub prompt: Option<String>,
 }
 
@@ -22,17 +22,17 @@ impl From<Entry> for StoredQuestion {
     }
 }
 
-/// The questions of a run, read a pack at a time: neighbours in the plan cost one read.
+/// Questions of a run, read a pack at a time.
 pub struct StoredQuestions<'a> {
     store: &'a Store,
     run: RunRecord,
     samples: usize,
-    /// The pack that was read last; none in it if the run has no such pack.
+    /// Last pack that was read, by number; none in it if the run has no such pack.
     last: Option<(usize, Option<Page>)>,
 }
 
 impl StoredQuestions<'_> {
-    /// The question of the sample at this place of the plan; none in runs of versions that did not store questions.
+    /// Returns the question of the sample at this place of the plan; none in runs of versions without stored questions.
     pub fn at(&mut self, place: usize) -> Result<Option<StoredQuestion>, RunError> {
         let place = place / self.samples;
         let number = place / PACK_ITEMS;
@@ -43,16 +43,16 @@ impl StoredQuestions<'_> {
         Ok(page.and_then(|page| page.at(place)).map(|(item, prompt)| StoredQuestion { item: item.clone(), prompt }))
     }
 
-    /// The same if it is the row's: the item has its id, and the prompt was asked.
+    /// Returns the question at this place if it belongs to the row, with the prompt only if it was rendered.
     pub fn of_sample(&mut self, place: usize, sample: &Sample) -> Result<Option<StoredQuestion>, RunError> {
-        let found = self.at(place)?.filter(|found| found.item.id == sample.item);
-        Ok(found.map(|found| match sample.prompt_sha256.is_empty() {
-            true => StoredQuestion { prompt: None, ..found },
-            false => found,
+        let question = self.at(place)?.filter(|question| question.item.id == sample.item);
+        Ok(question.map(|question| match sample.prompt_sha256.is_empty() {
+            true => StoredQuestion { prompt: None, ..question },
+            false => question,
         }))
     }
 
-    /// All of them in the suite's order.
+    /// Returns all questions in the suite's order.
     pub fn all(self) -> impl Iterator<Item = Result<StoredQuestion, RunError>> {
         let (numbers, failed) = match self.store.packs(&self.run) {
             Ok(numbers) => (numbers, None),
@@ -67,13 +67,13 @@ impl StoredQuestions<'_> {
 }
 
 impl Store {
-    /// The questions that were stored with a run.
+    /// Returns the stored questions of a run.
     pub fn questions(&self, run: &RunRecord) -> StoredQuestions<'_> {
         let samples = run.manifest.settings.samples.max(1) as usize;
         StoredQuestions { store: self, run: run.clone(), samples, last: None }
     }
 
-    /// True if the question of every row is stored, so that the run's suite is not needed to read it.
+    /// True if the question of every row is stored.
     pub fn has_questions(&self, run: &RunRecord) -> Result<bool, RunError> {
         let packs = self.packs(run)?;
         let samples = run.manifest.settings.samples.max(1) as usize;
@@ -88,7 +88,7 @@ impl Store {
         read().map_err(|source| self.error("read", source))
     }
 
-    /// Stores the questions of an imported or scored run, of whose prompts nothing is known.
+    /// Stores the questions of a run whose prompts are unknown, such as an imported one.
     pub fn keep_questions(&self, run: &RunRecord, suite: &dyn Suite) -> Result<(), RunError> {
         let plan = run.manifest.plan();
         let mut entries: Vec<Entry> = Vec::new();
@@ -115,7 +115,7 @@ impl Store {
         write().map_err(|source| self.error("write", source))
     }
 
-    /// Copies the questions and prompts of a run to one of the same settings; what both have in part is joined.
+    /// Copies the questions and prompts of a run to one with the same settings; packs that are incomplete in both are merged.
     pub fn copy_questions(&self, from: &Store, run: &RunRecord, target: &RunRecord) -> Result<(), RunError> {
         let mine = self.packs(target)?;
         for (number, items) in from.packs(run)? {
@@ -137,7 +137,7 @@ impl Store {
         Ok(())
     }
 
-    /// Numbers of the packs that a run has, with the items in each.
+    /// Returns the number of items in each pack of a run, by number of the pack.
     pub(crate) fn packs(&self, run: &RunRecord) -> Result<BTreeMap<usize, usize>, RunError> {
         let read = || -> rusqlite::Result<BTreeMap<usize, usize>> {
             let mut statement =
@@ -151,7 +151,7 @@ impl Store {
         read().map_err(|source| self.error("read", source))
     }
 
-    /// Writes a pack within a transaction of the caller's; it replaces one of its number that had fewer items.
+    /// Writes a pack within the caller's transaction; replaces the run's pack of the same number.
     pub(super) fn insert_pack(&self, run: i64, pack: &Pack) -> rusqlite::Result<()> {
         let questions = self.insert_once(&pack.questions)?;
         let prompts = pack.prompts.as_ref().map(|prompts| self.insert_once(prompts)).transpose()?;
@@ -161,7 +161,7 @@ impl Store {
             .map(drop)
     }
 
-    /// The number of this content, which is written if no run has it yet.
+    /// Returns the id of this content, written unless another run has it.
     fn insert_once(&self, packed: &Packed) -> rusqlite::Result<i64> {
         let mut known = self.connection().prepare_cached("SELECT id FROM packs WHERE sha256 = ?")?;
         if let Some(id) = known.query_row([packed.sha256], |row| row.get(0)).optional()? {
@@ -171,7 +171,7 @@ impl Store {
         insert.insert(params![packed.sha256, packed.bytes])
     }
 
-    /// Deletes packs that no run has.
+    /// Deletes packs that no run uses.
     pub(super) fn drop_unused_packs(&self) -> rusqlite::Result<()> {
         let sql = "DELETE FROM packs WHERE id NOT IN (SELECT questions FROM asked UNION SELECT prompts FROM asked \
                    WHERE prompts IS NOT NULL)";

@@ -8,10 +8,10 @@ use super::row;
 use crate::run::{RunError, Sample};
 use earnest_tasks::suite::{Score, rename_rules, stored_rule};
 
-/// Rows read at a time: few enough to keep memory flat, many enough that the query costs nothing.
+/// Rows per query: few enough for constant memory, many enough that the query costs little.
 const PAGE: i64 = 256;
 
-/// Which samples of a run. The default is all.
+/// Filter of a run's samples. The default matches all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only this task.
@@ -22,18 +22,18 @@ pub struct Filter {
     pub correct: Option<bool>,
     /// Only samples that are not scored correct: wrong answers and failures.
     pub failed: bool,
-    /// Only samples whose score gives this reason (`wrong`, `empty`, ...).
+    /// Only samples with this failure class (`wrong`, `empty`, ...).
     pub reason: Option<String>,
     /// Only samples whose completion the token budget ended.
     pub truncated: bool,
     /// Only samples whose completion contains this text; upper and lower case differ.
     pub contains: Option<String>,
-    /// Only samples that one of these rules finds right and the other wrong; both must have scored them.
+    /// Only samples that exactly one of these rules scored correct; both must have scored them.
     pub disagree: Option<[String; 2]>,
 }
 
 impl Filter {
-    /// The conditions and their parameters.
+    /// Returns the SQL conditions and their parameters.
     fn sql(&self) -> (String, Vec<&dyn ToSql>) {
         let mut sql = String::new();
         let mut values: Vec<&dyn ToSql> = Vec::new();
@@ -68,28 +68,30 @@ impl Filter {
     }
 }
 
-/// What a run's samples have in a column.
+/// A column of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     Task,
     Item,
-    /// Why samples were scored wrong.
+    /// Failure class of wrong answers.
     Reason,
 }
 
 impl Store {
-    /// True if a sample of the run has this.
+    /// True if a sample of the run has this value.
     pub fn has(&self, run: &RunRecord, named: Named, name: &str) -> Result<bool, RunError> {
         let sql =
             format!("SELECT EXISTS (SELECT 1 FROM samples WHERE key >= ? AND key < ? AND {} = ?)", named.column());
         let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
         let parameters: [&dyn ToSql; 3] = [&start, &end, &name];
-        let found =
-            self.connection().prepare_cached(&sql).and_then(|mut found| found.query_row(parameters, |row| row.get(0)));
-        found.map_err(|source| self.error("read", source))
+        let exists = self
+            .connection()
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)));
+        exists.map_err(|source| self.error("read", source))
     }
 
-    /// Everything that the run's samples have, in alphabetical order.
+    /// Returns the distinct values of a run's samples, in alphabetical order.
     pub fn all(&self, run: &RunRecord, named: Named) -> Result<Vec<String>, RunError> {
         let column = named.column();
         let sql = format!(
@@ -111,12 +113,14 @@ impl Store {
                    IS NOT NULL)";
         let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
         let parameters: [&dyn ToSql; 3] = [&start, &end, &stored];
-        let found =
-            self.connection().prepare_cached(sql).and_then(|mut found| found.query_row(parameters, |row| row.get(0)));
-        found.map_err(|source| self.error("read", source))
+        let exists = self
+            .connection()
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)));
+        exists.map_err(|source| self.error("read", source))
     }
 
-    /// Names of the rules that scored the run's samples, in alphabetical order.
+    /// Returns the names of the rules that scored the run's samples, in alphabetical order.
     pub fn rules(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
         let sql = "SELECT DISTINCT rule.key FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ?";
         let read = || -> rusqlite::Result<Score> {
@@ -125,17 +129,17 @@ impl Store {
                 .query_map([key(run.id, 0), key(run.id + 1, 0)], |row| Ok((row.get::<_, String>(0)?, false)))?;
             Ok(Score { rules: names.collect::<rusqlite::Result<_>>()?, ..Score::default() })
         };
-        let mut found = read().map_err(|source| self.error("read", source))?;
+        let mut score = read().map_err(|source| self.error("read", source))?;
         let settings = &run.manifest.settings;
-        rename_rules(&settings.suite, &settings.suite_version, &mut found);
-        Ok(found.rules.names().map(str::to_owned).collect())
+        rename_rules(&settings.suite, &settings.suite_version, &mut score);
+        Ok(score.rules.names().map(str::to_owned).collect())
     }
 }
 
-/// A rule's name in the rows of a run.
+/// Returns a rule's name in the rows of a run.
 fn stored_name(run: &RunRecord, rule: &str) -> Option<String> {
     let settings = &run.manifest.settings;
-    // A quote would end the name within its path.
+    // A quote would end the JSON path.
     stored_rule(&settings.suite, &settings.suite_version, rule).filter(|name| !name.contains('"')).map(Into::into)
 }
 
@@ -155,7 +159,7 @@ pub struct Samples<'a> {
     run: RunRecord,
     filter: Filter,
     page: VecDeque<(usize, Sample)>,
-    /// Keys up to this one were read.
+    /// Last key that was read.
     after: i64,
     exhausted: bool,
 }
@@ -175,7 +179,7 @@ impl<'a> Samples<'a> {
         Samples { store, run: run.clone(), filter, page: VecDeque::new(), after, exhausted }
     }
 
-    /// The samples with their places in the plan.
+    /// Returns the samples with their places in the plan.
     pub fn placed(self) -> impl Iterator<Item = Result<(usize, Sample), RunError>> + use<'a> {
         let mut samples = self;
         std::iter::from_fn(move || samples.advance())
@@ -184,7 +188,7 @@ impl<'a> Samples<'a> {
     fn advance(&mut self) -> Option<Result<(usize, Sample), RunError>> {
         if self.page.is_empty()
             && !self.exhausted
-            && let Err(source) = self.turn()
+            && let Err(source) = self.read_page()
         {
             self.exhausted = true;
             return Some(Err(self.store.error("read", source)));
@@ -192,7 +196,7 @@ impl<'a> Samples<'a> {
         self.page.pop_front().map(Ok)
     }
 
-    fn turn(&mut self) -> rusqlite::Result<()> {
+    fn read_page(&mut self) -> rusqlite::Result<()> {
         let (conditions, values) = self.filter.sql();
         let sql = format!(
             "SELECT {} FROM samples s JOIN texts t ON t.key = s.key WHERE s.key > ? AND s.key < ?{conditions} \
@@ -208,12 +212,12 @@ impl<'a> Samples<'a> {
         let mut rows = statement.query(parameters.as_slice())?;
         let mut last = self.after;
         while let Some(row) = rows.next()? {
-            let (found, mut sample) = row::from_row(row, name, &settings.suite)?;
+            let (key_read, mut sample) = row::from_row(row, name, &settings.suite)?;
             if let Some(score) = &mut sample.score {
                 rename_rules(&settings.suite, &settings.suite_version, score);
             }
-            last = found;
-            let place = usize::try_from(found - key(self.run.id, 0)).unwrap_or(0);
+            last = key_read;
+            let place = usize::try_from(key_read - key(self.run.id, 0)).unwrap_or(0);
             self.page.push_back((place, sample));
         }
         drop(rows);
@@ -228,6 +232,6 @@ impl Iterator for Samples<'_> {
     type Item = Result<Sample, RunError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.advance().map(|found| found.map(|(_, sample)| sample))
+        self.advance().map(|placed| placed.map(|(_, sample)| sample))
     }
 }

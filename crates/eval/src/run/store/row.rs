@@ -1,4 +1,4 @@
-//! A [`Sample`] as columns.
+//! Columns of a [`Sample`].
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Row};
 use serde::Serialize;
@@ -20,16 +20,16 @@ pub(super) const INSERT_TEXT: &str = "INSERT INTO texts (key, format, covariates
     extracted, matchers, metrics, failure_message, evidence, seal) VALUES (?, ?, ?, ?, ?, ?, \
     ?, ?, ?, ?, ?, ?, ?)";
 
-/// The columns that [`from_row`] reads, in its order.
+/// Columns that [`from_row`] reads, in its order.
 pub(super) const COLUMNS: &str = "s.key, s.item, s.sample, s.task, s.cluster, s.prompt_tokens, s.budget, s.max_tokens, \
     s.finish, s.cached_tokens, s.queued_s, s.prefill_s, s.decode_s, s.correct, s.verdict_failure, s.failure_kind, \
     s.retryable, t.format, t.covariates, t.gold, t.prompt_sha256, t.completion, t.ids, t.extracted, t.matchers, \
     t.metrics, t.failure_message, t.evidence";
 
-/// Columns in [`COLUMNS`].
+/// Number of [`COLUMNS`].
 pub(super) const COLUMN_COUNT: usize = 28;
 
-/// A value stored as its JSON text.
+/// A value stored as JSON text.
 struct Json<T>(T);
 
 impl<T: DeserializeOwned> FromSql for Json<T> {
@@ -38,14 +38,14 @@ impl<T: DeserializeOwned> FromSql for Json<T> {
     }
 }
 
-/// An enum without fields, stored as the word that it is in JSON.
+/// A fieldless enum, stored as its JSON string.
 pub(super) struct Word<T>(pub(super) T);
 
-/// The word of such an enum.
+/// Returns the string of a fieldless enum.
 fn word(value: impl Serialize) -> rusqlite::Result<String> {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => Ok(word),
-        Ok(other) => Err(rusqlite::Error::ToSqlConversionFailure(format!("{other} is not a word").into())),
+        Ok(other) => Err(rusqlite::Error::ToSqlConversionFailure(format!("{other} is not a string").into())),
         Err(error) => Err(rusqlite::Error::ToSqlConversionFailure(error.into())),
     }
 }
@@ -58,15 +58,15 @@ impl<T: DeserializeOwned> FromSql for Word<T> {
     }
 }
 
-/// A column that holds JSON text.
+/// Reads a column of JSON text.
 pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     row.get::<_, Json<T>>(column).map(|Json(value)| value)
 }
 
-/// Token ids as LEB128: seven bits a byte, the lowest first, the top bit set in all bytes of an id but the last. Two or
-/// three bytes an id instead of four make a file that is a tenth smaller.
+/// Encodes token ids as LEB128: seven bits per byte, the lowest first, the top bit set in all bytes of an id but the last. Two or
+/// three bytes per id instead of four make the file a tenth smaller.
 fn ids_to_bytes(ids: &[u32]) -> Vec<u8> {
-    // Room for the longest, written by place: growing byte by byte takes three times as long.
+    // Sized for the worst case and indexed, because growing byte by byte takes three times as long.
     let mut bytes = vec![0; 5 * ids.len()];
     let mut end = 0;
     for &id in ids {
@@ -83,6 +83,7 @@ fn ids_to_bytes(ids: &[u32]) -> Vec<u8> {
     bytes
 }
 
+/// Decodes [`ids_to_bytes`].
 fn ids_from_bytes(bytes: &[u8]) -> FromSqlResult<Vec<u32>> {
     let mut ids = Vec::with_capacity(bytes.len() / 2);
     let (mut id, mut shift) = (0_u64, 0);
@@ -90,27 +91,27 @@ fn ids_from_bytes(bytes: &[u8]) -> FromSqlResult<Vec<u32>> {
         id |= u64::from(byte & 0x7f) << shift;
         shift += 7;
         if byte < 0x80 {
-            ids.push(u32::try_from(id).map_err(|_| FromSqlError::other(NotIds))?);
+            ids.push(u32::try_from(id).map_err(|_| FromSqlError::other(InvalidIds))?);
             (id, shift) = (0, 0);
         } else if shift > 28 {
-            return Err(FromSqlError::other(NotIds));
+            return Err(FromSqlError::other(InvalidIds));
         }
     }
-    if shift == 0 { Ok(ids) } else { Err(FromSqlError::other(NotIds)) }
+    if shift == 0 { Ok(ids) } else { Err(FromSqlError::other(InvalidIds)) }
 }
 
-/// Bytes that are no LEB128 numbers of 32 bits.
+/// Bytes that are not 32-bit numbers in LEB128.
 #[derive(Debug, thiserror::Error)]
 #[error("the token ids of a sample are damaged")]
-struct NotIds;
+struct InvalidIds;
 
-/// Counts beyond `i64` do not occur; the clamp keeps the conversion free of panics.
+/// Converts a count; larger ones than `i64::MAX` do not occur.
 fn integer(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// What of a sample's rows is not in it as it stands: JSON, words, packed ids, and the [`seal`] over all columns. Making it takes
-/// as long as a quarter of the insertion and needs no file.
+/// Encoded columns of a sample: JSON, enum strings, packed ids, and the [`seal`] over all columns. Encoding takes a quarter of the
+/// time of the insertion and needs no file.
 pub(super) struct Encoded {
     finish: Option<String>,
     kind: Option<String>,
@@ -141,7 +142,7 @@ impl Encoded {
         Ok(encoded)
     }
 
-    /// In the order of [`COLUMNS`], the key left out.
+    /// Returns the values of [`COLUMNS`] without the key.
     fn columns<'a>(&'a self, sample: &'a Sample) -> [ValueRef<'a>; COLUMN_COUNT - 1] {
         let completion = sample.completion.as_ref();
         let score = sample.score.as_ref();
@@ -179,7 +180,7 @@ impl Encoded {
     }
 }
 
-/// Writes a sample's two rows. Parameters go by position: looking thirty names up would cost as much as the insertion.
+/// Inserts a sample's two rows. Parameters are positional, because looking up thirty names would cost as much as the insertion.
 pub(super) fn insert(
     samples: &mut CachedStatement<'_>,
     texts: &mut CachedStatement<'_>,
@@ -218,7 +219,7 @@ fn whole(number: Option<i64>) -> ValueRef<'static> {
     number.map_or(ValueRef::Null, ValueRef::Integer)
 }
 
-/// As it comes back: SQLite stores NaN as NULL and forgets the sign of zero.
+/// Normalises a number as SQLite does: NaN becomes NULL, and zero loses its sign.
 fn real(number: Option<f64>) -> ValueRef<'static> {
     number.filter(|number| !number.is_nan()).map_or(ValueRef::Null, |number| ValueRef::Real(number + 0.0))
 }
@@ -227,9 +228,8 @@ fn json_text(value: &impl Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
-/// A digest of a sample's columns as they are stored, in the order of [`COLUMNS`] without the key: the first eight bytes of
-/// SHA-256 over type, length and content of each. It tells rows that were changed in the file from rows that were written;
-/// it is no signature.
+/// Returns a digest of a sample's stored columns, in the order of [`COLUMNS`] without the key: the first eight bytes of SHA-256
+/// over type, length and content of each. It detects rows that were edited in the file; it is not a signature.
 pub(super) fn seal<'a>(columns: impl IntoIterator<Item = ValueRef<'a>>) -> i64 {
     let mut bytes = Vec::with_capacity(2_048);
     let mut field = |kind: u8, content: &[u8]| {
@@ -250,7 +250,7 @@ pub(super) fn seal<'a>(columns: impl IntoIterator<Item = ValueRef<'a>>) -> i64 {
     i64::from_le_bytes(std::array::from_fn(|place| digest[place]))
 }
 
-/// The seal of a row of [`COLUMNS`] as it is in the file now.
+/// Returns the seal of a row of [`COLUMNS`] as it is in the file now.
 pub(super) fn seal_of(row: &Row<'_>) -> rusqlite::Result<i64> {
     let columns = (1..COLUMN_COUNT).map(|column| row.get_ref(column)).collect::<rusqlite::Result<Vec<_>>>()?;
     Ok(seal(columns))

@@ -1,4 +1,4 @@
-//! The tables and how a file of an earlier version gets them.
+//! Tables of the results file and migrations from earlier versions.
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -6,26 +6,26 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::run::RunError;
 
-/// The file's name in the results folder.
+/// Name of the results file.
 pub const FILE_NAME: &str = "earnest.sqlite";
 
 /// Version of the tables, in the file's `user_version`. Older files are migrated when they are opened, later ones refused.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// Tells the file from other SQLite files: `earn` in ASCII, in the file's `application_id`.
+/// The file's `application_id`: `earn` in ASCII.
 const APPLICATION_ID: i32 = 0x6561_726e;
 
-/// How long a process waits for another one's transaction. Transactions take milliseconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of waiting for another process's transaction. Transactions take milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Page size of new files.
 const PAGE_BYTES: i64 = 32_768;
-/// Pages in memory: rows are appended or read in order, so few are needed twice.
+/// Size of the page cache: rows are appended or read in order, so few pages are needed twice.
 const CACHE_KIB: i64 = 16_384;
-/// The log is written back, with two waits for the disk, whenever it has grown by so much.
+/// Size at which the write-ahead log is checkpointed, with two disk syncs.
 const LOG_BYTES: i64 = 128 << 20;
 
-/// What takes a file from version N to N + 1. Never edit an entry that was released: add one.
+/// Migrations from version N to N + 1. Released entries never change; new versions append one.
 const MIGRATIONS: [&str; 4] = [
     // 1. A sample is two rows with one key, `run * 2^32 + place in the plan`: what lists and sums read is in `samples`,
     // what is read one sample at a time in `texts`, so that a million samples are summed without reading a gigabyte of
@@ -100,8 +100,8 @@ const MIGRATIONS: [&str; 4] = [
     ALTER TABLE runs ADD COLUMN summary TEXT;",
 ];
 
-/// Opens the file below `results`, with `create` also where there is none, and brings its tables up to date. What this process may
-/// not write is opened to be read.
+/// Opens the file below `results`, creates it with `create`, and migrates its tables. Files without write permission are opened
+/// read-only.
 pub(super) fn open(results: &Path, create: bool) -> Result<(PathBuf, Connection), RunError> {
     match open_to_write(results, create) {
         Err(RunError::Store { source, .. }) if !create && is_refused(&source) => open_to_read(results.join(FILE_NAME)),
@@ -109,13 +109,13 @@ pub(super) fn open(results: &Path, create: bool) -> Result<(PathBuf, Connection)
     }
 }
 
-/// True if the system does not let this process write.
+/// True if the process has no write permission.
 fn is_refused(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied))
 }
 
-/// Opens a file whose tables are those of this version. Readers of a write-ahead log need its index beside the file; where there is
-/// none and no log either, nobody is writing, and the file alone is all there is.
+/// Opens a file of the current version read-only. Readers of a write-ahead log need its index beside the file; without a log
+/// nobody is writing, and the file is opened as immutable.
 fn open_to_read(path: PathBuf) -> Result<(PathBuf, Connection), RunError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let mut log = path.clone().into_os_string();
@@ -124,19 +124,19 @@ fn open_to_read(path: PathBuf) -> Result<(PathBuf, Connection), RunError> {
     let attempt = |immutable: bool| -> Result<(u32, Connection), RunError> {
         let connection = Connection::open_with_flags(address(&path, immutable), flags)
             .map_err(|source| RunError::store("open", &path, source))?;
-        connection.busy_timeout(PATIENCE).map_err(|source| RunError::store("open", &path, source))?;
-        let found = identify(&connection, &path)?;
-        Ok((found, connection))
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(|source| RunError::store("open", &path, source))?;
+        let version = identify(&connection, &path)?;
+        Ok((version, connection))
     };
-    let (found, connection) = match attempt(false) {
+    let (version, connection) = match attempt(false) {
         Err(RunError::Store { source, .. }) if !logged && is_refused(&source) => attempt(true)?,
         opened => opened?,
     };
-    if found > SCHEMA_VERSION {
-        return Err(RunError::LaterFormat { path, found, known: SCHEMA_VERSION });
+    if version > SCHEMA_VERSION {
+        return Err(RunError::LaterFormat { path, found: version, known: SCHEMA_VERSION });
     }
-    if found < SCHEMA_VERSION {
-        return Err(RunError::EarlierFormat { path, found, known: SCHEMA_VERSION });
+    if version < SCHEMA_VERSION {
+        return Err(RunError::EarlierFormat { path, found: version, known: SCHEMA_VERSION });
     }
     connection
         .pragma_update(None, "cache_size", -CACHE_KIB)
@@ -145,7 +145,7 @@ fn open_to_read(path: PathBuf) -> Result<(PathBuf, Connection), RunError> {
     Ok((path, connection))
 }
 
-/// The file as SQLite's URI.
+/// Returns the file as a URI for SQLite.
 fn address(path: &Path, immutable: bool) -> String {
     let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     let place = if cfg!(windows) { format!("/{}", name.replace('\\', "/")) } else { name };
@@ -163,31 +163,33 @@ fn open_to_write(results: &Path, create: bool) -> Result<(PathBuf, Connection), 
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
     let failed = |action| move |source| RunError::store(action, &results.join(FILE_NAME), source);
     let mut connection = Connection::open_with_flags(&path, flags).map_err(failed("open"))?;
-    connection.busy_timeout(PATIENCE).map_err(failed("open"))?;
-    let found = identify(&connection, &path)?;
-    if found > SCHEMA_VERSION {
-        return Err(RunError::LaterFormat { path, found, known: SCHEMA_VERSION });
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
+    let version = identify(&connection, &path)?;
+    if version > SCHEMA_VERSION {
+        return Err(RunError::LaterFormat { path, found: version, known: SCHEMA_VERSION });
     }
-    if found == 0 {
-        // Rows with their text are about a kilobyte. Pages of 32 KiB write twice as many of them a second as pages of 8.
+    if version == 0 {
+        // Rows with their texts are about a kilobyte. Pages of 32 KiB write twice as many per second as pages of 8 KiB.
         connection.pragma_update(None, "page_size", PAGE_BYTES).map_err(failed("open"))?;
     }
     use_write_ahead_log(&connection).map_err(failed("open"))?;
-    // After a crash of the program everything committed is there; after a power failure the last batches may be missing,
-    // but the file is whole.
+    // Commits survive a crash of the program; after a power failure the last batches may be missing, but the file is intact.
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed("open"))?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB).map_err(failed("open"))?;
-    // The limit is counted in pages, whose size a file keeps from its creation.
+    // The limit is in pages, whose size is fixed when the file is created.
     let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed("open"))?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_BYTES / page.max(1)).map_err(failed("open"))?;
     connection.set_prepared_statement_cache_capacity(64);
-    if found < SCHEMA_VERSION {
+    if version < SCHEMA_VERSION {
         migrate(&mut connection).map_err(failed("migrate"))?;
     }
     Ok((path, connection))
 }
 
-/// The file's version; 0 for an empty one. A file that is something else is refused.
+/// Returns the file's version, 0 for an empty file.
+///
+/// # Errors
+/// [`RunError::NotAStore`] for other files.
 fn identify(connection: &Connection, path: &Path) -> Result<u32, RunError> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let read = || -> rusqlite::Result<(i64, i64, i64)> {
@@ -205,10 +207,10 @@ fn identify(connection: &Connection, path: &Path) -> Result<u32, RunError> {
     }
 }
 
-/// Readers do not wait for writers with a write-ahead log. SQLite does not use its busy timeout for this one change of
-/// mode, so two processes that create the file at once need patience of our own.
+/// Enables the write-ahead log, with which readers do not wait for writers. SQLite ignores its busy timeout for this change, so
+/// it is repeated here when two processes create the file at once.
 fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < deadline => {
@@ -219,10 +221,10 @@ fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// All steps in one transaction: a process killed in the middle leaves the earlier version.
+/// Migrates in one transaction, so that a killed process leaves the earlier version.
 fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Asked again now that no other process can be migrating.
+    // Read again, now that no other process can migrate.
     let version: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for step in MIGRATIONS.iter().skip(version as usize) {
         transaction.execute_batch(step)?;

@@ -1,4 +1,4 @@
-//! Examining the file and the rows of a run.
+//! Verification of the results file and of runs.
 use std::collections::BTreeMap;
 
 use rusqlite::types::ValueRef;
@@ -6,18 +6,18 @@ use rusqlite::types::ValueRef;
 use super::database::{RunRecord, Store, key, word};
 use super::row;
 use crate::run::{Manifest, RunError, Status, score_completion};
-use earnest_tasks::suite::Suite;
+use earnest_tasks::suite::{Item, Segments, Suite};
 
-/// Most rows that are named of one kind.
+/// Number of rows shown per fault.
 const SHOWN: usize = 3;
 
-/// What can be wrong with a row.
+/// Fault of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     NoText,
     Unreadable,
-    Stranger,
-    Contradictory,
+    NotPlanned,
+    Inconsistent,
     Score,
     Edited,
     Question,
@@ -39,40 +39,38 @@ impl Group {
     }
 
     fn sentence(&self, kind: Kind) -> String {
-        let what = match kind {
+        let description = match kind {
             Kind::NoText => "have no text",
             Kind::Unreadable => "cannot be read",
-            Kind::Stranger => "are not in the run's plan, or have another answer",
-            Kind::Contradictory => "contradict themselves: tokens, verdict, failure or run are not those of the text",
-            Kind::Edited => "are not as they were written: they were edited in the file",
-            Kind::Question => "have no readable question, or another one than today's suite of the same version makes",
-            Kind::Score => "have a verdict that today's scoring of the same version does not give",
+            Kind::NotPlanned => "are not in the run's plan, or have another expected answer",
+            Kind::Inconsistent => "are inconsistent: tokens, score, failure or run do not match the text",
+            Kind::Edited => "were edited in the file after they were written",
+            Kind::Question => "have no readable question, or not that of the suite in the same version",
+            Kind::Score => "have a score that the suite in the same version does not give",
         };
         let more = if self.count > self.first.len() { ", ..." } else { "" };
-        format!("rows that {what}: {}: {}{more}", self.count, self.first.join(", "))
+        format!("rows that {description}: {}: {}{more}", self.count, self.first.join(", "))
     }
 }
 
 impl Store {
-    /// Faults of the file as SQLite sees them; none if it is whole. Reads everything.
+    /// Returns the faults of SQLite's integrity check, empty if there are none. Reads the whole file.
     pub fn integrity(&self) -> Result<Vec<String>, RunError> {
         let read = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.connection().prepare("PRAGMA integrity_check(20)")?;
             statement.query_map([], |row| row.get(0))?.collect()
         };
-        let mut found = read().map_err(|source| self.error("read", source))?;
-        found.retain(|line| line != "ok");
-        Ok(found)
+        let mut faults = read().map_err(|source| self.error("read", source))?;
+        faults.retain(|line| line != "ok");
+        Ok(faults)
     }
 
-    /// What is wrong with a run, rows read once, in step with the plan: rows that cannot be read or have no text, that the
-    /// plan does not have, whose numbers contradict their text, whose score is not what `suite` (that of the manifest)
-    /// says of their completion today, that are not as they were written (of rows since version 3 of the tables, which have a
-    /// seal); missing rows of a finished run; a manifest that was edited, or that the list's columns contradict.
+    /// Returns the faults of a run, in one pass over rows and plan: unreadable, unplanned, inconsistent and edited rows (by their
+    /// seal, which rows have since version 3 of the tables), scores that `suite` (that of the manifest) does not reproduce,
+    /// missing rows of a finished run, and an edited manifest or list of runs.
     ///
-    /// Scores are scored again, and stored questions held against the suite's, only if the suite's version is the run's.
-    /// Without a suite, rows are held against the stored questions. That prompts and completions are what the model was asked
-    /// and said only a repeat of the run can show.
+    /// Scores and stored questions are compared with the suite's only if its version is the run's. Without a suite, rows are
+    /// compared with the stored questions. Only a repeat of the run can verify completions.
     pub fn examine(&self, run: &RunRecord, suite: Option<&dyn Suite>) -> Result<Vec<String>, RunError> {
         self.check(run, suite).map_err(|source| self.error("read", source))
     }
@@ -82,10 +80,10 @@ impl Store {
         let mut questions = self.questions(run);
         let mut faults = Vec::new();
         if manifest.settings.sha256() != manifest.settings_sha256 {
-            faults.push("the settings in the manifest are not those of its hash: it was edited".to_owned());
+            faults.push("the settings in the manifest do not match its hash: it was edited".to_owned());
         }
         let samples = manifest.settings.samples.max(1) as usize;
-        let listed = self.contradictions(run, suite)?;
+        let listed = self.inconsistent_columns(run, suite)?;
         if !listed.is_empty() {
             faults.push(format!("{} in the list of runs differs from the manifest: it was edited", listed.join(", ")));
         }
@@ -109,7 +107,7 @@ impl Store {
                 _ => format!("place {place}"),
             };
             while plan.next_if(|planned| planned.index < place).is_some() {}
-            // The format is the first of the text's columns and never empty.
+            // The format is the first column of the texts and never null.
             if row.get_ref(17)? == ValueRef::Null {
                 note(Kind::NoText, name());
                 continue;
@@ -132,19 +130,19 @@ impl Store {
             let asked = asked
                 .filter(|item| item.id == sample.item && number == sample.sample as usize && item.gold == sample.gold);
             let Some(asked) = asked else {
-                note(Kind::Stranger, name());
+                note(Kind::NotPlanned, name());
                 continue;
             };
-            if stored.is_err() || same_rules.is_some() && of_store.is_some_and(|item| item != asked) {
+            if stored.is_err() || same_rules.is_some() && of_store.is_some_and(|item| !is_same_question(item, asked)) {
                 note(Kind::Question, name());
             }
             let tokens = sample.completion.as_ref().map(|completion| completion.ids.len() as i64);
-            let whole = sample.completion.is_some() == sample.score.is_some()
+            let consistent = sample.completion.is_some() == sample.score.is_some()
                 && sample.completion.is_some() != sample.failure.is_some()
                 && tokens == row.get(row::COLUMN_COUNT)?
                 && row.get::<_, i64>(row::COLUMN_COUNT + 1)? == run.id;
-            if !whole {
-                note(Kind::Contradictory, name());
+            if !consistent {
+                note(Kind::Inconsistent, name());
             }
             if let (Some(suite), Some(completion), Some(score)) = (same_rules, &sample.completion, &sample.score) {
                 let opened = manifest.opened_thinking();
@@ -157,14 +155,14 @@ impl Store {
         faults.extend(kinds.into_iter().map(|(kind, group)| group.sentence(kind)));
         let planned = suite.map(|suite| manifest.plan().len(suite)).or(run.planned);
         if let Some(planned) = planned.filter(|&planned| manifest.status == Status::Finished && count != planned) {
-            faults.push(format!("the run is called finished, but has {count} of {planned} rows"));
+            faults.push(format!("the run is marked as finished, but has {count} of {planned} rows"));
         }
         Ok(faults)
     }
 
-    /// The columns of `runs` that are not what the manifest beside them says, by name.
-    fn contradictions(&self, run: &RunRecord, suite: Option<&dyn Suite>) -> rusqlite::Result<Vec<&'static str>> {
-        // Unknown in runs that only an earlier version wrote; another version of the suite may ask another number.
+    /// Returns the names of the columns of `runs` that differ from the manifest.
+    fn inconsistent_columns(&self, run: &RunRecord, suite: Option<&dyn Suite>) -> rusqlite::Result<Vec<&'static str>> {
+        // Unknown for runs of early versions; another version of the suite may have another number of items.
         let same_rules = suite.filter(|suite| suite.version() == run.manifest.settings.suite_version);
         let planned = same_rules.map(|suite| run.manifest.plan().len(suite));
         let planned = planned.is_some_and(|planned| run.planned.is_some_and(|listed| listed != planned));
@@ -193,7 +191,7 @@ impl Store {
         })
     }
 
-    /// Rows that belong to no run, and texts without a row.
+    /// Returns the number of rows that belong to no run and of texts without a row.
     pub fn strays(&self) -> Result<usize, RunError> {
         let sql = "SELECT (SELECT count(*) FROM samples WHERE key / 4294967296 NOT IN (SELECT id FROM runs)) + \
                    (SELECT count(*) FROM texts WHERE key NOT IN (SELECT key FROM samples)) + \
@@ -202,5 +200,34 @@ impl Store {
         let count = count.map_err(|source| self.error("read", source))?;
         debug_assert_eq!(key(1, 0), 4_294_967_296);
         Ok(usize::try_from(count).unwrap_or(0))
+    }
+}
+
+/// True if a stored question is the suite's. Packs written before [`Segments::unmasked`] existed lack that text, which is no part
+/// of the prompt.
+fn is_same_question(stored: &Item, today: &Item) -> bool {
+    if stored.segments.unmasked.is_some() {
+        return stored == today;
+    }
+    let masked = Segments { unmasked: None, ..today.segments.clone() };
+    *stored == Item { segments: masked, ..today.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_stored_without_their_hidden_numbers_are_the_same() {
+        let with = |question: &str, unmasked: Option<&str>| {
+            let mut item = Item::plain("q/1", "task", question, "2");
+            item.segments.unmasked = unmasked.map(str::to_owned);
+            item
+        };
+        let today = with("[NUM1] + [NUM2]?", Some("1 + 1?"));
+        assert!(is_same_question(&today, &today));
+        assert!(is_same_question(&with("[NUM1] + [NUM2]?", None), &today));
+        assert!(!is_same_question(&with("[NUM1] + [NUM2]?", Some("2 + 0?")), &today));
+        assert!(!is_same_question(&with("[NUM1] - [NUM2]?", None), &today));
     }
 }

@@ -1,4 +1,4 @@
-//! Questions and prompts of neighbouring items, compressed together.
+//! Packs: compressed questions and prompts of neighbouring items.
 
 mod prompts;
 mod questions;
@@ -16,25 +16,25 @@ use earnest_tasks::suite::Item;
 use prompts::Prompts;
 use questions::Questions;
 
-/// Items of a pack: enough neighbours for worked examples to cost nothing, few enough that one is read in a millisecond.
+/// Items per pack: enough that shared examples cost nothing, few enough that a pack is read in a millisecond.
 pub(crate) const PACK_ITEMS: usize = 512;
 
-/// A level at which packing keeps up with bulk writing; the highest one saves another twentieth.
+/// Compression level that keeps up with bulk writing; the highest one saves 5 % more.
 const LEVEL: u32 = 4;
 
-/// Questions of a run's items `number * PACK_ITEMS ..` with the prompts that were made of them.
+/// Questions and prompts of a run's items `number * PACK_ITEMS ..`.
 #[derive(Debug, Clone)]
 pub struct Pack {
-    /// Place among the packs of the run.
+    /// Number of the pack within the run.
     pub(super) number: usize,
-    /// Items in it: fewer than [`PACK_ITEMS`] at the end of a run and in parts of it.
+    /// Number of items: fewer than [`PACK_ITEMS`] at the end of a run and in parts of it.
     pub(super) items: usize,
     pub(super) questions: Packed,
-    /// None where nothing is known of prompts.
+    /// None if the prompts are unknown.
     pub(super) prompts: Option<Packed>,
 }
 
-/// Compressed content and the digest that names it.
+/// Compressed content and its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Packed {
     /// SHA-256 of the content before compression.
@@ -42,7 +42,7 @@ pub(super) struct Packed {
     pub(super) bytes: Vec<u8>,
 }
 
-/// An item as it is packed.
+/// An item of a pack.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     /// Place of the item in the suite's order, from 0.
@@ -53,12 +53,12 @@ pub(crate) struct Entry {
 }
 
 impl Pack {
-    /// Place among the packs of the run.
+    /// Returns the number of the pack.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 
-    /// Packs items of one number, by ascending places.
+    /// Packs items in ascending order of their places.
     pub(crate) fn of(number: usize, entries: &[Entry]) -> Self {
         let questions = Questions::of(entries);
         let prompts = Prompts::of(entries);
@@ -71,7 +71,7 @@ impl Pack {
     }
 }
 
-/// A pack that was read: its items, and prompts that are put together when they are asked for.
+/// A decompressed pack; prompts are assembled on demand.
 #[derive(Debug)]
 pub(super) struct Page {
     items: Vec<(usize, Item)>,
@@ -79,25 +79,25 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Reads what [`Pack::of`] packed.
+    /// Unpacks [`Pack::of`].
     ///
     /// # Errors
-    /// What is wrong with the content, in words.
+    /// Description of the damage.
     pub(super) fn open(number: usize, questions: &Packed, prompts: Option<&Packed>) -> Result<Self, String> {
         let items = questions.content::<Questions>()?.items(number)?;
         let prompts = prompts.map(Packed::content::<Prompts>).transpose()?;
         Ok(Page { items, prompts })
     }
 
-    /// The item at this place of the suite's order, with its prompt.
+    /// Returns the item at this place of the suite's order, with its prompt.
     pub(super) fn at(&self, place: usize) -> Option<(&Item, Option<String>)> {
-        let found = self.items.binary_search_by_key(&place, |(place, _)| *place).ok()?;
-        let item = &self.items[found].1;
+        let index = self.items.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+        let item = &self.items[index].1;
         let prompt = self.prompts.as_ref().and_then(|prompts| prompts.of_item(place % PACK_ITEMS, item));
         Some((item, prompt))
     }
 
-    /// Everything in it.
+    /// Returns all entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
         let prompt = |place: usize, item: &Item| self.prompts.as_ref()?.of_item(place % PACK_ITEMS, item);
         self.items.iter().map(move |(place, item)| Entry {
@@ -116,12 +116,12 @@ impl Packed {
         Packed { sha256: earnest_digest::sha256(&json), bytes }
     }
 
-    /// The content, if it has its digest.
+    /// Decompresses the content and checks its digest.
     fn content<T: DeserializeOwned>(&self) -> Result<T, String> {
         let mut json = Vec::new();
         DeflateDecoder::new(self.bytes.as_slice()).read_to_end(&mut json).map_err(|error| error.to_string())?;
         if earnest_digest::sha256(&json) != self.sha256 {
-            return Err("it is not as it was written".to_owned());
+            return Err("its digest does not match".to_owned());
         }
         serde_json::from_slice(&json).map_err(|error| error.to_string())
     }
@@ -173,6 +173,20 @@ mod tests {
         assert!(packed < prompts / 50, "{packed} bytes of {prompts}");
         assert!(pack.questions.bytes.len() < 40 * entries.len(), "{} bytes", pack.questions.bytes.len());
         assert_eq!(Pack::of(1, &entries).questions, pack.questions);
+    }
+
+    #[test]
+    fn hidden_numbers_come_back() {
+        let entries: Vec<Entry> = (0..4)
+            .map(|place| {
+                let mut entry = entry(place);
+                entry.item.segments.unmasked = place.is_multiple_of(2).then(|| format!("{place} apples"));
+                entry
+            })
+            .collect();
+        let pack = Pack::of(0, &entries);
+        let page = Page::open(0, &pack.questions, pack.prompts.as_ref()).unwrap();
+        assert_eq!(page.entries().collect::<Vec<_>>(), entries);
     }
 
     #[test]

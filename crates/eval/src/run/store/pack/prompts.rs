@@ -1,4 +1,4 @@
-//! The prompts of a pack.
+//! Prompts of a pack.
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
@@ -10,15 +10,15 @@ use earnest_tasks::suite::Item;
 /// Prompts as skeletons around the pieces of their items.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Prompts {
-    /// Places in the pack, ascending; an item without a prompt has none.
+    /// Places of items with a prompt in the pack, ascending.
     slots: Vec<usize>,
-    /// The skeleton of each.
+    /// Skeleton of each, by index.
     framed: Vec<usize>,
     skeletons: Vec<Skeleton>,
 }
 
 impl Prompts {
-    /// None if no item has a prompt.
+    /// Packs the prompts; none if no item has one.
     pub(super) fn of(entries: &[Entry]) -> Option<Self> {
         let mut prompts = Prompts::default();
         let mut known: HashMap<Skeleton, usize> = HashMap::new();
@@ -36,9 +36,9 @@ impl Prompts {
         (!prompts.slots.is_empty()).then_some(prompts)
     }
 
-    /// The prompt of the item at a place of the pack.
+    /// Returns the prompt of the item at a place of the pack.
     pub(super) fn of_item(&self, slot: usize, item: &Item) -> Option<String> {
-        let found = self.slots.binary_search(&slot).ok()?;
-        self.skeletons.get(*self.framed.get(found)?)?.text(&Pieces::of_prompt(&item.segments))
+        let index = self.slots.binary_search(&slot).ok()?;
+        self.skeletons.get(*self.framed.get(index)?)?.text(&Pieces::of_prompt(&item.segments))
     }
 }

@@ -1,4 +1,4 @@
-//! The items of a pack: what they have in common once, what tells them apart side by side.
+//! Items of a pack, by column, with shared parts stored once.
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::skeleton::{Pieces, Skeleton};
 use super::{Entry, PACK_ITEMS};
 use earnest_tasks::suite::{Budget, Item, Segments, Shot};
 
-/// Columns of items, one entry an item but for [`Questions::frames`].
+/// Columns of items, with one entry per item except for [`Questions::frames`].
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Questions {
     /// Places in the pack.
@@ -16,20 +16,20 @@ pub(super) struct Questions {
     ids: Vec<String>,
     tasks: Vec<String>,
     clusters: Vec<String>,
-    /// Tokens for the answer, and of models that think.
+    /// Token budgets: answer, thinking.
     budgets: Vec<[usize; 2]>,
-    /// Number of the item's frame.
+    /// Frame of each item, by index.
     framed: Vec<usize>,
-    /// What several items share.
+    /// Parts that items share.
     frames: Vec<Frame>,
-    /// Question, expected answer and covariates side by side, because they repeat each other's digits.
+    /// Question, expected answer and covariates, together because they repeat each other's digits.
     texts: Vec<(String, String, BTreeMap<String, Value>)>,
-    /// Questions with their numbers, where prompts show placeholders instead, by the item's number in the columns.
+    /// [`Segments::unmasked`] by index of the item.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     unmasked: BTreeMap<usize, String>,
 }
 
-/// Everything around a question.
+/// Prompt parts and stop strings around a question.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Frame {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ struct Frame {
     /// Questions and answers of worked examples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     shots: Vec<(String, String)>,
-    /// The prescribed text.
+    /// Prescribed raw text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     raw: Option<Skeleton>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -91,7 +91,7 @@ impl Questions {
         columns
     }
 
-    /// The items with their places in the suite's order.
+    /// Returns the items with their places in the suite's order.
     pub(super) fn items(mut self, number: usize) -> Result<Vec<(usize, Item)>, String> {
         let count = self.slots.len();
         let columns = [

@@ -1,21 +1,21 @@
-//! A text as what stands around the pieces of its item: chat templates and worked examples are alike for all items of a task, so
-//! that a prompt of thousands of tokens costs a number.
+//! Prompts as templates around the pieces of an item: chat templates and worked examples are equal for all items of a task, so
+//! that a prompt of thousands of tokens is stored as an index.
 use serde::{Deserialize, Serialize};
 
 use earnest_tasks::suite::Segments;
 
-/// The pieces of an item, in the order of a prompt: the prescribed text, the system message, examples, the question.
+/// Pieces of an item in the order of a prompt: raw text, system message, examples, question.
 pub(super) struct Pieces<'a>(Vec<&'a str>);
 
 impl<'a> Pieces<'a> {
-    /// Everything that a prompt may be made of.
+    /// Returns the pieces of a prompt.
     pub(super) fn of_prompt(segments: &'a Segments) -> Self {
         let mut pieces = vec![segments.raw.as_deref().unwrap_or_default()];
         pieces.extend(Self::of_raw(segments).0);
         Pieces(pieces)
     }
 
-    /// Everything that a prescribed text may be made of.
+    /// Returns the pieces of a raw text.
     pub(super) fn of_raw(segments: &'a Segments) -> Self {
         let mut pieces = vec![segments.system.as_deref().unwrap_or_default()];
         pieces.extend(segments.shots.iter().flat_map(|shot| [shot.question.trim(), shot.answer.trim()]));
@@ -27,7 +27,7 @@ impl<'a> Pieces<'a> {
 /// A text with holes for an item's pieces.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Skeleton {
-    /// Pieces stand in it as JSON writes them.
+    /// True if the pieces are JSON-escaped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     escaped: bool,
     parts: Vec<Part>,
@@ -36,14 +36,14 @@ pub(super) struct Skeleton {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Part {
-    /// A piece of the item, by number.
+    /// A piece of the item, by index.
     Piece(usize),
     Literal(String),
 }
 
 impl Skeleton {
-    /// Finds the pieces in a text. Any text has a skeleton: pieces that a template changed are literal in it. A conversation that
-    /// an endpoint renders is stored as JSON, whose pieces are escaped.
+    /// Finds the pieces in a text; pieces that the template changed stay literal. The pieces of a conversation, stored as JSON for
+    /// endpoints, are escaped.
     pub(super) fn of(text: &str, pieces: &Pieces<'_>) -> Self {
         let [plain, escaped] = [false, true].map(|escaped| Self::with(text, pieces, escaped));
         if escaped.literal_bytes() < plain.literal_bytes() { escaped } else { plain }
@@ -67,13 +67,13 @@ impl Skeleton {
         Skeleton { escaped, parts }
     }
 
-    /// Bytes of the text that are no piece.
+    /// Returns the number of bytes outside pieces.
     fn literal_bytes(&self) -> usize {
         let bytes = |part: &Part| if let Part::Literal(literal) = part { literal.len() } else { 0 };
         self.parts.iter().map(bytes).sum()
     }
 
-    /// The text; none if it has a piece that the item lacks.
+    /// Returns the text; none if the item lacks a piece.
     pub(super) fn text(&self, pieces: &Pieces<'_>) -> Option<String> {
         let mut text = String::new();
         for part in &self.parts {
@@ -90,7 +90,7 @@ fn shown(piece: &str, escaped: bool) -> std::borrow::Cow<'_, str> {
     if escaped { in_json(piece).into() } else { piece.into() }
 }
 
-/// A text within a JSON string, without the quotes.
+/// Escapes a text as within a JSON string.
 fn in_json(text: &str) -> String {
     let quoted = serde_json::to_string(text).expect("a string serialises");
     quoted[1..quoted.len() - 1].to_owned()

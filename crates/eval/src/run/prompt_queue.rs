@@ -1,5 +1,5 @@
-//! Prompts made beside the engine: questions are generated, rendered and tokenised on a thread of their own, so that no step
-//! waits for the next prompt's text.
+//! Prompts rendered ahead of the engine: a thread generates, renders and tokenises questions, so that no engine step waits for
+//! them.
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,101 +7,99 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::thread::Scope;
 use std::time::Duration;
 
-use super::scorers::named;
-use super::store::Standing;
+use super::scorers::spawn_named;
+use super::store::RunProgress;
 use super::{Plan, PlannedSample, RunError};
 use crate::prompt::{PromptError, Prompter, Rendered};
 use earnest_tasks::suite::Suite;
 
-/// Prompts that may be ready before the engine takes them: enough for a step's new sequences, so few that memory does not
-/// grow with the plan.
+/// Capacity of the queue: enough for a step's new sequences, with memory independent of the plan.
 const READY: usize = 256;
 
-/// How often a session that waits for a prompt looks whether the user wants it to stop.
+/// Poll interval for the stop flag while waiting for a prompt.
 const STOP_PERIOD: Duration = Duration::from_millis(50);
 
-/// A sample of the plan that has no row yet, and its prompt.
-pub(super) struct Asked {
+/// A sample without a row, and its prompt.
+pub(super) struct PendingSample {
     pub(super) planned: PlannedSample,
     pub(super) rendered: Result<Rendered, PromptError>,
 }
 
-/// What comes next.
+/// Result of polling the queue.
 pub(super) enum Next {
-    Ready(Box<Asked>),
-    /// Another one is being made.
+    Ready(Box<PendingSample>),
+    /// The next prompt is being rendered.
     NotYet,
-    /// The plan has no more.
+    /// End of the plan.
     None,
 }
 
-/// The prompts of a session, in the order of the plan. The thread ends when this is dropped, at once also where it walks over
-/// samples that have their rows.
-pub(super) struct Prompts {
-    made: Receiver<Result<Box<Asked>, RunError>>,
+/// Prompts of a session in the order of the plan. Dropping it ends the thread.
+pub(super) struct PromptQueue {
+    rendered: Receiver<Result<Box<PendingSample>, RunError>>,
     dropped: Arc<AtomicBool>,
 }
 
-impl Drop for Prompts {
+impl Drop for PromptQueue {
     fn drop(&mut self) {
         self.dropped.store(true, Ordering::Relaxed);
     }
 }
 
-impl Prompts {
+impl PromptQueue {
     /// Starts the thread.
     ///
     /// # Errors
-    /// [`RunError::Engine`] if the system gives no thread.
+    /// [`RunError::Engine`] if no thread could be started.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         plan: Plan,
         suite: &'scope dyn Suite,
         prompter: &'scope Prompter<'scope>,
-        standing: &'scope Standing,
+        progress: &'scope RunProgress,
     ) -> Result<Self, RunError> {
-        let (send, made) = sync_channel(READY);
+        let (send, rendered) = sync_channel(READY);
         let dropped = Arc::new(AtomicBool::new(false));
-        let unheard = Arc::clone(&dropped);
-        named("prompts", scope, move || {
+        let cancelled = Arc::clone(&dropped);
+        spawn_named("prompts", scope, move || {
             let mut seen = HashSet::new();
             for planned in plan.walk(suite) {
-                if unheard.load(Ordering::Relaxed) {
+                if cancelled.load(Ordering::Relaxed) {
                     return;
                 }
-                let asked = if planned.sample == 0 && !seen.insert(planned.item.id.clone()) {
+                let pending = if planned.sample == 0 && !seen.insert(planned.item.id.clone()) {
                     Err(RunError::RepeatedItem { item: planned.item.id })
-                } else if standing.settles(planned.index) {
+                } else if progress.is_settled(planned.index) {
                     continue;
                 } else {
                     let rendered = prompter.render(&planned.item.segments);
-                    Ok(Box::new(Asked { planned, rendered }))
+                    Ok(Box::new(PendingSample { planned, rendered }))
                 };
-                // Nobody listens any more once the session has ended.
-                if send.send(asked).is_err() {
+                // The receiver is gone once the session has ended.
+                if send.send(pending).is_err() {
                     return;
                 }
             }
         })?;
-        Ok(Prompts { made, dropped })
+        Ok(PromptQueue { rendered, dropped })
     }
 
-    /// The next prompt; if `wait`, however long it takes to make, unless `stop` is set meanwhile.
+    /// Returns the next prompt; with `wait`, blocks until it is rendered or `stop` is set.
     pub(super) fn next(&self, wait: bool, stop: &AtomicBool) -> Result<Next, RunError> {
         loop {
             let received = if wait {
-                self.made.recv_timeout(STOP_PERIOD).map_err(|error| match error {
+                self.rendered.recv_timeout(STOP_PERIOD).map_err(|error| match error {
                     RecvTimeoutError::Timeout => TryRecvError::Empty,
                     RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
                 })
             } else {
-                self.made.try_recv()
+                self.rendered.try_recv()
             };
             match received {
-                Ok(asked) => return Ok(Next::Ready(asked?)),
+                Ok(pending) => return Ok(Next::Ready(pending?)),
                 Err(TryRecvError::Empty) if wait && !stop.load(Ordering::Relaxed) => {}
                 Err(TryRecvError::Empty) => return Ok(Next::NotYet),
-                // The thread's panic, if that is why, is passed on when its scope ends.
+                // A panic of the thread propagates when its scope ends.
                 Err(TryRecvError::Disconnected) => return Ok(Next::None),
             }
         }

@@ -1,0 +1,107 @@
+//! The conclusion of a comparison in words.
+use super::Comparison;
+
+impl Comparison {
+    /// Returns the conclusion in plain words, with its limits.
+    pub fn conclusion(&self) -> String {
+        let overall = &self.overall;
+        let points = |value: f64| format!("{:.1} points", 100.0 * value.abs());
+        if self.items == 0 {
+            return "The runs have no items in common, so they cannot be compared.".to_owned();
+        }
+        let (Some(p), Some((low, high))) = (overall.p_holm, overall.simultaneous_interval) else {
+            if self.gained + self.lost == 0 {
+                return format!(
+                    "The runs agree on all {} items. This does not show that the models are equal, only that these items do not \
+                     distinguish them.",
+                    self.items
+                );
+            }
+            let exact = overall.mcnemar_p.map_or_else(String::new, |p| {
+                format!(" McNemar's exact test, which assumes independent items, gives {}.", p_sentence(p))
+            });
+            return if overall.clusters < 2 {
+                format!(
+                    "All items are in one cluster, so no standard error can be estimated and nothing can be concluded beyond \
+                     these items.{exact}"
+                )
+            } else {
+                format!("All clusters differ by the same amount, so no standard error can be estimated.{exact}")
+            };
+        };
+        let known = self.primary.iter().all(|rules| !rules.is_empty());
+        if known && self.primary[0] != self.primary[1] {
+            let [mine, theirs] = self.primary.each_ref().map(|rules| rules.join(" and "));
+            return format!(
+                "The runs have different primary rules ({theirs} and {mine}), so their difference of {} says nothing about the \
+                 models. The table of rules compares them rule by rule; `earnest score RUN --save --profile NAME` scores a run \
+                 with another primary rule.",
+                points(overall.difference)
+            );
+        }
+        let direction = if overall.difference > 0.0 { "better" } else { "worse" };
+        let (adjusted, together) = match overall.family {
+            1 => (String::new(), String::new()),
+            family => (
+                format!(", adjusted for {family} comparisons"),
+                format!(" (simultaneous interval for all {family} comparisons)"),
+            ),
+        };
+        let span = format!("{:+.1} to {:+.1} points{together}", 100.0 * low, 100.0 * high);
+        if p < 0.05 {
+            format!(
+                "{} is {direction} than {} by {} on these items, which is unlikely to be chance ({}{adjusted}); the 95 % interval \
+                 of the true difference is {span}.",
+                self.run,
+                self.baseline,
+                points(overall.difference),
+                p_sentence(p)
+            )
+        } else {
+            let detectable = match overall.detectable_in_family {
+                Some(size) => {
+                    format!("Smallest detectable difference with these items: {} (80 % power).", points(size))
+                }
+                None => "These items cannot detect any difference, not even the largest possible one.".to_owned(),
+            };
+            format!(
+                "These items do not show which of the two is more accurate: a difference of {:+.1} points may be chance \
+                 ({}{adjusted}). The 95 % interval of the true difference is {span}. {detectable}",
+                100.0 * overall.difference,
+                p_sentence(p)
+            )
+        }
+    }
+}
+
+/// p values below this are shown as a bound.
+const SMALLEST_P: f64 = 0.0001;
+
+/// Formats a p value for a sentence: `p = 0.012`, `p < 0.0001`.
+pub fn p_sentence(p: f64) -> String {
+    if p < SMALLEST_P { format!("p {}", p_text(p)) } else { format!("p = {}", p_text(p)) }
+}
+
+/// Formats a p value with two significant digits.
+pub fn p_text(p: f64) -> String {
+    if p < SMALLEST_P {
+        format!("< {SMALLEST_P}")
+    } else if p < 0.1 {
+        let digits = (1.0 - p.log10().floor()) as usize;
+        format!("{p:.digits$}")
+    } else {
+        format!("{p:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p_values_for_people() {
+        let texts: Vec<String> = [0.5, 0.049, 0.0012, 0.00001, 1.0].map(p_text).to_vec();
+        assert_eq!(texts, ["0.50", "0.049", "0.0012", "< 0.0001", "1.00"]);
+        assert_eq!([0.00001, 0.012].map(p_sentence), ["p < 0.0001", "p = 0.012"]);
+    }
+}

@@ -1,0 +1,148 @@
+//! Paired differences of accuracies.
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::Pair;
+use earnest_stats::clustered::ClusteredMean;
+use earnest_stats::{PairedCounts, PairedDesign, Rates, mcnemar, paired_difference, t_reach};
+
+/// A difference of accuracies, `run - baseline`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// `all` or the task.
+    pub name: String,
+    pub items: usize,
+    pub clusters: usize,
+    pub baseline: f64,
+    pub run: f64,
+    pub difference: f64,
+    /// Cluster-robust 95 % interval; none with fewer than two clusters.
+    pub interval: Option<(f64, f64)>,
+    /// p value of the cluster-robust t test.
+    pub p: Option<f64>,
+    /// p value adjusted by Holm's method over the family.
+    pub p_holm: Option<f64>,
+    /// Number of tests in the family.
+    pub family: usize,
+    /// Simultaneous 95 % interval over the family (Bonferroni).
+    pub simultaneous_interval: Option<(f64, f64)>,
+    /// McNemar's exact p value, where every item was asked once in both runs; assumes independent items.
+    pub mcnemar_p: Option<f64>,
+    /// Smallest detectable difference (80 % power, 5 % level) of the t test with clusters - 1 degrees of freedom, from the
+    /// observed standard error. None without a standard error, or if it exceeds the largest difference possible from the
+    /// baseline.
+    pub detectable: Option<f64>,
+    /// Smallest detectable difference at the Bonferroni-adjusted level of the family.
+    pub detectable_in_family: Option<f64>,
+    /// Discordance: share of items with different outcomes; the mean absolute difference of shares with several samples an item.
+    pub disagreement: f64,
+    /// Smallest detectable difference from the number of items, the clusters and the discordance alone, at intracluster
+    /// correlation 0.
+    pub detectable_before: Option<f64>,
+    /// Smallest detectable difference at intracluster correlation 1, the other extreme.
+    pub detectable_before_alike: Option<f64>,
+    #[serde(skip)]
+    pub(super) robust: Option<ClusteredMean>,
+}
+
+impl Difference {
+    /// Returns the smallest detectable difference at these rates, if one is possible.
+    pub(super) fn smallest_detectable(&self, rates: Rates) -> Option<f64> {
+        // A zero error only means that nothing differed in this sample.
+        let error = self.robust?.standard_error;
+        let size = t_reach(self.clusters as f64, rates.alpha, rates.power) * error;
+        let most = self.baseline.max(1.0 - self.baseline);
+        (error > 0.0 && size <= most).then_some(size)
+    }
+
+    /// Returns the cluster-robust interval at a confidence level, clipped to -1 and 1.
+    pub(super) fn interval_at(&self, level: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.robust.filter(|robust| robust.standard_error > 0.0)?.interval(level);
+        Some((low.max(-1.0), high.min(1.0)))
+    }
+
+    /// Returns the smallest detectable difference in points for a table: `-` without a standard error, `none` if no difference
+    /// is detectable.
+    pub fn detectable_text(&self) -> String {
+        match (self.interval, self.detectable) {
+            (None, _) => "-".to_owned(),
+            (Some(_), None) => "none".to_owned(),
+            (Some(_), Some(size)) => format!("{:.1}", 100.0 * size),
+        }
+    }
+}
+
+/// Estimates the difference over these pairs; family fields are those of a single test.
+pub(super) fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
+    let first: Vec<f64> = pairs.iter().map(|pair| pair.score.share()).collect();
+    let second: Vec<f64> = pairs.iter().map(|pair| pair.other.share()).collect();
+    let mut numbers: HashMap<&str, u64> = HashMap::new();
+    let clusters: Vec<u64> = pairs
+        .iter()
+        .map(|pair| {
+            let next = numbers.len() as u64;
+            *numbers.entry(&pair.score.cluster).or_insert(next)
+        })
+        .collect();
+    // An empty sum is -0.0.
+    let mean = |values: &[f64]| (values.iter().sum::<f64>() + 0.0) / values.len().max(1) as f64;
+    let robust: Option<ClusteredMean> = paired_difference(&first, &second, &clusters).ok();
+    let once = pairs.iter().all(|pair| pair.score.samples == 1 && pair.other.samples == 1);
+    let counts = PairedCounts::of(pairs.iter().map(|pair| (pair.score.correct > 0, pair.other.correct > 0)));
+    let changes: Vec<f64> = first.iter().zip(&second).map(|(first, second)| (second - first).abs()).collect();
+    let design = Design { changes: &changes, clusters: &clusters };
+    let mut difference = Difference {
+        name: name.to_owned(),
+        items: pairs.len(),
+        clusters: numbers.len(),
+        baseline: mean(&first),
+        run: mean(&second),
+        difference: mean(&second) - mean(&first),
+        interval: None,
+        p: robust.filter(|robust| robust.standard_error > 0.0 || robust.mean == 0.0).map(|robust| robust.p()),
+        p_holm: None,
+        family: 1,
+        simultaneous_interval: None,
+        mcnemar_p: (once && !pairs.is_empty()).then(|| mcnemar(&counts).exact_p),
+        detectable: None,
+        detectable_in_family: None,
+        disagreement: mean(&changes),
+        detectable_before: design.smallest_detectable(0.0),
+        detectable_before_alike: design.smallest_detectable(1.0),
+        robust,
+    };
+    difference.interval = difference.interval_at(0.95);
+    difference.detectable = difference.smallest_detectable(Rates::default());
+    (difference.simultaneous_interval, difference.detectable_in_family) = (difference.interval, difference.detectable);
+    difference
+}
+
+/// Paired design: absolute differences by item, and the clusters of the items.
+struct Design<'a> {
+    changes: &'a [f64],
+    clusters: &'a [u64],
+}
+
+impl Design<'_> {
+    /// Returns the smallest detectable difference at this intracluster correlation.
+    fn smallest_detectable(&self, intracluster: f64) -> Option<f64> {
+        let count = self.changes.len() as f64;
+        let disagreement = self.changes.iter().sum::<f64>() / count;
+        let square = self.changes.iter().map(|change| change * change).sum::<f64>() / count;
+        let mut sizes: HashMap<u64, f64> = HashMap::new();
+        for cluster in self.clusters {
+            *sizes.entry(*cluster).or_default() += 1.0;
+        }
+        // The variance grows with the sum of squared cluster sizes.
+        let mut squares: Vec<f64> = sizes.into_values().map(|size| size * size).collect();
+        squares.sort_unstable_by(f64::total_cmp);
+        let cluster_size = squares.iter().sum::<f64>() / count;
+        // Differences of shares are scaled to the variance and range of single answers (-1, 0 and 1).
+        let scale = disagreement / square;
+        let design = PairedDesign { discordance: (disagreement * scale).min(1.0), cluster_size, intracluster };
+        let effect = design.detectable_effect(count, Rates::default()).ok()?;
+        // No difference exceeds the discordance.
+        (effect < design.discordance).then_some(effect / scale)
+    }
+}

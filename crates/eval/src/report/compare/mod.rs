@@ -1,0 +1,358 @@
+//! Paired comparison of runs, item by item.
+
+mod conclusion;
+mod difference;
+mod rules;
+mod scores;
+mod settings;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::run::SettingChange;
+use difference::difference;
+use earnest_stats::{Rates, holm};
+use rules::rules;
+use scores::ItemScore;
+
+pub use conclusion::{p_sentence, p_text};
+pub use difference::Difference;
+pub use rules::RuleDifference;
+pub use scores::Scores;
+pub use settings::differing_settings;
+
+/// A run compared with a baseline, over the items that both answered.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    pub baseline: String,
+    pub run: String,
+    /// Number of items in both runs.
+    pub items: usize,
+    /// Number of items in the baseline only.
+    pub only_baseline: usize,
+    /// Number of items in the run only.
+    pub only_run: usize,
+    /// Number of ids with different questions or answers; comparisons leave them out.
+    pub different_question: usize,
+    /// Settings besides the model in which the runs differ; see [`differing_settings`].
+    pub settings: Vec<SettingChange>,
+    /// All items together.
+    pub overall: Difference,
+    /// By task, in alphabetical order; empty if there is one task only.
+    pub tasks: Vec<Difference>,
+    /// Primary rules of the baseline and of the run, where they are known.
+    pub primary: [Vec<String>; 2],
+    /// Every rule of both runs, by name.
+    pub rules: Vec<RuleDifference>,
+    /// Items whose answer changed, those that became right first.
+    pub flips: Vec<Flip>,
+    /// Number of items with a higher share of right answers in the run.
+    pub gained: usize,
+    /// Number of items with a lower share.
+    pub lost: usize,
+}
+
+/// An item that one run has right and the other wrong.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Flip {
+    pub item: String,
+    pub task: String,
+    /// Shares of right answers.
+    pub baseline: f64,
+    pub run: f64,
+}
+
+/// An item in both runs.
+struct Pair<'a> {
+    item: &'a str,
+    score: &'a ItemScore,
+    other: &'a ItemScore,
+}
+
+/// Compares runs with the first one. The p values of the runs are one Holm family, those of all tasks another.
+pub fn compare(names: &[String], scores: &[Scores]) -> Vec<Comparison> {
+    let Some(((baseline, first), rest)) =
+        names.iter().zip(scores).collect::<Vec<_>>().split_first().map(|(a, b)| (*a, b.to_vec()))
+    else {
+        return Vec::new();
+    };
+    let mut comparisons: Vec<Comparison> =
+        rest.iter().map(|(name, scores)| pairwise(baseline, first, name, scores)).collect();
+    adjust(comparisons.iter_mut().map(|comparison| &mut comparison.overall).collect());
+    adjust(comparisons.iter_mut().flat_map(|comparison| &mut comparison.tasks).collect());
+    comparisons
+}
+
+fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Comparison {
+    let mut pairs = Vec::new();
+    let mut different_question = 0;
+    for (item, score) in &first.items {
+        match second.items.get(item) {
+            Some(other) if score.has_question_of(other) => pairs.push(Pair { item, score, other }),
+            Some(_) => different_question += 1,
+            None => {}
+        }
+    }
+    // Sorted, because the order of a sum changes its last digits.
+    pairs.sort_by_key(|pair| pair.item);
+    let matched = pairs.len() + different_question;
+    let mut tasks: BTreeMap<&str, Vec<&Pair<'_>>> = BTreeMap::new();
+    for pair in &pairs {
+        tasks.entry(&pair.score.task).or_default().push(pair);
+    }
+    let by_task =
+        if tasks.len() > 1 { tasks.iter().map(|(task, pairs)| difference(task, pairs)).collect() } else { Vec::new() };
+    let change = |pair: &Pair<'_>| pair.other.share() - pair.score.share();
+    let mut flips: Vec<Flip> = pairs
+        .iter()
+        .filter(|pair| change(pair) != 0.0)
+        .map(|pair| Flip {
+            item: pair.item.to_owned(),
+            task: pair.score.task.clone(),
+            baseline: pair.score.share(),
+            run: pair.other.share(),
+        })
+        .collect();
+    flips.sort_by(|a, b| (b.run - b.baseline).total_cmp(&(a.run - a.baseline)).then_with(|| a.item.cmp(&b.item)));
+    Comparison {
+        baseline: baseline.to_owned(),
+        run: run.to_owned(),
+        items: pairs.len(),
+        only_baseline: first.len() - matched,
+        only_run: second.len() - matched,
+        different_question,
+        settings: Vec::new(),
+        overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
+        tasks: by_task,
+        primary: [first.primary.clone(), second.primary.clone()],
+        rules: rules(first, second, &pairs),
+        gained: pairs.iter().filter(|pair| change(pair) > 0.0).count(),
+        lost: pairs.iter().filter(|pair| change(pair) < 0.0).count(),
+        flips,
+    }
+}
+
+/// Adjusts a family by Holm's method; differences without a p value are not part of it.
+fn adjust(family: Vec<&mut Difference>) {
+    let mut tested: Vec<&mut Difference> = family.into_iter().filter(|difference| difference.p.is_some()).collect();
+    let p_values: Vec<f64> = tested.iter().filter_map(|difference| difference.p).collect();
+    if let Ok(adjusted) = holm(&p_values) {
+        let family = tested.len();
+        let rates = Rates::default();
+        let alpha = rates.alpha / family as f64;
+        for (difference, p) in tested.iter_mut().zip(adjusted) {
+            difference.p_holm = Some(p);
+            difference.family = family;
+            difference.simultaneous_interval = difference.interval_at(1.0 - alpha);
+            difference.detectable_in_family = difference.smallest_detectable(Rates { alpha, ..rates });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::question::Question;
+    use earnest_stats::PairedDesign;
+
+    fn scores(answers: &[(&str, &str, bool)]) -> Scores {
+        let mut scores = Scores::default();
+        for &(item, cluster, correct) in answers {
+            let score = scores.items.entry(item.into()).or_insert(ItemScore {
+                task: item[..1].into(),
+                cluster: cluster.into(),
+                gold: "1".into(),
+                question: None,
+                correct: 0,
+                samples: 0,
+                rules: Vec::new(),
+            });
+            score.correct += u32::from(correct);
+            score.samples += 1;
+        }
+        scores
+    }
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("run{number}")).collect()
+    }
+
+    fn many(right: impl Fn(usize) -> bool) -> Scores {
+        let mut all = Scores::default();
+        for number in 0..60 {
+            let (item, cluster) = (format!("{}{number:02}", ["a", "b"][number % 2]), format!("c{}", number / 4));
+            all.items.extend(scores(&[(&item, &cluster, right(number))]).items);
+        }
+        all
+    }
+
+    #[test]
+    fn a_clear_difference_is_called_one() {
+        let found = compare(&names(2), &[many(|n| n % 3 == 0), many(|n| n % 3 != 1)]).remove(0);
+        assert_eq!((found.items, found.gained, found.lost, found.overall.clusters), (60, 20, 0, 15));
+        assert!((found.overall.difference - 1.0 / 3.0).abs() < 1e-12);
+        // binom.test(0, 20): 2 * 0.5^20
+        assert!((found.overall.mcnemar_p.unwrap() - 2.0 * 0.5f64.powi(20)).abs() < 1e-15);
+        let (low, high) = found.overall.interval.unwrap();
+        assert!(low > 0.2 && high < 0.5 && found.overall.p.unwrap() < 1e-6);
+        assert!(found.conclusion().contains("run1 is better than run0 by 33.3 points"), "{}", found.conclusion());
+        assert_eq!(found.tasks.len(), 2);
+        assert_eq!(found.flips.len(), 20);
+    }
+
+    #[test]
+    fn noise_is_not_called_a_difference_and_equality_is_not_claimed() {
+        let found = compare(&names(2), &[many(|n| n % 5 != 0), many(|n| n % 5 != 1)]).remove(0);
+        assert_eq!((found.gained, found.lost), (12, 12));
+        assert!(found.conclusion().starts_with("These items do not show"), "{}", found.conclusion());
+        assert!(found.overall.detectable.unwrap() > 0.05);
+        let same = compare(&names(2), &[many(|n| n % 2 == 0), many(|n| n % 2 == 0)]).remove(0);
+        assert!(same.conclusion().contains("does not show that the models are equal"), "{}", same.conclusion());
+        assert_eq!((same.overall.p, same.overall.interval), (Some(1.0), None));
+    }
+
+    #[test]
+    fn items_that_do_not_match_are_counted_not_compared() {
+        let mut other = scores(&[("a1", "c", true), ("a2", "d", true), ("a9", "d", true)]);
+        other.items.get_mut("a2").unwrap().gold = "2".into();
+        let found = compare(&names(2), &[scores(&[("a1", "c", true), ("a2", "d", true), ("a3", "e", false)]), other]);
+        let found = &found[0];
+        assert_eq!((found.items, found.only_baseline, found.only_run, found.different_question), (1, 1, 1, 1));
+        assert!(found.conclusion().contains("does not show that the models are equal"), "{}", found.conclusion());
+        // The same id and answer, but another question.
+        let asked = |operand: &str| {
+            let mut asked = scores(&[("a1", "c", true), ("a2", "d", true)]);
+            asked.items.get_mut("a1").unwrap().question = Some(Question::Operands(operand.into()));
+            asked
+        };
+        let found = compare(&names(2), &[asked("5\n"), asked("8\n")]).remove(0);
+        assert_eq!((found.items, found.only_baseline, found.only_run, found.different_question), (1, 0, 0, 1));
+        let found = compare(&names(2), &[asked("5\n"), asked("5\n")]).remove(0);
+        assert_eq!((found.items, found.different_question), (2, 0));
+        assert!(asked("5\n").lacks_questions());
+        let nothing = compare(&names(2), &[Scores::default(), scores(&[("a1", "c", true)])]).remove(0);
+        assert!(nothing.conclusion().contains("cannot be compared"));
+        assert!(compare(&[], &[]).is_empty());
+    }
+
+    #[test]
+    fn rules_of_both_runs_stand_side_by_side() {
+        let with = |mut scores: Scores, rules: &[(&str, bool)]| {
+            scores.rules = rules.iter().map(|(rule, _)| (*rule).to_owned()).collect();
+            for score in scores.items.values_mut() {
+                score.rules = rules.iter().map(|(_, right)| (u32::from(*right), 1)).collect();
+            }
+            scores
+        };
+        let items = [("a1", "c", true), ("a2", "d", true)];
+        let first = with(scores(&items), &[("strict", true), ("paper", false)]);
+        let second = with(scores(&items), &[("strict", false), ("final", true)]);
+        let found = compare(&names(2), &[first, second]).remove(0);
+        let strict = RuleDifference { name: "strict".into(), items: 2, baseline: 1.0, run: 0.0 };
+        assert_eq!(found.rules, [strict]);
+        let decided = compare(&names(2), &[Scores::with_primary(vec!["final".into()]), Scores::default()]).remove(0);
+        assert_eq!(decided.primary, [vec!["final".to_owned()], Vec::new()]);
+    }
+
+    #[test]
+    fn several_runs_are_one_family() {
+        let runs = [many(|n| n % 3 == 0), many(|n| n % 4 != 1), many(|n| n % 3 != 1)];
+        let found = compare(&names(3), &runs);
+        assert_eq!(found.len(), 2);
+        let (smallest, p) = if found[0].overall.p < found[1].overall.p { (0, 1) } else { (1, 0) };
+        assert_eq!(found[smallest].overall.p_holm.unwrap(), 2.0 * found[smallest].overall.p.unwrap());
+        assert!(found[p].overall.p_holm >= found[p].overall.p);
+    }
+
+    #[test]
+    fn a_family_has_one_sentence_of_adjusted_numbers() {
+        let runs = [many(|n| n % 3 == 0), many(|n| n % 3 != 1), many(|n| n % 5 != 1)];
+        let found = compare(&names(3), &runs);
+        let alone = compare(&names(2), &runs[..2]).remove(0);
+        let (own, together) = (found[0].overall.interval.unwrap(), found[0].overall.simultaneous_interval.unwrap());
+        assert_eq!(alone.overall.simultaneous_interval, Some(own));
+        assert!(together.0 < own.0 && own.1 < together.1, "{together:?} {own:?}");
+        let conclusion = found[0].conclusion();
+        let span =
+            format!("{:+.1} to {:+.1} points (simultaneous interval for all 2", 100.0 * together.0, 100.0 * together.1);
+        assert!(conclusion.contains(&span) && conclusion.contains(", adjusted for 2 comparisons)"), "{conclusion}");
+        assert!(!alone.conclusion().contains("adjusted"), "{}", alone.conclusion());
+        assert!(found[0].overall.detectable < found[0].overall.detectable_in_family);
+    }
+
+    #[test]
+    fn what_is_called_detectable_is_beyond_the_interval_with_few_clusters_too() {
+        let few = |right: &dyn Fn(usize) -> bool| {
+            let mut few = Scores::default();
+            for number in 0..60 {
+                few.items
+                    .extend(scores(&[(&format!("a{number:02}"), &format!("c{}", number / 10), right(number))]).items);
+            }
+            few
+        };
+        let runs = [few(&|n| n % 3 == 0), few(&|n| n % 4 != 1), few(&|n| n % 5 != n / 10)];
+        for found in compare(&names(3), &runs) {
+            let overall = &found.overall;
+            assert_eq!((overall.clusters, overall.family), (6, 2));
+            // scipy, apart from this code: what has 80 % power with 5 degrees of freedom, at 5 % and 2.5 %.
+            let error = overall.robust.unwrap().standard_error;
+            for (level, size, reach) in
+                [(0.95, overall.detectable, 3.513_902_729), (0.975, overall.detectable_in_family, 4.176_996_974)]
+            {
+                let expected = Some(reach * error).filter(|size| *size <= overall.baseline.max(1.0 - overall.baseline));
+                assert_eq!(size.is_some(), expected.is_some(), "{overall:?}");
+                let Some(size) = size else { continue };
+                assert!((size / expected.unwrap() - 1.0).abs() < 1e-6, "{overall:?}");
+                let (low, high) = overall.robust.unwrap().interval(level);
+                assert!(size > 0.5 * (high - low), "a difference inside the interval is not found 4 times of 5");
+            }
+            assert!(overall.detectable.is_some());
+            // Clusters of 10 that differ together are worth 6 items.
+            assert!(overall.detectable_before_alike.is_none_or(|alike| alike > overall.detectable_before.unwrap()));
+        }
+    }
+
+    #[test]
+    fn what_was_detectable_before_is_said_for_several_samples_too() {
+        let of = |samples: u32, right: &dyn Fn(usize) -> bool| {
+            let mut all = Scores::default();
+            for number in 0..400 {
+                let item = format!("a{number:03}");
+                let one = [(item.as_str(), item.as_str(), right(number))];
+                all.items.extend(scores(&one.repeat(samples as usize)).items);
+            }
+            all
+        };
+        let before = |samples| {
+            let runs = [of(samples, &|n| n % 5 != 0), of(samples, &|n| n % 5 != 1)];
+            compare(&names(2), &runs).remove(0).overall
+        };
+        let (once, thrice) = (before(1), before(3));
+        assert!((once.disagreement - 0.4).abs() < 1e-12 && once.mcnemar_p.is_some() && thrice.mcnemar_p.is_none());
+        // Items that are their own clusters can not be alike.
+        assert_eq!(once.detectable_before, once.detectable_before_alike);
+        assert_eq!(once.detectable_before, thrice.detectable_before, "samples that agree say nothing more");
+        // Shares that differ by a third: the same design at a third of the size.
+        let thirds = |right: &dyn Fn(usize) -> bool| {
+            let mut all = of(3, &|_| false);
+            all.items.values_mut().enumerate().for_each(|(number, score)| score.correct = 1 + u32::from(right(number)));
+            all
+        };
+        let found = compare(&names(2), &[of(3, &|_| false), thirds(&|_| false)]).remove(0).overall;
+        assert!((found.disagreement - 1.0 / 3.0).abs() < 1e-12);
+        let design = PairedDesign { discordance: 1.0, cluster_size: 1.0, intracluster: 0.0 };
+        let whole = design.detectable_effect(400.0, Rates::default()).unwrap();
+        assert!((found.detectable_before.unwrap() - whole / 3.0).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn impossible_differences_are_not_called_detectable() {
+        let first = scores(&[("a1", "c", true), ("a2", "d", false), ("a3", "e", true)]);
+        let second = scores(&[("a1", "c", false), ("a2", "d", true), ("a3", "e", true)]);
+        let found = compare(&names(2), &[first, second]).remove(0);
+        assert_eq!((found.overall.detectable, found.overall.detectable_before), (None, None));
+        assert_eq!(found.overall.detectable_text(), "none");
+        assert!(found.conclusion().contains("cannot detect any difference"), "{}", found.conclusion());
+    }
+}

@@ -1,0 +1,35 @@
+//! Rules side by side.
+use serde::Serialize;
+
+use super::Pair;
+use super::scores::{ItemScore, Scores};
+
+/// Accuracies by one rule, over the items that it scored in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RuleDifference {
+    pub name: String,
+    pub items: usize,
+    /// Shares of right answers.
+    pub baseline: f64,
+    pub run: f64,
+}
+
+/// Returns the accuracies by every rule that both runs have, in alphabetical order.
+pub(super) fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<RuleDifference> {
+    let share = |score: &ItemScore, place: usize| {
+        let counts = score.rules.get(place).filter(|(_, samples)| *samples > 0);
+        counts.map(|(right, samples)| f64::from(*right) / f64::from(*samples))
+    };
+    let both = first.rules.iter().enumerate().filter_map(|(mine, name)| {
+        let theirs = second.rules.iter().position(|other| other == name)?;
+        let shares: Vec<(f64, f64)> =
+            pairs.iter().filter_map(|pair| share(pair.score, mine).zip(share(pair.other, theirs))).collect();
+        let items = shares.len();
+        let mean = |of: fn(&(f64, f64)) -> f64| shares.iter().map(of).sum::<f64>() / items as f64;
+        let (baseline, run) = (mean(|share| share.0), mean(|share| share.1));
+        (items > 0).then(|| RuleDifference { name: name.clone(), items, baseline, run })
+    });
+    let mut rules: Vec<RuleDifference> = both.collect();
+    rules.sort_by(|one, other| one.name.cmp(&other.name));
+    rules
+}

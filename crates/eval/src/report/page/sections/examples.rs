@@ -1,0 +1,49 @@
+//! Wrong answers.
+use std::fmt::Write;
+
+use super::WRITES;
+use crate::report::page::ReportRun;
+use crate::report::page::data::cut;
+use crate::report::page::run::outcome;
+use crate::report::plot::escape;
+use crate::run::Sample;
+
+/// Renders the first two wrong answers of every task and run, which need no script.
+pub fn examples(runs: &[ReportRun]) -> String {
+    let mut html = String::new();
+    for (place, run) in runs.iter().enumerate() {
+        write!(
+            html,
+            "<details class=\"static\" data-run=\"{place}\"><summary>First wrong answers: {}</summary>",
+            escape(&run.label)
+        )
+        .expect(WRITES);
+        let mut any = false;
+        for task in run.tasks() {
+            let wrong = run.samples.iter().filter(|sample| sample.task == task && outcome(sample) != "correct");
+            for sample in wrong.take(2) {
+                any = true;
+                html.push_str(&example(run, sample));
+            }
+        }
+        html.push_str(if any { "</details>" } else { "<p>None.</p></details>" });
+    }
+    html
+}
+
+fn example(run: &ReportRun, sample: &Sample) -> String {
+    let question = run.questions.get(&sample.item).unwrap_or_default();
+    let answer = match (&sample.completion, &sample.failure) {
+        (Some(completion), _) => cut(&completion.text),
+        (None, Some(failure)) => failure.message.clone(),
+        (None, None) => String::new(),
+    };
+    format!(
+        "<div class=\"example\"><p class=\"dim\">{} · {}</p><pre>{}</pre><p>expected</p><pre>{}</pre><p>answered</p><pre>{}</pre></div>",
+        escape(&sample.item),
+        escape(outcome(sample)),
+        escape(question),
+        escape(&sample.gold),
+        escape(&answer),
+    )
+}

@@ -1,0 +1,74 @@
+//! Provenance of the runs.
+use std::fmt::Write;
+
+use super::WRITES;
+use crate::report::page::ReportRun;
+use crate::report::plot::escape;
+
+/// Renders the provenance of the runs: settings, model files, host, engine and first prompt.
+pub fn provenance(runs: &[ReportRun]) -> String {
+    let mut html = String::new();
+    for (place, run) in runs.iter().enumerate() {
+        let manifest = &run.document.manifest;
+        let settings = &manifest.settings;
+        let mut facts: Vec<(&str, String)> = vec![
+            ("run", manifest.run.clone()),
+            ("settings, SHA-256", manifest.settings_sha256.clone()),
+            ("suite", format!("{} {} {}", settings.suite, settings.suite_version, settings.suite_options)),
+            (
+                "model",
+                format!(
+                    "{} ({}, {}, context {})",
+                    manifest.model.name, manifest.model.architecture, manifest.model.format, manifest.model.context
+                ),
+            ),
+            ("earnest", settings.earnest.clone()),
+            ("started", manifest.started.clone()),
+            ("ended", manifest.ended.clone().unwrap_or_else(|| "–".into())),
+            (
+                "host",
+                format!(
+                    "{} {}, {}, {} threads",
+                    manifest.host.os,
+                    manifest.host.arch,
+                    manifest.host.cpu.as_deref().unwrap_or("unknown CPU"),
+                    manifest.host.threads
+                ),
+            ),
+        ];
+        if let Some(engine) = &manifest.engine {
+            let card = &engine.card;
+            facts.push((
+                "engine",
+                format!(
+                    "{} {}, weights {}, {}",
+                    card.engine,
+                    card.version,
+                    card.weights_dtype,
+                    card.devices.join(", ")
+                ),
+            ));
+        }
+        for file in &settings.model_files {
+            facts.push(("file, SHA-256", format!("{} {} ({} bytes)", file.name, file.sha256, file.size)));
+        }
+        write!(html, "<details data-run=\"{place}\"><summary>{}</summary><dl class=\"wide\">", escape(&run.label))
+            .expect(WRITES);
+        for (name, value) in facts {
+            write!(html, "<dt>{name}</dt><dd>{}</dd>", escape(&value)).expect(WRITES);
+        }
+        html.push_str("</dl>");
+        if let Some(first) = &manifest.first_prompt {
+            write!(
+                html,
+                "<p class=\"dim\">First prompt, verbatim ({} tokens, {} BOS):</p><pre>{}</pre>",
+                first.ids.len(),
+                first.bos,
+                escape(&first.text)
+            )
+            .expect(WRITES);
+        }
+        html.push_str("</details>");
+    }
+    html
+}
