@@ -31,7 +31,7 @@ impl MergeSettings {
 }
 
 /// A step of a merge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum MergeEvent<'a> {
     /// Samples of a run were copied from another store.
     Copied { run: &'a str, samples: usize, from: &'a Path },
