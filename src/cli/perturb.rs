@@ -153,9 +153,7 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
     let complete = match &args.output {
         None => printer.stream(|out| set.write(out))?,
         Some(path) => {
-            write_file(path, |out| {
-                set.write(out).map_err(|source| ReportError::Write { path: path.clone(), source })
-            })?;
+            write_file(path, |out| set.write(out).map_err(|source| ReportError::Write { path: path.clone(), source }))?;
             true
         }
     };
@@ -172,8 +170,7 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
 fn counts(set: &PerturbedSet, kinds: &[Kind], output: Option<&Path>) -> String {
     let place = output.map_or_else(String::new, |path| format!(" in {}", path.display()));
     let total: usize = set.perturbed.values().sum();
-    let mut text =
-        format!("{}{place}, from {}\n", counted(total, "perturbed row"), counted(set.questions, "question"));
+    let mut text = format!("{}{place}, from {}\n", counted(total, "perturbed row"), counted(set.questions, "question"));
     for kind in kinds {
         text.push_str(&format!("{kind}: {}", set.perturbed.get(kind).copied().unwrap_or(0)));
         let ineligible: Vec<String> = set

@@ -9,7 +9,7 @@ use earnest_eval::results;
 use earnest_eval::run::store::Store;
 use earnest_eval::run::{Reporter, RunEvent};
 
-pub use earnest_eval::results::{document, exist};
+pub use earnest_eval::results::{document, exist, primary_rules};
 
 /// Opens existing results.
 pub fn open(args: &ResultsArgs, printer: Printer) -> Result<Store, CliError> {

@@ -145,11 +145,7 @@ fn damaged_questions_and_results_are_found() {
     let verify = || run_in(at, &["runs", "verify"]);
     assert_eq!(code(&verify()), 0, "{}", stdout(&verify()));
     sql(at, "UPDATE runs SET summary = replace(summary, '\"recorded\":32', '\"recorded\":31')");
-    assert!(
-        stdout(&verify()).contains("the results that were kept are not those of the rows"),
-        "{}",
-        stdout(&verify())
-    );
+    assert!(stdout(&verify()).contains("the stored results are not those of the rows"), "{}", stdout(&verify()));
     sql(at, "UPDATE packs SET sha256 = zeroblob(32) WHERE id = 1");
     let output = verify();
     assert!(code(&output) == 4 && stdout(&output).contains("no readable question"), "{}", stdout(&output));

@@ -162,12 +162,9 @@ fn copy(from: &Store, run: &RunRecord, to: &Store, on_event: &mut OnMerge<'_>) -
         to.keep_summary(&target, &summary)?;
     }
     on_event(match samples {
-        0 => MergeEvent::NothingToCopy {
-            run: &manifest.run,
-            samples: from.count(run)?,
-            from: from.path(),
-            whole: None,
-        },
+        0 => {
+            MergeEvent::NothingToCopy { run: &manifest.run, samples: from.count(run)?, from: from.path(), whole: None }
+        }
         _ => MergeEvent::Copied { run: &target.manifest.run, samples, from: from.path() },
     });
     Ok(())

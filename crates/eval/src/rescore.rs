@@ -247,9 +247,7 @@ fn save(store: &Store, run: &RunRecord, mut settings: RunSettings, suite: &dyn S
         false => store.keep_questions(&target, suite)?,
     }
     let mut writer = store.writer(&target).batches_of(BULK_ROWS);
-    each_rescored(store, run, suite, |_, place, after| {
-        Ok(writer.push(place, Sample { run: name.clone(), ..after })?)
-    })?;
+    each_rescored(store, run, suite, |_, place, after| Ok(writer.push(place, Sample { run: name.clone(), ..after })?))?;
     writer.write()?;
     results::keep_document(store, &target, suite)?;
     Ok(name)

@@ -43,11 +43,7 @@ pub fn keep_document(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Resul
 }
 
 /// Returns the suite of a stored run; none, with a warning, if it cannot be built but the run has its questions stored.
-pub fn suite(
-    store: &Store,
-    run: &RunRecord,
-    reporter: &mut dyn Reporter,
-) -> Result<Option<Box<dyn Suite>>, EvalError> {
+pub fn suite(store: &Store, run: &RunRecord, reporter: &mut dyn Reporter) -> Result<Option<Box<dyn Suite>>, EvalError> {
     match suites::stored(&run.manifest.settings) {
         Ok(suite) => Ok(Some(suite)),
         Err(error) if store.has_questions(run)? => {

@@ -106,7 +106,8 @@ impl SourceArgs {
 
     fn walk_runs(&self, names: &[&str], notes: &mut Vec<String>, each: &mut EachRow<'_>) -> Result<(), ColumnError> {
         let folder = &self.results.folder;
-        let open = |name: &String| StoredRun::open(folder, name).map_err(|error| ColumnError::Run(Box::new(error.into())));
+        let open =
+            |name: &String| StoredRun::open(folder, name).map_err(|error| ColumnError::Run(Box::new(error.into())));
         let runs = self.runs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let mut columns = RunColumns::new(names);
         for (index, run) in runs.iter().enumerate() {

@@ -95,8 +95,9 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     }
     let mode = settings.mode()?;
     let Some(registration) = registry::find(&settings.suite) else {
-        return Err(EvalError::setting(format!("there is no suite {}", settings.suite))
-            .hint("`earnest suites` lists them"));
+        return Err(
+            EvalError::setting(format!("there is no suite {}", settings.suite)).hint("`earnest suites` lists them")
+        );
     };
     registry::check_prompts(&registration.card(), &settings.options.prompts)?;
     let choice = registration.configure(&settings.options, &LocalHost)?;

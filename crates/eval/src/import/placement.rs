@@ -92,9 +92,8 @@ pub(super) fn place(
         if let (Some(id), Some(question)) = (&line.item, items.first().and_then(|&item| questions.get(item)))
             && let Some(contradiction) = contradiction(&line, question)
         {
-            return Err(EvalError::line(path, number, format!("{id} has {contradiction}")).hint(
-                "the options of the items, --seed among them, must be those of the questions that were asked",
-            ));
+            return Err(EvalError::line(path, number, format!("{id} has {contradiction}"))
+                .hint("the options of the items, --seed among them, must be those of the questions that were asked"));
         }
         let sample_of = |item: usize| item * plan.samples as usize + line.sample as usize;
         // The same operands can be drawn twice; such items are filled in order.
@@ -104,9 +103,8 @@ pub(super) fn place(
             None if items.is_empty() => {
                 let name = line.item.as_deref().or(line.task.as_deref()).unwrap_or_default();
                 let message = format!("{} has no such item ({name}) under these options", suite.name());
-                return Err(EvalError::line(path, number, message).hint(
-                    "the options of the items (`earnest suites` lists them) must be those of the questions",
-                ));
+                return Err(EvalError::line(path, number, message)
+                    .hint("the options of the items (`earnest suites` lists them) must be those of the questions"));
             }
             None => {
                 let message = "an earlier line has this sample already; number an item's completions with \"sample\"";
