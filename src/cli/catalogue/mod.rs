@@ -14,8 +14,7 @@ use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{self, BuiltIn, ErrorKind, OptionError, OptionValues};
 
 pub use command::{AskedGenerator, AskedSuite, given_options_of, with_options_of};
-pub use earnest_eval::suites::primary;
-pub use earnest_tasks::suite::registry::{Channel, Choice, GivenQuestion, check_profile};
+pub use earnest_tasks::suite::registry::{Channel, Choice};
 pub use entry::entries;
 pub use refusal::{names_at, refusal};
 
@@ -96,16 +95,6 @@ pub fn first_look(name: &str, given: &OptionValues) -> Option<usize> {
 /// The prompts of a suite that has several.
 pub fn prompts(suite: &str) -> &'static [&'static str] {
     registry::find(suite).map_or(&[], |suite| suite.card().prompts)
-}
-
-/// Worked examples inside the text of a suite's questions.
-pub fn examples_in_text(suite: &str) -> usize {
-    registry::find(suite).map_or(0, |suite| suite.card().examples_in_text)
-}
-
-/// The name that items of a suite's task carry.
-pub fn task(suite: &str, name: &str) -> Result<String, CliError> {
-    registry::find(suite).map_or_else(|| Ok(name.to_owned()), |suite| Ok(suite.task(name)?))
 }
 
 /// Names of the suites.
