@@ -8,7 +8,7 @@ use super::{Exit, results};
 use earnest_eval::compare::compare_runs;
 use earnest_eval::report::{Align, Comparison, Difference, Table, p_text, wrap};
 
-/// Compares stored runs.
+/// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results, printer)?;
     let comparisons = compare_runs(&store, &args.runs, &mut results::Messages(printer))?;

@@ -13,11 +13,11 @@ use earnest_eval::report::{Rows, WithoutTexts};
 /// `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// One JSON object a line, everything that is stored
+    /// One JSON object per sample, with everything that is stored
     Jsonl,
-    /// One row a sample, RFC 4180
+    /// One row per sample, RFC 4180
     Csv,
-    /// One row a sample, gzip, the manifest in the metadata
+    /// One row per sample, gzip, with the manifest in the metadata
     Parquet,
     /// Results JSON and samples in the schema of lm-evaluation-harness, in a folder
     LmEval,
@@ -30,7 +30,7 @@ pub enum ExportFormat {
   earnest export RUN --format lm-eval -o lm-eval-results
   earnest export RUN --format jsonl --without-texts -o samples.jsonl")]
 pub struct ExportArgs {
-    /// The run, by name or by a beginning of it that only one run has
+    /// The run; a part of its name is enough
     #[arg(value_name = "RUN")]
     pub run: String,
 
@@ -42,7 +42,7 @@ pub struct ExportArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// Leave questions and prompts out, e.g. where the licence of the questions lets nobody pass them on
+    /// Leave out questions and prompts, e.g. if their licence forbids redistribution
     #[arg(long)]
     pub without_texts: bool,
 
@@ -57,7 +57,7 @@ pub struct ExportArgs {
     pub results: PathBuf,
 }
 
-/// Writes a run in another format.
+/// Exports a run.
 pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
     let run = StoredRun::open(&args.results, &args.run)?;
     let plain = WithoutTexts(&run);
@@ -66,7 +66,9 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
     match args.format {
         ExportFormat::LmEval => {
             if args.output == Path::new("-") {
-                return Err(CliError::usage("lm-eval results are several files: name a folder with -o"));
+                return Err(CliError::usage(
+                    "lm-eval results are several files, which standard output cannot take: name a folder with -o",
+                ));
             }
             return lm_eval(args, &run, printer);
         }

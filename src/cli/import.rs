@@ -2,19 +2,20 @@
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ImportArgs;
-use super::{Exit, results};
+use super::{Exit, catalogue, results};
 use earnest_eval::import::{ImportSettings, Imported, import};
-use earnest_tasks::suite::registry::OptionValues;
 
 impl ImportArgs {
     fn settings(&self) -> ImportSettings {
         let folder = &self.results.folder;
         let defaults = ImportSettings::new(self.suite.name, &self.completions, &self.name, folder);
         let prompts = self.prompt.clone().unwrap_or_default();
-        let mut options: OptionValues = self.suite.options.clone();
-        options.seed = self.seed.seed;
-        options.prompts = prompts.names;
-        ImportSettings { options, prompt: prompts.mode.unwrap_or(defaults.prompt), limit: self.limit, ..defaults }
+        ImportSettings {
+            options: catalogue::values(&self.suite.options, self.seed.seed, &prompts),
+            prompt: prompts.mode.unwrap_or(defaults.prompt),
+            limit: self.limit,
+            ..defaults
+        }
     }
 }
 

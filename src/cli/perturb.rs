@@ -19,9 +19,9 @@ use earnest_tasks::suite::dnc::{Fields, Kind, Mode, kinds};
   earnest perturb testset.json --kinds noise --mode reference --ineligible keep -o attack.jsonl
   head -100 questions.jsonl | earnest perturb - --kinds type > typed.jsonl
 
-Rows are JSON lines or one JSON array. Every row that is written is the row that was read on one line, every number, text and key of \
-its other fields as it was written (1.50 stays 1.50), white space between them left out, with its new texts and a field `dnc`: what was changed, and why the question was eligible. Noise and distribution change the answer \
-and need a formula. A row whose equation or answer contradicts itself is malformed.")]
+Rows are JSON lines or one JSON array. An output row is its input row on one line with the new texts and a field `dnc`, which tells what \
+was changed and why the question was eligible; numbers, texts and keys of all other fields are unchanged (1.50 stays 1.50). Noise and \
+distribution change the answer and need a formula. A row whose equation or answer contradicts itself is malformed.")]
 pub struct PerturbArgs {
     /// The questions; `-` reads standard input
     #[arg(value_name = "FILE")]
@@ -32,15 +32,15 @@ pub struct PerturbArgs {
     #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "all")]
     pub kinds: Vec<String>,
 
-    /// Seed of what is drawn
+    /// Random seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
-    /// Independent draws of each random perturbation
+    /// Number of independent draws of each random perturbation
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub draws: u32,
 
-    /// Perturbations as they were meant, or bit for bit as the authors' program makes them
+    /// Perturbations as intended, or bit for bit as the authors' program makes them
     #[arg(long, value_name = "MODE", value_enum, default_value_t = ModeArg::Fixed)]
     pub mode: ModeArg,
 
@@ -48,11 +48,11 @@ pub struct PerturbArgs {
     #[arg(long, value_name = "FILE")]
     pub annotations: Option<PathBuf>,
 
-    /// Questions that a perturbation does not fit: leave them out, or write them unperturbed
+    /// Questions that are not eligible for a perturbation: leave them out, or write them unperturbed
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = IneligibleArg::Skip)]
     pub ineligible: IneligibleArg,
 
-    /// Rows that cannot be read: refuse the file, or skip and count them
+    /// Malformed rows: refuse the file, or skip them with a warning
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = MalformedArg::Refuse)]
     pub malformed: MalformedArg,
 
@@ -60,7 +60,7 @@ pub struct PerturbArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Field with the name of a question [default: @ID, id, uid or query_id, else the row's place]
+    /// Field with the id of a question [default: @ID, id, uid or query_id, else the row's position]
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     pub id_field: Option<String>,
 
@@ -72,7 +72,7 @@ pub struct PerturbArgs {
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     pub question_field: Option<String>,
 
-    /// Field with the answer, a number or a text that begins with one or ends in #### and one [default: Answer, answer or gold]
+    /// Field with the answer: a number, or a text that begins with a number or ends in #### and a number [default: Answer, answer or gold]
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     pub answer_field: Option<String>,
 
@@ -80,7 +80,7 @@ pub struct PerturbArgs {
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     pub formula_field: Option<String>,
 
-    /// Field to write what was done into; no row may have it already [default: dnc]
+    /// Field for the description of the perturbation; no input row may have it [default: dnc]
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     pub about_field: Option<String>,
 }

@@ -18,15 +18,15 @@ use earnest_papers::gsm_symbolic::chapters;
   earnest report arithmetic-bench-SmolLM2 -o report.html
   earnest report RUN1 RUN2 -o report.html --svg figures")]
 pub struct ReportArgs {
-    /// The runs, by name or by a beginning of it that only one run has; differences are to the first
+    /// The runs, the baseline of differences first; a part of a name is enough
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<String>,
 
-    /// The page
+    /// The HTML file
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
 
-    /// Write every figure as a file of its own into this folder
+    /// Write every figure as an SVG file into this folder too
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
 

@@ -10,8 +10,8 @@ use earnest_eval::run::store::RunRecord;
 use earnest_eval::runs::{self, RunEntry, Verification, device_seconds};
 
 /// Note on the intervals of the list.
-const INTERVALS: &str = "Intervals are over all samples of a run and allow for clusters of items. `earnest runs show` and reports give the \
-                         suite's own, which also know its tasks and lengths and can be narrower.";
+const INTERVALS: &str = "Intervals are over all samples of a run and robust to clusters of items. `earnest runs show` and reports have the \
+                         suite's own, which are stratified by task and length and can be narrower.";
 
 /// Runs the subcommand.
 pub fn execute(args: &RunsArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -156,9 +156,10 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     let host = &manifest.host;
     row("host", format!("{} {}, {}", host.os, host.arch, host.cpu.as_deref().unwrap_or("unknown CPU")));
     if manifest.generation_s > 0.0 {
-        let open = if totals.recorded < totals.planned { "; seconds of samples without a row included" } else { "" };
-        let tokens = format!("{} prompt tokens and {} generated ones", totals.prompt_tokens, totals.completion_tokens);
-        row("cost", format!("{:.3} device-seconds for {tokens}, loading excluded{open}", device_seconds(manifest)));
+        let open = if totals.recorded < totals.planned { ", including samples without a row" } else { "" };
+        let tokens =
+            format!("{} prompt tokens and {} generated tokens", totals.prompt_tokens, totals.completion_tokens);
+        row("cost", format!("{:.3} device-seconds for {tokens}, without loading{open}", device_seconds(manifest)));
     }
     row("sessions", manifest.sessions.to_string());
     row("started", manifest.started.clone());
@@ -182,7 +183,7 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
         }
         let page = results::page(&args.results.folder, &run.manifest.run);
         if page.exists() {
-            printer.message(&format!("{} is not deleted: it is a file of its own", page.display()));
+            printer.message(&format!("{} is not deleted: it is a separate file", page.display()));
         }
     }
     if args.yes {

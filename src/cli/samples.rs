@@ -51,9 +51,9 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.result(&card(&sample, question.as_ref(), run.manifest.opened_thinking(), first, whole))
     })?;
     if shown == 0 {
-        printer.message("no sample of the run is like that");
+        printer.message("no sample of the run matches");
     } else if more {
-        printer.message(&format!("the first {shown}; --limit shows more, --task, --reason and --grep choose"));
+        printer.message(&format!("the first {shown} samples; --limit shows more, --task, --reason and --grep select"));
     }
     Ok(Exit::Success)
 }
@@ -67,7 +67,7 @@ fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
     }
     let left_out = characters - BEGINNING - END;
     let (first, last) = (&text[..at(BEGINNING)], &text[at(characters - END)..]);
-    format!("{first}\n[... {left_out} characters are not shown: --full shows them ...]\n{last}").into()
+    format!("{first}\n[... {left_out} characters left out: --full shows them ...]\n{last}").into()
 }
 
 /// Outcomes of a sample by two rules: the rule, and its score with the answer it read.
@@ -146,11 +146,11 @@ fn card(
             let opening = opened.map(|marker| format!("[the prompt opens {marker}]\n")).unwrap_or_default();
             row("completion", &format!("{opening}{}", shortened(&completion.text, whole)));
             let finish = match completion.finish {
-                FinishReason::Length => "cut by the token budget",
+                FinishReason::Length => "cut off by the token budget",
                 FinishReason::StopString => "ended by a stop string",
                 FinishReason::Eos | FinishReason::Cancelled => "ended by the model",
             };
-            let clipped = if sample.clipped() { ", the context had no room for more" } else { "" };
+            let clipped = if sample.clipped() { ", limited by the context length" } else { "" };
             // Imported completions come without ids.
             let tokens = match completion.ids.len() {
                 0 => String::new(),
@@ -289,10 +289,7 @@ mod tests {
     fn long_texts_are_shortened_on_a_terminal_only() {
         let long = "ä".repeat(100_000);
         let short = shortened(&long, false);
-        assert!(
-            short.chars().count() < 4_200 && short.contains("[... 96000 characters are not shown: --full"),
-            "{short}"
-        );
+        assert!(short.chars().count() < 4_200 && short.contains("[... 96000 characters left out: --full"), "{short}");
         assert!(short.starts_with("äää") && short.ends_with("äää"));
         assert_eq!(shortened(&long, true), long);
         let fits = "b".repeat(BEGINNING + END);

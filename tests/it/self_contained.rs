@@ -109,7 +109,7 @@ fn runs_are_read_after_model_data_and_suite_are_gone() {
     reads(at, &runs);
     let verified = run_in(at, &["runs", "verify"]);
     assert_eq!(code(&verified), 0, "{}", stderr(&verified));
-    assert!(stderr(&verified).contains("held against its stored questions"), "{}", stderr(&verified));
+    assert!(stderr(&verified).contains("checked against its stored questions"), "{}", stderr(&verified));
     // To judge completions again, the suite is needed.
     let score = run_in(at, &["score", &runs[0]]);
     assert!(code(&score) == 4 && stderr(&score).contains("EARNEST_DATA"), "{}", stderr(&score));

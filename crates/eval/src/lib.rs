@@ -1,7 +1,8 @@
 //! Evaluation runs: prompts, samples, the results store, reports and comparisons.
 //!
 //! [`evaluate::evaluate`] is the front door. [`import::import`], [`merge::merge`], [`rescore::rescore`] and [`perturb::perturb`] are
-//! the other operations that write; [`runs`], [`samples`] and [`compare`] read what is stored.
+//! the other operations that write; [`runs`], [`samples`] and [`compare`] read what is stored, and [`preview::preview`] renders a
+//! prompt.
 
 pub mod compare;
 mod error;
@@ -10,6 +11,7 @@ pub mod import;
 pub mod merge;
 pub mod model;
 pub mod perturb;
+pub mod preview;
 pub mod prompt;
 pub mod report;
 pub mod rescore;

@@ -272,3 +272,40 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     #[cfg(not(unix))]
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(path: &Path, rows: &str) -> PerturbSettings {
+        std::fs::write(path, rows).unwrap();
+        PerturbSettings::new(QuestionSource::File(path.to_owned()), vec![Kind::Verbosity])
+    }
+
+    #[test]
+    fn questions_are_perturbed_or_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows =
+            "{\"question\": \"Tom has 3 apples and eats 2. How many are left?\"}\n{\"question\": \"How many?\"}\n";
+        let settings = settings(&folder.path().join("questions.jsonl"), rows);
+        let set = perturb(&settings, &mut ()).unwrap();
+        assert_eq!((set.questions, set.rows.len(), set.perturbed[&Kind::Verbosity]), (2, 1, 1));
+        assert_eq!(set.ineligible.values().sum::<usize>(), 1);
+        let kept = perturb(&PerturbSettings { keep_ineligible: true, ..settings }, &mut ()).unwrap();
+        assert_eq!((kept.rows.len(), kept.perturbed), (2, set.perturbed));
+    }
+
+    #[test]
+    fn malformed_rows_and_impossible_settings_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("questions.jsonl");
+        let settings = settings(&path, "5\n");
+        assert!(matches!(perturb(&settings, &mut ()), Err(EvalError::Setting(_))));
+        let skipped = perturb(&PerturbSettings { skip_malformed: true, ..settings.clone() }, &mut ()).unwrap();
+        assert_eq!(skipped, PerturbedSet::default());
+        let twice = PerturbSettings { mode: Mode::Reference, draws: 2, ..settings.clone() };
+        assert!(perturb(&twice, &mut ()).is_err());
+        assert!(settings.check_output(&path).is_err());
+        assert!(settings.check_output(&folder.path().join("perturbed.jsonl")).is_ok());
+    }
+}

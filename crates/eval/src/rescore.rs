@@ -252,3 +252,31 @@ fn save(store: &Store, run: &RunRecord, mut settings: RunSettings, suite: &dyn S
     results::keep_document(store, &target, suite)?;
     Ok(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::{ImportSettings, import};
+    use earnest_tasks::suite::arithmetic_bench::ArithmeticBench;
+
+    #[test]
+    fn another_rule_is_compared_and_stored_as_another_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let (completions, results) = (folder.path().join("completions.jsonl"), folder.path().join("results"));
+        let item = ArithmeticBench::new(Default::default()).unwrap().items().next().unwrap();
+        let line = serde_json::json!({ "item": item.id, "completion": item.gold });
+        std::fs::write(&completions, line.to_string()).unwrap();
+        let imported = import(&ImportSettings::new("arithmetic-bench", completions, "a model", &results), &mut ());
+        let run = imported.unwrap().run.manifest.run;
+        let settings = RescoreSettings::new(&results, &run);
+        let same = rescore(&settings, &mut ()).unwrap();
+        assert_eq!((same.scored, same.changed, same.saved), (1, 0, None));
+        let settings = RescoreSettings { profile: Some("final".into()), save: true, ..settings };
+        let other = rescore(&settings, &mut ()).unwrap();
+        assert_eq!(other.primary_now, "final");
+        let saved = Store::open(&results).unwrap().run(&other.saved.unwrap()).unwrap();
+        assert_eq!(saved.manifest.settings.suite_options["profile"], "final");
+        let unknown = RescoreSettings { profile: Some("best".into()), ..settings };
+        assert!(matches!(rescore(&unknown, &mut ()), Err(EvalError::Suite(_))));
+    }
+}

@@ -51,15 +51,10 @@ impl Chosen {
     pub fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, CliError> {
         Ok(self.choice.suite(channel)?)
     }
-
-    /// The name that items of a task carry; what is typed may be shorter.
-    pub fn task(&self, name: &str) -> Result<String, CliError> {
-        Ok(self.registration.task(name)?)
-    }
 }
 
-/// Values of a suite's options, and what every command has of them.
-fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValues {
+/// Values of a suite's options, with the seed and prompts that every command has.
+pub fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValues {
     let mut values = given.clone();
     values.seed = seed;
     values.prompts.clone_from(&prompts.names);
@@ -90,11 +85,6 @@ pub fn generate(name: &str, given: &OptionValues, seed: u64) -> Result<Box<dyn r
 /// Items that are a first look at a suite: a minute or two, where all of them would be an hour.
 pub fn first_look(name: &str, given: &OptionValues) -> Option<usize> {
     registry::find(name)?.first_look(given)
-}
-
-/// The prompts of a suite that has several.
-pub fn prompts(suite: &str) -> &'static [&'static str] {
-    registry::find(suite).map_or(&[], |suite| suite.card().prompts)
 }
 
 /// Names of the suites.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use earnest_engine::{FinishReason, Sampling, Timings};
-use earnest_tasks::suite::registry::{self, Channel, OptionValues};
+use earnest_tasks::suite::registry::{Channel, OptionValues};
 use earnest_tasks::suite::{Score, Suite};
 
 use self::completions::CompletionLine;
@@ -22,7 +22,7 @@ use crate::run::{
     PlannedSample, Reporter, RunEvent, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
     score_completions, timestamp,
 };
-use crate::suites::{LocalHost, create_results};
+use crate::suites::{ConfiguredSuite, configure, create_results};
 
 /// Settings of an import.
 #[derive(Debug, Clone)]
@@ -94,13 +94,7 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
             .hint("name the model that wrote the completions: runs are found by it"));
     }
     let mode = settings.mode()?;
-    let Some(registration) = registry::find(&settings.suite) else {
-        return Err(
-            EvalError::setting(format!("there is no suite {}", settings.suite)).hint("`earnest suites` lists them")
-        );
-    };
-    registry::check_prompts(&registration.card(), &settings.options.prompts)?;
-    let choice = registration.configure(&settings.options, &LocalHost)?;
+    let ConfiguredSuite { registration, choice } = configure(&settings.suite, &settings.options)?;
     let channel = Channel::local(mode);
     let mut suite = choice.suite(channel)?;
     let path = settings.completions.as_path();
