@@ -15,15 +15,17 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.json {
         printer.json(&comparisons)?;
     } else {
-        let screens: Vec<String> =
-            comparisons.iter().map(|found| screen(found, comparisons.len(), args.flips, printer.width())).collect();
+        let screens: Vec<String> = comparisons
+            .iter()
+            .map(|comparison| screen(comparison, comparisons.len(), args.flips, printer.width()))
+            .collect();
         printer.result(&screens.join("\n"))?;
     }
     Ok(Exit::Success)
 }
 
-fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> String {
-    let mut text = format!("{} (A)\n{} (B)\n\n", found.baseline, found.run);
+fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) -> String {
+    let mut text = format!("{} (A)\n{} (B)\n\n", comparison.baseline, comparison.run);
     let head = [
         ("task", Align::Left),
         ("items", Align::Right),
@@ -37,17 +39,17 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
         ("detectable", Align::Right),
     ];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
-    for task in &found.tasks {
+    for task in &comparison.tasks {
         table.row(cells(task));
     }
-    if !found.tasks.is_empty() {
+    if !comparison.tasks.is_empty() {
         table.rule();
     }
-    table.row(cells(&found.overall));
+    table.row(cells(&comparison.overall));
     text.push_str(&table.render());
     text.push('\n');
-    let mut remarks = vec![found.verdict()];
-    let every = || found.tasks.iter().chain([&found.overall]);
+    let mut remarks = vec![comparison.verdict()];
+    let every = || comparison.tasks.iter().chain([&comparison.overall]);
     let none = if every().any(|one| one.detectable_text() == "none") {
         ", \"none\" where not even the largest possible one is"
     } else {
@@ -58,9 +60,9 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
          items; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is detected \
          with 80 % power{none}. Intervals, p values and detectable differences are not adjusted for several tasks; only \
          \"p Holm\" is.",
-        found.overall.clusters
+        comparison.overall.clusters
     ));
-    let tasks = !found.tasks.is_empty();
+    let tasks = !comparison.tasks.is_empty();
     if family > 1 || tasks {
         remarks.push(match (family > 1, tasks) {
             (true, true) => {
@@ -70,44 +72,49 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
             (false, _) => "Holm's method adjusts for the tasks; the last row is a separate family.".to_owned(),
         });
     }
-    if found.only_baseline + found.only_run > 0 {
+    if comparison.only_baseline + comparison.only_run > 0 {
         remarks.push(format!(
             "{} items are only in A and {} only in B; they are not compared.",
-            found.only_baseline, found.only_run
+            comparison.only_baseline, comparison.only_run
         ));
     }
-    if found.different_question > 0 {
+    if comparison.different_question > 0 {
         remarks.push(format!(
             "{} items have one id but are different questions (another seed?); they are not compared.",
-            found.different_question
+            comparison.different_question
         ));
     }
-    remarks.extend(power_beforehand(&found.overall));
+    remarks.extend(power_beforehand(&comparison.overall));
     for remark in &remarks {
         text.push_str(&wrap(remark, width, "* "));
     }
-    text.push_str(&rules(found, width));
-    writeln!(text, "\nItems that only B has right: {}. Items that only A has right: {}.", found.gained, found.lost)
-        .expect("writing to a String cannot fail");
+    text.push_str(&rules(comparison, width));
+    writeln!(
+        text,
+        "\nItems that only B has right: {}. Items that only A has right: {}.",
+        comparison.gained, comparison.lost
+    )
+    .expect("writing to a String cannot fail");
     // Both directions are shown, however one-sided the list is.
     let half = flips.div_ceil(2);
-    let gains = half.max(flips.saturating_sub(found.lost)).min(found.gained);
-    let losses = (flips - gains.min(flips)).min(found.lost);
-    let shown = found.flips.iter().take(gains).chain(found.flips.iter().skip(found.flips.len() - losses));
+    let gains = half.max(flips.saturating_sub(comparison.lost)).min(comparison.gained);
+    let losses = (flips - gains.min(flips)).min(comparison.lost);
+    let shown =
+        comparison.flips.iter().take(gains).chain(comparison.flips.iter().skip(comparison.flips.len() - losses));
     for flip in shown {
         let mark = if flip.run > flip.baseline { '+' } else { '-' };
         writeln!(text, "  {mark} {}", flip.item).expect("writing to a String cannot fail");
     }
-    if gains + losses < found.flips.len() && flips > 0 {
-        writeln!(text, "  and {} more; --flips shows more", found.flips.len() - gains - losses)
+    if gains + losses < comparison.flips.len() && flips > 0 {
+        writeln!(text, "  and {} more; --flips shows more", comparison.flips.len() - gains - losses)
             .expect("writing to a String cannot fail");
     }
     text
 }
 
 /// Table of all rules of both runs, and their primary rules; empty if there is one rule only.
-fn rules(found: &Comparison, width: usize) -> String {
-    if found.rules.len() < 2 {
+fn rules(comparison: &Comparison, width: usize) -> String {
+    if comparison.rules.len() < 2 {
         return String::new();
     }
     let head = [
@@ -118,7 +125,7 @@ fn rules(found: &Comparison, width: usize) -> String {
         ("change", Align::Right),
     ];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
-    for rule in &found.rules {
+    for rule in &comparison.rules {
         table.row(vec![
             rule.name.clone(),
             rule.items.to_string(),
@@ -127,13 +134,13 @@ fn rules(found: &Comparison, width: usize) -> String {
             format!("{:+.1}", 100.0 * (rule.run - rule.baseline)),
         ]);
     }
-    let [mine, theirs] = found.primary.each_ref().map(|rules| rules.join(" and "));
+    let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(" and "));
     let primary = match (mine.as_str(), theirs.as_str()) {
         ("", _) | (_, "") => return format!("\n{}", table.render()),
         (mine, theirs) if mine == theirs => format!("Primary rule: {mine}."),
         (mine, theirs) => format!(
             "Primary rule: {mine} in A, {theirs} in B. `earnest score {} --save --profile {mine}` makes them the same.",
-            found.run
+            comparison.run
         ),
     };
     format!("\n{}{}", table.render(), wrap(&primary, width, "* "))

@@ -285,8 +285,7 @@ mod tests {
     #[test]
     fn questions_are_perturbed_or_counted() {
         let folder = tempfile::tempdir().unwrap();
-        let rows =
-            "{\"question\": \"Tom has 3 apples and eats 2. How many are left?\"}\n{\"question\": \"How many?\"}\n";
+        let rows = "{\"question\": \"Tom has 3 apples and eats 2 of them. How many are left?\"}\n{\"question\": \"How many?\"}\n";
         let settings = settings(&folder.path().join("questions.jsonl"), rows);
         let set = perturb(&settings, &mut ()).unwrap();
         assert_eq!((set.questions, set.rows.len(), set.perturbed[&Kind::Verbosity]), (2, 1, 1));
@@ -299,7 +298,7 @@ mod tests {
     fn malformed_rows_and_impossible_settings_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("questions.jsonl");
-        let settings = settings(&path, "5\n");
+        let settings = settings(&path, "[5]");
         assert!(matches!(perturb(&settings, &mut ()), Err(EvalError::Setting(_))));
         let skipped = perturb(&PerturbSettings { skip_malformed: true, ..settings.clone() }, &mut ()).unwrap();
         assert_eq!(skipped, PerturbedSet::default());
