@@ -5,129 +5,27 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::CompareArgs;
 use super::{Exit, results};
-use earnest_eval::report::{Align, Comparison, Difference, Scores, Table, compare, differing_settings, p_text, wrap};
-use earnest_eval::run::store::{Filter, RunRecord, Store};
-use earnest_eval::run::{FileRecord, shown};
+use earnest_eval::compare::compare_runs;
+use earnest_eval::report::{Align, Comparison, Difference, Table, p_text, wrap};
 
-/// Compares.
+/// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results, printer)?;
-    let runs = args.runs.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
-    check(&runs, printer)?;
-    let mut scores = Vec::with_capacity(runs.len());
-    for run in &runs {
-        let mut of_run = Scores::with_primary(results::primary(&store, run)?);
-        for sample in store.samples(run, Filter::default()) {
-            of_run.add(&sample?);
-        }
-        if of_run.without_score > 0 {
-            printer.warning(&format!(
-                "{} samples of {} have no answer and are in no comparison",
-                of_run.without_score, run.manifest.run
-            ));
-        }
-        scores.push(of_run);
-    }
-    read_questions(&store, &runs, &mut scores, printer);
-    let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
-    let mut comparisons = compare(&names, &scores);
-    for (found, run) in comparisons.iter_mut().zip(&runs[1..]) {
-        found.settings = differing_settings(&runs[0].manifest, &run.manifest);
-        if !found.settings.is_empty() {
-            printer.warning(&settings_warning(found));
-        }
-    }
+    let comparisons = compare_runs(&store, &args.runs, &mut results::Messages(printer))?;
     if args.json {
         printer.json(&comparisons)?;
     } else {
-        let screens: Vec<String> =
-            comparisons.iter().map(|found| screen(found, comparisons.len(), args.flips, printer.width())).collect();
+        let screens: Vec<String> = comparisons
+            .iter()
+            .map(|comparison| screen(comparison, comparisons.len(), args.flips, printer.width()))
+            .collect();
         printer.result(&screens.join("\n"))?;
     }
     Ok(Exit::Success)
 }
 
-/// Runs whose options differ may have other questions under the same ids.
-fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], printer: Printer) {
-    let Some((first, rest)) = runs.split_first() else { return };
-    let mine = &first.manifest.settings;
-    let alike = rest.iter().all(|run| mine.has_items_of(&run.manifest.settings));
-    if alike || scores.iter().all(|scores| !scores.lacks_questions()) {
-        return;
-    }
-    for (run, scores) in runs.iter().zip(scores) {
-        if let Err(error) = results::each_question(store, run, |item| scores.read_question(&item)) {
-            printer.warning(&format!(
-                "the options of the runs differ, and whether an item of {} is the same question cannot be seen, only whether it has \
-                 the same answer: {error}",
-                run.manifest.run
-            ));
-        }
-    }
-}
-
-/// Says what makes runs hard to compare.
-fn check(runs: &[RunRecord], printer: Printer) -> Result<(), CliError> {
-    let Some((first, rest)) = runs.split_first() else { return Ok(()) };
-    let (name, mine) = (&first.manifest.run, &first.manifest.settings);
-    for other in rest {
-        let theirs = &other.manifest.settings;
-        if first.id == other.id {
-            return Err(CliError::usage(format!("{name} is named twice: compare two runs")));
-        }
-        if theirs.suite != mine.suite {
-            let message = format!(
-                "{name} is of {} and {} of {}: they have no items in common",
-                mine.suite, other.manifest.run, theirs.suite
-            );
-            return Err(CliError::usage(message));
-        }
-        let (model, other_model) = (&first.manifest.model, &other.manifest.model);
-        if model.name == other_model.name && mine.model_files != theirs.model_files {
-            printer.warning(&format!(
-                "{name} and {} name their models alike ({}), but the files differ: {}",
-                other.manifest.run,
-                model.name,
-                changed_files(&mine.model_files, &theirs.model_files)
-            ));
-        }
-        if theirs.suite_version != mine.suite_version {
-            printer.warning(&format!(
-                "{name} was scored with version {} of the suite, {} with {}; `earnest score --save` scores them alike",
-                mine.suite_version, other.manifest.run, theirs.suite_version
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Names every setting in which the runs differ, with both values.
-fn settings_warning(found: &Comparison) -> String {
-    let named = found.settings.iter().map(|change| {
-        let name = change.name.strip_prefix("suite_options.").unwrap_or(&change.name);
-        format!("{name} ({} in A, {} in B)", shown(&change.one), shown(&change.other))
-    });
-    format!(
-        "{} (A) and {} (B) were not run alike, so that a difference need not be the models'; different: {}",
-        found.baseline,
-        found.run,
-        named.collect::<Vec<_>>().join(", ")
-    )
-}
-
-/// Names of files with other content, or in one list only.
-fn changed_files(mine: &[FileRecord], theirs: &[FileRecord]) -> String {
-    let alone = |these: &[FileRecord], those: &[FileRecord]| -> Vec<String> {
-        these.iter().filter(|file| !those.contains(file)).map(|file| file.name.clone()).collect()
-    };
-    let mut names = [alone(mine, theirs), alone(theirs, mine)].concat();
-    names.sort();
-    names.dedup();
-    names.join(", ")
-}
-
-fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> String {
-    let mut text = format!("{} (A)\n{} (B)\n\n", found.baseline, found.run);
+fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) -> String {
+    let mut text = format!("{} (A)\n{} (B)\n\n", comparison.baseline, comparison.run);
     let head = [
         ("task", Align::Left),
         ("items", Align::Right),
@@ -141,77 +39,82 @@ fn screen(found: &Comparison, family: usize, flips: usize, width: usize) -> Stri
         ("detectable", Align::Right),
     ];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
-    for task in &found.tasks {
+    for task in &comparison.tasks {
         table.row(cells(task));
     }
-    if !found.tasks.is_empty() {
+    if !comparison.tasks.is_empty() {
         table.rule();
     }
-    table.row(cells(&found.overall));
+    table.row(cells(&comparison.overall));
     text.push_str(&table.render());
     text.push('\n');
-    let mut remarks = vec![found.conclusion()];
-    let every = || found.tasks.iter().chain([&found.overall]);
+    let mut remarks = vec![comparison.conclusion()];
+    let every = || comparison.tasks.iter().chain([&comparison.overall]);
     let none = if every().any(|one| one.detectable_text() == "none") {
-        ", \"none\" where not even the largest possible one would be"
+        ", \"none\" where not even the largest possible one is"
     } else {
         ""
     };
     remarks.push(format!(
-        "Accuracies in per cent, differences in points, paired by item. Intervals and p values allow for {} clusters of items \
-         that are alike; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is \
-         found 4 times of 5{none}. The table's intervals, p and detectable differences are each line's own; only \"p Holm\" is \
-         adjusted.",
-        found.overall.clusters
+        "Accuracies in per cent, differences in points, paired by item. Intervals and p values are robust to {} clusters of \
+         items; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is detected \
+         with 80 % power{none}. Intervals, p values and detectable differences are not adjusted for several tasks; only \
+         \"p Holm\" is.",
+        comparison.overall.clusters
     ));
-    let tasks = !found.tasks.is_empty();
+    let tasks = !comparison.tasks.is_empty();
     if family > 1 || tasks {
         remarks.push(match (family > 1, tasks) {
             (true, true) => {
-                format!("Holm's method adjusts for the {family} comparisons, and apart from that for all their tasks.")
+                format!("Holm's method adjusts for the {family} comparisons and, separately, for all their tasks.")
             }
             (true, false) => format!("Holm's method adjusts for the {family} comparisons."),
-            (false, _) => "Holm's method adjusts for the tasks; the last row is a family of its own.".to_owned(),
+            (false, _) => "Holm's method adjusts for the tasks; the last row is a separate family.".to_owned(),
         });
     }
-    if found.only_baseline + found.only_run > 0 {
+    if comparison.only_baseline + comparison.only_run > 0 {
         remarks.push(format!(
             "{} items are only in A and {} only in B; they are not compared.",
-            found.only_baseline, found.only_run
+            comparison.only_baseline, comparison.only_run
         ));
     }
-    if found.different_question > 0 {
+    if comparison.different_question > 0 {
         remarks.push(format!(
             "{} items have one id but are different questions (another seed?); they are not compared.",
-            found.different_question
+            comparison.different_question
         ));
     }
-    remarks.extend(before(&found.overall));
+    remarks.extend(power_beforehand(&comparison.overall));
     for remark in &remarks {
         text.push_str(&wrap(remark, width, "* "));
     }
-    text.push_str(&rules(found, width));
-    writeln!(text, "\nItems that only B has right: {}. Items that only A has right: {}.", found.gained, found.lost)
-        .expect("writing to a String cannot fail");
+    text.push_str(&rules(comparison, width));
+    writeln!(
+        text,
+        "\nItems that only B has right: {}. Items that only A has right: {}.",
+        comparison.gained, comparison.lost
+    )
+    .expect("writing to a String cannot fail");
     // Both directions are shown, however one-sided the list is.
     let half = flips.div_ceil(2);
-    let gains = half.max(flips.saturating_sub(found.lost)).min(found.gained);
-    let losses = (flips - gains.min(flips)).min(found.lost);
-    let shown = found.flips.iter().take(gains).chain(found.flips.iter().skip(found.flips.len() - losses));
+    let gains = half.max(flips.saturating_sub(comparison.lost)).min(comparison.gained);
+    let losses = (flips - gains.min(flips)).min(comparison.lost);
+    let shown =
+        comparison.flips.iter().take(gains).chain(comparison.flips.iter().skip(comparison.flips.len() - losses));
     for flip in shown {
         let mark = if flip.run > flip.baseline { '+' } else { '-' };
         writeln!(text, "  {mark} {}", flip.item).expect("writing to a String cannot fail");
     }
-    if gains + losses < found.flips.len() && flips > 0 {
-        writeln!(text, "  and {} more; --flips shows more", found.flips.len() - gains - losses)
+    if gains + losses < comparison.flips.len() && flips > 0 {
+        writeln!(text, "  and {} more; --flips shows more", comparison.flips.len() - gains - losses)
             .expect("writing to a String cannot fail");
     }
     text
 }
 
-/// Every rule of both runs, and which of them decides; nothing where there is one rule only.
-fn rules(found: &Comparison, width: usize) -> String {
-    if found.rules.len() < 2 {
+/// Table of all rules of both runs, and their primary rules; empty if there is one rule only.
+fn rules(comparison: &Comparison, width: usize) -> String {
+    if comparison.rules.len() < 2 {
         return String::new();
     }
     let head = [
@@ -222,7 +125,7 @@ fn rules(found: &Comparison, width: usize) -> String {
         ("change", Align::Right),
     ];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
-    for rule in &found.rules {
+    for rule in &comparison.rules {
         table.row(vec![
             rule.name.clone(),
             rule.items.to_string(),
@@ -231,41 +134,37 @@ fn rules(found: &Comparison, width: usize) -> String {
             format!("{:+.1}", 100.0 * (rule.run - rule.baseline)),
         ]);
     }
-    let [mine, theirs] = found.primary.each_ref().map(|rules| rules.join(" and "));
-    let decides = match (mine.as_str(), theirs.as_str()) {
-        ("", _) | (_, "") => String::new(),
-        (mine, theirs) if mine == theirs => wrap(&format!("What is right is decided by {mine}."), width, "* "),
-        (mine, theirs) => {
-            let said = format!(
-                "What is right is decided by {mine} in A and by {theirs} in B: `earnest score {} --save --profile {mine}` makes them \
-                 alike.",
-                found.run
-            );
-            wrap(&said, width, "* ")
-        }
+    let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(" and "));
+    let primary = match (mine.as_str(), theirs.as_str()) {
+        ("", _) | (_, "") => return format!("\n{}", table.render()),
+        (mine, theirs) if mine == theirs => format!("Primary rule: {mine}."),
+        (mine, theirs) => format!(
+            "Primary rule: {mine} in A, {theirs} in B. `earnest score {} --save --profile {mine}` makes them the same.",
+            comparison.run
+        ),
     };
-    format!("\n{}{decides}", table.render())
+    format!("\n{}{}", table.render(), wrap(&primary, width, "* "))
 }
 
-/// What could be expected before the runs, of all items together.
-fn before(overall: &Difference) -> Option<String> {
+/// Power that could be expected before the runs, for all items together.
+fn power_beforehand(overall: &Difference) -> Option<String> {
     if overall.disagreement == 0.0 || overall.clusters < 2 {
         return None;
     }
     let from = |size: Option<f64>| size.map(|size| format!("from {:.1} points on", 100.0 * size));
     let clustered = overall.clusters < overall.items;
-    let found = match (from(overall.detectable_before), from(overall.detectable_before_alike)) {
-        (None, _) => "no difference is found 4 times of 5".to_owned(),
-        (Some(apart), _) if !clustered => format!("a difference is found 4 times of 5 {apart}"),
-        (Some(apart), alike) => format!(
-            "a difference is found 4 times of 5 {apart} if items of a cluster are no more alike than others, {} if they all \
+    let detected = match (from(overall.detectable_before), from(overall.detectable_before_alike)) {
+        (None, _) => "no difference is detected with 80 % power".to_owned(),
+        (Some(independent), _) if !clustered => format!("differences {independent} are detected with 80 % power"),
+        (Some(independent), alike) => format!(
+            "differences {independent} are detected with 80 % power if the items of a cluster are independent, {} if they all \
              differ together",
             alike.unwrap_or_else(|| "none".to_owned())
         ),
     };
     let clusters = if clustered { format!(" in {} clusters", overall.clusters) } else { String::new() };
     Some(format!(
-        "What could be expected before, of {} items{clusters} with other outcomes on {:.0} % of them: {found}.",
+        "Expected beforehand, for {} items{clusters} with different outcomes on {:.0} % of them: {detected}.",
         overall.items,
         100.0 * overall.disagreement
     ))

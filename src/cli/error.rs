@@ -103,10 +103,13 @@ impl From<EvalError> for CliError {
             EvalError::Run(error) => return error.into(),
             EvalError::Report(error) => return error.into(),
             EvalError::Suite(error) => return error.into(),
-            EvalError::Setting(_) | EvalError::PartsNotMerged { .. } => Exit::Usage,
+            EvalError::Setting(_)
+            | EvalError::Input { .. }
+            | EvalError::Line { .. }
+            | EvalError::PartsNotMerged { .. } => Exit::Usage,
             EvalError::Model(_) => Exit::Model,
             EvalError::Engine(_) => Exit::Engine,
-            EvalError::Results(_) | EvalError::SettingsChanged { .. } => Exit::Results,
+            EvalError::Results(_) | EvalError::SettingsChanged { .. } | EvalError::PartsMissing { .. } => Exit::Results,
             EvalError::Interrupted { .. } => Exit::Interrupted,
             EvalError::TooManyFailures { .. } => Exit::TooManyFailures,
         };

@@ -7,6 +7,7 @@ use super::Exit;
 use super::error::CliError;
 use super::printer::Printer;
 use super::stored::{StoredRun, write_file};
+use earnest_eval::EvalError;
 use earnest_eval::report::ReportError;
 use earnest_eval::report::page::{ReportRun, figures, page};
 use earnest_models::memory::human_bytes;
@@ -17,15 +18,15 @@ use earnest_papers::gsm_symbolic::chapters;
   earnest report arithmetic-bench-SmolLM2 -o report.html
   earnest report RUN1 RUN2 -o report.html --svg figures")]
 pub struct ReportArgs {
-    /// The runs, by name or by a beginning of it that only one run has; differences are to the first
+    /// The runs, the baseline of differences first; a part of a name is enough
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<String>,
 
-    /// The page
+    /// The HTML file
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
 
-    /// Write every figure as a file of its own into this folder
+    /// Write every figure as an SVG file into this folder too
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
 
@@ -40,24 +41,16 @@ pub struct ReportArgs {
     pub results: PathBuf,
 }
 
-/// Writes the page and, if asked, the figures as files.
+/// Writes the page and, if asked, the figures as files, and prints their paths.
 pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
     write(args)?.iter().for_each(|line| printer.message(line));
     Ok(Exit::Success)
 }
 
-/// The same without a word; returns what there is to say.
+/// Writes the page and, if asked, the figures as files; returns a line for each output.
 pub fn write(args: &ReportArgs) -> Result<Vec<String>, CliError> {
-    let mut runs = Vec::with_capacity(args.runs.len());
-    for name in &args.runs {
-        let stored = StoredRun::open(&args.results, name)?;
-        let samples = stored.samples()?;
-        if samples.is_empty() {
-            let message = format!("{} has no samples yet: there is nothing to report", stored.place);
-            return Err(CliError::new(Exit::Results, message).help("continue the run with the command that began it"));
-        }
-        runs.push(ReportRun::stored(stored.document()?, samples, stored.questions()?));
-    }
+    let report = |name: &String| StoredRun::open(&args.results, name)?.report();
+    let mut runs = args.runs.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?;
     ReportRun::distinguish(&mut runs);
     let chapters = chapters(&runs);
     let html = page(&runs, &chapters);
@@ -78,13 +71,13 @@ pub fn write(args: &ReportArgs) -> Result<Vec<String>, CliError> {
         }
     }
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
-    let mut said = vec![format!(
+    let mut lines = vec![format!(
         "{}: {samples} samples of {} run{}, {}",
         args.output.display(),
         runs.len(),
         if runs.len() == 1 { "" } else { "s" },
         human_bytes(html.len() as u64)
     )];
-    said.extend(args.svg.as_ref().map(|folder| format!("{}: {drawn} figures", folder.display())));
-    Ok(said)
+    lines.extend(args.svg.as_ref().map(|folder| format!("{}: {drawn} figures", folder.display())));
+    Ok(lines)
 }

@@ -1,4 +1,4 @@
-//! The command lines of what reads stored results.
+//! Arguments of the commands that read or write stored results.
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -17,20 +17,20 @@ pub struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// List the runs, the newest last, with accuracy and where they stand
+    /// List the runs, the newest last, with status and accuracy
     List(ListArgs),
-    /// Show a run: its table again, and everything needed to repeat it
+    /// Show a run: its results, and everything needed to repeat it
     Show(ShowRunArgs),
     /// Delete runs and their samples
     Delete(DeleteArgs),
-    /// Check that the file is whole and that every row belongs to its run
+    /// Check the file, every row and every score
     Verify(VerifyArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Intervals are over all samples of a run and allow for clusters of items. `earnest runs show` and reports give \
-the suite's own, which also know its tasks and lengths and can be narrower."
+    after_help = "Intervals are over all samples of a run and robust to clusters of items. `earnest runs show` and reports have \
+the suite's own, which are stratified by task and length and can be narrower."
 )]
 pub struct ListArgs {
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub struct DeleteArgs {
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<String>,
 
-    /// Really delete; without it the command only says what it would delete
+    /// Delete; without this, only list what would be deleted
     #[arg(long)]
     pub yes: bool,
 
@@ -102,11 +102,11 @@ pub struct SamplesArgs {
     #[arg(long)]
     pub correct: bool,
 
-    /// Only completions that the token budget cut
+    /// Only completions cut off by the token budget
     #[arg(long)]
     pub truncated: bool,
 
-    /// Only this task; one that no sample has is an error, and so for --item and --reason
+    /// Only this task (as for --item and --reason, a value that no sample has is an error)
     #[arg(long, value_name = "TASK")]
     pub task: Option<String>,
 
@@ -114,7 +114,7 @@ pub struct SamplesArgs {
     #[arg(long, value_name = "ID")]
     pub item: Option<String>,
 
-    /// Only samples judged wrong for this reason, e.g. wrong, empty, truncated
+    /// Only samples scored wrong for this reason, e.g. wrong, empty, truncated
     #[arg(long, value_name = "REASON")]
     pub reason: Option<String>,
 
@@ -122,7 +122,7 @@ pub struct SamplesArgs {
     #[arg(long, value_name = "TEXT")]
     pub grep: Option<String>,
 
-    /// Only samples that one of two rules finds right and the other wrong, e.g. final,strict; a name that no sample has is an error
+    /// Only samples that one of two rules scores right and the other wrong, e.g. final,strict
     #[arg(long, value_name = "RULE,RULE", value_parser = two_rules)]
     pub disagree: Option<[String; 2]>,
 
@@ -130,7 +130,7 @@ pub struct SamplesArgs {
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
-    /// Show long questions and completions whole, also on a terminal
+    /// Show long questions and completions in full, also on a terminal
     #[arg(long)]
     pub full: bool,
 
@@ -142,12 +142,12 @@ pub struct SamplesArgs {
     pub json: bool,
 }
 
-/// `--disagree`: two names.
+/// Parses the two rules of `--disagree`.
 fn two_rules(text: &str) -> Result<[String; 2], String> {
     let names: Vec<&str> = text.split(',').map(str::trim).collect();
     match names[..] {
         [one, other] if !one.is_empty() && !other.is_empty() && one != other => Ok([one.to_owned(), other.to_owned()]),
-        _ => Err("name two rules with a comma between, e.g. final,strict".to_owned()),
+        _ => Err("name two rules, separated by a comma, e.g. final,strict".to_owned()),
     }
 }
 
@@ -175,8 +175,8 @@ pub struct CompareArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  earnest score 1f2e3d4c                          what today's rules change
-  earnest score 1f2e3d4c --save --profile final   a run in which the final answer decides")]
+  earnest score 1f2e3d4c                          compares today's scores with the stored ones
+  earnest score 1f2e3d4c --save --profile final   stores a run scored by the final answer")]
 pub struct ScoreArgs {
     /// The run; a part of its name is enough
     #[arg(value_name = "RUN")]
@@ -186,11 +186,11 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub limit: usize,
 
-    /// Keep the new scores, as a run of their own
+    /// Store the new scores as another run
     #[arg(long)]
     pub save: bool,
 
-    /// Let this rule decide what is right, e.g. final [default: the run's own]
+    /// Primary rule, e.g. final [default: the run's own]
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
 
@@ -207,18 +207,18 @@ pub struct ScoreArgs {
   earnest import arithmetic-bench --completions answers.jsonl --name my-model --lengths 1..3 --per-length 2
 
 A line of the file is {\"item\": ID, \"completion\": TEXT}, or with \"task\", \"a\" and \"b\" (the operands, as text) instead \
-of \"item\". Optional: \"sample\" (0, 1, ... where an item has several completions), \"truncated\" (true if a token limit \
+of \"item\". Optional: \"sample\" (0, 1, ... if an item has several completions), \"truncated\" (true if a token limit \
 ended it).")]
 pub struct ImportArgs {
     /// The completions, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub completions: PathBuf,
 
-    /// What to call the model
+    /// Name of the model
     #[arg(long, value_name = "NAME")]
     pub name: String,
 
-    /// What was asked: raw (a text to continue) or chat, and which of the suite's prompts, where it has several, e.g.
+    /// Form of the prompts, raw (a text to continue) or chat, and which of the suite's prompts, if it has several, e.g.
     /// gsm,simple-code or all [default: raw and the suite's first]
     #[arg(long, value_name = "PROMPT", help_heading = "Items")]
     pub prompt: Option<Prompts>,

@@ -109,7 +109,7 @@ fn repeated(name: &str, results: &ResultsArgs, printer: Printer) -> Result<RunRe
         return Ok(results::open(results, printer)?.run(name)?);
     }
     for folder in [results, &usual] {
-        if results::is_there(&folder.folder)? {
+        if results::exist(&folder.folder)? {
             match results::open(folder, printer)?.run(name) {
                 Err(RunError::NoRun { .. }) => {}
                 found => return Ok(found?),

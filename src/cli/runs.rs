@@ -1,66 +1,18 @@
-//! `earnest runs`: the runs of a results folder.
+//! `earnest runs`.
 use std::fmt::Write;
-
-use serde::Serialize;
 
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
 use super::{Exit, results};
-use earnest_eval::report::{Align, Document, Table, percent, wrap};
-use earnest_eval::run::store::{Aggregate, RunLock, RunRecord, Store};
-use earnest_eval::run::{Manifest, Status};
-use earnest_tasks::suite::{Interval, Suite};
+use earnest_eval::report::{Align, Table, percent, wrap};
+use earnest_eval::run::store::RunRecord;
+use earnest_eval::runs::{self, RunEntry, Verification, device_seconds};
+use earnest_tasks::suite::Interval;
 
-/// A run as it is listed.
-#[derive(Debug, Serialize)]
-struct Line {
-    run: String,
-    /// `finished`, `interrupted`, `working`, or `partial` for an import whose file had not all samples.
-    status: &'static str,
-    started: String,
-    suite: String,
-    model: String,
-    recorded: usize,
-    /// None for runs of an earlier version that were not continued since.
-    planned: Option<usize>,
-    failed: usize,
-    truncated: usize,
-    correct: usize,
-    judged: usize,
-    /// The rules that decide what is right.
-    primary: Vec<String>,
-    /// Accuracy with its 95 % Wilson interval, and its cluster-robust standard error.
-    accuracy: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    standard_error: Option<f64>,
-    /// What it cost: tokens of prompts and completions, and seconds of generation times devices; 0 devices of an endpoint count as one.
-    prompt_tokens: u64,
-    completion_tokens: u64,
-    device_seconds: f64,
-}
-
-impl Line {
-    /// Device-seconds as they are shown; an import has none.
-    fn cost(&self) -> String {
-        match self.device_seconds {
-            seconds if seconds >= 10.0 => format!("{seconds:.1}"),
-            seconds if seconds > 0.0 => format!("{seconds:.3}"),
-            _ => "-".to_owned(),
-        }
-    }
-}
-
-/// What a run took of its devices: seconds of generation, loading excluded, times devices.
-fn device_seconds(manifest: &Manifest) -> f64 {
-    let devices = manifest.engine.as_ref().map_or(1, |engine| engine.card.devices.len().max(1));
-    manifest.generation_s * devices as f64
-}
-
-/// What the list's intervals are.
-const INTERVALS: &str = "Intervals are over all samples of a run and allow for clusters of items. `earnest runs show` and reports give the \
-                         suite's own, which also know its tasks and lengths and can be narrower.";
+/// Note on the intervals of the list.
+const INTERVALS: &str = "Intervals are over all samples of a run and robust to clusters of items. `earnest runs show` and reports have the \
+                         suite's own, which are stratified by task and length and can be narrower.";
 
 /// Runs the subcommand.
 pub fn execute(args: &RunsArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -72,47 +24,12 @@ pub fn execute(args: &RunsArgs, printer: Printer) -> Result<Exit, CliError> {
     }
 }
 
-fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
-    let found: Aggregate = store.aggregate(&run)?;
-    let accuracy = found.accuracy();
-    let device_seconds = device_seconds(&run.manifest);
-    let primary = results::primary(store, &run)?;
-    let status = match run.manifest.status {
-        Status::Finished => "finished",
-        _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
-        _ if run.manifest.settings.imported() => "partial",
-        // A killed process could not write that it ended.
-        Status::Running | Status::Interrupted => "interrupted",
-    };
-    Ok(Line {
-        primary,
-        status,
-        started: run.manifest.started,
-        suite: run.manifest.settings.suite,
-        model: run.manifest.model.name,
-        run: run.manifest.run,
-        recorded: found.totals.recorded,
-        planned: run.planned,
-        failed: found.totals.failed,
-        truncated: found.totals.truncated,
-        correct: found.correct,
-        judged: found.scored,
-        accuracy: accuracy.map(|accuracy| accuracy.value),
-        low: accuracy.map(|accuracy| accuracy.low),
-        high: accuracy.map(|accuracy| accuracy.high),
-        standard_error: found.standard_error,
-        prompt_tokens: found.totals.prompt_tokens,
-        completion_tokens: found.totals.completion_tokens,
-        device_seconds,
-    })
-}
-
 fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results, printer)?;
-    let lines = store.runs()?.into_iter().map(|run| line(&store, run)).collect::<Result<Vec<Line>, _>>()?;
+    let entries = runs::list(&store)?;
     if args.json {
-        printer.json(&lines)?;
-    } else if lines.is_empty() {
+        printer.json(&entries)?;
+    } else if entries.is_empty() {
         printer.result(&format!("{} has no runs yet\n", store.path().display()))?;
     } else {
         let head = [
@@ -128,30 +45,30 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
             ("started (UTC)", Align::Left),
         ];
         let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
-        for line in &lines {
+        for entry in &entries {
             table.row(vec![
-                line.run.clone(),
-                line.status.to_owned(),
-                match line.planned {
-                    Some(planned) if planned != line.recorded => format!("{}/{planned}", line.recorded),
-                    _ => line.recorded.to_string(),
+                entry.run.clone(),
+                entry.status.to_owned(),
+                match entry.planned {
+                    Some(planned) if planned != entry.recorded => format!("{}/{planned}", entry.recorded),
+                    _ => entry.recorded.to_string(),
                 },
-                match (line.accuracy, line.low, line.high) {
+                match (entry.accuracy, entry.low, entry.high) {
                     (Some(value), Some(low), Some(high)) => percent(&Interval { estimate: value, low, high }),
                     _ => "-".to_owned(),
                 },
-                line.primary.join(", "),
-                line.failed.to_string(),
-                line.truncated.to_string(),
-                line.completion_tokens.to_string(),
-                line.cost(),
-                line.started.trim_end_matches('Z').replace('T', " "),
+                entry.primary.join(", "),
+                entry.failed.to_string(),
+                entry.truncated.to_string(),
+                entry.completion_tokens.to_string(),
+                cost(entry),
+                entry.started.trim_end_matches('Z').replace('T', " "),
             ]);
         }
         let text = table.render();
         let columns = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         let fits = printer.asked_width().is_none_or(|width| columns <= width);
-        let mut text = if fits { text } else { cards(&lines, printer.width()) };
+        let mut text = if fits { text } else { cards(&entries, printer.width()) };
         text.push('\n');
         text += &wrap(INTERVALS, printer.width(), "* ");
         printer.result(&text)?;
@@ -159,35 +76,44 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
+/// Device-seconds of a run; none for an import.
+fn cost(entry: &RunEntry) -> String {
+    match entry.device_seconds {
+        seconds if seconds >= 10.0 => format!("{seconds:.1}"),
+        seconds if seconds > 0.0 => format!("{seconds:.3}"),
+        _ => "-".to_owned(),
+    }
+}
+
 /// The list for terminals that are too narrow for its table.
-fn cards(lines: &[Line], width: usize) -> String {
-    let card = |line: &Line| {
-        let samples = match line.planned {
-            Some(planned) if planned != line.recorded => format!("{} of {planned} samples", line.recorded),
-            _ => format!("{} samples", line.recorded),
+fn cards(entries: &[RunEntry], width: usize) -> String {
+    let card = |entry: &RunEntry| {
+        let samples = match entry.planned {
+            Some(planned) if planned != entry.recorded => format!("{} of {planned} samples", entry.recorded),
+            _ => format!("{} samples", entry.recorded),
         };
-        let right = match (line.accuracy, line.low, line.high) {
+        let right = match (entry.accuracy, entry.low, entry.high) {
             (Some(value), Some(low), Some(high)) => {
-                let by = match line.primary.is_empty() {
+                let by = match entry.primary.is_empty() {
                     true => String::new(),
-                    false => format!(" by {}", line.primary.join(", ")),
+                    false => format!(" by {}", entry.primary.join(", ")),
                 };
                 format!(", right {:.1} % [{:.1}, {:.1}]{by}", 100.0 * value, 100.0 * low, 100.0 * high)
             }
             _ => String::new(),
         };
-        let started = line.started.trim_end_matches('Z').replace('T', " ");
-        let cost = match line.device_seconds > 0.0 {
-            true => format!(" in {} device-seconds", line.cost()),
+        let started = entry.started.trim_end_matches('Z').replace('T', " ");
+        let cost = match entry.device_seconds > 0.0 {
+            true => format!(" in {} device-seconds", cost(entry)),
             false => String::new(),
         };
         let about = format!(
             "{}, {samples}{right}, {} failed, {} cut, {} new tokens{cost}, started {started}",
-            line.status, line.failed, line.truncated, line.completion_tokens
+            entry.status, entry.failed, entry.truncated, entry.completion_tokens
         );
-        format!("{}\n{}", line.run, wrap(&about, width, "  "))
+        format!("{}\n{}", entry.run, wrap(&about, width, "  "))
     };
-    lines.iter().map(card).collect()
+    entries.iter().map(card).collect()
 }
 
 fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -229,9 +155,10 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     let host = &manifest.host;
     row("host", format!("{} {}, {}", host.os, host.arch, host.cpu.as_deref().unwrap_or("unknown CPU")));
     if manifest.generation_s > 0.0 {
-        let open = if totals.recorded < totals.planned { "; seconds of samples without a row included" } else { "" };
-        let tokens = format!("{} prompt tokens and {} generated ones", totals.prompt_tokens, totals.completion_tokens);
-        row("cost", format!("{:.3} device-seconds for {tokens}, loading excluded{open}", device_seconds(manifest)));
+        let open = if totals.recorded < totals.planned { ", including samples without a row" } else { "" };
+        let tokens =
+            format!("{} prompt tokens and {} generated tokens", totals.prompt_tokens, totals.completion_tokens);
+        row("cost", format!("{:.3} device-seconds for {tokens}, without loading{open}", device_seconds(manifest)));
     }
     row("sessions", manifest.sessions.to_string());
     row("started", manifest.started.clone());
@@ -243,7 +170,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
 
 fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results, printer)?;
-    // All names are settled before the first run goes.
+    // All names are resolved before the first run is deleted.
     let runs = args.runs.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
     for run in &runs {
         let rows = store.count(run)?;
@@ -255,7 +182,7 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
         }
         let page = results::page(&args.results.folder, &run.manifest.run);
         if page.exists() {
-            printer.message(&format!("{} is not deleted: it is a file of its own", page.display()));
+            printer.message(&format!("{} is not deleted: it is a separate file", page.display()));
         }
     }
     if args.yes {
@@ -267,72 +194,43 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
 
 fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results, printer)?;
-    let mut faults = store.integrity()?;
-    let strays = store.strays()?;
-    if strays > 0 {
-        faults.push(format!("{strays} rows belong to no run"));
-    }
-    let mut text = String::new();
-    let mut verdict = |name: &str, faults: &[String]| {
-        if faults.is_empty() {
-            writeln!(text, "ok       {name}").expect("writing to a String cannot fail");
-        }
-        for fault in faults {
-            writeln!(text, "damaged  {name}: {fault}").expect("writing to a String cannot fail");
-        }
+    let verification = runs::verify(&store, &args.runs, &mut results::Messages(printer))?;
+    printer.result(&verification_text(&verification, printer.width()))?;
+    let found = match verification.damaged() {
+        0 => return Ok(Exit::Success),
+        1 => "damage was found in one place",
+        _ => "damage was found in several places",
     };
-    verdict(&store.path().display().to_string(), &faults);
-    let mut damaged = usize::from(!faults.is_empty());
-    let mut old_rules = Vec::new();
-    let runs = if args.runs.is_empty() {
-        store.runs()?
-    } else {
-        args.runs.iter().map(|name| store.run(name)).collect::<Result<_, _>>()?
-    };
-    for run in runs {
-        let suite = results::suite(&store, &run, printer)?;
-        let mut faults = store.examine(&run, suite.as_deref())?;
-        faults.extend(summary_fault(&store, &run, suite.as_deref()));
-        damaged += usize::from(!faults.is_empty());
-        verdict(&run.manifest.run, &faults);
-        let then = &run.manifest.settings.suite_version;
-        if let Some(today) = suite.as_ref().map(|suite| suite.version()).filter(|today| then != today) {
-            old_rules.push(format!("{} (version {then}; today's is {today})", run.manifest.run));
-        }
-    }
-    text.push('\n');
-    text += &wrap(
-        "Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
-         answer of today's questions, and has the verdict that today's scoring gives its completion; that stored questions are \
-         those of the suite, and stored results those of the rows; that the list of runs says what their manifests say. That a model really was asked and said this, `earnest run --from RUN` shows by asking again.",
-        printer.width(),
-        "",
-    );
-    if !old_rules.is_empty() {
-        let left_out = format!("Not scored again, because the suite's rules changed since: {}.", old_rules.join(", "));
-        text += &wrap(&left_out, printer.width(), "");
-    }
-    printer.result(&text)?;
-    if damaged == 0 {
-        return Ok(Exit::Success);
-    }
-    let found = if damaged == 1 { "damage was found in one place" } else { "damage was found in several places" };
     Err(CliError::new(Exit::Results, found).help(
         "a damaged run can be deleted (`earnest runs delete`) and repeated (`earnest run --from` first reads its settings)",
     ))
 }
 
-/// What is wrong with the results that were kept with a run; another program may have made them otherwise.
-fn summary_fault(store: &Store, run: &RunRecord, suite: Option<&dyn Suite>) -> Option<String> {
-    let settings = &run.manifest.settings;
-    let kept = match Document::kept(store, run) {
-        Ok(kept) => kept?,
-        Err(error) => return Some(error.to_string()),
-    };
-    let same =
-        |suite: &&dyn Suite| suite.version() == settings.suite_version && settings.earnest == env!("CARGO_PKG_VERSION");
-    let today = Document::stored(store, run, suite.filter(same)?).ok()?;
-    // As text, in which NaN equals itself.
-    let text = |document: &Document| serde_json::to_string(document).unwrap_or_default();
-    (text(&kept) != text(&today)).then(|| "the results that were kept are not those of the rows".to_owned())
+fn verification_text(verification: &Verification, width: usize) -> String {
+    let mut text = String::new();
+    for check in &verification.checks {
+        if check.faults.is_empty() {
+            writeln!(text, "ok       {}", check.name).expect("writing to a String cannot fail");
+        }
+        for fault in &check.faults {
+            writeln!(text, "damaged  {}: {fault}", check.name).expect("writing to a String cannot fail");
+        }
+    }
+    text.push('\n');
+    text += &wrap(
+        "Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
+         answer of today's questions, and has the score that today's rules give its completion; that stored questions are those of \
+         the suite, and stored results those of the rows; that the list of runs agrees with their manifests. To check that a model \
+         really gave these answers, ask it again: `earnest run --from RUN`.",
+        width,
+        "",
+    );
+    if !verification.outdated.is_empty() {
+        let runs = verification.outdated.iter();
+        let runs: Vec<String> =
+            runs.map(|run| format!("{} (version {}; today's is {})", run.run, run.version, run.today)).collect();
+        let note = format!("Not scored again, because the suite's rules have changed since: {}.", runs.join(", "));
+        text += &wrap(&note, width, "");
+    }
+    text
 }

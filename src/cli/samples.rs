@@ -1,29 +1,30 @@
-//! `earnest samples`: single samples, to read.
+//! `earnest samples`.
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::error::CliError;
 use super::printer::{Printer, harmless};
 use super::result_args::SamplesArgs;
-use super::{Exit, catalogue, results};
+use super::{Exit, results};
 use earnest_engine::FinishReason;
-use earnest_eval::run::store::{Filter, Named, RunRecord, Store, StoredQuestion};
-use earnest_eval::run::{RunError, Sample, write_jsonl};
-use earnest_tasks::suite::{FailureClass, Item, Suite};
+use earnest_eval::run::store::{Filter, StoredQuestion};
+use earnest_eval::run::{Sample, write_jsonl};
+use earnest_eval::samples::{AskedSample, check_filter, each_asked};
+use earnest_tasks::suite::FailureClass;
 
 /// Cards shown without `--limit`.
 const CARDS: usize = 10;
 
-/// Characters of a question or completion that a terminal gets without `--full`: its first so many and its last so many.
+/// Characters from the beginning and the end of a long text that a terminal shows without `--full`.
 const BEGINNING: usize = 3_000;
 const END: usize = 1_000;
 
-/// Prints cards or JSON lines.
+/// Prints samples as cards or JSON lines.
 pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results, printer)?;
     let run = store.run(&args.run)?;
     let filter = Filter {
-        task: check(&store, &run, args)?,
+        task: args.task.clone(),
         item: args.item.clone(),
         correct: args.correct.then_some(true),
         failed: args.failed,
@@ -32,110 +33,32 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         contains: args.grep.clone(),
         disagree: args.disagree.clone(),
     };
-    let limit = args.limit.unwrap_or(if args.json { usize::MAX } else { CARDS });
-    let mut samples = store.samples(&run, filter).placed();
+    let filter = check_filter(&store, &run, filter)?;
     if args.json {
-        for sample in samples.take(limit) {
+        for sample in store.samples(&run, filter).take(args.limit.unwrap_or(usize::MAX)) {
             let mut line = Vec::new();
-            write_jsonl(&mut line, &sample?.1)
+            write_jsonl(&mut line, &sample?)
                 .map_err(|error| CliError::new(Exit::Results, format!("cannot write a sample: {error}")))?;
             printer.result(&String::from_utf8_lossy(&line))?;
         }
         return Ok(Exit::Success);
     }
-    // Versions that stored no questions leave them to the suite.
-    let suite = if store.has_questions(&run)? { None } else { Some(catalogue::stored(&run.manifest.settings)?) };
-    let mut items = suite.as_ref().map(|suite| Items::of(suite.as_ref(), run.manifest.settings.samples));
-    let mut questions = store.questions(&run);
-    let primary = results::primary(&store, &run)?;
-    let mut shown = 0;
-    for sample in samples.by_ref().take(limit) {
-        let (place, sample) = sample?;
-        let whole = args.full || !printer.is_terminal();
-        let of_suite = |items: &mut Items<'_>| items.at(place).filter(|item| item.id == sample.item);
-        let unstored = || items.as_mut().and_then(of_suite).map(|item| StoredQuestion { item, prompt: None });
-        let asked = questions.of_sample(place, &sample)?.or_else(unstored);
+    let primary = results::primary_rules(&store, &run)?;
+    let whole = args.full || !printer.is_terminal();
+    let limit = args.limit.unwrap_or(CARDS);
+    let (shown, more) = each_asked(&store, &run, filter, limit, |AskedSample { sample, question }| {
         let first = args.disagree.as_ref().map(|rules| side_by_side(&sample, rules, &primary));
-        printer.result(&card(&sample, asked.as_ref(), run.manifest.opened_thinking(), first, whole))?;
-        shown += 1;
-    }
+        printer.result(&card(&sample, question.as_ref(), run.manifest.opened_thinking(), first, whole))
+    })?;
     if shown == 0 {
-        printer.message("no sample of the run is like that");
-    } else if samples.next().is_some() {
-        printer.message(&format!("the first {shown}; --limit shows more, --task, --reason and --grep choose"));
+        printer.message("no sample of the run matches");
+    } else if more {
+        printer.message(&format!("the first {shown} samples; --limit shows more, --task, --reason and --grep select"));
     }
     Ok(Exit::Success)
 }
 
-/// The wanted task by the name that items carry. What no sample of the run has is a slip, not a filter that lets nothing through.
-fn check(store: &Store, run: &RunRecord, args: &SamplesArgs) -> Result<Option<String>, CliError> {
-    const SHOWN: usize = 12;
-    let name = &run.manifest.run;
-    let suite = &run.manifest.settings.suite;
-    let full_name = |task: &String| -> Result<String, RunError> {
-        // As it stands where the suite knows no such task: what the run has is said below.
-        let known = store.has(run, Named::Task, task)?;
-        Ok(if known { task.clone() } else { catalogue::task(suite, task).unwrap_or_else(|_| task.clone()) })
-    };
-    let task = args.task.as_ref().map(full_name).transpose()?;
-    let wanted = [
-        (Named::Task, "task", task.as_ref()),
-        (Named::Item, "item", args.item.as_ref()),
-        (Named::Reason, "reason", args.reason.as_ref()),
-    ];
-    for (named, word, wanted) in wanted.into_iter().filter_map(|(named, word, wanted)| Some((named, word, wanted?))) {
-        if store.has(run, named, wanted)? {
-            continue;
-        }
-        let help = if named == Named::Item {
-            "`earnest samples` shows ids as they are spelt".to_owned()
-        } else {
-            let all = store.all(run, named)?;
-            let more = if all.len() > SHOWN { format!(", and {} more", all.len() - SHOWN) } else { String::new() };
-            match all.is_empty() {
-                true => "it has none at all".to_owned(),
-                false => format!("it has {}{more}", all[..all.len().min(SHOWN)].join(", ")),
-            }
-        };
-        return Err(CliError::usage(format!("no sample of {name} has the {word} {wanted}")).help(help));
-    }
-    for rule in args.disagree.iter().flatten() {
-        if !store.has_rule(run, rule)? {
-            let rules = store.rules(run)?;
-            let help = match rules.is_empty() {
-                true => "no sample of it was judged".to_owned(),
-                false => format!("it has {}; `earnest score {name} --save` makes a run with today's", rules.join(", ")),
-            };
-            return Err(CliError::usage(format!("no sample of {name} was judged by the rule {rule}")).help(help));
-        }
-    }
-    Ok(task)
-}
-
-/// A suite's items by place, for places that only grow.
-struct Items<'a> {
-    rest: Box<dyn Iterator<Item = Item> + Send + 'a>,
-    samples: usize,
-    next: usize,
-    last: Option<Item>,
-}
-
-impl<'a> Items<'a> {
-    fn of(suite: &'a dyn Suite, samples: u32) -> Self {
-        Items { rest: suite.items(), samples: samples.max(1) as usize, next: 0, last: None }
-    }
-
-    fn at(&mut self, place: usize) -> Option<Item> {
-        let wanted = place / self.samples;
-        if wanted + 1 > self.next {
-            self.last = self.rest.nth(wanted - self.next);
-            self.next = wanted + 1;
-        }
-        self.last.clone()
-    }
-}
-
-/// Beginning and end of a long text, with what is left out said between them.
+/// Beginning and end of a long text, with the number of characters left out between them.
 fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
     let characters = text.chars().count();
     let at = |place: usize| text.char_indices().nth(place).map_or(text.len(), |(at, _)| at);
@@ -144,19 +67,19 @@ fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
     }
     let left_out = characters - BEGINNING - END;
     let (first, last) = (&text[..at(BEGINNING)], &text[at(characters - END)..]);
-    format!("{first}\n[... {left_out} characters are not shown: --full shows them ...]\n{last}").into()
+    format!("{first}\n[... {left_out} characters left out: --full shows them ...]\n{last}").into()
 }
 
-/// What two rules made of a sample, a line each.
+/// Outcomes of a sample by two rules: the rule, and its score with the answer it read.
 fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[String]) -> Vec<(String, String)> {
     let Some(score) = &sample.score else { return Vec::new() };
     let line = |rule: &String| {
         let outcome = match score.rules.get(rule) {
             Some(true) => "right",
             Some(false) => "wrong",
-            None => "did not judge it",
+            None => "did not score it",
         };
-        // What the primary rule read is the extracted answer; a rule that looks for the expected one reads none.
+        // The primary rule's reading is the extracted answer; a rule that looks for the expected answer has none.
         let own = primary.contains(rule).then_some(&score.answer);
         let read = match own.or_else(|| score.evidence.readings.get(rule)) {
             Some(Some(read)) => format!(", read {read}"),
@@ -168,7 +91,7 @@ fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[String]) -> Vec
     rules.iter().map(line).collect()
 }
 
-/// A sample to read, with what it was asked where that is known. What a model wrote can do nothing to a terminal.
+/// A sample as text, with its question if it is known. Control characters of a completion are made visible.
 fn card(
     sample: &Sample,
     asked: Option<&StoredQuestion>,
@@ -184,7 +107,7 @@ fn card(
             Some(reason) => format!("wrong ({reason})"),
         },
         (None, Some(_)) => "no answer".to_owned(),
-        (None, None) => "not judged".to_owned(),
+        (None, None) => "not scored".to_owned(),
     };
     let number = if sample.sample > 0 { format!(", sample {}", sample.sample) } else { String::new() };
     let mut row = |name: &str, value: &str| {
@@ -210,12 +133,12 @@ fn card(
                 row("", &shortened(&shot.answer, whole));
             }
             row("question", &shortened(&segments.question, whole));
-            // Nothing was asked where the prompt could not be rendered, and nothing is known of prompts made elsewhere.
+            // Without a digest the prompt could not be rendered, or was made elsewhere.
             if !sample.prompt_sha256.is_empty() {
-                row("", "[the prompt was not stored: these are its pieces, without what was around them]");
+                row("", "[the prompt was not stored: these are its pieces, without the chat template]");
             }
         }
-        None => row("question", "(today's suite has no such item)"),
+        None => row("question", "(today's suite does not have this item)"),
     }
     row("expected", &sample.gold);
     match &sample.completion {
@@ -223,11 +146,11 @@ fn card(
             let opening = opened.map(|marker| format!("[the prompt opens {marker}]\n")).unwrap_or_default();
             row("completion", &format!("{opening}{}", shortened(&completion.text, whole)));
             let finish = match completion.finish {
-                FinishReason::Length => "cut by the token budget",
+                FinishReason::Length => "cut off by the token budget",
                 FinishReason::StopString => "ended by a stop string",
                 FinishReason::Eos | FinishReason::Cancelled => "ended by the model",
             };
-            let clipped = if sample.clipped() { ", the context had no room for more" } else { "" };
+            let clipped = if sample.clipped() { ", limited by the context length" } else { "" };
             // Imported completions come without ids.
             let tokens = match completion.ids.len() {
                 0 => String::new(),
@@ -270,7 +193,7 @@ fn card(
     format!("{} - {outcome}{number}\n{}\n", sample.item, trimmed(&text))
 }
 
-/// Lines without spaces at their ends.
+/// The text without spaces at the ends of its lines.
 fn trimmed(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n") + "\n"
@@ -285,6 +208,7 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use earnest_tasks::suite::Suite;
     use earnest_tasks::suite::arithmetic_bench::ArithmeticBench;
 
     #[test]
@@ -330,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn two_rules_stand_side_by_side() {
+    fn two_rules_are_shown_side_by_side() {
         let score: earnest_tasks::suite::Score = serde_json::from_value(serde_json::json!({
             "correct": true, "extracted": "1287", "matchers": {"final": true, "strict": false, "compat": true}, "metrics": {},
             "failure": null, "evidence": {"readings": {"strict": "700", "paper": null}},
@@ -347,7 +271,7 @@ mod tests {
             lines.into_iter().map(|(rule, outcome)| format!("{rule} {outcome}")).collect::<Vec<_>>()
         };
         assert_eq!(of("final", "strict"), ["final right, read 1287", "strict wrong, read 700"]);
-        assert_eq!(of("compat", "paper"), ["compat right", "paper did not judge it, read nothing"]);
+        assert_eq!(of("compat", "paper"), ["compat right", "paper did not score it, read nothing"]);
         let shown = card(
             &sample,
             None,
@@ -365,10 +289,7 @@ mod tests {
     fn long_texts_are_shortened_on_a_terminal_only() {
         let long = "ä".repeat(100_000);
         let short = shortened(&long, false);
-        assert!(
-            short.chars().count() < 4_200 && short.contains("[... 96000 characters are not shown: --full"),
-            "{short}"
-        );
+        assert!(short.chars().count() < 4_200 && short.contains("[... 96000 characters left out: --full"), "{short}");
         assert!(short.starts_with("äää") && short.ends_with("äää"));
         assert_eq!(shortened(&long, true), long);
         let fits = "b".repeat(BEGINNING + END);

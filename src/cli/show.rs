@@ -1,9 +1,7 @@
-//! `earnest show`: the exact prompt of an item.
-use earnest_eval::model::{self, LocatedModel};
+//! `earnest show`.
 use std::fmt::Write;
 
 use clap::Args;
-use serde::Serialize;
 
 use super::args::{ModelArgs, SeedArgs, ThinkingArg};
 use super::catalogue::AskedSuite;
@@ -11,10 +9,7 @@ use super::engine_choice::enable_thinking;
 use super::error::CliError;
 use super::printer::Printer;
 use super::{Exit, catalogue};
-use earnest_digest as digest;
-use earnest_eval::prompt::{Mode, Prompter, WithThinking};
-use earnest_models::checkpoint::{Checkpoint, Tokenizer};
-use earnest_tasks::suite::{Budget, Item, Suite};
+use earnest_eval::preview::{ItemChoice, Preview, PreviewSettings, Token, preview};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -49,118 +44,46 @@ pub struct ShowArgs {
     pub suite: AskedSuite,
 }
 
-/// What is shown.
-#[derive(Debug, Serialize)]
-struct Shown {
-    suite: String,
-    item: String,
-    task: String,
-    gold: String,
-    budget: Budget,
-    stop_strings: Vec<String>,
-    /// A stop string stays in the completion, as its end.
-    keep_stop: bool,
-    prompt: Mode,
-    text: String,
-    bos: usize,
-    bos_token: Option<TokenShown>,
-    /// Over the token ids, each as four little-endian bytes: what samples are stored with.
-    ids_sha256: String,
-    /// Over the text in UTF-8.
-    text_sha256: String,
-    tokens: Vec<TokenShown>,
-    context: usize,
-}
-
-/// A token.
-#[derive(Debug, Clone, Serialize)]
-struct TokenShown {
-    id: u32,
-    /// Its text; a token that is part of a character is spelt as in the vocabulary.
-    piece: String,
-}
-
-/// Shows one item's prompt.
-pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
-    let mut prompts = args.model.prompt.clone().unwrap_or_default();
-    // Tasks are prompts where a suite has several; the one that is wanted need not be said twice.
-    let wanted = args.task.as_deref().or_else(|| args.item.as_deref().and_then(|id| id.split('/').next()));
-    if let (true, Some(name)) = (prompts.names.is_empty(), wanted)
-        && catalogue::prompts(args.suite.name).contains(&name)
-    {
-        prompts.names.push(name.to_owned());
+impl ShowArgs {
+    fn settings(&self) -> PreviewSettings {
+        let prompts = self.model.prompt.clone().unwrap_or_default();
+        PreviewSettings {
+            options: catalogue::values(&self.suite.options, self.seed.seed, &prompts),
+            item: match (&self.item, &self.task) {
+                (Some(id), _) => ItemChoice::Id(id.clone()),
+                (None, Some(task)) => ItemChoice::Task(task.clone()),
+                (None, None) => ItemChoice::First,
+            },
+            hub: self.model.hub.settings(),
+            prompt: prompts.mode,
+            thinking: enable_thinking(self.thinking),
+            ..PreviewSettings::new(self.suite.name, &self.model.model)
+        }
     }
-    let chosen_suite = catalogue::choose(args.suite.name, &args.suite.options, args.seed.seed, &prompts)?;
-    let task = args.task.as_deref().map(|name| chosen_suite.task(name)).transpose()?;
-    let chosen = LocatedModel::find(&args.model.model, &args.model.hub.settings(), Default::default())?;
-    let checkpoint = model::open(&chosen)?;
-    let source = WithThinking { checkpoint: &checkpoint, enable_thinking: enable_thinking(args.thinking) };
-    let prompter = Prompter::new(&source, prompts.mode.unwrap_or_else(|| chosen_suite.default_mode()))?;
-    let suite = chosen_suite.suite(catalogue::Channel::local(prompter.mode()))?;
-    let item = find(suite.as_ref(), args.item.as_deref(), task.as_deref())?;
-    let rendered = prompter.render(&item.segments)?;
-    let shown = Shown {
-        suite: suite.name().to_owned(),
-        item: item.id,
-        task: item.task,
-        gold: item.gold,
-        budget: item.budget,
-        stop_strings: item.stop_strings,
-        keep_stop: item.keep_stop,
-        prompt: prompter.mode(),
-        text_sha256: digest::hex(&digest::sha256(rendered.text.as_bytes())),
-        text: rendered.text,
-        bos: rendered.bos,
-        bos_token: checkpoint.tokenizer.bos().map(|id| token(&checkpoint.tokenizer, id)),
-        ids_sha256: rendered.sha256,
-        tokens: rendered.ids.iter().map(|&id| token(&checkpoint.tokenizer, id)).collect(),
-        context: checkpoint.config.max_positions,
-    };
+}
+
+/// Prints the prompt of one item.
+pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
+    let preview = preview(&args.settings())?;
     if args.json {
-        printer.json(&shown)?;
+        printer.json(&preview)?;
     } else {
-        printer.result(&screen(&shown, &checkpoint))?;
+        printer.result(&screen(&preview))?;
     }
     Ok(Exit::Success)
 }
 
-fn find(suite: &dyn Suite, id: Option<&str>, task: Option<&str>) -> Result<Item, CliError> {
-    let wanted = |item: &Item| match (id, task) {
-        (Some(id), _) => item.id == id,
-        (None, Some(task)) => item.task == task,
-        (None, None) => true,
-    };
-    suite.items().find(wanted).ok_or_else(|| match (id, task) {
-        (Some(id), _) => CliError::usage(format!("{} has no item {id} under these options", suite.name()))
-            .help("`earnest samples` shows ids; the options of the items must be those of the run"),
-        (None, Some(task)) => CliError::usage(format!("{} has no task {task} under these options", suite.name()))
-            .help("`earnest suites` lists the tasks"),
-        (None, None) => CliError::usage(format!("{} has no items under these options", suite.name())),
-    })
-}
-
-fn token(tokenizer: &Tokenizer, id: u32) -> TokenShown {
-    let text = tokenizer.decode(&[id], false);
-    let whole = !text.is_empty() && !text.contains('\u{fffd}');
-    let piece = if whole { text } else { tokenizer.token(id).unwrap_or(text) };
-    TokenShown { id, piece }
-}
-
-fn screen(shown: &Shown, checkpoint: &Checkpoint) -> String {
+fn screen(shown: &Preview) -> String {
     let mut text = String::new();
     let bos = match (&shown.bos_token, shown.bos) {
-        (None, _) => "0 (the checkpoint names no BOS token)".to_owned(),
+        (None, _) => "0 (the checkpoint has no BOS token)".to_owned(),
         (Some(_), 0) => "0 (the checkpoint's tokenizer adds none)".to_owned(),
         (Some(token), count) => format!("{count} ({} = {})", token.id, visible(&token.piece)),
     };
     let kept = if shown.keep_stop { " (kept)" } else { "" };
     let stops: Vec<String> = shown.stop_strings.iter().map(|stop| format!("{stop:?}{kept}")).collect();
-    let ends: Vec<String> = checkpoint
-        .generation
-        .eos_ids
-        .iter()
-        .map(|&id| format!("{id} = {}", visible(&token(&checkpoint.tokenizer, id).piece)))
-        .collect();
+    let ends: Vec<String> =
+        shown.eos_tokens.iter().map(|token| format!("{} = {}", token.id, visible(&token.piece))).collect();
     write!(
         text,
         "item      {} (task {})\nexpected  {}\nbudget    {} new tokens, {} for thinking models; context {} tokens\n\
@@ -173,24 +96,24 @@ fn screen(shown: &Shown, checkpoint: &Checkpoint) -> String {
         shown.budget.thinking,
         shown.context,
         ends.into_iter().chain(stops).collect::<Vec<_>>().join(", "),
-        shown.prompt,
+        shown.mode,
         shown.tokens.len(),
         shown.ids_sha256,
         shown.text_sha256,
         lines(&shown.text),
     )
     .expect("writing to a String cannot fail");
-    let cell = |token: &TokenShown| format!("{} {}", token.id, visible(&token.piece));
+    let cell = |token: &Token| format!("{} {}", token.id, visible(&token.piece));
     text.push_str(&columns(&shown.tokens.iter().map(cell).collect::<Vec<_>>(), 96));
     text
 }
 
-/// Whitespace made visible within a line.
+/// The text with its whitespace made visible.
 fn visible(text: &str) -> String {
     text.replace(' ', "·").replace('\t', "→").replace('\r', "␍").replace('\n', "↵")
 }
 
-/// Whitespace made visible, line ends kept.
+/// The text with its whitespace made visible, line by line.
 fn lines(text: &str) -> String {
     let shown: Vec<String> = text.split('\n').map(|line| format!("  {}", visible(line))).collect();
     shown.join("↵\n")

@@ -129,7 +129,7 @@ fn a_run_finds_its_questions_again_or_says_what_to_do() {
     assert_eq!(options["source"]["files"][0]["sha256"].as_str().unwrap().len(), 64);
     assert!(options["prompt_sha256"]["simple-code"].is_string());
     let unchanged = stdout(&earnest(at, &["score", "imported"], None));
-    assert!(unchanged.contains("No verdict changed"), "{unchanged}");
+    assert!(unchanged.contains("No score changed"), "{unchanged}");
     let card = stdout(&earnest(at, &["samples", "imported", "--reason", "name_error"], None));
     assert!(card.contains("return apples"), "{card}");
     assert!(card.contains("reason      NameError: name 'apples' is not defined"), "{card}");
@@ -139,7 +139,7 @@ fn a_run_finds_its_questions_again_or_says_what_to_do() {
     std::fs::rename(at.join("data"), at.join("moved")).unwrap();
     let lost = earnest(at, &["score", "imported"], None);
     refused(&lost, 4, &["is not there", "EARNEST_DATA"]);
-    assert!(stdout(&earnest(at, &["score", "imported"], Some(&at.join("moved")))).contains("No verdict changed"));
+    assert!(stdout(&earnest(at, &["score", "imported"], Some(&at.join("moved")))).contains("No score changed"));
     let file = at.join("moved/GSM_symbolic.jsonl");
     let changed = std::fs::read_to_string(&file).unwrap().replacen("\"instance\":0", "\"instance\":5", 1);
     std::fs::write(&file, changed).unwrap();
@@ -238,7 +238,7 @@ fn the_dataset_is_found_in_the_cache_by_its_commit() {
     assert_eq!(place, &format!("apple/GSM-Symbolic@{one}/main/test.jsonl"));
     let notes = found["summary"]["notes"].to_string();
     assert!(notes.contains("The originals are not GSM-Base: 0 of 4"), "{notes}");
-    assert!(stdout(&earnest(at, &["score", "gsm-symbolic-m"], None)).contains("No verdict changed"));
+    assert!(stdout(&earnest(at, &["score", "gsm-symbolic-m"], None)).contains("No score changed"));
     snapshot(&two);
     refused(&import("n", &[]), 2, &["the cache has 2 commits", "--revision", &one, &two]);
     let pinned: Value = serde_json::from_str(&stdout(&import("n", &["--revision", &two]))).unwrap();
@@ -254,7 +254,7 @@ fn the_dataset_is_found_in_the_cache_by_its_commit() {
     // Gone from the cache, the run says what it misses; the same file elsewhere will do.
     std::fs::remove_dir_all(&dataset).unwrap();
     refused(&earnest(at, &["score", "gsm-symbolic-n"], None), 4, &["apple/GSM-Symbolic@bbbb", "EARNEST_DATA"]);
-    assert!(stdout(&earnest(at, &["score", "gsm-symbolic-n"], Some(&at.join("data")))).contains("No verdict changed"));
+    assert!(stdout(&earnest(at, &["score", "gsm-symbolic-n"], Some(&at.join("data")))).contains("No score changed"));
 }
 
 #[test]

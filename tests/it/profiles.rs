@@ -120,7 +120,7 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     let at = folder.path();
     let run = import(at, &["--prompt", "chat"])["manifest"]["run"].as_str().unwrap().to_owned();
     age(at);
-    // A run of before is shown as it was judged.
+    // A run of an earlier version is shown as it was scored.
     let before = document(&run_in(at, &["runs", "show", &run, "--json"]));
     assert_eq!(before["readings"]["primary"], json!(["strict"]));
     assert_eq!(before["readings"]["rules"].as_array().unwrap().len(), 3);
@@ -143,7 +143,7 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     let compared = run_in(at, &["compare", &run, scored]);
     assert_eq!(code(&compared), 0, "{}", stderr(&compared));
     let said = stdout(&compared);
-    assert!(said.contains("decided by strict in A and by final in B") && said.contains("read by"), "{said}");
+    assert!(said.contains("Primary rule: strict in A, final in B") && said.contains("read by"), "{said}");
     assert_eq!(code(&run_in(at, &["report", &run, scored, "-o", "both.html"])), 0);
     let slip = run_in(at, &["score", &run, "--profile", "best"]);
     assert!(code(&slip) == 2 && stderr(&slip).contains("final, strict, paper, ref"), "{}", stderr(&slip));

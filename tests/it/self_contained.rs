@@ -109,7 +109,7 @@ fn runs_are_read_after_model_data_and_suite_are_gone() {
     reads(at, &runs);
     let verified = run_in(at, &["runs", "verify"]);
     assert_eq!(code(&verified), 0, "{}", stderr(&verified));
-    assert!(stderr(&verified).contains("held against its stored questions"), "{}", stderr(&verified));
+    assert!(stderr(&verified).contains("checked against its stored questions"), "{}", stderr(&verified));
     // Scoring completions again needs the suite.
     let score = run_in(at, &["score", &runs[0]]);
     assert!(code(&score) == 4 && stderr(&score).contains("EARNEST_DATA"), "{}", stderr(&score));
@@ -145,11 +145,7 @@ fn damaged_questions_and_results_are_found() {
     let verify = || run_in(at, &["runs", "verify"]);
     assert_eq!(code(&verify()), 0, "{}", stdout(&verify()));
     sql(at, "UPDATE runs SET summary = replace(summary, '\"recorded\":32', '\"recorded\":31')");
-    assert!(
-        stdout(&verify()).contains("the results that were kept are not those of the rows"),
-        "{}",
-        stdout(&verify())
-    );
+    assert!(stdout(&verify()).contains("the stored results are not those of the rows"), "{}", stdout(&verify()));
     sql(at, "UPDATE packs SET sha256 = zeroblob(32) WHERE id = 1");
     let output = verify();
     assert!(code(&output) == 4 && stdout(&output).contains("no readable question"), "{}", stdout(&output));

@@ -1,4 +1,5 @@
 //! The error of an evaluation.
+use std::io;
 use std::path::PathBuf;
 
 use earnest_models::hub::HubError;
@@ -64,6 +65,15 @@ pub enum EvalError {
     /// The user stopped the session.
     #[error("interrupted: {settled} of {planned} samples are in {}", store.display())]
     Interrupted { run: String, settled: usize, planned: usize, store: PathBuf },
+    /// An input file that cannot be read.
+    #[error("cannot read {name}: {source}")]
+    Input { name: String, source: io::Error },
+    /// A line of an input file that cannot be used.
+    #[error("{} line {line}: {problem}", path.display())]
+    Line { path: PathBuf, line: usize, problem: Problem },
+    /// Sharded runs that could not be joined, because parts are missing or unfinished.
+    #[error("{} not joined, because parts are missing", if *runs == 1 { "1 run is".to_owned() } else { format!("{runs} runs are") })]
+    PartsMissing { runs: usize },
     /// More samples failed than the settings allow.
     #[error("{failed} of {planned} samples failed in this session, more than --fail-on-error allows")]
     TooManyFailures { run: String, failed: usize, planned: usize },
@@ -90,12 +100,23 @@ impl EvalError {
         EvalError::Results(Problem { message: message.into(), hint: None })
     }
 
+    /// An input file that cannot be read.
+    pub fn input(name: impl std::fmt::Display, source: io::Error) -> Self {
+        EvalError::Input { name: name.to_string(), source }
+    }
+
+    /// A line of an input file that cannot be used.
+    pub fn line(path: impl Into<PathBuf>, line: usize, reason: impl std::fmt::Display) -> Self {
+        EvalError::Line { path: path.into(), line, problem: Problem { message: reason.to_string(), hint: None } }
+    }
+
     /// Adds a next step to a [`Problem`]; other errors have their own.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         if let EvalError::Setting(problem)
         | EvalError::Model(problem)
         | EvalError::Engine(problem)
-        | EvalError::Results(problem) = &mut self
+        | EvalError::Results(problem)
+        | EvalError::Line { problem, .. } = &mut self
         {
             problem.hint = Some(hint.into());
         }
@@ -108,7 +129,12 @@ impl EvalError {
             EvalError::Setting(problem)
             | EvalError::Model(problem)
             | EvalError::Engine(problem)
-            | EvalError::Results(problem) => problem.hint.clone(),
+            | EvalError::Results(problem)
+            | EvalError::Line { problem, .. } => problem.hint.clone(),
+            EvalError::Input { .. } => None,
+            EvalError::PartsMissing { .. } => {
+                Some("finish the parts (`earnest resume`) or name the folders that have them".to_owned())
+            }
             EvalError::Hub(error) => error.help(),
             EvalError::Prompt(error) => Some(error.help().to_owned()),
             EvalError::Run(error) => error.help(),

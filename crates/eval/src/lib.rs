@@ -1,14 +1,27 @@
 //! Evaluation runs: prompts, samples, the results store, reports and comparisons.
 //!
-//! [`evaluate::evaluate`] is the entry point.
+//! [`evaluate::evaluate`] is the entry point. [`import::import`], [`merge::merge`], [`rescore::rescore`] and [`perturb::perturb`] are
+//! the other operations that write; [`runs`], [`samples`] and [`compare`] read what is stored, and [`preview::preview`] renders a
+//! prompt.
 
+pub mod compare;
 mod error;
 pub mod evaluate;
+pub mod import;
+pub mod merge;
 pub mod model;
+pub mod perturb;
+pub mod preview;
 pub mod prompt;
 pub mod report;
+pub mod rescore;
+pub mod results;
 pub mod run;
+pub mod runs;
+pub mod samples;
+mod stored_run;
 pub mod suites;
 
 pub use error::{EvalError, Problem};
 pub use evaluate::evaluate;
+pub use stored_run::StoredRun;

@@ -7,13 +7,42 @@ use parquet::record::Field;
 use serde_json::{Map, Value};
 
 use crate::EvalError;
+use crate::prompt::ModeRequest;
 use crate::run::store::{Store, legacy_folders};
 use crate::run::{Reporter, RunEvent, RunSettings, SandboxRunner};
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
 use earnest_sandbox::{Pool, SandboxError, Settings};
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
-use earnest_tasks::suite::registry::{DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, Programs, find};
+use earnest_tasks::suite::registry::{
+    BuiltIn, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs, check_prompts, find,
+};
+
+/// A built-in suite with checked options.
+pub struct ConfiguredSuite {
+    pub registration: &'static dyn BuiltIn,
+    /// Suite before its channel to the model is known.
+    pub choice: Box<dyn Choice>,
+}
+
+impl ConfiguredSuite {
+    /// Returns the prompt mode where none is asked for.
+    pub fn default_mode(&self) -> ModeRequest {
+        self.registration.card().mode.map_or(ModeRequest::Auto, ModeRequest::from)
+    }
+}
+
+/// Checks the options of a built-in suite and finds its data.
+///
+/// # Errors
+/// If there is no such suite, its options are impossible, or its data are missing.
+pub fn configure(name: &str, values: &OptionValues) -> Result<ConfiguredSuite, EvalError> {
+    let Some(registration) = find(name) else {
+        return Err(EvalError::setting(format!("there is no suite {name}")).hint("`earnest suites` lists them"));
+    };
+    check_prompts(&registration.card(), &values.prompts)?;
+    Ok(ConfiguredSuite { registration, choice: registration.configure(values, &LocalHost)? })
+}
 
 /// Returns the suite of a stored run: its items, scored by the current rules.
 ///

@@ -14,8 +14,7 @@ use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{self, BuiltIn, ErrorKind, OptionError, OptionValues};
 
 pub use command::{AskedGenerator, AskedSuite, given_options_of, with_options_of};
-pub use earnest_eval::suites::primary;
-pub use earnest_tasks::suite::registry::{Channel, Choice, GivenQuestion, check_profile};
+pub use earnest_tasks::suite::registry::{Channel, Choice};
 pub use entry::entries;
 pub use refusal::{names_at, refusal};
 
@@ -52,15 +51,10 @@ impl Chosen {
     pub fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, CliError> {
         Ok(self.choice.suite(channel)?)
     }
-
-    /// The name that items of a task carry; what is typed may be shorter.
-    pub fn task(&self, name: &str) -> Result<String, CliError> {
-        Ok(self.registration.task(name)?)
-    }
 }
 
-/// Values of a suite's options, and what every command has of them.
-fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValues {
+/// Values of a suite's options, with the seed and prompts that every command has.
+pub fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValues {
     let mut values = given.clone();
     values.seed = seed;
     values.prompts.clone_from(&prompts.names);
@@ -91,21 +85,6 @@ pub fn generate(name: &str, given: &OptionValues, seed: u64) -> Result<Box<dyn r
 /// Items that are a first look at a suite: a minute or two, where all of them would be an hour.
 pub fn first_look(name: &str, given: &OptionValues) -> Option<usize> {
     registry::find(name)?.first_look(given)
-}
-
-/// The prompts of a suite that has several.
-pub fn prompts(suite: &str) -> &'static [&'static str] {
-    registry::find(suite).map_or(&[], |suite| suite.card().prompts)
-}
-
-/// Worked examples inside the text of a suite's questions.
-pub fn examples_in_text(suite: &str) -> usize {
-    registry::find(suite).map_or(0, |suite| suite.card().examples_in_text)
-}
-
-/// The name that items of a suite's task carry.
-pub fn task(suite: &str, name: &str) -> Result<String, CliError> {
-    registry::find(suite).map_or_else(|| Ok(name.to_owned()), |suite| Ok(suite.task(name)?))
 }
 
 /// Names of the suites.

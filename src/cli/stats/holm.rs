@@ -93,7 +93,8 @@ impl HolmArgs {
         let mut settled: Vec<String> = Vec::new();
         for run in &self.runs {
             // Two parts of one name are one run, which must not count twice.
-            let found = StoredRun::open(&self.results.folder, run).map_err(|error| anyhow::anyhow!(error.message))?;
+            let found =
+                StoredRun::open(&self.results.folder, run).map_err(|error| anyhow::anyhow!(error.to_string()))?;
             let name = found.manifest.run;
             anyhow::ensure!(!settled.contains(&name), "--run names {name} twice");
             settled.push(name);

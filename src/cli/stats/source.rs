@@ -69,7 +69,7 @@ impl SourceArgs {
     /// Whether the stored runs were asked questions of different options or seeds.
     pub(super) fn differ_in_questions(&self) -> Result<bool, ColumnError> {
         let open = |name: &String| {
-            StoredRun::open(&self.results.folder, name).map_err(|error| ColumnError::Run(Box::new(error)))
+            StoredRun::open(&self.results.folder, name).map_err(|error| ColumnError::Run(Box::new(error.into())))
         };
         let runs = self.runs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let asked = |run: &StoredRun| {
@@ -106,7 +106,8 @@ impl SourceArgs {
 
     fn walk_runs(&self, names: &[&str], notes: &mut Vec<String>, each: &mut EachRow<'_>) -> Result<(), ColumnError> {
         let folder = &self.results.folder;
-        let open = |name: &String| StoredRun::open(folder, name).map_err(|error| ColumnError::Run(Box::new(error)));
+        let open =
+            |name: &String| StoredRun::open(folder, name).map_err(|error| ColumnError::Run(Box::new(error.into())));
         let runs = self.runs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let mut columns = RunColumns::new(names);
         for (index, run) in runs.iter().enumerate() {

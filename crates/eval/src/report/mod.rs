@@ -4,6 +4,7 @@ mod compare;
 mod document;
 mod error;
 pub mod export;
+mod file;
 mod grid;
 mod kept;
 pub mod page;
@@ -18,6 +19,7 @@ pub use compare::{
 };
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use error::ReportError;
+pub use file::write_file;
 pub use grid::text as grid_text;
 pub use rows::{Row, Rows, StoredRows, WithoutTexts};
 pub use table::{Align, Table};

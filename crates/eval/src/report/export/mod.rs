@@ -5,6 +5,7 @@ mod csv;
 mod jsonl;
 mod lm_eval;
 mod parquet;
+mod stored;
 
 pub use columns::{Cell, Column, Columns, Kind};
 pub use csv::write_csv;

@@ -1,0 +1,120 @@
+//! Comparison of stored runs, the first of which is the baseline.
+use crate::EvalError;
+use crate::report::{Comparison, Scores, compare, differing_settings};
+use crate::results;
+use crate::run::store::{Filter, RunRecord, Store};
+use crate::run::{FileRecord, Reporter, RunEvent, shown};
+
+/// Compares each run with the first one, on the items that both answered; warns of everything else in which they differ.
+///
+/// # Errors
+/// If a run is named twice, or the runs are of different suites.
+pub fn compare_runs(
+    store: &Store,
+    names: &[String],
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<Comparison>, EvalError> {
+    let mut warn = |text| reporter.event(&RunEvent::Warning(text));
+    let runs = names.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
+    let Some((baseline, others)) = runs.split_first() else { return Ok(Vec::new()) };
+    for other in others {
+        check_pair(baseline, other, &mut warn)?;
+    }
+    let mut scores = runs.iter().map(|run| scores(store, run, &mut warn)).collect::<Result<Vec<Scores>, _>>()?;
+    read_questions(store, &runs, &mut scores, &mut warn);
+    let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
+    let mut comparisons = compare(&names, &scores);
+    for (comparison, run) in comparisons.iter_mut().zip(others) {
+        comparison.settings = differing_settings(&baseline.manifest, &run.manifest);
+        if !comparison.settings.is_empty() {
+            warn(settings_warning(comparison));
+        }
+    }
+    Ok(comparisons)
+}
+
+/// Refuses runs that cannot be compared; warns of models and rules that differ although their names do not.
+fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(String)) -> Result<(), EvalError> {
+    let (name, mine) = (&baseline.manifest.run, &baseline.manifest.settings);
+    let (other_name, theirs) = (&other.manifest.run, &other.manifest.settings);
+    if baseline.id == other.id {
+        return Err(EvalError::setting(format!("{name} is named twice: compare two runs")));
+    }
+    if theirs.suite != mine.suite {
+        return Err(EvalError::setting(format!(
+            "{name} is of {} and {other_name} of {}: they have no items in common",
+            mine.suite, theirs.suite
+        )));
+    }
+    let model = &baseline.manifest.model.name;
+    if *model == other.manifest.model.name && mine.model_files != theirs.model_files {
+        warn(format!(
+            "{name} and {other_name} name their models alike ({model}), but the files differ: {}",
+            changed_files(&mine.model_files, &theirs.model_files)
+        ));
+    }
+    if theirs.suite_version != mine.suite_version {
+        warn(format!(
+            "{name} was scored with version {} of the suite, {other_name} with {}; `earnest score --save` scores them alike",
+            mine.suite_version, theirs.suite_version
+        ));
+    }
+    Ok(())
+}
+
+fn scores(store: &Store, run: &RunRecord, warn: &mut impl FnMut(String)) -> Result<Scores, EvalError> {
+    let mut scores = Scores::with_primary(results::primary_rules(store, run)?);
+    for sample in store.samples(run, Filter::default()) {
+        scores.add(&sample?);
+    }
+    if scores.without_score > 0 {
+        warn(format!(
+            "{} samples of {} have no answer and are in no comparison",
+            scores.without_score, run.manifest.run
+        ));
+    }
+    Ok(scores)
+}
+
+/// Adds the questions where rows alone do not tell them: runs with different options may have other questions under the same ids.
+fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn: &mut impl FnMut(String)) {
+    let Some((baseline, others)) = runs.split_first() else { return };
+    let alike = others.iter().all(|run| baseline.manifest.settings.has_items_of(&run.manifest.settings));
+    if alike || scores.iter().all(|scores| !scores.lacks_questions()) {
+        return;
+    }
+    for (run, scores) in runs.iter().zip(scores) {
+        if let Err(error) = results::each_item(store, run, |item| scores.read_question(&item)) {
+            warn(format!(
+                "the runs have different options, and the questions of {} cannot be read: its items are compared by id and \
+                 expected answer alone: {error}",
+                run.manifest.run
+            ));
+        }
+    }
+}
+
+/// Names every setting in which the runs differ, with both values.
+fn settings_warning(comparison: &Comparison) -> String {
+    let named = comparison.settings.iter().map(|change| {
+        let name = change.name.strip_prefix("suite_options.").unwrap_or(&change.name);
+        format!("{name} ({} in A, {} in B)", shown(&change.one), shown(&change.other))
+    });
+    format!(
+        "{} (A) and {} (B) have different settings, so a difference need not be the models': {}",
+        comparison.baseline,
+        comparison.run,
+        named.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Names of files with other content, or in one list only.
+fn changed_files(mine: &[FileRecord], theirs: &[FileRecord]) -> String {
+    let only = |these: &[FileRecord], those: &[FileRecord]| -> Vec<String> {
+        these.iter().filter(|file| !those.contains(file)).map(|file| file.name.clone()).collect()
+    };
+    let mut names = [only(mine, theirs), only(theirs, mine)].concat();
+    names.sort();
+    names.dedup();
+    names.join(", ")
+}

@@ -1,0 +1,310 @@
+//! Perturbation of any set of questions, JSON lines or one JSON array.
+use std::collections::{BTreeMap, HashSet};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use earnest_tasks::suite::dnc::{
+    self, Annotations, Asked, Context, DonorPool, Fields, Kind, Malformed, Mode, Problem, RowError, SetRow,
+    has_program, malformed_rows, read_annotations, records, reference_perturb_all,
+};
+
+use crate::EvalError;
+use crate::run::{Reporter, RunEvent};
+
+/// Settings of a perturbation.
+#[derive(Debug, Clone)]
+pub struct PerturbSettings {
+    pub questions: QuestionSource,
+    /// Fields of a row; none for the usual names.
+    pub fields: Fields,
+    /// File of Logic and Order annotations.
+    pub annotations: Option<PathBuf>,
+    pub kinds: Vec<Kind>,
+    /// Perturbations as intended, or bit for bit as the authors' program makes them.
+    pub mode: Mode,
+    /// Seed of random perturbations; below 2^32 for [`Mode::Reference`].
+    pub seed: u64,
+    /// Draws of each random perturbation; 1 for [`Mode::Reference`].
+    pub draws: u32,
+    /// Write questions that a perturbation does not fit unperturbed, instead of leaving them out.
+    pub keep_ineligible: bool,
+    /// Leave malformed rows out with a warning, instead of refusing the file.
+    pub skip_malformed: bool,
+}
+
+/// Source of the questions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuestionSource {
+    File(PathBuf),
+    StandardInput,
+}
+
+impl QuestionSource {
+    fn name(&self) -> String {
+        match self {
+            QuestionSource::File(path) => path.display().to_string(),
+            QuestionSource::StandardInput => "standard input".to_owned(),
+        }
+    }
+
+    fn read(&self) -> std::io::Result<Vec<u8>> {
+        match self {
+            QuestionSource::File(path) => std::fs::read(path),
+            QuestionSource::StandardInput => {
+                let mut bytes = Vec::new();
+                std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+            }
+        }
+    }
+}
+
+impl PerturbSettings {
+    /// One draw of these kinds with seed 1; malformed rows are refused, ineligible questions left out.
+    pub fn new(questions: QuestionSource, kinds: Vec<Kind>) -> Self {
+        PerturbSettings {
+            questions,
+            fields: Fields::default(),
+            annotations: None,
+            kinds,
+            mode: Mode::Fixed,
+            seed: 1,
+            draws: 1,
+            keep_ineligible: false,
+            skip_malformed: false,
+        }
+    }
+
+    /// Refuses an output file that is also an input, by whatever name or link.
+    pub fn check_output(&self, output: &Path) -> Result<(), EvalError> {
+        let refused = |read: &str| {
+            let message = format!("{} is read{read}, and -o would overwrite it", output.display());
+            Err(EvalError::setting(message).hint("name another file with -o"))
+        };
+        let file = match &self.questions {
+            QuestionSource::File(path) => Some(path),
+            QuestionSource::StandardInput => None,
+        };
+        if file.into_iter().chain(&self.annotations).any(|input| is_same_file(input, output)) {
+            return refused("");
+        }
+        if self.questions == QuestionSource::StandardInput && is_standard_input(output) {
+            return refused(" as standard input");
+        }
+        Ok(())
+    }
+
+    /// The seed of the authors' program.
+    fn reference_seed(&self) -> Result<u32, EvalError> {
+        match u32::try_from(self.seed) {
+            Ok(seed) if self.draws <= 1 => Ok(seed),
+            _ => Err(EvalError::setting("--mode reference takes a --seed below 4294967296 and one draw")),
+        }
+    }
+}
+
+/// Perturbed questions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PerturbedSet {
+    /// Questions that were read.
+    pub questions: usize,
+    /// Rows as JSON lines, by kind in the order of the settings.
+    pub rows: Vec<String>,
+    /// Perturbed rows of each kind.
+    pub perturbed: BTreeMap<Kind, usize>,
+    /// Questions that a kind does not fit, by kind and reason.
+    pub ineligible: BTreeMap<(Kind, String), usize>,
+}
+
+impl PerturbedSet {
+    /// Writes the rows.
+    pub fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        for row in &self.rows {
+            out.write_all(row.as_bytes())?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, kind: Kind, row: String) {
+        *self.perturbed.entry(kind).or_default() += 1;
+        self.rows.push(row);
+    }
+
+    fn add_ineligible(&mut self, settings: &PerturbSettings, kind: Kind, row: &SetRow, why: &str) {
+        // Rows name their operands; reasons are counted without.
+        let reason = match why.split_once("operand ") {
+            Some(("", rest)) => format!("an operand{}", rest.find(' ').map_or("", |at| &rest[at..])),
+            _ => why.to_owned(),
+        };
+        *self.ineligible.entry((kind, reason)).or_default() += 1;
+        if settings.keep_ineligible {
+            self.rows.push(row.unperturbed(kind, settings.mode, settings.seed, why));
+        }
+    }
+}
+
+/// Perturbs every question by every kind.
+///
+/// # Errors
+/// If the settings exclude each other, a file cannot be read, or rows are malformed and not to be skipped.
+pub fn perturb(settings: &PerturbSettings, reporter: &mut dyn Reporter) -> Result<PerturbedSet, EvalError> {
+    let reference_seed = match settings.mode {
+        Mode::Reference => Some(settings.reference_seed()?),
+        Mode::Fixed => None,
+    };
+    let mut malformed = Vec::new();
+    let rows = read_questions(settings, &mut malformed)?;
+    let annotations = match &settings.annotations {
+        Some(path) => read_annotation_file(path, &rows, &mut malformed)?,
+        None => Annotations::default(),
+    };
+    if !malformed.is_empty() {
+        let text = malformed_rows(&malformed);
+        if !settings.skip_malformed {
+            return Err(EvalError::setting(text).hint("mend them, or leave them out with --malformed skip"));
+        }
+        reporter.event(&RunEvent::Warning(format!("left out {text}")));
+    }
+    let problems: Vec<&Problem> = rows.iter().map(|row| &row.problem).collect();
+    let donors = DonorPool::new(problems.iter().copied());
+    let mut set = PerturbedSet { questions: rows.len(), ..PerturbedSet::default() };
+    for &kind in &settings.kinds {
+        if let Some(seed) = reference_seed.filter(|_| has_program(kind)) {
+            let (perturbed, ineligible) = reference_perturb_all(kind, problems.iter().copied(), seed);
+            for (place, found) in &perturbed {
+                set.add(kind, rows[*place].perturbed(found, settings.mode, settings.seed, 0));
+            }
+            for place in ineligible {
+                set.add_ineligible(settings, kind, &rows[place], "the reference's filter leaves it out");
+            }
+            continue;
+        }
+        for row in &rows {
+            for draw in 0..if kind.is_random() { settings.draws } else { 1 } {
+                let context = Context { seed: settings.seed, draw, donors: &donors, annotations: &annotations };
+                match dnc::perturb(kind, &row.problem, context) {
+                    Ok(found) => set.add(kind, row.perturbed(&found, settings.mode, settings.seed, draw)),
+                    Err(reason) => {
+                        if draw == 0 {
+                            set.add_ineligible(settings, kind, row, &reason.to_string());
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    Ok(set)
+}
+
+fn read_questions(
+    settings: &PerturbSettings,
+    malformed: &mut Vec<(String, Malformed)>,
+) -> Result<Vec<SetRow>, EvalError> {
+    let name = settings.questions.name();
+    let bytes = settings.questions.read().map_err(|error| EvalError::input(&name, error))?;
+    let records = records(&bytes).map_err(|error| EvalError::setting(format!("{name}: {error}")))?;
+    let mut rows: Vec<SetRow> = Vec::new();
+    let mut ids = HashSet::new();
+    for record in records.into_rows() {
+        let row = record.value.and_then(|value| match value {
+            Value::Object(row) => settings.fields.read(&record.place, &row, record.text),
+            _ => Err(RowError::NotAnObject),
+        });
+        let row = row.map_err(|error| error.to_string()).and_then(|row| match ids.insert(row.problem.id.clone()) {
+            true => Ok(row),
+            false => Err(format!("another row has the id {} too", row.problem.id)),
+        });
+        match row {
+            Ok(row) => rows.push(row),
+            Err(why) => malformed.push((name.clone(), Malformed { place: record.place, why })),
+        }
+    }
+    Ok(rows)
+}
+
+fn read_annotation_file(
+    path: &Path,
+    rows: &[SetRow],
+    malformed: &mut Vec<(String, Malformed)>,
+) -> Result<Annotations, EvalError> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| EvalError::input(&name, error))?;
+    let questions: BTreeMap<&str, &Problem> = rows.iter().map(|row| (row.problem.id.as_str(), &row.problem)).collect();
+    let question = |id: &str| questions.get(id).map_or(Asked::Nowhere, |problem| Asked::Here(problem));
+    let (annotations, bad) =
+        read_annotations(&bytes, question).map_err(|error| EvalError::setting(format!("{name}: {error}")))?;
+    malformed.extend(bad.into_iter().map(|row| (name.clone(), row)));
+    Ok(annotations)
+}
+
+/// Returns true if standard input is the file at this path.
+fn is_standard_input(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        use std::os::unix::fs::MetadataExt;
+        let input =
+            std::io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from).and_then(|file| file.metadata());
+        matches!((input, std::fs::metadata(path)), (Ok(input), Ok(output))
+            if input.is_file() && (input.dev(), input.ino()) == (output.dev(), output.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+/// Returns true if two paths lead to one file, by whatever names or links.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    if matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other) {
+        return true;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let number = |path: &Path| std::fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
+        matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(path: &Path, rows: &str) -> PerturbSettings {
+        std::fs::write(path, rows).unwrap();
+        PerturbSettings::new(QuestionSource::File(path.to_owned()), vec![Kind::Verbosity])
+    }
+
+    #[test]
+    fn questions_are_perturbed_or_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = "{\"question\": \"Tom has 3 apples and eats 2 of them. How many are left?\"}\n{\"question\": \"How many?\"}\n";
+        let settings = settings(&folder.path().join("questions.jsonl"), rows);
+        let set = perturb(&settings, &mut ()).unwrap();
+        assert_eq!((set.questions, set.rows.len(), set.perturbed[&Kind::Verbosity]), (2, 1, 1));
+        assert_eq!(set.ineligible.values().sum::<usize>(), 1);
+        let kept = perturb(&PerturbSettings { keep_ineligible: true, ..settings }, &mut ()).unwrap();
+        assert_eq!((kept.rows.len(), kept.perturbed), (2, set.perturbed));
+    }
+
+    #[test]
+    fn malformed_rows_and_impossible_settings_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("questions.jsonl");
+        let settings = settings(&path, "[5]");
+        assert!(matches!(perturb(&settings, &mut ()), Err(EvalError::Setting(_))));
+        let skipped = perturb(&PerturbSettings { skip_malformed: true, ..settings.clone() }, &mut ()).unwrap();
+        assert_eq!(skipped, PerturbedSet::default());
+        let twice = PerturbSettings { mode: Mode::Reference, draws: 2, ..settings.clone() };
+        assert!(perturb(&twice, &mut ()).is_err());
+        assert!(settings.check_output(&path).is_err());
+        assert!(settings.check_output(&folder.path().join("perturbed.jsonl")).is_ok());
+    }
+}

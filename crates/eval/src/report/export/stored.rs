@@ -1,0 +1,92 @@
+//! Export of a stored run to the files of lm-evaluation-harness.
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use earnest_tasks::suite::{Item, registry};
+
+use super::LmEval;
+use crate::prompt::{ModeRequest, Prompter, Remote};
+use crate::report::{ReportError, Row, Rows, write_file};
+use crate::run::store::StoredQuestion;
+use crate::run::{Reporter, RunEvent, Sample};
+use crate::{EvalError, StoredRun, suites};
+
+impl StoredRun {
+    /// Converts the run to the documents of lm-evaluation-harness. Prompts of runs without stored questions are joined from the
+    /// suite's items, with a warning.
+    pub fn lm_eval(&self, texts: bool, reporter: &mut dyn Reporter) -> Result<LmEval, EvalError> {
+        let from_suite;
+        let rows: &dyn Rows = if self.has_questions()? {
+            self
+        } else {
+            let mut items = HashMap::new();
+            self.each_item(|item| drop(items.insert(item.id.clone(), item)))?;
+            reporter.event(&RunEvent::Warning(
+                "the prompts were not stored: they are rebuilt from the items, without the chat template".to_owned(),
+            ));
+            from_suite = RowsOfItems { run: self, items };
+            &from_suite
+        };
+        let suite = registry::find(&self.manifest.settings.suite);
+        let examples = suite.map(|suite| suite.card().examples_in_text).filter(|&examples| examples > 0);
+        Ok(LmEval::new(&self.manifest, &self.items_by_task()?, rows, texts, examples)?)
+    }
+
+    /// Returns the number of the suite's items by task, including those that the run did not ask; of the run's items alone where
+    /// the suite cannot be built.
+    fn items_by_task(&self) -> Result<BTreeMap<String, usize>, EvalError> {
+        let mut items: BTreeMap<String, usize> = BTreeMap::new();
+        let mut count = |task: &str| *items.entry(task.to_owned()).or_default() += 1;
+        match suites::stored(&self.manifest.settings) {
+            Ok(suite) => suite.items().for_each(|item| count(&item.task)),
+            Err(_) => self.each_item(|item| count(&item.task))?,
+        }
+        Ok(items)
+    }
+}
+
+impl LmEval {
+    /// Writes the results and samples into the model's folder under `output`; returns that folder.
+    pub fn write(&self, output: &Path) -> Result<PathBuf, ReportError> {
+        let folder = output.join(&self.folder);
+        std::fs::create_dir_all(&folder).map_err(|source| ReportError::Write { path: folder.clone(), source })?;
+        let failed = |error: serde_json::Error| ReportError::Format { format: "lm-eval", reason: error.to_string() };
+        write_file(&folder.join(&self.results_file), |out| {
+            serde_json::to_writer_pretty(out, &self.results).map_err(failed)
+        })?;
+        for task in &self.samples {
+            write_file(&folder.join(&task.file), |out| {
+                task.lines.iter().try_for_each(|line| {
+                    serde_json::to_writer(&mut *out, line).map_err(failed)?;
+                    out.write_all(b"\n").map_err(|error| failed(serde_json::Error::io(error)))
+                })
+            })?;
+        }
+        Ok(folder)
+    }
+}
+
+/// Rows of a run without stored questions, with its suite's items.
+struct RowsOfItems<'a> {
+    run: &'a StoredRun,
+    items: HashMap<String, Item>,
+}
+
+impl RowsOfItems<'_> {
+    /// The question with its segments as the prompt, joined as raw text.
+    fn question(&self, sample: &Sample) -> Option<StoredQuestion> {
+        let item = self.items.get(&sample.item)?.clone();
+        let plain = Prompter::new(&Remote::Text, ModeRequest::Raw).and_then(|plain| plain.text(&item.segments));
+        Some(StoredQuestion { item, prompt: plain.ok() })
+    }
+}
+
+impl Rows for RowsOfItems<'_> {
+    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
+        self.run.walk(row)
+    }
+
+    fn walk_asked(&self, row: &mut dyn FnMut(&Row) -> Result<(), ReportError>) -> Result<(), ReportError> {
+        self.run.walk(&mut |sample| row(&Row { sample: sample.clone(), asked: self.question(sample) }))
+    }
+}

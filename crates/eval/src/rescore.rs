@@ -1,0 +1,282 @@
+//! Scoring of stored completions by today's rules.
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use earnest_tasks::suite::registry::check_profile;
+use earnest_tasks::suite::{Score, Suite};
+
+use crate::EvalError;
+use crate::evaluate::free_name;
+use crate::results;
+use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
+use crate::run::{Manifest, Reporter, RunSettings, SIDE_BY_SIDE, Sample, Stored, score_completions};
+use crate::suites;
+
+/// Settings of a rescoring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RescoreSettings {
+    /// Results folder.
+    pub results: PathBuf,
+    /// Name of the run, or a part of it that no other run has.
+    pub run: String,
+    /// Primary rule; none for the run's own.
+    pub profile: Option<String>,
+    /// Store the new scores as another run.
+    pub save: bool,
+    /// Most samples to list that became right or wrong.
+    pub flips: usize,
+}
+
+impl RescoreSettings {
+    /// Scores a run by its own primary rule; stores nothing.
+    pub fn new(results: impl Into<PathBuf>, run: impl Into<String>) -> Self {
+        RescoreSettings { results: results.into(), run: run.into(), profile: None, save: false, flips: 10 }
+    }
+}
+
+/// Differences between the stored scores and those of today's rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Rescored {
+    pub run: String,
+    /// Version of the suite that scored the run, and today's.
+    pub version: String,
+    pub today: String,
+    /// Primary rules then and now.
+    pub primary: String,
+    pub primary_now: String,
+    /// Samples with a completion.
+    pub scored: usize,
+    pub correct_before: usize,
+    pub correct_now: usize,
+    /// Scores that differ in something that was there before: answer, rule, metric, reason.
+    pub changed: usize,
+    /// Samples that became right, and wrong.
+    pub gained: usize,
+    pub lost: usize,
+    /// Rules and metrics that changed, with the number of samples.
+    pub rules: BTreeMap<String, usize>,
+    /// Rules that did not exist when the run was scored.
+    pub new_rules: BTreeMap<String, NewRule>,
+    /// Metrics that did not exist then.
+    pub new_metrics: BTreeSet<String>,
+    /// The first samples that became right or wrong.
+    pub flips: Vec<Flip>,
+    /// Run with the new scores, if they were stored.
+    pub saved: Option<String>,
+}
+
+/// Counts of a rule that is new.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct NewRule {
+    /// Samples that it scored.
+    pub samples: usize,
+    /// Samples that it finds right.
+    pub right: usize,
+}
+
+/// A sample that became right or wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Flip {
+    pub item: String,
+    pub sample: u32,
+    pub now_correct: bool,
+    /// Answer that the primary rule extracted then, and now.
+    pub extracted_before: Option<String>,
+    pub extracted_now: Option<String>,
+}
+
+/// Scores the completions of a stored run again; the run itself stays as it is.
+///
+/// # Errors
+/// If the run's suite cannot be built, lacks the profile, or no longer asks an item of the run.
+pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Result<Rescored, EvalError> {
+    let store = results::open(&settings.results, reporter)?;
+    let run = store.run(&settings.run)?;
+    let suite_then = suites::stored(&run.manifest.settings)?;
+    let run_settings = with_profile(&run.manifest.settings, suite_then.as_ref(), settings.profile.as_deref())?;
+    let primary = suite_then.primary().join(" and ");
+    let suite = match settings.profile {
+        Some(_) => suites::stored(&run_settings)?,
+        None => suite_then,
+    };
+    let mut rescored = Rescored {
+        run: run.manifest.run.clone(),
+        version: run.manifest.settings.suite_version.clone(),
+        today: suite.version().to_owned(),
+        primary,
+        primary_now: suite.primary().join(" and "),
+        ..Rescored::default()
+    };
+    each_rescored(&store, &run, suite.as_ref(), |before, _, after| {
+        rescored.add(before, &after, settings.flips);
+        Ok(())
+    })?;
+    if settings.save {
+        rescored.saved = Some(save(&store, &run, run_settings, suite.as_ref())?);
+    }
+    Ok(rescored)
+}
+
+impl Rescored {
+    fn add(&mut self, before: &Sample, after: &Sample, most_flips: usize) {
+        let (Some(old), Some(new)) = (&before.score, &after.score) else { return };
+        self.scored += 1;
+        self.correct_before += usize::from(old.correct);
+        self.correct_now += usize::from(new.correct);
+        self.changed += usize::from(is_changed(old, new, self.primary == self.primary_now));
+        for (name, matched) in new.rules.iter() {
+            match old.rules.get(name) {
+                Some(before) if before == matched => {}
+                Some(_) => *self.rules.entry(name.to_owned()).or_default() += 1,
+                None => {
+                    let rule = self.new_rules.entry(name.to_owned()).or_default();
+                    rule.samples += 1;
+                    rule.right += usize::from(matched);
+                }
+            }
+        }
+        for (name, value) in new.metrics.iter() {
+            match old.metrics.get(name) {
+                Some(before) if before == value => {}
+                Some(_) => *self.rules.entry(name.to_owned()).or_default() += 1,
+                None => drop(self.new_metrics.insert(name.to_owned())),
+            }
+        }
+        if old.correct != new.correct {
+            self.gained += usize::from(new.correct);
+            self.lost += usize::from(old.correct);
+            if self.flips.len() < most_flips {
+                self.flips.push(Flip {
+                    item: before.item.clone(),
+                    sample: before.sample,
+                    now_correct: new.correct,
+                    extracted_before: old.answer.clone(),
+                    extracted_now: new.answer.clone(),
+                });
+            }
+        }
+    }
+}
+
+/// Returns true if a rule or metric of the old score has another value now. The extracted answer is compared only where the
+/// primary rule is the same.
+fn is_changed(old: &Score, new: &Score, same_rule: bool) -> bool {
+    let mut known = new.clone();
+    known.rules.retain(|name, _| old.rules.contains(name));
+    known.metrics.retain(|name, _| old.metrics.contains(name));
+    if same_rule { !old.agrees_with(&known) } else { known.rules != old.rules || known.metrics != old.metrics }
+}
+
+/// Returns the settings with another primary rule, if one is named.
+fn with_profile(settings: &RunSettings, suite: &dyn Suite, name: Option<&str>) -> Result<RunSettings, EvalError> {
+    let mut settings = settings.clone();
+    let Some(name) = name else { return Ok(settings) };
+    check_profile(&settings.suite, name, &suite.profiles())?;
+    if let serde_json::Value::Object(fields) = &mut settings.suite_options {
+        fields.insert("profile".into(), name.into());
+        // As the suite writes it: its default rule is left out.
+        let written = suites::stored(&settings)?.options();
+        let serde_json::Value::Object(fields) = &mut settings.suite_options else { return Ok(settings) };
+        match written.get("profile") {
+            Some(profile) => fields.insert("profile".into(), profile.clone()),
+            None => fields.remove("profile"),
+        };
+    }
+    Ok(settings)
+}
+
+/// Calls `each` with every sample in the plan's order: as stored, its place in the plan, and with its new score.
+fn each_rescored(
+    store: &Store,
+    run: &RunRecord,
+    suite: &dyn Suite,
+    mut each: impl FnMut(&Sample, usize, Sample) -> Result<(), EvalError>,
+) -> Result<(), EvalError> {
+    let manifest = &run.manifest;
+    let mut plan = manifest.plan().walk(suite);
+    let mut samples = store.samples(run, Filter::default()).placed();
+    loop {
+        let mut batch = Vec::new();
+        for sample in samples.by_ref().take(SIDE_BY_SIDE) {
+            let (place, before) = sample?;
+            let planned = plan.find(|planned| planned.index >= place);
+            let planned = planned.filter(|planned| planned.index == place && planned.item.id == before.item);
+            let Some(planned) = planned else {
+                let message =
+                    format!("{} has the sample {}, which today's suite does not ask", manifest.run, before.item);
+                return Err(EvalError::results(message)
+                    .hint("the suite's items have changed since; only an earlier version can score this run"));
+            };
+            batch.push((place, planned.item, before));
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let completions: Vec<Stored<'_>> = batch
+            .iter()
+            .filter_map(|(_, item, before)| {
+                let completion = before.completion.as_ref()?.text.as_str();
+                Some(Stored { item, completion, truncated: before.truncated() })
+            })
+            .collect();
+        let mut scores = score_completions(suite, manifest.opened_thinking(), &completions).into_iter();
+        for (place, _, before) in &batch {
+            let mut after = before.clone();
+            if before.completion.is_some() {
+                after.score = scores.next();
+            }
+            each(before, *place, after)?;
+        }
+    }
+}
+
+/// Stores the new scores as another run, so that the old ones can still be read; returns its name.
+fn save(store: &Store, run: &RunRecord, mut settings: RunSettings, suite: &dyn Suite) -> Result<String, EvalError> {
+    settings.suite_version = suite.version().to_owned();
+    settings.earnest = env!("CARGO_PKG_VERSION").to_owned();
+    let base = format!("{}-scored", run.manifest.run);
+    let (_lock, name) = free_name(store, &base)?;
+    let settings_sha256 = settings.sha256();
+    let manifest = Manifest { run: name.clone(), settings, settings_sha256, ..run.manifest.clone() };
+    let planned = manifest.plan().len(suite);
+    let target = store.begin(&manifest, planned)?;
+    match store.has_questions(run)? {
+        true => store.copy_questions(store, run, &target)?,
+        false => store.keep_questions(&target, suite)?,
+    }
+    let mut writer = store.writer(&target).batches_of(BULK_ROWS);
+    each_rescored(store, run, suite, |_, place, after| Ok(writer.push(place, Sample { run: name.clone(), ..after })?))?;
+    writer.write()?;
+    results::keep_document(store, &target, suite)?;
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::{ImportSettings, import};
+    use earnest_tasks::suite::arithmetic_bench::ArithmeticBench;
+
+    #[test]
+    fn another_rule_is_compared_and_stored_as_another_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let (completions, results) = (folder.path().join("completions.jsonl"), folder.path().join("results"));
+        let item = ArithmeticBench::new(Default::default()).unwrap().items().next().unwrap();
+        let line = serde_json::json!({ "item": item.id, "completion": item.gold });
+        std::fs::write(&completions, line.to_string()).unwrap();
+        let imported = import(&ImportSettings::new("arithmetic-bench", completions, "a model", &results), &mut ());
+        let run = imported.unwrap().run.manifest.run;
+        let settings = RescoreSettings::new(&results, &run);
+        let same = rescore(&settings, &mut ()).unwrap();
+        assert_eq!((same.scored, same.changed, same.saved), (1, 0, None));
+        let settings = RescoreSettings { profile: Some("final".into()), save: true, ..settings };
+        let other = rescore(&settings, &mut ()).unwrap();
+        assert_eq!(other.primary_now, "final");
+        let saved = Store::open(&results).unwrap().run(&other.saved.unwrap()).unwrap();
+        assert_eq!(saved.manifest.settings.suite_options["profile"], "final");
+        let unknown = RescoreSettings { profile: Some("best".into()), ..settings };
+        assert!(matches!(rescore(&unknown, &mut ()), Err(EvalError::Suite(_))));
+    }
+}

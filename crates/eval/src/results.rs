@@ -1,0 +1,81 @@
+//! A results folder and the parts of a stored run: its document, suite, items and primary rules.
+use std::path::Path;
+
+use earnest_tasks::suite::{Item, Suite};
+
+use crate::EvalError;
+use crate::report::Document;
+use crate::run::store::{FILE_NAME, RunRecord, Store, legacy_folders};
+use crate::run::{Reporter, RunError, RunEvent, Status};
+use crate::suites::{self, create_results};
+
+/// Returns true if the folder has results, also of earlier versions.
+pub fn exist(folder: &Path) -> Result<bool, RunError> {
+    Ok(folder.join(FILE_NAME).exists() || !legacy_folders(folder)?.is_empty())
+}
+
+/// Opens existing results and takes runs of earlier versions over.
+pub fn open(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, EvalError> {
+    if legacy_folders(folder)?.is_empty() {
+        return Ok(Store::open(folder)?);
+    }
+    create_results(folder, reporter)
+}
+
+/// Returns a run's document: the stored one of a finished run, else one made from its rows, without reading their texts.
+pub fn document(store: &Store, run: &RunRecord) -> Result<Document, EvalError> {
+    if let Some(kept) = Document::kept(store, run)? {
+        return Ok(kept);
+    }
+    match suites::stored(&run.manifest.settings) {
+        Ok(suite) => Ok(Document::stored(store, run, suite.as_ref())?),
+        Err(error) if store.has_questions(run)? => Ok(Document::without_suite(store, run, &error.message)?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Stores the document of a finished run with the run; does nothing for an unfinished one.
+pub fn keep_document(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<(), EvalError> {
+    if run.manifest.status == Status::Finished {
+        Document::stored(store, run, suite)?.keep(store, run)?;
+    }
+    Ok(())
+}
+
+/// Returns the suite of a stored run; none, with a warning, if it cannot be built but the run has its questions stored.
+pub fn suite(store: &Store, run: &RunRecord, reporter: &mut dyn Reporter) -> Result<Option<Box<dyn Suite>>, EvalError> {
+    match suites::stored(&run.manifest.settings) {
+        Ok(suite) => Ok(Some(suite)),
+        Err(error) if store.has_questions(run)? => {
+            reporter.event(&RunEvent::Warning(format!(
+                "{} is checked against its stored questions and not scored again: {}",
+                run.manifest.run, error.message
+            )));
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Calls `each` with every item of a run: as stored, or as the suite generates it for runs without stored questions.
+pub fn each_item(store: &Store, run: &RunRecord, mut each: impl FnMut(Item)) -> Result<(), EvalError> {
+    if store.has_questions(run)? {
+        return store.questions(run).all().try_for_each(|stored| {
+            each(stored?.item);
+            Ok(())
+        });
+    }
+    let suite = suites::stored(&run.manifest.settings)?;
+    suite.items().take(run.manifest.plan().items(suite.as_ref())).for_each(each);
+    Ok(())
+}
+
+/// Returns the primary rules of a run; none if neither this version nor the stored document knows them.
+pub fn primary_rules(store: &Store, run: &RunRecord) -> Result<Vec<String>, EvalError> {
+    let rules = suites::primary(&run.manifest.settings);
+    if !rules.is_empty() {
+        return Ok(rules);
+    }
+    let readings = Document::kept(store, run)?.and_then(|kept| kept.readings);
+    Ok(readings.map(|readings| readings.primary).unwrap_or_default())
+}

@@ -1,0 +1,169 @@
+//! Lists and checks of the runs of a results folder.
+use serde::Serialize;
+
+use earnest_tasks::suite::Suite;
+
+use crate::EvalError;
+use crate::report::Document;
+use crate::results;
+use crate::run::store::{RunLock, RunRecord, Store};
+use crate::run::{Manifest, Reporter, Status};
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunEntry {
+    pub run: String,
+    /// `finished`, `interrupted`, `working`, or `partial` for an import whose file lacked samples.
+    pub status: &'static str,
+    pub started: String,
+    pub suite: String,
+    pub model: String,
+    /// Samples with a row.
+    pub recorded: usize,
+    /// Samples in the plan; none for runs of an earlier version that were not continued since.
+    pub planned: Option<usize>,
+    pub failed: usize,
+    pub truncated: usize,
+    pub correct: usize,
+    /// Samples with a score.
+    #[serde(rename = "judged")]
+    pub scored: usize,
+    /// Primary rules.
+    pub primary: Vec<String>,
+    /// Accuracy with its 95 % Wilson interval and cluster-robust standard error, 0 to 1.
+    pub accuracy: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub standard_error: Option<f64>,
+    /// Tokens of all prompts and completions.
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+    /// As [`device_seconds`].
+    pub device_seconds: f64,
+}
+
+/// Returns the seconds of generation, without loading, times the number of devices; an endpoint counts as one device.
+pub fn device_seconds(manifest: &Manifest) -> f64 {
+    let devices = manifest.engine.as_ref().map_or(1, |engine| engine.card.devices.len().max(1));
+    manifest.generation_s * devices as f64
+}
+
+/// Lists the runs of a store, the newest last.
+pub fn list(store: &Store) -> Result<Vec<RunEntry>, EvalError> {
+    store.runs()?.into_iter().map(|run| entry(store, run)).collect()
+}
+
+fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
+    let sums = store.aggregate(&run)?;
+    let accuracy = sums.accuracy();
+    let device_seconds = device_seconds(&run.manifest);
+    let primary = results::primary_rules(store, &run)?;
+    let status = match run.manifest.status {
+        Status::Finished => "finished",
+        _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
+        _ if run.manifest.settings.imported() => "partial",
+        // A killed process leaves the status `running`.
+        Status::Running | Status::Interrupted => "interrupted",
+    };
+    Ok(RunEntry {
+        primary,
+        status,
+        started: run.manifest.started,
+        suite: run.manifest.settings.suite,
+        model: run.manifest.model.name,
+        run: run.manifest.run,
+        recorded: sums.totals.recorded,
+        planned: run.planned,
+        failed: sums.totals.failed,
+        truncated: sums.totals.truncated,
+        correct: sums.correct,
+        scored: sums.scored,
+        accuracy: accuracy.map(|accuracy| accuracy.value),
+        low: accuracy.map(|accuracy| accuracy.low),
+        high: accuracy.map(|accuracy| accuracy.high),
+        standard_error: sums.standard_error,
+        prompt_tokens: sums.totals.prompt_tokens,
+        completion_tokens: sums.totals.completion_tokens,
+        device_seconds,
+    })
+}
+
+/// Results of a verification.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// The file itself, then each run.
+    pub checks: Vec<Check>,
+    /// Runs that were not scored again, because the suite's rules have changed since.
+    pub outdated: Vec<OutdatedRun>,
+}
+
+/// Faults of the file or of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Path of the file, or name of the run.
+    pub name: String,
+    /// A sentence each; empty if everything is whole.
+    pub faults: Vec<String>,
+}
+
+/// A run that another version of its suite scored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutdatedRun {
+    pub run: String,
+    /// Version of the suite that scored it, and today's.
+    pub version: String,
+    pub today: String,
+}
+
+impl Verification {
+    /// Returns the number of damaged runs; the file itself counts as one.
+    pub fn damaged(&self) -> usize {
+        self.checks.iter().filter(|check| !check.faults.is_empty()).count()
+    }
+}
+
+/// Verifies the file and these runs, or all of them if none is named: structure, every row, its score by today's rules, stored
+/// questions and results.
+pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> Result<Verification, EvalError> {
+    let mut faults = store.integrity()?;
+    let strays = store.strays()?;
+    if strays > 0 {
+        faults.push(format!("{strays} rows belong to no run"));
+    }
+    let mut verification = Verification::default();
+    verification.checks.push(Check { name: store.path().display().to_string(), faults });
+    let runs = match names {
+        [] => store.runs()?,
+        _ => names.iter().map(|name| store.run(name)).collect::<Result<_, _>>()?,
+    };
+    for run in runs {
+        let suite = results::suite(store, &run, reporter)?;
+        let mut faults = store.examine(&run, suite.as_deref())?;
+        faults.extend(document_fault(store, &run, suite.as_deref()));
+        let version = &run.manifest.settings.suite_version;
+        if let Some(today) = suite.as_ref().map(|suite| suite.version()).filter(|today| version != today) {
+            verification.outdated.push(OutdatedRun {
+                run: run.manifest.run.clone(),
+                version: version.clone(),
+                today: today.to_owned(),
+            });
+        }
+        verification.checks.push(Check { name: run.manifest.run, faults });
+    }
+    Ok(verification)
+}
+
+/// Describes the fault of a stored document; one of another version of earnest may differ from today's.
+fn document_fault(store: &Store, run: &RunRecord, suite: Option<&dyn Suite>) -> Option<String> {
+    let settings = &run.manifest.settings;
+    let kept = match Document::kept(store, run) {
+        Ok(kept) => kept?,
+        Err(error) => return Some(error.to_string()),
+    };
+    let same =
+        |suite: &&dyn Suite| suite.version() == settings.suite_version && settings.earnest == env!("CARGO_PKG_VERSION");
+    let today = Document::stored(store, run, suite.filter(same)?).ok()?;
+    // As text, in which NaN equals itself.
+    let text = |document: &Document| serde_json::to_string(document).unwrap_or_default();
+    (text(&kept) != text(&today)).then(|| "the stored results are not those of the rows".to_owned())
+}
