@@ -130,6 +130,26 @@ fn fits_without_numbers_are_named() {
 }
 
 #[test]
+fn a_test_without_result_stays_in_the_family() {
+    let mut constant = simulated("constant", Prompt::Gsm, 0.0, 5, 6);
+    constant.rows.iter_mut().for_each(|row| row.correct = false);
+    let one = simulated("one", Prompt::Gsm, -1.5, 5, 9);
+    let other = simulated("other", Prompt::Gsm, -1.0, 5, 10);
+    let study = Study::new(vec![], vec![one, constant, other], None);
+    let p_values = |model: &str| {
+        let row = study.tables[0].rows.iter().find(|row| row.name == model).unwrap();
+        (row.cells[3].ours, row.cells[4].ours)
+    };
+    assert_eq!(p_values("constant"), (None, None));
+    let mut found = ["one", "other"].map(p_values).map(|(raw, holm)| (raw.unwrap(), holm.unwrap()));
+    found.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let [(low, low_holm), (high, high_holm)] = found;
+    // Three tests, though one has no result: the smaller p three times, the larger one twice.
+    assert!(low > 0.0 && 3.0 * low < 2.0 * high && 2.0 * high < 1.0, "{found:?}");
+    assert!((low_holm / low - 3.0).abs() < 1e-12 && (high_holm / high - 2.0).abs() < 1e-12, "{found:?}");
+}
+
+#[test]
 fn an_lme4_artefact_of_our_rows_is_flagged_beside_the_converged_fit() {
     // Rows of a golden set on which lme4's defaults collapse.
     let path =

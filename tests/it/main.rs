@@ -43,6 +43,7 @@ mod nupa_cli;
 mod nupa_generators;
 mod nupa_rules_cpython;
 mod nupa_screens;
+mod papers;
 mod profiles;
 mod program;
 mod real_checkpoints;

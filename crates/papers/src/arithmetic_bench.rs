@@ -293,28 +293,3 @@ pub fn plan(count: Option<&CountTokens<'_>>) -> Plan {
         ],
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_plan_has_the_papers_sizes() {
-        let plan = plan(None);
-        assert_eq!(plan.rows.len(), 18);
-        let row = |name: &str| plan.rows.iter().find(|row| row.model == name).unwrap();
-        assert_eq!(row("Qwen2.5-7B-Instruct").prompts, 16_000);
-        assert_eq!(row("QwQ-32B").prompts, 1_600);
-        assert_eq!(row("QwQ-32B").most_new_tokens, 1_600 * 16_384);
-        assert_eq!(row("QwQ-32B").tables, [4, 5, 6]);
-        assert!(row("QwQ-32B").command.contains("--per-length 1"));
-    }
-
-    #[test]
-    fn tokens_are_counted_where_a_model_is_at_hand() {
-        let each = |_: &earnest_tasks::suite::Item| Some(2);
-        assert_eq!(super::plan(Some(&each)).rows[0].prompt_tokens, Some(32_000));
-        let none = |_: &earnest_tasks::suite::Item| None;
-        assert_eq!(super::plan(Some(&none)).rows[0].prompt_tokens, None);
-    }
-}

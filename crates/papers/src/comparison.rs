@@ -159,28 +159,3 @@ pub fn model_key(name: &str) -> (String, Option<String>) {
     let key = key.strip_prefix("meta").map(str::to_owned).unwrap_or(key);
     (key, (!suffix.is_empty()).then(|| suffix.join("_")))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_one_model_meet() {
-        let key = |name: &str| model_key(name).0;
-        assert_eq!(key("Meta-Llama-3-8B-Instruct"), key("Llama-3-8B-Instruct"));
-        assert_eq!(key("Qwen/Qwen2.5-0.5B-Instruct"), key("qwen2.5-0.5b-instruct-q4_k_m"));
-        assert_eq!(model_key("SmolLM2-135M-Instruct.Q4_1").1.as_deref(), Some("Q4_1"));
-        assert_eq!(model_key("Qwen2.5-7B-Instruct-GPTQ-Int4").1.as_deref(), Some("GPTQ_Int4"));
-        assert_eq!(model_key("QwQ-32B"), ("qwq32b".to_owned(), None));
-        assert_ne!(key("Qwen2.5-7B-Instruct"), key("Qwen2.5-72B-Instruct"));
-    }
-
-    #[test]
-    fn newcombe_reference_value() {
-        // Newcombe's own example (a): 56/70 - 48/80 = 0.2 with 0.0524 to 0.3339.
-        let one = Published::new(80.0, 70, None).unwrap().value;
-        let other = Published::new(60.0, 80, None).unwrap().value;
-        let found = difference(&one, &other);
-        assert!((found.low - 0.0524).abs() < 1e-4 && (found.high - 0.3339).abs() < 1e-4, "{found:?}");
-    }
-}

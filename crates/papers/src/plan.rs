@@ -58,36 +58,3 @@ fn parameters_of(model: &str) -> Option<f64> {
     let used = model.split('-').find_map(|part| billions(part.strip_prefix('A')?));
     used.or_else(|| model.split('-').find_map(billions)).map(|billions| 1e9 * billions)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hours_grow_with_the_size_that_a_name_says() {
-        let names = [
-            ("Qwen2.5-0.5B-Instruct", Some(0.5e9)),
-            ("QwQ-32B", Some(32e9)),
-            ("Qwen3-235B-A22B", Some(22e9)),
-            ("DeepSeek-R1-671B", Some(37e9)),
-        ];
-        for (name, parameters) in names.into_iter().chain([("phi-2", None), ("-B", None), ("AB", None)]) {
-            assert_eq!(parameters_of(name), parameters, "{name}");
-        }
-        let row = |model: &str| PlanRow {
-            model: model.to_owned(),
-            tables: vec![4],
-            prompts: 1,
-            prompt_characters: 1,
-            prompt_tokens: Some(3600),
-            most_new_tokens: 0,
-            most_hours: None,
-            command: "earnest run".to_owned(),
-        };
-        let mut plan = Plan { paper: String::new(), rows: vec![row("a-1B"), row("a-8B"), row("a")], notes: vec![] };
-        plan.estimate(&Rate::together(1.0, "stated".to_owned()), 2e9, " --compute int8");
-        let hours: Vec<Option<f64>> = plan.rows.iter().map(|row| row.most_hours).collect();
-        assert_eq!(hours, [Some(0.5), Some(4.0), None]);
-        assert_eq!(plan.rows[0].command, "earnest run --compute int8");
-    }
-}

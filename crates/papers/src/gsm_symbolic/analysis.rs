@@ -151,39 +151,3 @@ fn accuracies(rows: &[Observation]) -> Accuracies {
         instance_sd,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(template: &str, instance: i64, correct: bool) -> Observation {
-        let variant = instance >= 0;
-        let failure = (!correct).then_some(ErrorClass::Wrong);
-        Observation { template: template.into(), instance, variant, correct, gamma: None, failure }
-    }
-
-    #[test]
-    fn accuracies_weigh_templates_equally() {
-        // Template a has three variants (all right), b one (wrong): 50 %, not 75 %.
-        let rows =
-            [row("a", -1, true), row("a", 0, true), row("a", 1, true), row("a", 2, true), row("b", 0, false)].to_vec();
-        let found = accuracies(&rows);
-        assert_eq!((found.base, found.variants, found.difference), (Some(100.0), Some(50.0), Some(-50.0)));
-        // By instance: 50, 100, 100.
-        assert!((found.instance_sd.unwrap() - 28.867_513_459_481_29).abs() < 1e-12);
-        assert_eq!(accuracies(&rows[..1]).difference, None);
-    }
-
-    #[test]
-    fn gamma_is_centred_over_the_prompts_models_and_its_gaps_dropped() {
-        let with = |gamma: Option<f64>, row: Observation| Observation { gamma, ..row };
-        let mut one = Evaluation::new("one", Prompt::Gsm);
-        one.rows = vec![with(Some(1.0), row("a", -1, true)), with(None, row("b", 0, false))];
-        let mut other = Evaluation::new("other", Prompt::Gsm);
-        other.rows = vec![with(Some(4.0), row("a", -1, true)), with(Some(4.0), row("b", 0, false))];
-        let found = analyse(vec![one, other]);
-        assert_eq!(found[0].gamma_centre, Some(3.0));
-        assert_eq!((found[0].glmm2.dropped, found[1].glmm2.dropped), (1, 0));
-        assert_eq!(found[0].glmm1.rows, 2);
-    }
-}

@@ -165,22 +165,3 @@ impl ErrorClass {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_published_class_has_one_of_ours() {
-        use earnest_tasks::suite::gsm_symbolic::published::code_errors;
-        for prompt in [Prompt::SimpleCode, Prompt::StructuredCode] {
-            for row in code_errors(prompt).unwrap().values() {
-                for label in row.keys() {
-                    assert!(ErrorClass::ALL.iter().any(|class| class.label() == label), "{label}");
-                }
-            }
-        }
-        assert_eq!(ErrorClass::of(&FailureClass::ForbiddenString), ErrorClass::Other);
-        assert_eq!(ErrorClass::of(&FailureClass::MemoryLimit), ErrorClass::Limit);
-    }
-}

@@ -297,27 +297,3 @@ fn failure_rows(analyses: &[Analysis], prompt: Prompt, shares: bool) -> Vec<Resu
     }
     rows
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_figure_has_the_papers_data() {
-        let figures = figures(&[], None);
-        assert_eq!(figures.iter().map(|figure| figure.number).collect::<Vec<_>>(), (1..=11).collect::<Vec<u8>>());
-        let rows: Vec<usize> = figures.iter().map(|figure| figure.rows.len()).collect();
-        assert_eq!(rows[..8], [20, 30, 10, 10, 10, 10, 13, 30]);
-        // Strongest drop on top, and the order of the GSM prompt in the others.
-        assert_eq!((figures[0].rows[0].name.as_str(), figures[3].rows[0].name.as_str()), ("phi-2", "phi-2"));
-        // Figure 9: a total for each of ten models and three prompts.
-        assert_eq!(rows[8], 30);
-        let shares: f64 = figures[10]
-            .rows
-            .iter()
-            .filter(|row| row.name == "gemma-2b" && row.series.as_ref().unwrap().starts_with("simple-code"))
-            .filter_map(|row| row.cells[0].published?.value())
-            .sum();
-        assert!((shares - 100.0).abs() < 1e-9);
-    }
-}

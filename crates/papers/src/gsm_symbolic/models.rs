@@ -36,18 +36,3 @@ pub fn paper_name(name: &str) -> (Option<&'static str>, Option<String>) {
 pub fn paper_order(name: &str) -> usize {
     models().iter().position(|model| model.name() == name).unwrap_or(usize::MAX)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_found_whatever_their_spelling() {
-        assert_eq!(paper_name("microsoft/phi-2").0, Some("phi-2"));
-        assert_eq!(paper_name("Llama-3-8B-Instruct").0, Some("Meta-Llama-3-8B-Instruct"));
-        assert_eq!(paper_name("gemma-2-2b.Q4_K_M"), (Some("gemma-2-2b"), Some("Q4_K_M".into())));
-        assert_eq!(paper_name("gemma-2b").0, Some("gemma-2b"));
-        assert_eq!(paper_name("SmolLM2-135M").0, None);
-        assert!(paper_order("gemma-2b") < paper_order("phi-2") && paper_order("other") == usize::MAX);
-    }
-}

@@ -60,19 +60,3 @@ pub(super) fn bin_name(bin: usize) -> String {
         None => format!("{} and more", NUMBER_BINS[bin]),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_and_test() {
-        let found = NumberDistribution::new(&[0.0, 1.0, 5.0, 5.0], &[5.0, 5000.0]);
-        assert_eq!(found.base_shares[..6], [25.0, 25.0, 0.0, 0.0, 0.0, 50.0]);
-        assert_eq!(found.variant_shares[10], 50.0);
-        assert_eq!(found.statistic, Some(0.5));
-        assert_eq!(found.cumulative[10], (5, 100.0, 50.0));
-        assert_eq!(NumberDistribution::new(&[], &[1.0]).p, None);
-        assert_eq!((bin_name(0), bin_name(10)), ("[0, 1)".to_owned(), "1000 and more".to_owned()));
-    }
-}

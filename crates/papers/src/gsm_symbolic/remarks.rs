@@ -153,17 +153,3 @@ pub fn recommendations() -> Vec<String> {
     .map(str::to_owned)
     .to_vec()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_papers_counts_with_and_without_artefacts() {
-        let counts: Vec<(usize, usize)> =
-            claims(&[]).iter().map(|claim| (claim.published, claim.without_artefacts)).collect();
-        // Ten of twenty become nine, two after Holm one; number effect on GSM 6 to 5, simple NL 8 to 7, structured NL 7 to 5,
-        // structured code 1 to 0; residual effects 8 to 6.
-        assert_eq!(counts, [(10, 9), (2, 1), (6, 5), (8, 7), (7, 5), (0, 0), (1, 0), (8, 6)]);
-    }
-}

@@ -81,18 +81,3 @@ pub(super) fn columns(names: &[(&str, usize)]) -> Vec<Column> {
 pub(super) fn cells(columns: &[Column], pairs: &[(Option<Printed>, Option<f64>)]) -> Vec<Cell> {
     columns.iter().zip(pairs).map(|(column, (published, ours))| Cell::new(*published, *ours, column.decimals)).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn differences_and_roundings() {
-        let cell = Cell::new(Some(Printed::Rounded(0.41)), Some(0.413), 2);
-        assert!((cell.difference.unwrap() - 0.003).abs() < 1e-12 && cell.prints_alike == Some(true));
-        assert_eq!(Cell::new(Some(Printed::Rounded(0.41)), Some(0.42), 2).prints_alike, Some(false));
-        let bound = Cell::new(Some(Printed::Below { bound: 0.001 }), Some(1e-5), 3);
-        assert_eq!((bound.difference, bound.prints_alike), (None, Some(true)));
-        assert_eq!(Cell::new(None, Some(f64::NAN), 2), Cell::default());
-    }
-}

@@ -334,38 +334,3 @@ pub(super) fn class(effect: Option<&Effect>) -> Option<&'static str> {
         _ => "n.s.",
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_runs_the_tables_are_the_papers() {
-        let tables = tables(&[]);
-        assert_eq!(tables.iter().map(|table| table.number).collect::<Vec<_>>(), (2..=15).collect::<Vec<u8>>());
-        for table in &tables {
-            let expected = match table.number {
-                2..=5 => 20,
-                14 | 15 => 50,
-                _ => 10,
-            };
-            assert_eq!(table.rows.len(), expected, "{}", table.title);
-            for row in &table.rows {
-                assert!(row.cells.iter().all(|cell| cell.published.is_some() && cell.ours.is_none()), "{row:?}");
-            }
-        }
-        let artefacts = |number: usize| {
-            tables[number - 2].rows.iter().filter(|row| row.remarks.iter().any(|r| r.contains("artefact"))).count()
-        };
-        assert_eq!([2, 3, 8, 9, 12, 13, 14, 15].map(artefacts), [1, 1, 1, 1, 1, 1, 5, 5]);
-    }
-
-    #[test]
-    fn column_wise_values_are_no_smaller_than_raw_ones() {
-        for prompt in Prompt::ALL {
-            for (row, adjusted) in residual_effects().iter().zip(over_published_models(residual_effects(), prompt)) {
-                assert!(row.cell(prompt).p.range(3).0 <= adjusted.range(3).1);
-            }
-        }
-    }
-}

@@ -280,36 +280,3 @@ fn characters(item: &Item) -> usize {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_plan_has_the_papers_sizes() {
-        let plan = plan(Adapter::Completion, None).unwrap().at_rate(None);
-        // 2,390 cells of 100 questions (2,370 without to_float's omitted ones), less those of small fractions.
-        let published = &plan.rows[0];
-        assert!((230_000..=239_000).contains(&published.prompts), "{}", published.prompts);
-        assert!(published.prompt_tokens.is_none() && published.hours.is_none());
-        assert_eq!((plan.rows[2].tables.as_slice(), plan.rows[2].figures.as_slice()), (&[10][..], &[8][..]));
-        let ruled = &plan.rows[3..];
-        assert!(ruled.iter().all(|row| row.tables == [3] && row.command.contains("--style rule-following")));
-        assert!(ruled.iter().any(|row| row.command.contains("mod_Integer --lengths 6,7,8")), "{ruled:?}");
-        assert!(plan.notes.iter().any(|note| note.contains("--model PATH")));
-    }
-
-    #[test]
-    fn hours_follow_tokens_and_rate() {
-        let tokens = TokenCounter { prompt: &|_| 10, text: &|_| 2 };
-        let rate = Rate::together(100.0, "stated".into());
-        let plan = plan(Adapter::Chat, Some(&tokens)).unwrap().at_rate(Some(rate));
-        for row in &plan.rows {
-            assert_eq!((row.prompt_tokens, row.answer_tokens), (Some(10 * row.prompts), Some(2 * row.prompts)));
-            let [few, many] = row.hours.unwrap();
-            assert!((few - 12.0 * row.prompts as f64 / 360_000.0).abs() < 1e-9 && many > few);
-        }
-        let named = plan.of_model("--model m.gguf --compute int8");
-        assert!(named.rows.iter().all(|row| row.command.starts_with("earnest run nupa --model m.gguf --compute int8")));
-    }
-}

@@ -116,29 +116,3 @@ pub(super) fn caveats() -> Vec<String> {
     .map(str::to_owned)
     .to_vec()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tables_have_the_papers_sizes() {
-        let tables = tables();
-        let sizes: Vec<(u8, usize, usize)> =
-            tables.iter().map(|table| (table.table, table.rows.len(), table.columns.len())).collect();
-        assert_eq!(sizes[1..], [(7, 9, 16), (8, 9, 76), (9, 9, 76), (10, 6, 12)]);
-        assert_eq!((sizes[0].0, sizes[0].1), (3, 4));
-        for table in &tables {
-            assert!(table.rows.iter().all(|row| row.values.len() == table.columns.len()), "{}", table.title);
-        }
-        let value = |table: usize, model: &str, column: &str| {
-            let table = &tables[table];
-            let place = table.columns.iter().position(|name| name == column).unwrap();
-            table.rows.iter().find(|row| row.model == model).unwrap().values[place]
-        };
-        assert_eq!(value(0, "RF CoT", "mod_Integer 6"), Some(67.0));
-        assert_eq!(value(0, "RF CoT", "add_Float 7"), None);
-        assert_eq!(value(1, "GPT-4o", "sub_Integer well_learned"), Some(6.0));
-        assert_eq!(value(4, "Qwen2-7B, five-shot", "max_Float S"), Some(100.0));
-    }
-}

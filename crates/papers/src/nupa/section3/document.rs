@@ -252,16 +252,3 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
     }
     all
 }
-
-#[cfg(test)]
-mod tests {
-    use super::thousands;
-
-    #[test]
-    fn groups_of_three() {
-        assert_eq!(
-            ["7", "70", "700", "7,000", "1,234,567"],
-            [7, 70, 700, 7000, 1_234_567].map(thousands).each_ref().map(String::as_str)
-        );
-    }
-}

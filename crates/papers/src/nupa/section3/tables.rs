@@ -149,18 +149,3 @@ fn same_scale(model: &ModelResult, longest: usize, data: Data) -> bool {
             Data::FewSamples => model.parameters >= TENTH_BILLION && (800_000..=1_200_000).contains(&seen(model)),
         }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use earnest_train::experiment::NumberStyle;
-
-    #[test]
-    fn printed_formats_are_those_of_experiment_files() {
-        assert_eq!(format_name("rev total+pad"), "reversed-total+padded");
-        for published in published_trainings().iter().filter(|cell| matches!(cell.table, 16 | 17)) {
-            let name = format_name(&published.variant);
-            assert!(name.parse::<NumberStyle>().is_ok(), "{name}");
-        }
-    }
-}
