@@ -11,7 +11,7 @@ use earnest_eval::run::{FileRecord, shown};
 
 /// Compares.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let runs = args.runs.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
     check(&runs, printer)?;
     let mut scores = Vec::with_capacity(runs.len());

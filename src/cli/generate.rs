@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 
 use super::Exit;
-use super::catalogue::{self, AskedGenerator};
+use super::catalogue::{self, GeneratorCommand};
 use super::error::CliError;
 use super::interrupt::stop_on_signal;
 use super::printer::Printer;
@@ -23,7 +23,7 @@ pub struct GenerateArgs {
     pub output: Option<PathBuf>,
 
     #[command(subcommand)]
-    pub suite: AskedGenerator,
+    pub suite: GeneratorCommand,
 }
 
 /// Generates.

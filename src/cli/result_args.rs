@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use clap_complete::Shell;
 
 use super::args::{ResultsArgs, SeedArgs, TableArgs};
-use super::catalogue::AskedSuite;
+use super::catalogue::SuiteCommand;
 use super::values::Prompts;
 
 #[derive(Debug, Args)]
@@ -238,7 +238,7 @@ pub struct ImportArgs {
     pub json: bool,
 
     #[command(subcommand)]
-    pub suite: AskedSuite,
+    pub suite: SuiteCommand,
 }
 
 #[derive(Debug, Args)]

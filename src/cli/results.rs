@@ -1,7 +1,6 @@
 //! The results folder as the commands open it.
 use std::path::{Path, PathBuf};
 
-use super::args::ResultsArgs;
 use super::catalogue;
 use super::error::CliError;
 use super::printer::Printer;
@@ -17,8 +16,7 @@ pub fn is_there(folder: &Path) -> Result<bool, CliError> {
 }
 
 /// Opens results that must be there.
-pub fn open(args: &ResultsArgs, printer: Printer) -> Result<Store, CliError> {
-    let folder = args.folder.as_path();
+pub fn open(folder: &Path, printer: Printer) -> Result<Store, CliError> {
     if legacy_folders(folder)?.is_empty() {
         return Ok(Store::open(folder)?);
     }

@@ -108,7 +108,7 @@ fn line(store: &Store, run: RunRecord) -> Result<Line, CliError> {
 }
 
 fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let lines = store.runs()?.into_iter().map(|run| line(&store, run)).collect::<Result<Vec<Line>, _>>()?;
     if args.json {
         printer.json(&lines)?;
@@ -193,7 +193,7 @@ fn cards(lines: &[Line], width: usize) -> String {
 }
 
 fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let run = store.run(&args.run)?;
     let document = results::document(&store, &run)?;
     if args.json {
@@ -244,7 +244,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
 }
 
 fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     // All names are settled before the first run goes.
     let runs = args.runs.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
     for run in &runs {
@@ -268,7 +268,7 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
 }
 
 fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let mut faults = store.integrity()?;
     let strays = store.strays()?;
     if strays > 0 {

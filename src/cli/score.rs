@@ -61,7 +61,7 @@ struct Flip {
 
 /// Scores again.
 pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let run = store.run(&args.run)?;
     let then = catalogue::stored(&run.manifest.settings)?;
     let settings = with_profile(&run.manifest.settings, then.as_ref(), args.profile.as_deref())?;

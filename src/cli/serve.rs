@@ -55,7 +55,7 @@ pub struct ServeArgs {
 
 /// Serves until it is interrupted.
 pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    args.engine.settings()?;
+    let settings = args.engine.settings()?;
     let key = match std::env::var(KEY_VARIABLE) {
         Ok(key) if key.trim().is_empty() => return Err(CliError::usage(format!("{KEY_VARIABLE} is set but empty"))),
         Ok(key) => Some(key.trim().to_owned()),
@@ -72,7 +72,7 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
             bound.address
         ));
     }
-    let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &args.engine.settings()?)?;
+    let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
     notes.iter().for_each(|note| printer.warning(note));
     let stop = stop_on_signal()?;
     let name = args.served_name.clone().unwrap_or_else(|| model::record(&chosen, &checkpoint).name);

@@ -5,14 +5,14 @@ use std::fmt::Write;
 use clap::Args;
 use serde::Serialize;
 
-use super::args::{ModelArgs, SeedArgs, ThinkingArg};
-use super::catalogue::AskedSuite;
-use super::engine_choice::enable_thinking;
+use super::args::{ModelArgs, SeedArgs, thinking};
+use super::catalogue::SuiteCommand;
 use super::error::CliError;
 use super::printer::Printer;
 use super::{Exit, catalogue};
 use earnest_digest as digest;
 use earnest_eval::prompt::{Mode, Prompter, WithThinking};
+use earnest_eval::run::ThinkingRequest;
 use earnest_models::checkpoint::{Checkpoint, Tokenizer};
 use earnest_tasks::suite::{Budget, Item, Suite};
 
@@ -35,8 +35,8 @@ pub struct ShowArgs {
     pub item: Option<String>,
 
     /// Set the chat template's switch for thinking (enable_thinking), where it has one
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ThinkingArg::Auto)]
-    pub thinking: ThinkingArg,
+    #[arg(long, value_name = "WHEN", value_parser = thinking(), default_value = "auto")]
+    pub thinking: ThinkingRequest,
 
     #[command(flatten)]
     pub seed: SeedArgs,
@@ -46,7 +46,7 @@ pub struct ShowArgs {
     pub json: bool,
 
     #[command(subcommand)]
-    pub suite: AskedSuite,
+    pub suite: SuiteCommand,
 }
 
 /// What is shown.
@@ -94,7 +94,7 @@ pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
     let task = args.task.as_deref().map(|name| chosen_suite.task(name)).transpose()?;
     let chosen = LocatedModel::find(&args.model.model, &args.model.hub.settings(), Default::default())?;
     let checkpoint = model::open(&chosen)?;
-    let source = WithThinking { checkpoint: &checkpoint, enable_thinking: enable_thinking(args.thinking) };
+    let source = WithThinking { checkpoint: &checkpoint, enable_thinking: args.thinking.enable_thinking() };
     let prompter = Prompter::new(&source, prompts.mode.unwrap_or_else(|| chosen_suite.default_mode()))?;
     let suite = chosen_suite.suite(catalogue::Channel::local(prompter.mode()))?;
     let item = find(suite.as_ref(), args.item.as_deref(), task.as_deref())?;

@@ -8,12 +8,12 @@ use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn, Card, Generator, O
 ///
 /// What the command has besides goes before or behind the suite's name.
 #[derive(Debug, Clone)]
-pub struct AskedSuite {
+pub struct SuiteCommand {
     pub name: &'static str,
     pub options: OptionValues,
 }
 
-impl Subcommand for AskedSuite {
+impl Subcommand for SuiteCommand {
     fn augment_subcommands(command: Command) -> Command {
         let common: Vec<Arg> = command.get_arguments().cloned().collect();
         let parent = command.get_name().to_owned();
@@ -34,13 +34,13 @@ impl Subcommand for AskedSuite {
     }
 }
 
-impl FromArgMatches for AskedSuite {
+impl FromArgMatches for SuiteCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let asked = matches.subcommand().and_then(|(name, given)| Some((registry::find(name)?.card(), given)));
         let Some((card, given)) = asked else {
             return Err(Error::raw(clap::error::ErrorKind::MissingSubcommand, "name a SUITE"));
         };
-        Ok(AskedSuite { name: card.name, options: given_of(card.options, given) })
+        Ok(SuiteCommand { name: card.name, options: given_of(card.options, given) })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -66,7 +66,7 @@ fn subcommand(card: &Card, about: &'static str, options: &[OptionSpec], common: 
 
 /// The suite of `earnest generate`, with the options of its generator.
 #[derive(Debug, Clone)]
-pub struct AskedGenerator {
+pub struct GeneratorCommand {
     pub name: &'static str,
     pub options: OptionValues,
 }
@@ -76,7 +76,7 @@ fn generators() -> impl Iterator<Item = (Card, &'static dyn Generator)> {
     BUILT_IN.iter().filter_map(|suite| Some((suite.card(), suite.generator()?)))
 }
 
-impl Subcommand for AskedGenerator {
+impl Subcommand for GeneratorCommand {
     fn augment_subcommands(command: Command) -> Command {
         let common: Vec<Arg> = command.get_arguments().cloned().collect();
         command.mut_args(|arg| arg.global(true)).subcommands(generators().map(|(card, generator)| {
@@ -93,11 +93,11 @@ impl Subcommand for AskedGenerator {
     }
 }
 
-impl FromArgMatches for AskedGenerator {
+impl FromArgMatches for GeneratorCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let asked = matches.subcommand().and_then(|(name, given)| {
             let (card, generator) = generators().find(|(card, _)| card.name == name)?;
-            Some(AskedGenerator { name: card.name, options: given_of(generator.options(), given) })
+            Some(GeneratorCommand { name: card.name, options: given_of(generator.options(), given) })
         });
         asked.ok_or_else(|| Error::raw(clap::error::ErrorKind::MissingSubcommand, "name a SUITE"))
     }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use crate::cli::args::{Cli, Command as Cmd, definition};
 
-    fn run(words: &[&str]) -> Result<AskedSuite, Error> {
+    fn run(words: &[&str]) -> Result<SuiteCommand, Error> {
         let matches = definition().try_get_matches_from([&["earnest", "run"], words].concat())?;
         match Cli::from_arg_matches(&matches)?.command {
             Cmd::Run(args) => Ok(args.suite.unwrap()),

@@ -13,7 +13,7 @@ use earnest_eval::suites::{self, LocalHost};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{self, BuiltIn, ErrorKind, OptionError, OptionValues};
 
-pub use command::{AskedGenerator, AskedSuite, given_options_of, with_options_of};
+pub use command::{GeneratorCommand, SuiteCommand, given_options_of, with_options_of};
 pub use earnest_eval::suites::primary;
 pub use earnest_tasks::suite::registry::{Channel, Choice, GivenQuestion, check_profile};
 pub use entry::entries;

@@ -12,7 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::printer::Printer;
 use earnest_engine::bench::{GoldenResult, compare, random_prompts, record};
-use earnest_eval::model::{self, BUILT_IN, DeviceChoice, LocatedModel};
+use earnest_eval::model::{self, BUILT_IN, DeviceChoice, EngineSettings, LocatedModel};
 
 /// The other way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -116,14 +116,15 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
         return Err(CliError::usage(message).help("give --shared, --own or --new smaller numbers"));
     }
     let prompts = random_prompts(args.prompts, args.shared, args.own, config.vocab_size);
-    let mut other = args.engine.clone();
+    let settings = args.engine.settings()?;
+    let mut other = settings.clone();
     match args.reference {
-        Reference::Cpu => (other.device, other.batch_invariant) = (Some(DeviceChoice::Cpu), false),
+        Reference::Cpu => (other.device, other.batch_invariant) = (DeviceChoice::Cpu, false),
         Reference::BatchInvariant => other.batch_invariant = true,
-        Reference::NoPrefixCache => other.no_prefix_cache = true,
+        Reference::NoPrefixCache => other.prefix_cache = false,
     }
-    let load = |engine: &EngineArgs| -> Result<_, CliError> {
-        let loaded = model::load(&checkpoint, &engine.settings()?)?;
+    let load = |settings: &EngineSettings| -> Result<_, CliError> {
+        let loaded = model::load(&checkpoint, settings)?;
         loaded.notes.iter().for_each(|note| printer.warning(note));
         let side = Side { devices: loaded.engine.card().devices, options: loaded.options };
         if !quiet {
@@ -136,7 +137,7 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
         let (mut engine, side) = load(&other)?;
         (record(engine.as_mut(), &prompts, args.new).map_err(super::failure)?, side)
     };
-    let (mut engine, side) = load(&args.engine)?;
+    let (mut engine, side) = load(&settings)?;
     let result = compare(engine.as_mut(), &model::short_name(chosen.path()), &recorded).map_err(super::failure)?;
     let tokens: BTreeSet<u32> = recorded.prompts.iter().flat_map(|p| p.greedy.iter().copied()).collect();
     let within = |x: f64| x <= args.tolerance;

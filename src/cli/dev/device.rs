@@ -115,23 +115,22 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     let checkpoint = args.model.open()?;
     say(format!("loading {}", args.model.path.display()));
     let start = std::time::Instant::now();
-    let mut engine_args = args.engine.clone();
+    let mut settings = args.engine.settings()?;
     if let Some(largest) = batches.iter().chain(&prefills).max() {
-        engine_args.max_batch = Some(engine_args.max_batch.unwrap_or(512).max(*largest));
+        settings.max_batch = Some(settings.max_batch.unwrap_or(512).max(*largest));
     }
-    let (device, note) = Device::choose(&engine_args.settings()?)?;
+    let (device, note) = Device::choose(&settings)?;
     note.iter().for_each(|note| printer.warning(note));
     let mut peaks = None;
     let (mut engine, options): (Box<dyn Engine>, serde_json::Value) = if device == Device::Cpu {
-        let (native, options) = model::load_cpu(&checkpoint, engine_args.settings()?.cpu_options())?;
+        let (native, options) = model::load_cpu(&checkpoint, settings.cpu_options())?;
         if args.bandwidth.is_none() || args.arithmetic.is_none() {
             say("measuring the device".to_owned());
             peaks = Some(native.peaks());
         }
         (Box::new(native), options)
     } else {
-        let LoadedEngine { engine, options, notes, .. } =
-            model::load_on(&checkpoint, &device, &engine_args.settings()?)?;
+        let LoadedEngine { engine, options, notes, .. } = model::load_on(&checkpoint, &device, &settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         (engine, options)
     };

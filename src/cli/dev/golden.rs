@@ -65,11 +65,12 @@ pub fn execute(args: &BenchGoldenArgs, printer: Printer) -> Result<Exit, CliErro
         return Err(unreadable(format!("no folder below {} holds a golden.json", args.folder.display())));
     }
     let mut document = Document { tolerance: args.tolerance, devices: vec![], passed: true, results: vec![] };
+    let settings = args.engine.settings()?;
     for folder in &folders {
         let recorded = Recorded::read(&folder.join("golden.json")).map_err(|error| unreadable(error.to_string()))?;
         let mut checkpoint = Checkpoint::open(folder).map_err(|error| unreadable(error.to_string()))?;
         checkpoint.set_weight_format(WeightFormat::from(args.weights));
-        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &args.engine.settings()?)?;
+        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let result = compare(engine.as_mut(), &name, &recorded).map_err(super::failure)?;

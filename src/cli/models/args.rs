@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::args::{EngineArgs, SeedArgs};
-use crate::cli::catalogue::AskedSuite;
+use crate::cli::catalogue::SuiteCommand;
 use crate::cli::values::Prompts;
 use earnest_models::checkpoint::{Compute, ElementType, Quant, WeightFormat};
+use earnest_models::hub::HubSettings;
 
 /// Where models are looked up.
 #[derive(Debug, Clone, Default, Args)]
@@ -20,7 +21,14 @@ pub struct HubArgs {
     pub offline: bool,
 }
 
-/// How weights are changed at load.
+impl HubArgs {
+    /// The settings.
+    pub fn settings(&self) -> HubSettings {
+        HubSettings { list: self.models.clone(), offline: self.offline }
+    }
+}
+
+/// Changes to the weights at load.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct WeightArgs {
     /// Quantise the weights of attention and feed-forward at load; the CPU engine computes with the dequantised values, so
@@ -285,5 +293,5 @@ pub struct QuantCheckArgs {
     pub json: bool,
 
     #[command(subcommand)]
-    pub suite: AskedSuite,
+    pub suite: SuiteCommand,
 }

@@ -62,13 +62,14 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
             "the files' own weights are quantised ({base}): the comparison is against these, not against the weights before"
         ));
     }
+    let settings = args.engine.settings()?;
     for chosen in [plain, changed] {
         let checkpoint = model::open(&chosen)?;
         let name = model::record(&chosen, &checkpoint).name;
         if !quiet {
             printer.message(&format!("asking {name} {} prompts", asked.len()));
         }
-        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &args.engine.settings()?)?;
+        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         answers.push(answer_all(engine.as_mut(), &asked).map_err(failure)?);
         weights = checkpoint.weight_record();

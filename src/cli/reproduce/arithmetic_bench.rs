@@ -124,7 +124,8 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
                 let suite = ArithmeticBench::new(Options::default());
                 let suite = suite.map_err(|error| CliError::new(Exit::Usage, error.to_string()))?;
                 let rate = device::measured_rate(&checkpoint, &engine, &prompter, &suite, printer)?;
-                plan.estimate(&rate, device::parameters_in_use(&checkpoint.config), &args.measure.options(&engine));
+                let options = device::weight_options(&args.measure.weights()) + &device::engine_options(&engine);
+                plan.estimate(&rate, device::parameters_in_use(&checkpoint.config), &options);
             }
             plan
         }

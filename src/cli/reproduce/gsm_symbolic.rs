@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::gsm_symbolic_runs::{self, Executed, StudyModel};
 use super::{ComparedRuns, device};
-use crate::cli::args::{GenerationArgs, SeedArgs};
+use crate::cli::args::{EngineArgs, GenerationArgs, SeedArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
@@ -93,7 +93,7 @@ pub struct GsmSymbolicArgs {
     pub generation: GenerationArgs,
 
     #[command(flatten)]
-    pub engine: crate::cli::args::EngineArgs,
+    pub engine: EngineArgs,
 
     #[command(flatten)]
     pub hub: HubArgs,
@@ -351,7 +351,7 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
     let assumptions = match &model {
         Some(path) if args.measure.measure => {
             let checkpoint = model::open(&LocatedModel::find(path, &args.hub.settings(), args.measure.weights())?)?;
-            device::measured_assumptions(&checkpoint, &args.engine, printer)?
+            device::measured_assumptions(&checkpoint, &args.engine.settings()?, printer)?
         }
         _ => Assumptions::default(),
     };

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use super::gsm_symbolic::GsmSymbolicArgs;
 use crate::cli::Exit;
-use crate::cli::args::{EosArg, GenerationArgs};
-use crate::cli::engine_choice::enable_thinking;
 use crate::cli::error::CliError;
 use crate::cli::events::Reporters;
 use crate::cli::interrupt::stop_flag;
 use crate::cli::printer::Printer;
-use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, ModelSession, Questions, RunChoice};
+use earnest_eval::evaluate::{
+    Decoding, EndOfSequence, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, Questions, RunChoice,
+};
 use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource, TrafficSettings};
 use earnest_eval::run::Plan;
 use earnest_eval::run::store::{Filter, RunRecord, Store};
@@ -120,14 +120,17 @@ fn ask(
         options = options.with("profile", "study");
     }
     let chosen = args.choose(prompt, &options)?;
+    // In the study the tokenizer's EOS alone ends an answer.
+    let eos = args.generation.eos.unwrap_or(EndOfSequence::Tokenizer);
+    let decoding = GenerationSettings { eos, ..args.generation.settings(args.seed.seed) };
     let settings = EvaluationSettings {
         prompt: chosen.default_mode(),
         questions: Questions::Chosen(chosen.choice),
         plan: Plan { limit: args.limit, samples: 1, shard: None },
         model: source.clone(),
-        thinking: enable_thinking(args.generation.thinking),
-        thinking_text: args.generation.thinking_text.into(),
-        decoding: Decoding::Asked(studys(&args.generation).settings(args.seed.seed)),
+        thinking: args.generation.thinking.enable_thinking(),
+        thinking_text: args.generation.thinking_text,
+        decoding: Decoding::Asked(decoding),
         results: args.compared.results.folder.clone(),
         run: RunChoice::Gather,
         engine: engine.clone(),
@@ -180,11 +183,6 @@ fn verdict(evaluation: Evaluation) -> Verdict {
         format!("{name}: no significant fall on the GSM prompt ({found}), so it is not asked the other prompts")
     };
     Verdict { selected, sentence }
-}
-
-/// Generation as in the study where nothing else is asked: the tokenizer's EOS alone ends an answer.
-fn studys(args: &GenerationArgs) -> GenerationArgs {
-    GenerationArgs { eos: Some(args.eos.unwrap_or(EosArg::Tokenizer)), ..args.clone() }
 }
 
 #[cfg(test)]

@@ -171,7 +171,8 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
             let counted = count(&checkpoint, mode)?;
             let rate = if args.measure.measure {
                 let engine = args.on.engine()?;
-                options.push_str(&args.measure.options(&engine));
+                options.push_str(&device::weight_options(&args.measure.weights()));
+                options.push_str(&device::engine_options(&engine));
                 let prompter = Prompter::new(&checkpoint, mode)?;
                 let adapter = adapter_of(prompter.mode());
                 let suite = NupaSuite::new(NupaOptions { adapter, ..NupaOptions::default() });
@@ -250,7 +251,7 @@ fn rate(args: &NupaArgs, model: Option<&str>) -> Result<Option<Measured>, CliErr
             Ok(())
         })?;
         match Rate::measured(&run.manifest, &totals) {
-            Some(rate) => return Ok(Some(Measured { rate, options: options_of(&run.manifest) })),
+            Some(rate) => return Ok(Some(Measured { rate, options: weight_options(&run.manifest) })),
             None => unfinished = unfinished.or(Some(&run.manifest.run)),
         }
     }
@@ -272,15 +273,7 @@ struct Measured {
     options: String,
 }
 
-/// How a run's command would change the weights.
-fn options_of(manifest: &Manifest) -> String {
-    let Some(format) = &manifest.settings.weights else { return String::new() };
-    let mut options = String::new();
-    if format.is_int8() {
-        options.push_str(" --compute int8");
-    }
-    if let Some(quant) = format.quant {
-        options.push_str(&format!(" --quant {}", quant.name()));
-    }
-    options
+/// Options for a stored run's changes to the weights.
+fn weight_options(manifest: &Manifest) -> String {
+    manifest.settings.weights.as_ref().map(device::weight_options).unwrap_or_default()
 }

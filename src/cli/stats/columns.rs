@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::source::{EachRow, SourceArgs};
+use super::source::{EachRow, Source};
 use crate::cli::error::CliError;
 
 /// Most levels of a column of labels among the fixed effects: beyond, it is a name or a number gone wrong.
@@ -115,7 +115,7 @@ fn is_missing(field: &str) -> bool {
 }
 
 /// Reads whole columns in one pass, keeping only what was asked for.
-pub(super) fn read(source: &SourceArgs, wanted: &[(&str, Kind)], missing: Missing) -> Result<Columns, ColumnError> {
+pub(super) fn read(source: &Source<'_>, wanted: &[(&str, Kind)], missing: Missing) -> Result<Columns, ColumnError> {
     let mut values = vec![Vec::new(); wanted.len()];
     let survey = scan(source, wanted, missing, &mut |row| collect(&mut values, row))?;
     Ok(Columns { values, survey })
@@ -129,7 +129,7 @@ fn collect(values: &mut [Vec<f64>], row: &[f64]) {
 
 /// Shows rows of values one at a time and keeps none; with [`Missing::DropValue`] a missing value is NaN.
 pub(super) fn scan(
-    source: &SourceArgs,
+    source: &Source<'_>,
     wanted: &[(&str, Kind)],
     missing: Missing,
     each: &mut dyn FnMut(&[f64]),

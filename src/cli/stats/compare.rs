@@ -61,7 +61,7 @@ impl CompareArgs {
             (Some(first), Some(second)) => {
                 let wanted =
                     [(first.as_str(), Kind::Binary), (second.as_str(), Kind::Binary), (self.group(), Kind::Label)];
-                let mut found = columns::read(&self.source, &wanted, Missing::DropRow)?;
+                let mut found = columns::read(&self.source.source(), &wanted, Missing::DropRow)?;
                 let clusters = found.groups(2);
                 found.values.truncate(2);
                 let second_values = found.values.pop().unwrap_or_default();
@@ -80,6 +80,7 @@ impl CompareArgs {
 
     /// Rows of two runs with one item, sample number and expected answer.
     fn pairs_of_runs(&self) -> anyhow::Result<Pairs> {
+        let source = self.source.source();
         let count = self.source.runs.len();
         anyhow::ensure!(
             count == 2,
@@ -96,7 +97,7 @@ impl CompareArgs {
         let mut baseline: HashMap<[u64; 3], (f64, u64)> = HashMap::new();
         let (mut first, mut second, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
         let mut unpaired = 0;
-        let survey = columns::scan(&self.source, &wanted, Missing::DropRow, &mut |row| {
+        let survey = columns::scan(&source, &wanted, Missing::DropRow, &mut |row| {
             let name = [row[1] as u64, row[2] as u64, row[3] as u64];
             if row[0] == 0.0 {
                 baseline.insert(name, (row[4], row[5] as u64));
@@ -109,11 +110,11 @@ impl CompareArgs {
             }
         })?;
         let [one, two] = survey.labels[0].as_slice() else {
-            anyhow::bail!("{} have no outcomes to compare in `{}`", self.source.name(), self.response);
+            anyhow::bail!("{} have no outcomes to compare in `{}`", source.name(), self.response);
         };
         anyhow::ensure!(!first.is_empty(), "{one} and {two} have no item in common");
         let mut notes = survey.notes;
-        if self.source.differ_in_questions()? {
+        if source.differ_in_questions()? {
             notes.push(
                 "the runs' options differ, so one id with one answer may be two questions; `earnest compare` pairs by what was asked"
                     .to_owned(),

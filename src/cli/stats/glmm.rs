@@ -162,9 +162,8 @@ struct Report<'a> {
 
 pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
     anyhow::ensure!(args.level > 0.0 && args.level < 1.0, "--level is {}, expected between 0 and 1", args.level);
-    let Model { data, terms, survey } = args.model.read(&args.source)?;
-    let (response, group) = (args.model.response(), args.model.group());
-    let fixed = args.model.fixed.as_slice();
+    let formula = args.model.formula();
+    let Model { data, terms, survey } = formula.read(&args.source.source())?;
     let options = match args.objective {
         ObjectiveChoice::Converged => GlmmOptions::quadrature(args.nagq),
         ObjectiveChoice::Lme4 if args.nagq == 1 => GlmmOptions::lme4(),
@@ -229,9 +228,9 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         }
     });
     let report = Report {
-        response,
-        fixed,
-        group,
+        response: formula.response,
+        fixed: formula.fixed,
+        group: formula.group,
         runs: &args.source.runs,
         labels: labels.collect(),
         rows_in_file: survey.rows,

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::columns::{self, Kind, Missing};
-use super::model::ModelArgs;
+use super::model::Formula;
 use super::number_format::table;
-use super::source::{Pair, SourceArgs};
+use super::source::{Origin, Pair, Source};
 use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
 use crate::cli::stored::StoredRun;
@@ -76,7 +76,7 @@ impl HolmArgs {
         };
         let mut wanted = vec![(p.as_str(), Kind::Number)];
         wanted.extend(self.label.iter().map(|label| (label.as_str(), Kind::Label)));
-        let found = columns::read(&SourceArgs::of_file(file), &wanted, Missing::DropRow)?;
+        let found = columns::read(&Source { origin: Origin::File(file), only: &[] }, &wanted, Missing::DropRow)?;
         let mut notes = found.survey.notes;
         if found.survey.dropped > 0 {
             notes.push(format!("{} rows dropped with missing values: the family lacks them", found.survey.dropped));
@@ -97,8 +97,8 @@ impl HolmArgs {
             let name = found.manifest.run;
             anyhow::ensure!(!settled.contains(&name), "--run names {name} twice");
             settled.push(name);
-            let source = SourceArgs::of_run(run, &self.only, &self.results);
-            let model = ModelArgs::of_runs(&self.response, &self.fixed).read(&source)?;
+            let origin = Origin::Runs { names: std::slice::from_ref(run), folder: &self.results.folder };
+            let model = Formula::of_runs(&self.response, &self.fixed).read(&Source { origin, only: &self.only })?;
             let fitted = fit(&model.data, &GlmmOptions::default())?;
             let p = fitted.coefficients.get(1).and_then(|coefficient| coefficient.p);
             if p.is_none() {

@@ -50,7 +50,7 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
     let (names, first, second) = match (&args.value, &args.by, args.columns.as_slice()) {
         (Some(value), Some(by), _) => {
             let wanted = [(value.as_str(), Kind::Number), (by.as_str(), Kind::Label)];
-            let found = columns::read(&args.source, &wanted, Missing::DropRow)?;
+            let found = columns::read(&args.source.source(), &wanted, Missing::DropRow)?;
             survey = found.survey.clone();
             let labels = &found.survey.labels[1];
             let [one, two] = labels.as_slice() else {
@@ -65,7 +65,7 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
         }
         (_, _, [one, two]) => {
             let wanted = [(one.as_str(), Kind::Number), (two.as_str(), Kind::Number)];
-            let mut found = columns::read(&args.source, &wanted, Missing::DropValue)?;
+            let mut found = columns::read(&args.source.source(), &wanted, Missing::DropValue)?;
             survey = found.survey.clone();
             let second = found.values.pop().unwrap_or_default();
             let first = found.values.pop().unwrap_or_default();

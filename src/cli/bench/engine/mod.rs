@@ -132,8 +132,9 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
         }
     };
     let largest = args.batch.iter().copied().max().unwrap_or(1) as usize;
-    let engine_args = if args.sweep { super::holding(&args.engine, largest)? } else { args.engine.clone() };
-    if args.sweep && Device::choose(&args.engine.settings()?)?.0 != Device::Cpu {
+    let settings = args.engine.settings()?;
+    let settings = if args.sweep { super::with_batch(settings, largest)? } else { settings };
+    if args.sweep && Device::choose(&settings)?.0 != Device::Cpu {
         return Err(CliError::usage("--sweep measures the engine on a CPU")
             .help("`earnest dev device` measures a GPU; --device cpu sweeps here"));
     }
@@ -164,7 +165,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
         };
     let loaded = || (start.elapsed().as_secs_f64(), peak_memory());
     let (document, measured, planned, failed) = if args.sweep {
-        let (mut native, options) = model::load_cpu(&checkpoint, engine_args.settings()?.cpu_options())?;
+        let (mut native, options) = model::load_cpu(&checkpoint, settings.cpu_options())?;
         let mut document = document(native.card(), options, loaded());
         let stop = stop_on_signal()?;
         let Swept { peaks, loads, planned, failed } = sweep(args, &mut native, &checkpoint.config, &stop, &say)?;
@@ -172,7 +173,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
         (document.peaks, document.sweep) = (Some(peaks), loads);
         (document, measured, planned, failed)
     } else {
-        let LoadedEngine { mut engine, options, notes, .. } = model::load(&checkpoint, &engine_args.settings()?)?;
+        let LoadedEngine { mut engine, options, notes, .. } = model::load(&checkpoint, &settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         let mut document = document(engine.card(), options, loaded());
         let stop = stop_on_signal()?;

@@ -106,9 +106,9 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let batches: Vec<usize> = batches.into_iter().map(|batch| batch as usize).collect();
     let largest = batches.iter().copied().max().unwrap_or(1);
     let samples = args.samples.map_or(largest, |samples| samples as usize);
-    let engine_args = super::holding(&args.engine, largest)?;
+    let engine_settings = super::with_batch(args.engine.settings()?, largest)?;
     let options = options(args, &modes)?;
-    let chosen = args.model.choose()?;
+    let chosen = args.model.locate()?;
     let checkpoint = model::open(&chosen)?;
     let says = model::checkpoint_defaults(&chosen, &checkpoint);
     let context = checkpoint.config.max_positions;
@@ -170,7 +170,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         )));
     }
     say(format!("loading {}", args.model.path.display()));
-    let LoadedEngine { engine: mut native, options, notes, .. } = model::load(&checkpoint, &engine_args.settings()?)?;
+    let LoadedEngine { engine: mut native, options, notes, .. } = model::load(&checkpoint, &engine_settings)?;
     notes.iter().for_each(|note| printer.warning(note));
     let card = native.card();
     let blocks = native.statistics().blocks_total.max(1);
