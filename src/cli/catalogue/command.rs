@@ -13,6 +13,9 @@ pub struct SuiteCommand {
     pub options: OptionValues,
 }
 
+/// Help heading of commands that take a suite, by which they are recognised.
+pub(super) const SUITES_HEADING: &str = "Suites";
+
 impl Subcommand for SuiteCommand {
     fn augment_subcommands(command: Command) -> Command {
         let common: Vec<Arg> = command.get_arguments().cloned().collect();
@@ -20,7 +23,7 @@ impl Subcommand for SuiteCommand {
         command
             .mut_args(|arg| arg.required(false).global(true))
             .subcommand_value_name("SUITE")
-            .subcommand_help_heading("Suites")
+            .subcommand_help_heading(SUITES_HEADING)
             .disable_help_subcommand(true)
             .subcommands(BUILT_IN.iter().map(|suite| of_suite(*suite, &common, &parent)))
     }
@@ -255,6 +258,23 @@ mod tests {
                 }
             }
             assert_eq!(run(&[card.name]).unwrap().options.names().count(), 0, "{}", card.name);
+        }
+    }
+
+    #[test]
+    fn usage_has_what_a_suite_requires() {
+        for path in [&["import"][..], &["models", "quant-check"]] {
+            let mut command = definition();
+            for name in path {
+                command = command.find_subcommand(name).unwrap().clone();
+            }
+            let usage = command.render_usage().to_string();
+            let suite = command.find_subcommand("nupa").unwrap();
+            let required: Vec<&Arg> = suite.get_arguments().filter(|arg| arg.is_required_set()).collect();
+            assert!(!required.is_empty(), "{path:?}");
+            for arg in required {
+                assert!(usage.contains(&arg.to_string()), "{arg} is not in {usage}");
+            }
         }
     }
 

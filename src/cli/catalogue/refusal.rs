@@ -2,6 +2,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
+use super::command::SUITES_HEADING;
 use crate::cli::error::CliError;
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
 
@@ -19,7 +20,7 @@ fn at(mut command: Command, words: impl Iterator<Item = String>) -> (Command, Op
 
 /// True for a command whose subcommands are the suites.
 fn has_suites(command: &Command) -> bool {
-    command.get_subcommand_help_heading() == Some("Suites")
+    command.get_subcommand_help_heading() == Some(SUITES_HEADING)
 }
 
 /// Names of the subcommands where a command line went wrong.

@@ -252,6 +252,7 @@ pub struct RemoveArgs {
 
 #[derive(Debug, Args)]
 #[command(
+    override_usage = "earnest models quant-check <SUITE> [OPTIONS] --model <MODEL>",
     after_help = "Both models see the same prompts. Perplexity is that of the prompt's tokens after the first; agreement counts \
 the tokens that greedy decoding gives before the first difference.
 
