@@ -1,12 +1,10 @@
-//! Clap's commands and options from registrations.
+//! Clap commands and options of the registered suites.
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches, Subcommand, value_parser};
 
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn, Card, Generator, OptionKind, OptionSpec, OptionValues};
 
-/// The suite of a command line, a subcommand, with the options that were given.
-///
-/// What the command has besides goes before or behind the suite's name.
+/// A suite on the command line, as a subcommand, and its options. The command's own options may stand before or after it.
 #[derive(Debug, Clone)]
 pub struct SuiteCommand {
     pub name: &'static str,
@@ -52,11 +50,11 @@ impl FromArgMatches for SuiteCommand {
     }
 }
 
-/// A suite's subcommand: its own options, then those of the command.
+/// A suite's subcommand: its own options, then the command's.
 fn of_suite(suite: &dyn BuiltIn, common: &[Arg], parent: &str) -> Command {
     let card = suite.card();
     subcommand(&card, card.about, card.options, common)
-        .after_help(format!("`{parent} --help` without the suite has further options, which may stand here too."))
+        .after_help(format!("`{parent} --help` without the suite lists further options, which are valid here too."))
 }
 
 fn subcommand(card: &Card, about: &'static str, options: &[OptionSpec], common: &[Arg]) -> Command {
@@ -67,7 +65,7 @@ fn subcommand(card: &Card, about: &'static str, options: &[OptionSpec], common: 
         .args(common.iter().cloned().map(compact))
 }
 
-/// The suite of `earnest generate`, with the options of its generator.
+/// The suite of `earnest generate` and the options of its generator.
 #[derive(Debug, Clone)]
 pub struct GeneratorCommand {
     pub name: &'static str,
@@ -111,7 +109,7 @@ impl FromArgMatches for GeneratorCommand {
     }
 }
 
-/// Options that a suite's help leaves to the command's own: it has two screens.
+/// Rare options, left out of a suite's help to keep it to two screens.
 const RARE: [&str; 19] = [
     "api",
     "batch_invariant",
@@ -134,12 +132,12 @@ const RARE: [&str; 19] = [
     "top_p",
 ];
 
-/// An option of the command as a suite's help shows it: in one paragraph, and not at all if it is rare.
+/// An option of the command in a suite's help: one paragraph, hidden if it is rare.
 fn compact(arg: Arg) -> Arg {
     let values = arg.get_possible_values();
     let explained = !arg.is_hide_possible_values_set() && values.iter().any(|value| value.get_help().is_some());
     let hidden = arg.is_hide_set() || RARE.contains(&arg.get_id().as_str());
-    // What has to be given cannot be inherited, for clap.
+    // Clap does not allow global required options.
     let inherited = !arg.is_required_set();
     let arg = arg.global(inherited).hide(hidden).hide_env(true);
     if !explained {
@@ -181,7 +179,7 @@ fn arg(spec: &OptionSpec, title: &'static str) -> Arg {
     }
 }
 
-/// The values of these options that were given.
+/// Values of the given ones among these options.
 fn given_of(options: &[OptionSpec], matches: &ArgMatches) -> OptionValues {
     let mut values = OptionValues::default();
     for option in options.iter().filter(|option| option.is_own()) {
@@ -198,12 +196,12 @@ fn given_of(options: &[OptionSpec], matches: &ArgMatches) -> OptionValues {
     values
 }
 
-/// Adds the options of several suites side by side, for a command that names its suite in another way.
+/// Adds the options of several suites, for a command that takes its suite as an option.
 pub fn with_options_of(suites: &[&str], command: Command) -> Command {
     command.args(options_of(suites).into_iter().map(|(option, title)| arg(&option, title)))
 }
 
-/// The values of [`with_options_of`] that were given.
+/// Values of the given ones among the options of [`with_options_of`].
 pub fn given_options_of(suites: &[&str], matches: &ArgMatches) -> OptionValues {
     let options: Vec<OptionSpec> = options_of(suites).into_iter().map(|(option, _)| option).collect();
     given_of(&options, matches)

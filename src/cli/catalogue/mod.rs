@@ -1,4 +1,4 @@
-//! The suites on the command line: a subcommand each, made from their registrations.
+//! Suites on the command line: one subcommand each, built from their registrations.
 
 mod command;
 mod entry;
@@ -30,7 +30,7 @@ impl From<OptionError> for CliError {
     }
 }
 
-/// An error of a suite's own functions as one of the command line.
+/// Converts an error of a suite.
 pub fn refused(error: impl Into<OptionError>) -> CliError {
     error.into().into()
 }
@@ -38,28 +38,28 @@ pub fn refused(error: impl Into<OptionError>) -> CliError {
 /// A suite with checked options.
 pub struct Chosen {
     registration: &'static dyn BuiltIn,
-    /// What it can be asked.
+    /// Its items, before the prompt mode is known.
     pub choice: Box<dyn Choice>,
 }
 
 impl Chosen {
-    /// Prompt mode where the user names none.
+    /// Default prompt mode.
     pub fn default_mode(&self) -> ModeRequest {
         self.registration.card().mode.map_or(ModeRequest::Auto, ModeRequest::from)
     }
 
-    /// The suite's items on their way to a model.
+    /// The suite for a channel to a model.
     pub fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, CliError> {
         Ok(self.choice.suite(channel)?)
     }
 
-    /// The name that items of a task carry; what is typed may be shorter.
+    /// Full name of a task, as in its items; `name` may be an abbreviation.
     pub fn task(&self, name: &str) -> Result<String, CliError> {
         Ok(self.registration.task(name)?)
     }
 }
 
-/// Values of a suite's options, and what every command has of them.
+/// Values of a suite's options with the command's seed and prompts.
 fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValues {
     let mut values = given.clone();
     values.seed = seed;
@@ -67,7 +67,7 @@ fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValues {
     values
 }
 
-/// Checks a suite's options and finds its data. Options that only another suite has are refused.
+/// Checks a suite's options and finds its data. Options of other suites are errors.
 pub fn choose(name: &str, given: &OptionValues, seed: u64, prompts: &Prompts) -> Result<Chosen, CliError> {
     let Some(registration) = registry::find(name) else {
         return Err(CliError::usage(format!("there is no suite {name}")).help("`earnest suites` lists them"));
@@ -81,29 +81,29 @@ pub fn choose(name: &str, given: &OptionValues, seed: u64, prompts: &Prompts) ->
     Ok(Chosen { registration, choice })
 }
 
-/// Lines of a suite's generator, whose options are checked.
+/// Lines of a suite's generator.
 pub fn generate(name: &str, given: &OptionValues, seed: u64) -> Result<Box<dyn registry::Lines>, CliError> {
     let generator = registry::find(name).and_then(|suite| suite.generator());
-    let generator = generator.ok_or_else(|| CliError::usage(format!("{name} generates nothing")))?;
+    let generator = generator.ok_or_else(|| CliError::usage(format!("{name} has no generator")))?;
     Ok(generator.lines(&values(given, seed, &Prompts::default()), &LocalHost)?)
 }
 
-/// Items that are a first look at a suite: a minute or two, where all of them would be an hour.
+/// Number of items for a first look at a suite: a minute or two instead of an hour.
 pub fn first_look(name: &str, given: &OptionValues) -> Option<usize> {
     registry::find(name)?.first_look(given)
 }
 
-/// The prompts of a suite that has several.
+/// Names of the prompts of a suite that has several.
 pub fn prompts(suite: &str) -> &'static [&'static str] {
     registry::find(suite).map_or(&[], |suite| suite.card().prompts)
 }
 
-/// Worked examples inside the text of a suite's questions.
+/// Number of worked examples inside the text of a suite's questions.
 pub fn examples_in_text(suite: &str) -> usize {
     registry::find(suite).map_or(0, |suite| suite.card().examples_in_text)
 }
 
-/// The name that items of a suite's task carry.
+/// Full name of a suite's task, as in its items.
 pub fn task(suite: &str, name: &str) -> Result<String, CliError> {
     registry::find(suite).map_or_else(|| Ok(name.to_owned()), |suite| Ok(suite.task(name)?))
 }
@@ -124,7 +124,7 @@ pub fn tables() -> Vec<&'static str> {
     names
 }
 
-/// The suite of a stored run: the items it asked, scored by today's rules.
+/// The suite of a stored run, with the current scoring rules.
 pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, CliError> {
     Ok(suites::stored(settings)?)
 }
