@@ -26,7 +26,7 @@ const KEY_VARIABLE: &str = "EARNEST_SERVE_KEY";
 Paths: /v1/completions, /v1/chat/completions, /v1/models, /version, /health. If EARNEST_SERVE_KEY is set, clients must send \
 that key. There is no encryption: use a proxy in front of addresses other than the loopback.")]
 pub struct ServeArgs {
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = earnest_eval::model::BUILT_IN)]
     pub model: PathBuf,
 

@@ -20,7 +20,7 @@ use earnest_models::checkpoint::Checkpoint;
 /// The model of a measurement.
 #[derive(Debug, Args)]
 pub struct BenchModel {
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long = "model", value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = BUILT_IN)]
     pub path: PathBuf,
 
@@ -55,7 +55,7 @@ pub enum BenchCommand {
     Engine(engine::BenchEngineArgs),
     /// Seconds per sample of direct answers and of rule following (RF-CoT) by batch size, beside the paper's
     Latency(latency::LatencyArgs),
-    /// The former place of `earnest dev`
+    /// Commands of `earnest dev`, where they were in earlier versions
     #[command(flatten)]
     Dev(DevCommand),
 }
@@ -82,8 +82,9 @@ fn with_batch(settings: EngineSettings, largest: usize) -> Result<EngineSettings
 
 pub(super) fn failure(error: BenchError) -> CliError {
     match error {
-        BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
-            .help("ask for fewer or shorter sequences (fewer new tokens, shorter --lengths), or use a model with a larger context"),
+        BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string()).help(
+            "use fewer or shorter sequences (fewer new tokens, shorter --lengths), or a model with a larger context",
+        ),
         BenchError::NeverTogether { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("choose a smaller --batch, shorter --prompt-tokens, or more --kv-memory"),
         BenchError::InMode { error, .. } => failure(*error),

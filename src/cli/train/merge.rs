@@ -22,7 +22,7 @@ use earnest_train::{AdapterFolder, Base, Merged, merge};
 Adapters of `earnest train lora` fit only the base they were trained on, and bring their retrofits (no positions, single \
 digits) with them. Adapters of PEFT must be plain LoRA; other settings that change the computation are errors.")]
 pub struct MergeArgs {
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
     pub model: PathBuf,
 

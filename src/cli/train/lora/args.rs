@@ -38,7 +38,7 @@ pub struct LoraArgs {
     #[arg(long, short, value_name = "DIR")]
     pub out: PathBuf,
 
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(
         long,
         value_name = "MODEL",
