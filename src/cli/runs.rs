@@ -152,7 +152,7 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         }
         let text = table.render();
         let columns = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        let fits = printer.asked_width().is_none_or(|width| columns <= width);
+        let fits = printer.known_width().is_none_or(|width| columns <= width);
         let mut text = if fits { text } else { cards(&lines, printer.width()) };
         text.push('\n');
         text += &wrap(INTERVALS, printer.width(), "* ");
