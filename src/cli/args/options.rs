@@ -46,7 +46,7 @@ pub struct GenerationArgs {
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub temperature: Option<f32>,
 
-    /// Number of most probable tokens to sample from; 0 means all [default: 0]
+    /// Number of top tokens to sample from; 0 means all [default: 0]
     #[arg(long, value_name = "K")]
     pub top_k: Option<usize>,
 
@@ -67,7 +67,7 @@ pub struct GenerationArgs {
     #[arg(long)]
     pub recommended: bool,
 
-    /// Maximum number of new tokens per completion, instead of the suite's budget
+    /// Limit of new tokens per completion, instead of the suite's budget
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
 
@@ -79,8 +79,8 @@ pub struct GenerationArgs {
     ]))]
     pub eos: Option<EndOfSequence>,
 
-    /// Thinking mode: use the suite's larger budget for models that think first, and set the chat template's switch
-    /// (enable_thinking) where it has one; auto leaves the switch alone and takes the budget from the template
+    /// Thinking mode: sets the chat template's enable_thinking, where it has one, and the suite's larger budget for models that
+    /// think first; auto leaves both to the template
     #[arg(long, value_name = "WHEN", value_parser = thinking(), default_value = "auto")]
     pub thinking: ThinkingRequest,
 
@@ -119,7 +119,7 @@ impl GenerationArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Engine")]
 pub struct EngineArgs {
-    /// Maximum number of sequences computed together [default: chosen by the engine]
+    /// Maximum batch size in sequences [default: chosen by the engine]
     #[arg(long, value_name = "N")]
     pub max_batch: Option<usize>,
 

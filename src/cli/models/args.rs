@@ -36,7 +36,7 @@ pub struct WeightArgs {
     #[arg(long, value_name = "SCHEME", value_enum, help_heading = "Model")]
     pub quant: Option<QuantArg>,
 
-    /// Element type to round matrices to and hold them in [default: the file's]
+    /// Element type to round matrices to [default: the file's]
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub dtype: Option<DtypeArg>,
 
