@@ -20,7 +20,7 @@ pub fn main() -> ExitCode {
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
     let cli = match Cli::from_arguments() {
         Ok(cli) => cli,
-        Err(error) => match catalogue::refusal(&error, args::definition(), std::env::args().skip(1)) {
+        Err(error) => match catalogue::suite_usage_error(&error, args::definition(), std::env::args().skip(1)) {
             Some(error) => {
                 printer.error(&error);
                 return error.exit.into();

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::catalogue::refused;
+use super::catalogue::suite_error;
 use super::error::CliError;
 use super::models::HubArgs;
 use super::printer::Printer;
@@ -63,14 +63,14 @@ const UNREADABLE: usize = 1 << 40;
 /// Measures the tasks and prints the table.
 pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError> {
     let tasks: Vec<TaskId> = match &args.tasks {
-        Some(names) => nupa::tasks(names).map_err(refused)?,
+        Some(names) => nupa::tasks(names).map_err(suite_error)?,
         None => {
             let ruled = ruled_tasks();
             TASKS.into_iter().filter(|task| ruled.contains(task)).collect()
         }
     };
     for &task in &tasks {
-        rule(task).map_err(refused)?;
+        rule(task).map_err(suite_error)?;
     }
     let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;
     let checkpoint = model::open(&chosen)?;
@@ -81,7 +81,7 @@ pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError>
         context: args.context,
         questions: args.questions,
         seed: args.seed,
-        tasks: tasks.into_iter().map(measure).collect::<Result<_, _>>().map_err(refused)?,
+        tasks: tasks.into_iter().map(measure).collect::<Result<_, _>>().map_err(suite_error)?,
     };
     if args.json {
         printer.json(&reaches)?;

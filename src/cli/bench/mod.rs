@@ -51,9 +51,9 @@ pub struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Throughput of the whole engine on an evaluation's prompts: samples, prefill and decode tokens per second, memory
+    /// Measure the whole engine on an evaluation's prompts: samples, prefill and decode tokens per second, memory
     Engine(engine::BenchEngineArgs),
-    /// Seconds per sample of direct answers and of rule following (RF-CoT) by batch size, beside the paper's
+    /// Measure seconds per sample of direct answers and rule following (RF-CoT) by batch size, beside the paper's
     Latency(latency::LatencyArgs),
     /// Commands of `earnest dev`, where they were in earlier versions
     #[command(flatten)]

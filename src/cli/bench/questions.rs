@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::cli::Exit;
-use crate::cli::catalogue::refused;
+use crate::cli::catalogue::suite_error;
 use crate::cli::error::CliError;
 use earnest_engine::bench::LatencyPrompt;
 use earnest_eval::prompt::Prompter;
@@ -37,7 +37,7 @@ impl LatencyMode {
         match self {
             LatencyMode::Direct => Ok(item.gold.clone()),
             LatencyMode::RfCot => {
-                let rule = rule(task).map_err(refused)?;
+                let rule = rule(task).map_err(suite_error)?;
                 let a = operand("a").unwrap_or_default();
                 let trace = rule.execute_traced(a, operand("b"));
                 trace.map(|trace| trace.text).map_err(|error| {
@@ -170,7 +170,7 @@ impl Selection<'_> {
 
     /// The prompt; none if it does not fit with the right completion.
     fn prompt(&self, mode: LatencyMode, item: &Item) -> Result<Option<LatencyPrompt>, CliError> {
-        let task: TaskId = item.task.parse().map_err(refused)?;
+        let task: TaskId = item.task.parse().map_err(suite_error)?;
         let ids = self.prompter.render(&item.segments)?.ids;
         let tokenizer = &self.checkpoint.tokenizer;
         let right = tokenizer.encode(&mode.right(task, item)?, false).map_err(|error| {

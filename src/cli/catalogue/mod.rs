@@ -2,7 +2,7 @@
 
 mod command;
 mod entry;
-mod refusal;
+mod usage_error;
 
 use super::Exit;
 use super::error::CliError;
@@ -17,7 +17,7 @@ pub use command::{GeneratorCommand, SuiteCommand, given_options_of, with_options
 pub use earnest_eval::suites::primary;
 pub use earnest_tasks::suite::registry::{Channel, Choice, GivenQuestion, check_profile};
 pub use entry::entries;
-pub use refusal::{names_at, refusal};
+pub use usage_error::{names_at, suite_usage_error};
 
 impl From<OptionError> for CliError {
     fn from(error: OptionError) -> Self {
@@ -31,7 +31,7 @@ impl From<OptionError> for CliError {
 }
 
 /// Converts an error of a suite.
-pub fn refused(error: impl Into<OptionError>) -> CliError {
+pub fn suite_error(error: impl Into<OptionError>) -> CliError {
     error.into().into()
 }
 
@@ -74,7 +74,7 @@ pub fn choose(name: &str, given: &OptionValues, seed: u64, prompts: &Prompts) ->
     };
     let card = registration.card();
     if let Some(foreign) = given.names().find(|given| !card.options.iter().any(|option| option.name == *given)) {
-        return Err(refusal::foreign(name, foreign));
+        return Err(usage_error::foreign(name, foreign));
     }
     registry::check_prompts(&card, &prompts.names)?;
     let choice = registration.configure(&values(given, seed, prompts), &LocalHost)?;

@@ -101,7 +101,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     };
     let mut runs = Vec::new();
     for run in args.compared.open(SUITE)? {
-        let mut ours = Ours::new(run.manifest.clone()).map_err(catalogue::refused)?;
+        let mut ours = Ours::new(run.manifest.clone()).map_err(catalogue::suite_error)?;
         run.walk(&mut |sample| {
             ours.add(sample);
             Ok(())
@@ -176,7 +176,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
                 let prompter = Prompter::new(&checkpoint, mode)?;
                 let adapter = adapter_of(prompter.mode());
                 let suite = NupaSuite::new(NupaOptions { adapter, ..NupaOptions::default() });
-                let suite = suite.map_err(catalogue::refused)?;
+                let suite = suite.map_err(catalogue::suite_error)?;
                 Some(device::measured_rate(&checkpoint, &engine, &prompter, &suite, printer)?)
             } else {
                 let found = rate(args, Some(&model::record(&chosen, &checkpoint).name))?;
@@ -188,7 +188,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
             counted.map(|plan| plan.at_rate(rate).of_model(&options))
         }
     }
-    .map_err(catalogue::refused)?;
+    .map_err(catalogue::suite_error)?;
     if args.compared.json {
         printer.json(&plan)?;
     } else {

@@ -65,7 +65,7 @@ pub fn execute(args: &MergeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     if !quiet {
         printer.message(&format!("writing {} parameters", base.checkpoint().config.parameter_count()));
     }
-    let merged = write_merged(&base, adapters.as_ref(), &args.out, args.store)?;
+    let merged = merge(&base, adapters.as_ref(), &args.out, args.store.stored())?;
     if args.json {
         let Merged { architecture, adapted, bytes } = &merged;
         printer.json(&Outcome { folder: &args.out, architecture, adapted: *adapted, bytes: *bytes })?;
@@ -84,16 +84,6 @@ pub fn check_folder(folder: &Path) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Writes the merged checkpoint into the folder.
-pub fn write_merged(
-    base: &Base,
-    adapters: Option<&AdapterFolder>,
-    folder: &Path,
-    store: StoredArg,
-) -> Result<Merged, CliError> {
-    Ok(merge(base, adapters, folder, store.stored())?)
 }
 
 /// One line about the written checkpoint.

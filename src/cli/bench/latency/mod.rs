@@ -13,7 +13,7 @@ use super::BenchModel;
 use super::questions::{LatencyMode, Selection, TokenRule};
 use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
-use crate::cli::catalogue::refused;
+use crate::cli::catalogue::suite_error;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
@@ -146,7 +146,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         };
         let (adapter, profile) = (adapter(prompter.mode()), usual_profile(prompter.mode()));
         let options = NupaOptions { style, adapter, profile, ..options.clone() };
-        Ok((mode, NupaSuite::new(options).map_err(refused)?))
+        Ok((mode, NupaSuite::new(options).map_err(suite_error)?))
     });
     let suites = suites.collect::<Result<Vec<_>, CliError>>()?;
     let selection = Selection {
@@ -243,7 +243,7 @@ fn distinct<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
 fn options(args: &LatencyArgs, modes: &[LatencyMode]) -> Result<NupaOptions, CliError> {
     let ruled = ruled_tasks();
     let tasks = match &args.tasks {
-        Some(names) => tasks(names).map_err(refused)?,
+        Some(names) => tasks(names).map_err(suite_error)?,
         None => TASKS.into_iter().filter(|task| ruled.contains(task)).collect(),
     };
     if let (true, Some(task)) = (modes.contains(&LatencyMode::RfCot), tasks.iter().find(|task| !ruled.contains(task))) {

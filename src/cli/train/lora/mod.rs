@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::merge::{merged_line, write_merged};
+use super::merge::merged_line;
 use super::next::{Learnt, next};
 use super::progress::{Progress, overall, table};
 use crate::cli::Exit;
@@ -15,7 +15,7 @@ use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_train::{
     AdapterFolder, Ended, LoraData, LoraSettings, LoraTrainer, PromptForm, Schedule, TrainError, TrainEvent,
-    Validation, lock_folder,
+    Validation, lock_folder, merge,
 };
 
 pub use args::LoraArgs;
@@ -85,7 +85,7 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
     let mut merged_text = String::new();
     if let Some(folder) = &args.merge {
         let adapters = AdapterFolder::open(&args.out)?;
-        let merged = write_merged(trainer.base(), Some(&adapters), folder, args.store)?;
+        let merged = merge(trainer.base(), Some(&adapters), folder, args.store.stored())?;
         merged_text = merged_line(&merged, folder);
     }
     if args.json {

@@ -30,7 +30,7 @@ pub fn names_at(command: Command, words: impl Iterator<Item = String>) -> Vec<St
 }
 
 /// An error about suites for a clap error; none for other errors.
-pub fn refusal(error: &Error, command: Command, words: impl Iterator<Item = String>) -> Option<CliError> {
+pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<Item = String>) -> Option<CliError> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
