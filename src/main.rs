@@ -1,4 +1,4 @@
-//! The `earnest` program; everything is in the library.
+//! The `earnest` program.
 mod cli;
 
 use std::process::ExitCode;

@@ -10,7 +10,7 @@ use earnest_eval::report::{Align, Comparison, Difference, Table, p_text, wrap};
 
 /// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let comparisons = compare_runs(&store, &args.runs, &mut results::Messages(printer))?;
     if args.json {
         printer.json(&comparisons)?;

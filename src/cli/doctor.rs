@@ -1,4 +1,4 @@
-//! `earnest doctor`: what this machine offers and what is missing.
+//! `earnest doctor`: capabilities of this machine.
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -24,8 +24,7 @@ pub struct DoctorArgs {
     #[command(flatten)]
     pub sandbox: SandboxArgs,
 
-    /// Instead of all this, compile every CUDA kernel for these architectures, which needs NVRTC and no GPU, and say what the
-    /// assembler says of them
+    /// Architectures to compile every CUDA kernel for instead, with the assembler's report; needs NVRTC and no GPU
     #[arg(long, value_name = "sm_80,sm_90", value_delimiter = ',')]
     pub assemble: Vec<String>,
 
@@ -38,41 +37,41 @@ pub struct DoctorArgs {
 struct Findings {
     earnest: &'static str,
     host: Host,
-    /// Bytes that programs can still take.
+    /// Free memory in bytes.
     available_memory: Option<u64>,
-    /// Instruction sets that speed up matrix products: name and whether the CPU has it.
+    /// Instruction sets for matrix products: name, and true if the CPU has it.
     cpu_features: Vec<(&'static str, bool)>,
     cuda: Cuda,
     sandbox: Sandbox,
     folders: Vec<Folder>,
     environment: Vec<(&'static str, Option<String>)>,
-    /// What the user may want to change.
+    /// Suggested changes.
     advice: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 struct Cuda {
-    /// What the kernel's files say of the driver.
+    /// Driver version, from the kernel's files.
     driver: Option<String>,
     devices: Vec<String>,
-    /// The engine can compute on the first device.
+    /// True if the engine can use the first device.
     ready: bool,
-    /// What CUDA's libraries say of each device, or why they say nothing.
+    /// Devices as CUDA's libraries report them, or their error.
     libraries: Vec<String>,
 }
 
-/// What model-written Python runs in.
+/// Sandbox for model-written Python.
 #[derive(Debug, Serialize)]
 struct Sandbox {
-    /// None if it does not work.
+    /// None if the sandbox does not work.
     report: Option<sandbox::Report>,
-    /// Why it does not work.
+    /// Error of a sandbox that does not work.
     problem: Option<String>,
-    /// The interpreter that was asked for; none is the embedded one.
+    /// Interpreter from `--python`; none means the embedded one.
     python: Option<PathBuf>,
-    /// Seconds a program may take.
+    /// Time limit of a program in seconds.
     wall_s: f64,
-    /// Bytes of memory it may take.
+    /// Memory limit of a program in bytes.
     memory: u64,
 }
 
@@ -81,11 +80,11 @@ struct Folder {
     purpose: &'static str,
     path: PathBuf,
     exists: bool,
-    /// A file can be created in it, or in the nearest folder that exists.
+    /// True if a file can be created in it, or in its nearest existing parent.
     writable: bool,
 }
 
-/// Examines the machine. Nothing found is an error: the exit code is 0.
+/// Examines the machine. Findings are not errors: the exit code is 0.
 pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
     if !args.assemble.is_empty() {
         return assemble(&args.assemble, args.json, printer);
@@ -99,13 +98,13 @@ pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-/// Compiles all kernels and lists them.
+/// Compiles all kernels and prints the assembler's report.
 fn assemble(architectures: &[String], json: bool, printer: Printer) -> Result<Exit, CliError> {
     let mut all = Vec::new();
     for architecture in architectures {
         let kernels = cuda::assemble(architecture).map_err(|error| {
             CliError::new(Exit::Engine, format!("cannot assemble for {architecture}: {error}"))
-                .help("NVRTC is looked for where the system finds libraries and in EARNEST_CUDA_LIBRARIES")
+                .help("NVRTC must be in the system's library path or in EARNEST_CUDA_LIBRARIES")
         })?;
         all.push((architecture, kernels));
     }
@@ -132,7 +131,7 @@ fn assemble(architectures: &[String], json: bool, printer: Printer) -> Result<Ex
     Ok(Exit::Success)
 }
 
-/// Starts the sandbox, has it compute something, and ends it.
+/// Starts the sandbox and tries it out.
 fn examine_sandbox(args: &SandboxArgs) -> Sandbox {
     let pool = args.pool();
     let (report, problem, wall, memory) = match &pool {
@@ -156,29 +155,29 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
         advice.push(format!("{} is not writable: choose another folder with --results", unwritable.path.display()));
     }
     if cfg!(target_arch = "x86_64") && cpu_features.iter().any(|&(name, has)| name == "avx2" && !has) {
-        advice.push("the CPU has no AVX2: matrix products will be slow".to_owned());
+        advice.push("the CPU has no AVX2, so matrix products will be slow".to_owned());
     }
     if !cuda.devices.is_empty() && !cuda.ready {
         advice.push(
-            "there is a GPU that is not ready: it needs NVIDIA's driver, and NVRTC and cublasLt of CUDA 12 or 13 where the system \
-             finds them or in the folders of EARNEST_CUDA_LIBRARIES"
+            "a GPU is present but not ready: it needs NVIDIA's driver, and NVRTC and cublasLt of CUDA 12 or 13 in the system's \
+             library path or in EARNEST_CUDA_LIBRARIES"
                 .to_owned(),
         );
     }
     match &sandbox.report {
         None => {
-            advice.push("model-written Python cannot be run: prompts that ask for code cannot be scored".to_owned())
+            advice.push("model-written Python cannot be run, so prompts that ask for code cannot be scored".to_owned())
         }
         Some(report) if !report.confinement.seccomp && report.confinement.landlock.is_none() => advice.push(
-            "this kernel confines programs by limits only: run prompts that ask for code in a container without \
-             network and files"
+            "this kernel has neither Landlock nor seccomp, so only limits confine model-written programs: run prompts that \
+             ask for code in a container without network and files"
                 .to_owned(),
         ),
         Some(_) => {}
     }
     if available_memory.is_some_and(|bytes| bytes < 2 << 30) {
         advice
-            .push("less than 2 GiB of memory is free: a model of 135 million parameters takes about 1 GiB".to_owned());
+            .push("less than 2 GiB of memory is free; a model of 135 million parameters takes about 1 GiB".to_owned());
     }
     Findings {
         earnest: env!("CARGO_PKG_VERSION"),
@@ -204,7 +203,7 @@ fn cpu_features() -> Vec<(&'static str, bool)> {
         ("avx512_bf16", std::arch::is_x86_feature_detected!("avx512bf16")),
         ("avx_vnni", std::arch::is_x86_feature_detected!("avxvnni")),
     ];
-    // The standard library can not detect AMX yet; the kernel's list can.
+    // The standard library cannot detect AMX yet; the kernel's list has it.
     if let Ok(info) = std::fs::read_to_string("/proc/cpuinfo") {
         let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
         let has = |name: &str| flags.split_whitespace().any(|flag| flag == name);
@@ -230,7 +229,7 @@ fn cpu_features() -> Vec<(&'static str, bool)> {
     Vec::new()
 }
 
-/// Reads what the driver's files say, and asks its library as the engine would.
+/// Reads the driver's files and asks its library for the devices.
 fn examine_cuda() -> Cuda {
     let driver = std::fs::read_to_string("/proc/driver/nvidia/version")
         .ok()
@@ -272,11 +271,11 @@ fn folder(purpose: &'static str, path: PathBuf) -> Folder {
     Folder { purpose, exists, writable: nearest.is_some_and(can_write), path }
 }
 
-/// Tries it, because permissions alone do not tell about read-only or full file systems.
+/// True if a file can be created; permissions alone miss read-only and full file systems.
 fn can_write(folder: &Path) -> bool {
     let probe = folder.join(format!(".earnest-doctor-{}", std::process::id()));
     let created = std::fs::write(&probe, b"1").is_ok();
-    // Removed in any case: a full disk creates the file before it fails to fill it.
+    // Removed on failure too: a full disk creates the file before it fails to fill it.
     std::fs::remove_file(&probe).ok();
     created
 }
@@ -295,7 +294,7 @@ fn screen(findings: &Findings) -> String {
         if names.is_empty() { "none".to_owned() } else { names.join(" ") }
     };
     lines.push(("cpu features".into(), list(true)));
-    lines.push(("  not there".into(), list(false)));
+    lines.push(("  missing".into(), list(false)));
     let total = host.memory.map_or_else(unknown, human_bytes);
     let free = findings.available_memory.map_or_else(unknown, human_bytes);
     lines.push(("memory".into(), format!("{total}, {free} free")));
@@ -310,8 +309,8 @@ fn screen(findings: &Findings) -> String {
         let state = match (folder.exists, folder.writable) {
             (true, true) => "writable",
             (true, false) => "not writable",
-            (false, true) => "not there yet, can be created",
-            (false, false) => "not there, can not be created",
+            (false, true) => "missing, can be created",
+            (false, false) => "missing, cannot be created",
         };
         lines.push((folder.purpose.to_owned(), format!("{} ({state})", folder.path.display())));
     }
@@ -333,25 +332,25 @@ fn screen(findings: &Findings) -> String {
 
 fn sandbox_lines(sandbox: &Sandbox) -> Vec<(String, String)> {
     let Some(report) = &sandbox.report else {
-        let problem = sandbox.problem.as_deref().unwrap_or("it does not work");
+        let problem = sandbox.problem.as_deref().unwrap_or("unknown error");
         return vec![("model-written Python".into(), format!("not available: {problem}"))];
     };
-    let files = if sandbox.python.is_some() { "no files but the interpreter's own" } else { "no files" };
+    let files = if sandbox.python.is_some() { "only the interpreter's files" } else { "no files" };
     let landlock = match report.confinement.landlock {
         Some(abi) => format!("ABI {abi}: {files}{}", if abi >= 4 { ", no TCP" } else { "" }),
-        None => "not there: the kernel takes no files away".to_owned(),
+        None => "missing: the kernel does not restrict files".to_owned(),
     };
     let seccomp = if report.confinement.seccomp {
-        "on: no processes, no network, no signals, no files to write"
+        "on: no processes, no network, no signals, no file writes"
     } else {
-        "not there: the kernel filters no system calls"
+        "missing: the kernel does not filter system calls"
     };
     let reached = match report.reached.as_slice() {
         [] => format!("{}: all refused", sandbox::ATTEMPTS.join(", ")),
-        some => format!("a program reaches {}", some.join(", ")),
+        some => format!("a program can reach {}", some.join(", ")),
     };
     let memory = human_bytes(sandbox.memory);
-    let limits = format!("{} s, {memory}, one process, no environment, no files written", sandbox.wall_s);
+    let limits = format!("{} s, {memory}, one process, no environment variables, no file writes", sandbox.wall_s);
     vec![
         ("model-written Python".into(), report.interpreter.clone()),
         ("  landlock".into(), landlock),
@@ -379,7 +378,7 @@ mod tests {
         let findings = examine(Path::new("."), sandbox);
         assert!(findings.advice.iter().any(|advice| advice.contains("container")));
         let screen = screen(&findings);
-        assert!(screen.contains("P 1") && screen.contains("a program reaches a UDP socket"), "{screen}");
+        assert!(screen.contains("P 1") && screen.contains("a program can reach a UDP socket"), "{screen}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! From the process's arguments to its exit code.
+//! Entry point: arguments to exit code.
 use std::process::ExitCode;
 
 use clap::builder::StyledStr;
@@ -12,15 +12,15 @@ use super::{
     rf_lengths, run, runs, samples, score, serve, shell, show, stats, suites, train,
 };
 
-/// Parses the arguments, runs the command, prints an error if there is one.
+/// Parses the arguments, runs the command and prints its error.
 pub fn main() -> ExitCode {
-    // A worker of the sandbox is this program too; it must not parse arguments, print or read settings.
+    // A sandbox worker is this program too; it must not parse arguments, print or read settings.
     earnest_sandbox::serve_if_worker();
     let printer = Printer::new();
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
     let cli = match Cli::from_arguments() {
         Ok(cli) => cli,
-        Err(error) => match catalogue::refusal(&error, args::definition(), std::env::args().skip(1)) {
+        Err(error) => match catalogue::suite_usage_error(&error, args::definition(), std::env::args().skip(1)) {
             Some(error) => {
                 printer.error(&error);
                 return error.exit.into();
@@ -64,7 +64,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// An unknown command is answered with the names that there are; clap itself only guesses at similar ones.
+/// Adds the valid names to the error of an unknown command; clap itself only suggests similar ones.
 fn with_names(mut error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
@@ -75,7 +75,7 @@ fn with_names(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Statistics write text and fail with a chain of causes; both become what every command prints.
+/// Runs `earnest stats`, whose text and chain of causes are printed like those of every command.
 fn statistics(args: &stats::StatsArgs, printer: Printer) -> Result<super::Exit, CliError> {
     let mut text = Vec::new();
     let exit = stats::run(args, &mut text).map_err(|error| match stats::of_run(error) {

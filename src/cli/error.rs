@@ -1,4 +1,4 @@
-//! Errors as the user sees them: what happened, where, and the next step.
+//! Errors for the user: the problem, its place and the next step.
 use super::Exit;
 use earnest_eval::EvalError;
 use earnest_eval::prompt::PromptError;
@@ -6,7 +6,7 @@ use earnest_eval::report::ReportError;
 use earnest_eval::run::RunError;
 use earnest_models::hub::HubError;
 
-/// An error with its exit code and, where there is one, the next step.
+/// An error with its exit code and, if there is one, the next step.
 #[derive(Debug)]
 pub struct CliError {
     pub exit: Exit,
@@ -21,7 +21,7 @@ impl CliError {
         CliError { exit, message: message.into(), help: None }
     }
 
-    /// A wrong command line.
+    /// An invalid command line.
     pub fn usage(message: impl Into<String>) -> Self {
         CliError::new(Exit::Usage, message)
     }
@@ -32,7 +32,7 @@ impl CliError {
     }
 }
 
-/// An error and its causes in one line. Many messages end with their cause already; such a cause is not said again.
+/// An error and its causes in one line, without repeating a cause that the message already ends with.
 pub fn with_causes(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

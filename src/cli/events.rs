@@ -1,4 +1,4 @@
-//! Who hears the events of a session: the terminal, and a file of JSON lines for `--events`.
+//! Receivers of a session's events: the terminal, and a file of JSON lines for `--events`.
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use super::printer::Printer;
 use super::progress::Progress;
 use earnest_eval::run::{Ended, Reporter, RunEvent, Stage, timestamp};
 
-/// Version of the lines' form.
+/// Version of the line format.
 const EVENT_FORMAT: u32 = 1;
 
-/// Time between two lines of progress.
+/// Interval of progress lines.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
 
-/// All that listen.
+/// All receivers of a session's events.
 pub struct Reporters {
     printer: Printer,
     quiet: bool,
@@ -28,14 +28,14 @@ pub struct Reporters {
 }
 
 impl Reporters {
-    /// Progress on stderr, and the file if one is named; lines are added to what it has, so that a run that is continued keeps its
-    /// events.
+    /// Creates the progress display on stderr, and opens the file if one is named. The file is appended to, so that a continued run
+    /// keeps its events.
     pub fn new(printer: Printer, quiet: bool, events: Option<&Path>) -> Result<Self, CliError> {
         let file = events.map(EventFile::open).transpose()?;
         Ok(Reporters { printer, quiet, progress: Some(Progress::new(printer, quiet)), file })
     }
 
-    /// Does something that prints while the progress bar is out of the way.
+    /// Runs a function that prints with the progress bar suspended.
     fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.progress {
             Some(progress) => progress.aside(print),
@@ -43,7 +43,7 @@ impl Reporters {
         }
     }
 
-    /// Ends the display. Events that could not be written end no run, but they are reported.
+    /// Ends the display and warns if events could not be written.
     fn close(&mut self) {
         drop(self.progress.take());
         if let Some(file) = self.file.take()
@@ -59,7 +59,7 @@ impl Reporter for Reporters {
         match event {
             RunEvent::Message(text) if !self.quiet => self.aside(|| self.printer.message(text)),
             RunEvent::Warning(text) => self.aside(|| self.printer.warning(text)),
-            // Not before: until here a signal ends the process at once; nothing is lost yet.
+            // Until here a signal may end the process at once: nothing would be lost.
             RunEvent::Started { .. } => {
                 if let Err(error) = stop_on_signal() {
                     self.aside(|| self.printer.warning(&error.message));
@@ -82,7 +82,7 @@ impl Drop for Reporters {
     }
 }
 
-/// A file of events.
+/// File of events.
 struct EventFile {
     path: PathBuf,
     file: BufWriter<File>,
@@ -99,7 +99,7 @@ impl EventFile {
             .open(path)
             .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))?;
         let mut file = BufWriter::new(file);
-        // A process that was killed may have left half a line, which must not swallow the next one.
+        // A killed process may have left half a line.
         if ends_within_a_line(path) {
             file.write_all(b"\n")
                 .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))?;
@@ -112,7 +112,7 @@ impl EventFile {
         if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
             line.extend(fields);
         }
-        // Every line is flushed: a reader follows the file while the run works.
+        // Flushed for readers that follow the file.
         if let Err(error) = writeln!(self.file, "{line}").and_then(|()| self.file.flush()) {
             self.failure.get_or_insert(error);
         }
@@ -127,7 +127,7 @@ impl EventFile {
     }
 }
 
-/// True for a file whose last byte is no line end; pipes and devices have none.
+/// True for a file whose last byte is not a line feed; false for pipes and devices.
 fn ends_within_a_line(path: &Path) -> bool {
     let last = || -> io::Result<u8> {
         if !std::fs::metadata(path)?.is_file() {

@@ -1,38 +1,38 @@
-//! Exit codes. They are documented in `earnest --help` and README.md; a script may rely on them.
+//! Exit codes, documented in `earnest --help` and README.md; scripts may rely on them.
 
-/// How the program ends.
+/// Exit code of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Everything that was asked for was done.
+    /// Done.
     Success = 0,
-    /// Finished, but some samples have no answer (a prompt beyond the context, a refused request), or a model has no estimate.
+    /// Finished, but some samples have no answer (a prompt longer than the context, a rejected request), or a model has no estimate.
     FailedSamples = 1,
-    /// The command line is wrong: an unknown option, suite, task or item.
+    /// Invalid command line: an unknown option, suite, task or item.
     Usage = 2,
-    /// The checkpoint can not be used: missing, damaged, of an unknown architecture.
+    /// The checkpoint cannot be used: missing, damaged, of an unknown architecture.
     Model = 3,
-    /// Results can not be read or written: a full disk, missing permission, a locked or damaged run.
+    /// Results cannot be read or written: a full disk, missing permission, a locked or damaged run.
     Results = 4,
-    /// The engine failed in the middle of a run.
+    /// The engine failed during a run.
     Engine = 5,
-    /// More samples failed in the session than `--fail-on-error` allows; the same command goes on behind those that failed for good.
+    /// More samples failed in the session than `--fail-on-error` allows; the same command continues after those that failed for good.
     TooManyFailures = 6,
     /// The user stopped the run; the same command continues it.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// The table in `--help`.
+    /// Table for `--help`.
     pub const HELP: &str = "\
 Exit codes:
   0    done
-  1    finished, but some samples have no answer (`earnest samples RUN --failed`), or a model no estimate
-  2    the command line is wrong
+  1    finished, but some samples have no answer (`earnest samples RUN --failed`), or a model has no estimate
+  2    invalid command line
   3    the checkpoint cannot be used
   4    results cannot be read or written (disk full, permissions, locked or damaged run)
-  5    the engine failed in the middle of a run
-  6    more samples failed than --fail-on-error allows; the same command goes on behind them
+  5    the engine failed during a run
+  6    more samples failed than --fail-on-error allows; the same command continues after them
   130  interrupted; the same command continues the run";
 
     /// The number.

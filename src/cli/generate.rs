@@ -1,4 +1,4 @@
-//! `earnest generate`: items and training sets as JSON lines, of the suites that offer them.
+//! `earnest generate`: items and training sets as JSON lines.
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,26 +7,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 
 use super::Exit;
-use super::catalogue::{self, AskedGenerator};
+use super::catalogue::{self, GeneratorCommand};
 use super::error::CliError;
 use super::interrupt::stop_on_signal;
 use super::printer::Printer;
 
 #[derive(Debug, Args)]
 pub struct GenerateArgs {
-    /// Seed of what is drawn
+    /// Seed of the questions
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
-    /// Write to this file instead of standard output; it appears under its name once it is complete
+    /// Output file instead of standard output; it gets its name once it is complete
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
     #[command(subcommand)]
-    pub suite: AskedGenerator,
+    pub suite: GeneratorCommand,
 }
 
-/// Generates.
+/// Writes a generator's lines.
 pub fn execute(args: &GenerateArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let mut lines = catalogue::generate(args.suite.name, &args.suite.options, args.seed)?;
     let whole = match &args.output {
@@ -43,8 +43,8 @@ pub fn execute(args: &GenerateArgs, quiet: bool, printer: Printer) -> Result<Exi
     Ok(Exit::Success)
 }
 
-/// Writes beside the file and renames, so that an interrupted command leaves no file that looks complete. What exists and is
-/// no ordinary file (a pipe, `/dev/null`) is written to as it is and never replaced.
+/// Writes to a temporary file and renames it, so that an interrupted command leaves no file that looks complete. A pipe or
+/// device is written to directly.
 fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
     let failed = |error: io::Error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()));
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -67,7 +67,7 @@ fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>)
         std::fs::rename(&part, path)
     };
     attempt().map_err(|error| {
-        // The error is what counts; a part that was never created cannot be removed.
+        // Ignored: the temporary file may not exist.
         let _ = std::fs::remove_file(&part);
         if stop.load(Ordering::Relaxed) {
             let message = format!("interrupted: {} was not written", path.display());
@@ -77,7 +77,7 @@ fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>)
     })
 }
 
-/// A file that takes no more once the user wishes to stop, so that its beginning can be removed.
+/// A file whose writes fail once the stop flag is set.
 struct Stoppable<'a> {
     file: File,
     stop: &'a AtomicBool,
@@ -86,7 +86,7 @@ struct Stoppable<'a> {
 impl Write for Stoppable<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.stop.load(Ordering::Relaxed) {
-            // Not `Interrupted`, which writers take as a wish to try again.
+            // Not `ErrorKind::Interrupted`, after which writers retry.
             return Err(io::Error::other("stopped"));
         }
         self.file.write(bytes)

@@ -5,25 +5,25 @@ use std::sync::{Arc, OnceLock};
 use super::Exit;
 use super::error::CliError;
 
-/// The stop flag of the process: one for all runs, since a signal is meant for the runs after this one too.
+/// The process's stop flag, shared by all runs: a signal also stops later ones.
 pub fn stop_flag() -> Arc<AtomicBool> {
     static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     Arc::clone(STOP.get_or_init(Arc::default))
 }
 
-/// Makes the first signal set the stop flag and the second end the process at once; returns the flag.
+/// Installs a handler whose first signal sets the stop flag and whose second ends the process; returns the flag.
 pub fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
-    static LISTENS: OnceLock<()> = OnceLock::new();
+    static INSTALLED: OnceLock<()> = OnceLock::new();
     let stop = stop_flag();
-    if LISTENS.get().is_none() {
+    if INSTALLED.get().is_none() {
         let flag = Arc::clone(&stop);
         ctrlc::set_handler(move || {
             if flag.swap(true, Ordering::Relaxed) {
                 std::process::exit(Exit::Interrupted.code().into());
             }
         })
-        .map_err(|error| CliError::new(Exit::Engine, format!("cannot listen for Ctrl-C: {error}")))?;
-        let _ = LISTENS.set(());
+        .map_err(|error| CliError::new(Exit::Engine, format!("cannot install the Ctrl-C handler: {error}")))?;
+        let _ = INSTALLED.set(());
     }
     Ok(stop)
 }

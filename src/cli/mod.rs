@@ -1,4 +1,4 @@
-//! The command line: one file a command. Raw arguments are resolved once into settings that the rest receives.
+//! The command line, one module per command. Arguments become settings once; everything below the commands takes settings.
 
 mod args;
 mod bench;
@@ -6,7 +6,6 @@ mod catalogue;
 mod compare;
 mod dev;
 mod doctor;
-mod engine_choice;
 mod entry;
 mod error;
 mod events;
@@ -31,7 +30,6 @@ mod samples;
 mod sandbox_args;
 mod score;
 mod serve;
-mod settings;
 mod shell;
 mod show;
 pub mod stats;

@@ -1,4 +1,4 @@
-//! The one place that prints: results on stdout, messages on stderr.
+//! All output: results on stdout, messages on stderr.
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
@@ -8,7 +8,7 @@ use super::Exit;
 use super::error::CliError;
 use earnest_eval::report::wrap;
 
-/// Prints.
+/// Printer of results and messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
     /// ANSI styles on stderr.
@@ -16,31 +16,30 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// Styles are used on a terminal unless `NO_COLOR` is set to something.
+    /// Creates a printer with styles on a terminal, unless `NO_COLOR` is set.
     pub fn new() -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Printer { style: wanted && io::stderr().is_terminal() }
     }
 
-    /// True if results are read by a person on a terminal.
+    /// True if standard output is a terminal.
     pub fn is_terminal(&self) -> bool {
         io::stdout().is_terminal()
     }
 
-    /// Columns for results: those that were asked for, or 100.
+    /// Width of results in columns; 100 if unknown.
     pub fn width(&self) -> usize {
-        self.asked_width().unwrap_or(100)
+        self.known_width().unwrap_or(100)
     }
 
-    /// Columns of the terminal, or of the variable `COLUMNS`, never less than 40; none where nobody says.
-    pub fn asked_width(&self) -> Option<usize> {
+    /// Width of the terminal, or of the variable `COLUMNS`, at least 40; none if neither is known.
+    pub fn known_width(&self) -> Option<usize> {
         let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
         let variable = || std::env::var("COLUMNS").ok()?.trim().parse::<usize>().ok();
         terminal().or_else(variable).filter(|&columns| columns > 0).map(|columns| columns.max(40))
     }
 
-    /// Prints a result; a terminal gets no control characters that a model or a server wrote. A reader that went away (`| head`)
-    /// is no error.
+    /// Prints a result, on a terminal without control characters from a model or server. A closed pipe (`| head`) is no error.
     pub fn result(&self, text: &str) -> Result<(), CliError> {
         let text = if self.is_terminal() { harmless(text) } else { text.into() };
         let mut stdout = io::stdout().lock();
@@ -52,13 +51,13 @@ impl Printer {
         }
     }
 
-    /// Streams a result that may be large. A reader that went away (`| head`) ends it without an error; false tells so.
+    /// Streams a result that may be large; returns false if the reader closed the pipe (`| head`), which is no error.
     pub fn stream(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, CliError> {
         let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout().lock());
         match write(&mut out).and_then(|()| out.flush()) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                // What is left in the buffer has no reader.
+                // The rest of the buffer is dropped unwritten.
                 let _ = out.into_parts();
                 Ok(false)
             }
@@ -73,33 +72,33 @@ impl Printer {
         self.result(&(text + "\n"))
     }
 
-    /// Prints a message for the user, on a terminal broken between words.
+    /// Prints a message for the user, wrapped at words on a terminal.
     pub fn message(&self, text: &str) {
-        self.say(&harmless(text));
+        self.write_message(&harmless(text));
     }
 
-    /// The same of a text that may be styled.
-    fn say(&self, text: &str) {
+    /// Prints a message that may be styled.
+    fn write_message(&self, text: &str) {
         let terminal = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
         let width = terminal.filter(|&width| width >= 20).unwrap_or(usize::MAX);
         let lines =
             text.lines().map(|line| if line.chars().count() > width { wrap(line, width, "") } else { line.to_owned() });
         let text = lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n");
-        // A closed stderr leaves nowhere to report to.
+        // Ignored: with stderr closed, there is nowhere to report to.
         writeln!(io::stderr().lock(), "{text}").ok();
     }
 
     /// Prints an error and its next step.
     pub fn error(&self, error: &CliError) {
-        self.say(&format!("{}: {}", self.styled("error", "1;31"), harmless(&error.message)));
+        self.write_message(&format!("{}: {}", self.styled("error", "1;31"), harmless(&error.message)));
         if let Some(help) = &error.help {
-            self.say(&format!("{}: {}", self.styled("help", "1;36"), harmless(help)));
+            self.write_message(&format!("{}: {}", self.styled("help", "1;36"), harmless(help)));
         }
     }
 
     /// Prints a warning.
     pub fn warning(&self, text: &str) {
-        self.say(&format!("{}: {}", self.styled("warning", "1;33"), harmless(text)));
+        self.write_message(&format!("{}: {}", self.styled("warning", "1;33"), harmless(text)));
     }
 
     fn styled(&self, text: &str, code: &str) -> String {
@@ -107,10 +106,10 @@ impl Printer {
     }
 }
 
-/// A text whose control characters are visible and do nothing: what a model writes must not move the cursor, change colours or hide
-/// other text. Line ends and tabs stay.
+/// Replaces control characters by visible ones, so that a model's text cannot move the cursor, change colours or hide other text.
+/// Line feeds and tabs stay.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    // Marks that turn the direction of writing round are no control characters, but hide text as well.
+    // Bidirectional marks are not control characters but can hide text too.
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let harms = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || turns(c);
     if !text.contains(harms) {
@@ -118,7 +117,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     }
     let shown = |c: char| match c {
         c if !harms(c) => c.to_string(),
-        // The pictures of the controls.
+        // Unicode's control pictures.
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}').to_string(),
         '\u{7f}' => '\u{2421}'.to_string(),
         c => format!("<U+{:04X}>", u32::from(c)),

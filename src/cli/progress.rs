@@ -1,4 +1,4 @@
-//! Progress of a run on stderr: a bar on a terminal, a plain line now and then elsewhere.
+//! Progress of a run on stderr: a bar on a terminal, otherwise a line every few seconds.
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use earnest_eval::run::store::RunProgress;
 use earnest_eval::run::{Reporter, RunEvent, Sample, Stage};
 use earnest_stats::{Z95, wilson};
 
-/// Time between plain lines.
+/// Interval of plain lines.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
-/// Time between redraws of the figures beside the bar.
+/// Interval of redraws of the figures beside the bar.
 const DRAW_PERIOD: Duration = Duration::from_millis(100);
 
-/// Shows events.
+/// Display of a run's events.
 pub struct Progress {
     printer: Printer,
     show: Show,
@@ -30,13 +30,13 @@ enum Show {
     Nothing,
 }
 
-/// What the figures are made of.
+/// Counts behind the figures.
 struct Tally {
     planned: usize,
     recorded: usize,
     started: Instant,
     finished: usize,
-    judged: usize,
+    scored: usize,
     correct: usize,
     truncated: usize,
     failed: usize,
@@ -44,7 +44,7 @@ struct Tally {
 }
 
 impl Progress {
-    /// A bar if stderr is a terminal, plain lines otherwise; nothing with `quiet`.
+    /// Creates a bar if stderr is a terminal, plain lines otherwise, nothing with `quiet`.
     pub fn new(printer: Printer, quiet: bool) -> Self {
         let show = if quiet {
             Show::Nothing
@@ -60,7 +60,7 @@ impl Progress {
         Progress { printer, show, tally: Tally::new(0, 0, now), last_shown: now, failure_shown: false }
     }
 
-    /// Does something that prints while the bar is out of the way.
+    /// Runs a function that prints with the bar suspended.
     pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.show {
             Show::Bar(bar) => bar.suspend(print),
@@ -68,7 +68,7 @@ impl Progress {
         }
     }
 
-    /// A line that stays.
+    /// Prints a line above the bar.
     fn line(&self, text: &str) {
         match &self.show {
             Show::Bar(bar) => bar.suspend(|| self.printer.message(text)),
@@ -92,7 +92,7 @@ impl Progress {
         };
         match &self.show {
             Show::Bar(bar) => bar.set_message(text),
-            // Of a long hash only the beginning is worth a line.
+            // One line when hashing starts is enough.
             Show::Plain if !matches!(stage, Stage::HashingFiles { done, .. } if done > 0) => {
                 self.printer.message(&text);
             }
@@ -103,20 +103,20 @@ impl Progress {
     fn started(&mut self, run: &str, planned: usize, progress: &RunProgress) {
         let recorded = progress.settled();
         self.tally = Tally::new(planned, recorded, Instant::now());
-        self.tally.judged = progress.scored();
+        self.tally.scored = progress.scored();
         self.tally.correct = progress.correct();
         self.tally.failed = progress.failed();
         if let Show::Plain = self.show {
-            self.printer.message(&format!("{run}: {planned} samples, a line every 10 s"));
+            self.printer.message(&format!("{run}: {planned} samples, progress every 10 s"));
         }
         if recorded > 0 {
-            self.line(&format!("continuing: {recorded} of {planned} samples are there already"));
+            self.line(&format!("continuing: {recorded} of {planned} samples are done"));
         }
         if let Show::Bar(bar) = &self.show {
             bar.set_style(bar_style(columns()));
             bar.set_length(planned as u64);
             bar.set_position(recorded as u64);
-            bar.set_message("first tokens on the way");
+            bar.set_message("waiting for the first tokens");
         } else {
             self.last_shown = Instant::now();
         }
@@ -165,7 +165,7 @@ impl Reporter for Progress {
             }
             RunEvent::Message(_) | RunEvent::Warning(_) => {}
             RunEvent::Notice(text) => self.warning(text),
-            RunEvent::Stopping => self.line("stopping: finished samples are being written"),
+            RunEvent::Stopping => self.line("stopping; writing finished samples"),
             RunEvent::Ended(_) => {
                 if let Show::Bar(bar) = &self.show {
                     bar.finish_and_clear();
@@ -177,7 +177,7 @@ impl Reporter for Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        // An error before the end must not leave half a bar before its message.
+        // After an error, the bar must not stand before its message.
         if let Show::Bar(bar) = &self.show {
             bar.finish_and_clear();
         }
@@ -191,7 +191,7 @@ impl Tally {
             recorded,
             started,
             finished: 0,
-            judged: 0,
+            scored: 0,
             correct: 0,
             truncated: 0,
             failed: 0,
@@ -204,7 +204,7 @@ impl Tally {
         self.truncated += usize::from(sample.truncated());
         match &sample.score {
             Some(score) => {
-                self.judged += 1;
+                self.scored += 1;
                 self.correct += usize::from(score.correct);
             }
             None => self.failed += 1,
@@ -215,14 +215,14 @@ impl Tally {
         self.recorded + self.finished
     }
 
-    /// Columns of the bar's line before the figures, at most.
+    /// Maximum width of the line before the figures.
     fn before(&self) -> usize {
         let digits = self.planned.to_string().len();
         "S 99m [] /  ".len() + bar_columns(columns()) + 2 * digits
     }
 
-    /// Time left, accuracy, samples and tokens a second, cache hits, truncations. What matters most comes first; what
-    /// does not fit is left out whole.
+    /// Time left, accuracy, samples and tokens per second, truncations, cache hits, by importance; figures that do not fit are
+    /// left out.
     fn figures(&self, columns: usize) -> String {
         let seconds = self.started.elapsed().as_secs_f64().max(1e-3);
         let statistics = &self.statistics;
@@ -231,14 +231,14 @@ impl Tally {
         let rate = self.finished as f64 / seconds;
         let left = self.planned.saturating_sub(self.done()) as f64;
         let mut parts = vec![if rate > 0.0 { format!("ETA {}", clock(left / rate)) } else { "ETA -".to_owned() }];
-        if let Some(right) = wilson(self.correct as f64, self.judged as f64, Z95) {
+        if let Some(right) = wilson(self.correct as f64, self.scored as f64, Z95) {
             let [value, low, high] = [right.value, right.low, right.high].map(|part| 100.0 * part);
-            parts.push(format!("right {value:.1} % [{low:.1}, {high:.1}]"));
+            parts.push(format!("accuracy {value:.1} % [{low:.1}, {high:.1}]"));
         }
         parts.extend((self.failed > 0).then(|| format!("failed {}", self.failed)));
         parts.push(format!("{rate:.2} samples/s"));
         parts.push(format!("{generated:.0} tok/s out, {computed:.0} in"));
-        parts.extend((self.truncated > 0).then(|| format!("cut {}", self.truncated)));
+        parts.extend((self.truncated > 0).then(|| format!("truncated {}", self.truncated)));
         let prompt = statistics.cached_tokens + statistics.prefilled_tokens;
         if prompt > 0 {
             parts.push(format!("cache {:.0} %", 100.0 * statistics.cached_tokens as f64 / prompt as f64));
@@ -255,17 +255,17 @@ impl Tally {
     }
 }
 
-/// Columns of the terminal.
+/// Width of the terminal in columns.
 pub(super) fn columns() -> usize {
     terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0))
 }
 
-/// Columns of the bar itself.
+/// Width of the bar in columns.
 fn bar_columns(columns: usize) -> usize {
     if columns < 100 { 6 } else { 16 }
 }
 
-/// `m:ss` or `h:mm:ss`.
+/// A duration as `m:ss` or `h:mm:ss`.
 pub(super) fn clock(seconds: f64) -> String {
     let seconds = seconds.clamp(0.0, 1e9).round() as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -290,21 +290,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_say_what_is_known() {
+    fn figures_are_shown_once_known() {
         let started = Instant::now() - Duration::from_secs(10);
         let mut tally = Tally::new(100, 40, started);
         assert!(tally.figures(200).contains("ETA -"));
         tally.finished = 20;
-        tally.judged = 18;
+        tally.scored = 18;
         tally.correct = 9;
         tally.failed = 2;
         tally.statistics = Statistics { prefilled_tokens: 500, cached_tokens: 1500, ..Statistics::default() };
         let figures = tally.figures(200);
-        for part in ["2.00 samples/s", "ETA 0:20", "cache 75 %", "right 50.0 % [29.0, 71.0]", "failed 2"] {
+        for part in ["2.00 samples/s", "ETA 0:20", "cache 75 %", "accuracy 50.0 % [29.0, 71.0]", "failed 2"] {
             assert!(figures.contains(part), "{figures}");
         }
-        assert!(!figures.contains("cut"));
-        assert_eq!(tally.figures(36), "ETA 0:20 | right 50.0 % [29.0, 71.0]");
+        assert!(!figures.contains("truncated"));
+        assert_eq!(tally.figures(39), "ETA 0:20 | accuracy 50.0 % [29.0, 71.0]");
         assert_eq!(tally.figures(24), "ETA 0:20 | failed 2");
         assert_eq!(tally.figures(0), "ETA 0:20");
     }

@@ -1,5 +1,5 @@
 //! `earnest report`.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -43,27 +43,28 @@ pub struct ReportArgs {
 
 /// Writes the page and, if asked, the figures as files, and prints their paths.
 pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
-    write(args)?.iter().for_each(|line| printer.message(line));
+    let ReportArgs { runs, output, svg, results } = args;
+    write(runs, results, output, svg.as_deref())?.iter().for_each(|line| printer.message(line));
     Ok(Exit::Success)
 }
 
 /// Writes the page and, if asked, the figures as files; returns a line for each output.
-pub fn write(args: &ReportArgs) -> Result<Vec<String>, CliError> {
-    let report = |name: &String| StoredRun::open(&args.results, name)?.report();
-    let mut runs = args.runs.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?;
+pub fn write(names: &[String], results: &Path, output: &Path, svg: Option<&Path>) -> Result<Vec<String>, CliError> {
+    let report = |name: &String| StoredRun::open(results, name)?.report();
+    let mut runs = names.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?;
     ReportRun::distinguish(&mut runs);
     let chapters = chapters(&runs);
     let html = page(&runs, &chapters);
-    let put = |path: &std::path::Path, text: &str| {
+    let put = |path: &Path, text: &str| {
         write_file(path, |out| {
             out.write_all(text.as_bytes()).map_err(|source| ReportError::Write { path: path.to_owned(), source })
         })
     };
-    put(&args.output, &html)?;
+    put(output, &html)?;
     let mut drawn = 0;
-    if let Some(folder) = &args.svg {
+    if let Some(folder) = svg {
         std::fs::create_dir_all(folder)
-            .map_err(|source| CliError::from(ReportError::Write { path: folder.clone(), source }))?;
+            .map_err(|source| CliError::from(ReportError::Write { path: folder.to_owned(), source }))?;
         let of_runs = figures(&runs, true).into_iter().map(|placed| placed.figure);
         for figure in of_runs.chain(chapters.into_iter().flat_map(|chapter| chapter.figures)) {
             put(&folder.join(format!("{}.svg", figure.name)), &figure.standalone())?;
@@ -73,11 +74,11 @@ pub fn write(args: &ReportArgs) -> Result<Vec<String>, CliError> {
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
     let mut lines = vec![format!(
         "{}: {samples} samples of {} run{}, {}",
-        args.output.display(),
+        output.display(),
         runs.len(),
         if runs.len() == 1 { "" } else { "s" },
         human_bytes(html.len() as u64)
     )];
-    lines.extend(args.svg.as_ref().map(|folder| format!("{}: {drawn} figures", folder.display())));
+    lines.extend(svg.map(|folder| format!("{}: {drawn} figures", folder.display())));
     Ok(lines)
 }

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use clap_complete::Shell;
 
 use super::args::{ResultsArgs, SeedArgs, TableArgs};
-use super::catalogue::AskedSuite;
+use super::catalogue::SuiteCommand;
 use super::values::Prompts;
 
 #[derive(Debug, Args)]
@@ -203,12 +203,15 @@ pub struct ScoreArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(
+    override_usage = "earnest import <SUITE> [OPTIONS] --completions <FILE> --name <NAME>",
+    after_help = "Example:
   earnest import arithmetic-bench --completions answers.jsonl --name my-model --lengths 1..3 --per-length 2
 
 A line of the file is {\"item\": ID, \"completion\": TEXT}, or with \"task\", \"a\" and \"b\" (the operands, as text) instead \
-of \"item\". Optional: \"sample\" (0, 1, ... if an item has several completions), \"truncated\" (true if a token limit \
-ended it).")]
+of \"item\". Optional: \"sample\" (0, 1, ... where an item has several completions), \"truncated\" (true if a token limit \
+ended it)."
+)]
 pub struct ImportArgs {
     /// The completions, as JSON lines
     #[arg(long, value_name = "FILE")]
@@ -238,7 +241,7 @@ pub struct ImportArgs {
     pub json: bool,
 
     #[command(subcommand)]
-    pub suite: AskedSuite,
+    pub suite: SuiteCommand,
 }
 
 #[derive(Debug, Args)]

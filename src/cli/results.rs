@@ -1,7 +1,6 @@
 //! The results folder as the commands open it, and documents as they print them.
 use std::path::{Path, PathBuf};
 
-use super::args::ResultsArgs;
 use super::error::CliError;
 use super::printer::Printer;
 use earnest_eval::report::{self, Document};
@@ -12,8 +11,8 @@ use earnest_eval::run::{Reporter, RunEvent};
 pub use earnest_eval::results::{document, exist, primary_rules};
 
 /// Opens existing results.
-pub fn open(args: &ResultsArgs, printer: Printer) -> Result<Store, CliError> {
-    Ok(results::open(&args.folder, &mut Messages(printer))?)
+pub fn open(folder: &Path, printer: Printer) -> Result<Store, CliError> {
+    Ok(results::open(folder, &mut Messages(printer))?)
 }
 
 /// Prints the messages and warnings of an operation without progress.

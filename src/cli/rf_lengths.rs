@@ -1,4 +1,4 @@
-//! `earnest rf-lengths`: up to how many digits rule following fits a context window.
+//! `earnest rf-lengths`: the longest numbers whose rule-following traces fit a context window.
 use earnest_eval::model::{self, LocatedModel};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::catalogue::refused;
+use super::catalogue::suite_error;
 use super::error::CliError;
 use super::models::HubArgs;
 use super::printer::Printer;
@@ -19,22 +19,22 @@ use earnest_tasks::suite::nupa::{self, RuleReach, TASKS, TaskId, rule, rule_reac
   earnest rf-lengths --model model.gguf
   earnest rf-lengths --model model.gguf --context 8192 --tasks mod_Integer,add_Float --json")]
 pub struct RfLengthsArgs {
-    /// The checkpoint whose tokenizer counts; its weights are not read
+    /// Model whose tokenizer counts the tokens; its weights are not read
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = earnest_eval::model::BUILT_IN)]
     pub model: PathBuf,
 
     #[command(flatten)]
     pub hub: HubArgs,
 
-    /// Only these tasks, separated by commas [default: all that have a rule]
+    /// Tasks, separated by commas [default: all that have a rule]
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     pub tasks: Option<Vec<String>>,
 
-    /// Tokens that prompt and trace may have together; the paper's Table 19 is for 2000
+    /// Context window for prompt and trace, in tokens; the paper's Table 19 is for 2000
     #[arg(long, value_name = "N", default_value_t = 2000)]
     pub context: usize,
 
-    /// Questions measured at each length
+    /// Questions measured per length
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub questions: u32,
 
@@ -47,7 +47,7 @@ pub struct RfLengthsArgs {
     pub json: bool,
 }
 
-/// The document.
+/// The JSON document.
 #[derive(Debug, Serialize)]
 struct Reaches {
     model: String,
@@ -57,20 +57,20 @@ struct Reaches {
     tasks: Vec<RuleReach>,
 }
 
-/// Stands for the tokens of a text that a tokenizer refuses: it fits no context. Small enough to be added up.
+/// Token count of a text that the tokenizer rejects: larger than any context, small enough to be summed.
 const UNREADABLE: usize = 1 << 40;
 
-/// Measures and shows.
+/// Measures the tasks and prints the table.
 pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError> {
     let tasks: Vec<TaskId> = match &args.tasks {
-        Some(names) => nupa::tasks(names).map_err(refused)?,
+        Some(names) => nupa::tasks(names).map_err(suite_error)?,
         None => {
             let ruled = ruled_tasks();
             TASKS.into_iter().filter(|task| ruled.contains(task)).collect()
         }
     };
     for &task in &tasks {
-        rule(task).map_err(refused)?;
+        rule(task).map_err(suite_error)?;
     }
     let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;
     let checkpoint = model::open(&chosen)?;
@@ -81,7 +81,7 @@ pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError>
         context: args.context,
         questions: args.questions,
         seed: args.seed,
-        tasks: tasks.into_iter().map(measure).collect::<Result<_, _>>().map_err(refused)?,
+        tasks: tasks.into_iter().map(measure).collect::<Result<_, _>>().map_err(suite_error)?,
     };
     if args.json {
         printer.json(&reaches)?;
@@ -123,13 +123,13 @@ fn screen(reaches: &Reaches) -> String {
         ]);
     }
     let mut text = format!(
-        "Digits up to which rule-following prompts with their traces fit {} tokens of {}\n({} questions a length)\n\n",
+        "Longest numbers whose rule-following prompts and traces fit {} tokens of {}, in digits\n({} questions per length)\n\n",
         reaches.context, reaches.model, reaches.questions
     );
     text.push_str(&table.render());
     writeln!(
         text,
-        "\nTokens: the mean (smallest-largest) at the last length where all questions fit, and at the next one.\n\
+        "\nTokens: mean (smallest-largest) at the last length where all questions fit, and at the next one.\n\
          Paper: Table 19, for the authors' rule texts, the Llama 3 tokenizer and 2000 tokens; of its values, floordiv\n\
          on integers and max on fractions do not follow from their program (13 and 6 instead of 20 and 20)."
     )

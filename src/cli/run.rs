@@ -1,34 +1,32 @@
-//! `earnest run` and `earnest resume`: which run is worked on.
+//! `earnest run` and `earnest resume`.
 use std::path::Path;
 
-use super::args::{ResultsArgs, ResumeArgs, RunArgs, SessionArgs};
-use super::catalogue::{self, AskedSuite};
-use super::engine_choice::{EngineName, enable_thinking, model_source};
+use super::args::{ResumeArgs, RunArgs, SessionArgs, default_results};
+use super::catalogue::{self, SuiteCommand};
 use super::error::CliError;
 use super::events::Reporters;
 use super::interrupt::stop_flag;
 use super::models::HubArgs;
 use super::printer::Printer;
-use super::report::ReportArgs;
 use super::{Exit, report, results};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
 use earnest_eval::model::ModelSource;
 use earnest_eval::run::store::{RunLock, RunRecord, Store};
 use earnest_eval::run::{Plan, RunError, Status};
 
-/// The notice of a run that asks the built-in model because no other was named.
-const NOTICE: &str = "no --model is named: asking earnest-abacus-1m, the one inside this program. It adds, subtracts, compares, \
-                      measures and copies whole numbers of up to 6 digits and knows nothing else: word problems and other \
-                      representations are at the floor";
+/// Message of a run that evaluates the built-in model because no other was named.
+const NOTICE: &str = "no --model given: evaluating earnest-abacus-1m, the model inside this program. It adds, subtracts, compares, \
+                      measures and copies whole numbers of up to 6 digits and nothing else; expect floor performance on word \
+                      problems and other number formats";
 
-/// Runs, continues or reports; with `--from` repeats.
+/// Begins, continues or reports a run; with `--from` repeats one.
 pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     if let Some(name) = &args.from.run {
         if let Some(suite) = &args.suite {
-            let message = format!("--from repeats a run with its own suite and options, not {}", suite.name);
+            let message = format!("--from repeats a run with its own suite and options; it cannot ask {}", suite.name);
             return Err(CliError::usage(message).help(format!("earnest run --from {name}")));
         }
-        let run = repeated(name, &args.session.results, printer)?;
+        let run = find_run(name, &args.session.results.folder, printer)?;
         let settings = repeat(&run, args.model.as_deref(), &args.hub, &args.session)?;
         let settings = EvaluationSettings { run: RunChoice::Repeat(Box::new(run.manifest)), ..settings };
         return Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0);
@@ -36,28 +34,28 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     if args.limit == Some(0) || args.samples == 0 {
         return Err(CliError::usage("--limit 0 and --samples 0 leave nothing to ask"));
     }
-    let Some(AskedSuite { name: suite, options }) = &args.suite else {
+    let Some(SuiteCommand { name: suite, options }) = &args.suite else {
         return Err(CliError::usage("name a SUITE, or a run with --from")
             .help(format!("the suites are {}", catalogue::names().join(", "))));
     };
     let prompts = args.prompt.clone().unwrap_or_default();
     let chosen = catalogue::choose(suite, options, args.seed.seed, &prompts)?;
-    let first = asks_built_in(args);
-    if first && !quiet {
+    let prompt = prompts.mode.unwrap_or_else(|| chosen.default_mode());
+    let built_in = args.uses_built_in();
+    if built_in && !quiet {
         printer.message(NOTICE);
     }
-    let look = || catalogue::first_look(suite, options).filter(|_| first && args.shard.is_none());
-    let limit = args.limit.or_else(look);
+    let first_look = || catalogue::first_look(suite, options).filter(|_| built_in && args.shard.is_none());
+    let limit = args.limit.or_else(first_look);
     if let Some(limit) = limit.filter(|_| args.limit.is_none() && !quiet) {
         printer.message(&format!(
-            "asking the first {limit} items, which go round over tasks and lengths; --limit asks others"
+            "asking the first {limit} items, which cycle through tasks and lengths; --limit changes their number"
         ));
     }
-    let prompt = prompts.mode.unwrap_or_else(|| chosen.default_mode());
     let settings = EvaluationSettings {
-        model: model_source(args, Some(prompt))?,
-        thinking: enable_thinking(args.generation.thinking),
-        thinking_text: args.generation.thinking_text.into(),
+        model: args.model_source(prompt)?,
+        thinking: args.generation.thinking.enable_thinking(),
+        thinking_text: args.generation.thinking_text,
         prompt,
         questions: Questions::Chosen(chosen.choice),
         plan: Plan { limit, samples: args.samples, shard: args.shard },
@@ -65,84 +63,79 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         results: args.session.results.folder.clone(),
         run: if args.new { RunChoice::New } else { RunChoice::Continue },
         engine: args.session.engine.settings()?,
-        traffic: args.session.patience.settings(),
+        traffic: args.session.traffic.settings(),
         fail_on_error: args.session.fail_on_error,
         stop: stop_flag(),
     };
     let (exit, run) = evaluate_and_show(&settings, &args.session, quiet, printer)?;
-    if first && !args.session.json {
-        follow_up(args, suite, run, quiet, printer)?;
+    if built_in && !args.session.json {
+        write_page(suite, run, &settings.results, quiet, printer)?;
     }
     Ok(exit)
 }
 
-/// True if the model inside the program is asked because nothing else was named.
-fn asks_built_in(args: &RunArgs) -> bool {
-    args.model.is_none() && args.target.engine.is_none_or(|engine| engine == EngineName::Native)
-}
-
-/// After a first look: the page, and what to do next.
-fn follow_up(args: &RunArgs, suite: &str, run: String, quiet: bool, printer: Printer) -> Result<(), CliError> {
-    let results = args.session.results.folder.clone();
-    let output = results::page(&results, &run);
-    let written = report::write(&ReportArgs { runs: vec![run], output: output.clone(), svg: None, results })?;
+/// Writes the page of a run of the built-in model and suggests the next command.
+fn write_page(suite: &str, run: String, folder: &Path, quiet: bool, printer: Printer) -> Result<(), CliError> {
+    let output = results::page(folder, &run);
+    let written = report::write(&[run], folder, &output, None)?;
     if quiet {
         return Ok(());
     }
     written.iter().for_each(|line| printer.message(line));
     printer.message(&format!(
-        "next: open {}, then ask a model of yours: earnest run {suite} --model MODEL (`earnest models list` names some)",
+        "next: open {}, then evaluate another model: earnest run {suite} --model MODEL (`earnest models list` names some)",
         output.display()
     ));
     Ok(())
 }
 
-/// The run that `--from` names: of the folder before the last `/`, or of --results, or, so that a run can be repeated into a
-/// folder of its own, of the usual results folder.
-fn repeated(name: &str, results: &ResultsArgs, printer: Printer) -> Result<RunRecord, CliError> {
+/// Finds the run that `--from` names: in the folder before the last `/`, else in `--results`, else in the default results
+/// folder, so that a run can be repeated into another folder.
+fn find_run(name: &str, folder: &Path, printer: Printer) -> Result<RunRecord, CliError> {
     if let Some((folder, name)) = name.rsplit_once(['/', std::path::MAIN_SEPARATOR]) {
         let folder = if folder.is_empty() { "/" } else { folder };
-        return Ok(results::open(&ResultsArgs { folder: folder.into() }, printer)?.run(name)?);
+        return Ok(results::open(Path::new(folder), printer)?.run(name)?);
     }
-    let usual = ResultsArgs::usual();
-    if usual.folder == results.folder {
-        return Ok(results::open(results, printer)?.run(name)?);
+    let default = default_results();
+    if default == folder {
+        return Ok(results::open(folder, printer)?.run(name)?);
     }
-    for folder in [results, &usual] {
-        if results::exist(&folder.folder)? {
+    for folder in [folder, default.as_path()] {
+        if results::exist(folder)? {
             match results::open(folder, printer)?.run(name) {
                 Err(RunError::NoRun { .. }) => {}
-                found => return Ok(found?),
+                run => return Ok(run?),
             }
         }
     }
-    let message = format!("there is no run {name} in {} or {}", results.folder.display(), usual.folder.display());
-    Err(CliError::usage(message).help("name the run's folder too: --from FOLDER/RUN"))
+    let message = format!("there is no run {name} in {} or {}", folder.display(), default.display());
+    Err(CliError::usage(message).help("add the run's folder: --from FOLDER/RUN"))
 }
 
 /// Continues a run from its manifest.
 pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.session.results, printer)?;
+    let store = results::open(&args.session.results.folder, printer)?;
     let run = match &args.run {
         Some(name) => store.run(name)?,
         None => match newest_unfinished(&store)? {
             Some(run) => run,
             None => {
                 if !quiet {
-                    printer.message("nothing to resume: every run is finished, or being worked on");
+                    printer.message("nothing to resume: every run is finished or in progress");
                 }
                 return Ok(Exit::Success);
             }
         },
     };
     if run.manifest.settings.imported() {
-        return Err(CliError::usage(format!("{} was imported: there is nothing to ask", run.manifest.run)));
+        return Err(CliError::usage(format!("{} was imported and has nothing to resume", run.manifest.run)));
     }
     let settings = repeat(&run, args.model.as_deref(), &args.hub, &args.session)?;
     let settings = EvaluationSettings { run: RunChoice::Resume(Box::new(run)), ..settings };
     Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0)
 }
 
+/// The unfinished run that was begun last and is not in progress.
 fn newest_unfinished(store: &Store) -> Result<Option<RunRecord>, CliError> {
     let mut newest = None;
     for run in store.runs()? {
@@ -154,7 +147,7 @@ fn newest_unfinished(store: &Store) -> Result<Option<RunRecord>, CliError> {
     Ok(newest)
 }
 
-/// The settings of a stored run's evaluation.
+/// Settings that evaluate a stored run again.
 fn repeat(
     run: &RunRecord,
     model: Option<&Path>,
@@ -170,14 +163,14 @@ fn repeat(
         prompt: settings.prompt_mode.into(),
         decoding: Decoding::Stored(settings.generation.clone()),
         engine: session.engine.settings()?,
-        traffic: session.patience.settings(),
+        traffic: session.traffic.settings(),
         fail_on_error: session.fail_on_error,
         stop: stop_flag(),
         ..EvaluationSettings::new(catalogue::stored(settings)?, model, &session.results.folder)
     })
 }
 
-/// Evaluates, with progress, and prints the run's document; also the run's name.
+/// Evaluates with progress and prints the run's document; returns the exit code and the run's name.
 fn evaluate_and_show(
     settings: &EvaluationSettings,
     session: &SessionArgs,
@@ -186,7 +179,7 @@ fn evaluate_and_show(
 ) -> Result<(Exit, String), CliError> {
     let mut reporters = Reporters::new(printer, quiet, session.events.as_deref())?;
     let evaluated = evaluate(settings, &mut reporters);
-    // The progress is out of the way of whatever is printed next.
+    // The progress display ends before anything else is printed.
     drop(reporters);
     let Evaluated { store, run } = evaluated?;
     let document = results::document(&store, &run)?;

@@ -25,7 +25,7 @@ pub fn execute(args: &RunsArgs, printer: Printer) -> Result<Exit, CliError> {
 }
 
 fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let entries = runs::list(&store)?;
     if args.json {
         printer.json(&entries)?;
@@ -67,7 +67,7 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         }
         let text = table.render();
         let columns = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        let fits = printer.asked_width().is_none_or(|width| columns <= width);
+        let fits = printer.known_width().is_none_or(|width| columns <= width);
         let mut text = if fits { text } else { cards(&entries, printer.width()) };
         text.push('\n');
         text += &wrap(INTERVALS, printer.width(), "* ");
@@ -117,7 +117,7 @@ fn cards(entries: &[RunEntry], width: usize) -> String {
 }
 
 fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let run = store.run(&args.run)?;
     let document = results::document(&store, &run)?;
     if args.json {
@@ -169,7 +169,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
 }
 
 fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     // All names are resolved before the first run is deleted.
     let runs = args.runs.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
     for run in &runs {
@@ -193,7 +193,7 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
 }
 
 fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let verification = runs::verify(&store, &args.runs, &mut results::Messages(printer))?;
     printer.result(&verification_text(&verification, printer.width()))?;
     let found = match verification.damaged() {

@@ -21,7 +21,7 @@ const END: usize = 1_000;
 
 /// Prints samples as cards or JSON lines.
 pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results, printer)?;
+    let store = results::open(&args.results.folder, printer)?;
     let run = store.run(&args.run)?;
     let filter = Filter {
         task: args.task.clone(),

@@ -1,4 +1,4 @@
-//! The options of the sandbox, for every command that runs model-written Python.
+//! Options of the sandbox, for every command that runs model-written Python.
 use std::path::PathBuf;
 
 use clap::Args;
@@ -7,19 +7,20 @@ use super::Exit;
 use super::error::CliError;
 use earnest_sandbox::{Pool, SandboxError, Settings};
 
-/// How model-written Python is run.
+/// Interpreter of model-written Python.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SandboxArgs {
-    /// Run model-written Python with this CPython 3 instead of the embedded interpreter
+    /// CPython 3 for model-written Python [default: the embedded interpreter]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
 }
 
 impl SandboxArgs {
-    /// The sandbox's settings: the default limits, with this program as the worker.
+    /// Settings of the sandbox: default limits, this program as the worker.
     pub fn settings(&self) -> Result<Settings, CliError> {
-        let settings = Settings::of_this_program()
-            .map_err(|error| CliError::new(Exit::Engine, format!("cannot find this program's file: {error}")))?;
+        let settings = Settings::of_this_program().map_err(|error| {
+            CliError::new(Exit::Engine, format!("cannot locate this program's executable: {error}"))
+        })?;
         Ok(Settings { python: self.python.clone(), ..settings })
     }
 

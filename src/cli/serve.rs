@@ -1,4 +1,4 @@
-//! `earnest serve`: the native engine behind OpenAI's protocol.
+//! `earnest serve`: the native engine behind OpenAI's HTTP API.
 use earnest_eval::model::{self, LISTENING, LoadedEngine, LocatedModel};
 use std::path::PathBuf;
 
@@ -13,27 +13,27 @@ use super::printer::Printer;
 use super::values::ByteSize;
 use earnest_serve::{Limits, ServeError, Server};
 
-/// The variable with the key that clients must send.
+/// Environment variable with the key that clients must send.
 const KEY_VARIABLE: &str = "EARNEST_SERVE_KEY";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   earnest serve --model ./Qwen2.5-1.5B-Instruct
-  earnest serve --model model.gguf --port 0      a free port; the line `listening on ...` says which
+  earnest serve --model model.gguf --port 0      a free port, printed as `listening on ...`
   curl http://127.0.0.1:8000/v1/completions -H 'content-type: application/json' \\
        -d '{\"prompt\": \"12 + 30 =\", \"max_tokens\": 4, \"temperature\": 0}'
 
-Paths: /v1/completions, /v1/chat/completions, /v1/models, /version, /health. With the variable EARNEST_SERVE_KEY set, \
-clients must send that key. There is no encryption: on other addresses than the loopback, put a proxy in front.")]
+Paths: /v1/completions, /v1/chat/completions, /v1/models, /version, /health. If EARNEST_SERVE_KEY is set, clients must send \
+that key. There is no encryption: use a proxy in front of addresses other than the loopback.")]
 pub struct ServeArgs {
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = earnest_eval::model::BUILT_IN)]
     pub model: PathBuf,
 
     #[command(flatten)]
     pub hub: HubArgs,
 
-    /// The model's name for clients [default: the folder's or the file's]
+    /// Model name for clients [default: the name of the folder or file]
     #[arg(long, value_name = "NAME")]
     pub served_name: Option<String>,
 
@@ -41,11 +41,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     pub host: String,
 
-    /// Port to listen on; 0 takes a free one
+    /// Port to listen on; 0 means any free one
     #[arg(long, value_name = "PORT", default_value_t = 8000)]
     pub port: u16,
 
-    /// Most bytes of a request's body
+    /// Largest request body
     #[arg(long, value_name = "SIZE", default_value = "8MiB")]
     pub body_limit: ByteSize,
 
@@ -55,30 +55,32 @@ pub struct ServeArgs {
 
 /// Serves until it is interrupted.
 pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    args.engine.settings()?;
+    let settings = args.engine.settings()?;
     let key = match std::env::var(KEY_VARIABLE) {
         Ok(key) if key.trim().is_empty() => return Err(CliError::usage(format!("{KEY_VARIABLE} is set but empty"))),
         Ok(key) => Some(key.trim().to_owned()),
         Err(std::env::VarError::NotPresent) => None,
-        Err(std::env::VarError::NotUnicode(_)) => return Err(CliError::usage(format!("{KEY_VARIABLE} is no text"))),
+        Err(std::env::VarError::NotUnicode(_)) => {
+            return Err(CliError::usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
+        }
     };
     let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;
     let checkpoint = model::open(&chosen)?;
-    // A port that is taken is noticed before the weights are loaded.
+    // Bound first: a port in use is reported before the weights are loaded.
     let server = Server::bind(&args.host, args.port).map_err(failed)?;
     if !server.address.ip().is_loopback() && key.is_none() {
         printer.warning(&format!(
-            "everybody who can reach {} may use it: set {KEY_VARIABLE} to ask for a key",
+            "anyone who can reach {} can use this server; set {KEY_VARIABLE} to require a key",
             server.address
         ));
     }
-    let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &args.engine.settings()?)?;
+    let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
     notes.iter().for_each(|note| printer.warning(note));
     let stop = stop_on_signal()?;
     let name = args.served_name.clone().unwrap_or_else(|| model::record(&chosen, &checkpoint).name);
     printer.result(&format!("{LISTENING}http://{}\n", server.address))?;
     if !quiet {
-        printer.message(&format!("serving {name}; Ctrl-C stops"));
+        printer.message(&format!("serving {name}; Ctrl-C stops the server"));
     }
     let limits = Limits { body_bytes: usize::try_from(args.body_limit.0).unwrap_or(usize::MAX), ..Limits::default() };
     let summary = server.run(engine.as_mut(), checkpoint, &name, key.as_deref(), limits, &stop).map_err(failed)?;
@@ -91,7 +93,7 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
 fn failed(error: ServeError) -> CliError {
     let failed = CliError::new(Exit::Engine, error.to_string());
     match error {
-        ServeError::Listen { .. } => failed.help("choose another --port (0 takes a free one) or --host"),
+        ServeError::Listen { .. } => failed.help("choose another --port (0 means any free one) or --host"),
         ServeError::Engine(_) => failed,
     }
 }

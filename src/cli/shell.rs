@@ -5,7 +5,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{CompletionsArgs, ManArgs};
 
-/// Prints completions for a shell.
+/// Prints shell completions.
 pub fn completions(args: &CompletionsArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut definition(), "earnest", &mut script);
@@ -13,7 +13,7 @@ pub fn completions(args: &CompletionsArgs, printer: Printer) -> Result<Exit, Cli
     Ok(Exit::Success)
 }
 
-/// Prints the manual page, or writes one a command.
+/// Prints the manual page, or writes one page per command.
 pub fn man(args: &ManArgs, printer: Printer) -> Result<Exit, CliError> {
     let failed = |error: std::io::Error| CliError::new(Exit::Results, format!("cannot write the manual: {error}"));
     match &args.dir {

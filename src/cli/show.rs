@@ -3,13 +3,13 @@ use std::fmt::Write;
 
 use clap::Args;
 
-use super::args::{ModelArgs, SeedArgs, ThinkingArg};
-use super::catalogue::AskedSuite;
-use super::engine_choice::enable_thinking;
+use super::args::{ModelArgs, SeedArgs, thinking};
+use super::catalogue::SuiteCommand;
 use super::error::CliError;
 use super::printer::Printer;
 use super::{Exit, catalogue};
 use earnest_eval::preview::{ItemChoice, Preview, PreviewSettings, Token, preview};
+use earnest_eval::run::ThinkingRequest;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -30,8 +30,8 @@ pub struct ShowArgs {
     pub item: Option<String>,
 
     /// Set the chat template's switch for thinking (enable_thinking), where it has one
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ThinkingArg::Auto)]
-    pub thinking: ThinkingArg,
+    #[arg(long, value_name = "WHEN", value_parser = thinking(), default_value = "auto")]
+    pub thinking: ThinkingRequest,
 
     #[command(flatten)]
     pub seed: SeedArgs,
@@ -41,7 +41,7 @@ pub struct ShowArgs {
     pub json: bool,
 
     #[command(subcommand)]
-    pub suite: AskedSuite,
+    pub suite: SuiteCommand,
 }
 
 impl ShowArgs {
@@ -56,7 +56,7 @@ impl ShowArgs {
             },
             hub: self.model.hub.settings(),
             prompt: prompts.mode,
-            thinking: enable_thinking(self.thinking),
+            thinking: self.thinking.enable_thinking(),
             ..PreviewSettings::new(self.suite.name, &self.model.model)
         }
     }

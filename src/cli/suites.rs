@@ -15,7 +15,7 @@ pub struct SuitesArgs {
     pub json: bool,
 }
 
-/// Lists the suites.
+/// Prints the suites.
 pub fn execute(args: &SuitesArgs, printer: Printer) -> Result<Exit, CliError> {
     let entries = catalogue::entries();
     if args.json {
@@ -32,7 +32,7 @@ pub fn execute(args: &SuitesArgs, printer: Printer) -> Result<Exit, CliError> {
             ("tasks", entry.tasks.join(", ")),
             (
                 "items",
-                entry.items.map_or("as many as --data has".to_owned(), |items| format!("{items} with default options")),
+                entry.items.map_or("depends on --data".to_owned(), |items| format!("{items} with default options")),
             ),
             ("options", entry.options.join(", ")),
         ] {

@@ -1,13 +1,15 @@
-//! Values on the command line that are more than a number or a word.
+//! Types and parsers of option values.
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
 use earnest_eval::prompt::ModeRequest;
 pub use earnest_tasks::suite::LengthList as Lengths;
 
-/// How prompts are written (`auto`, `chat`, `raw`) and, where a suite has several prompts, which of them: a list of both.
+/// Prompt format (`auto`, `chat`, `raw`) and, for suites with several prompts, their names: one list of both.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts {
-    /// The last of the modes that are named; a suite has its own default.
+    /// The format, if one is named; otherwise the suite's default applies.
     pub mode: Option<ModeRequest>,
-    /// Everything else, for the suite to check.
+    /// All other words, for the suite to check.
     pub names: Vec<String>,
 }
 
@@ -18,7 +20,7 @@ impl std::str::FromStr for Prompts {
         let mut prompts = Prompts::default();
         for word in text.split(',').map(str::trim) {
             let mode = match word {
-                "" => return Err("a name is empty: write e.g. auto, chat, raw or a list without gaps".into()),
+                "" => return Err("empty name: write e.g. auto, chat, raw or a list without gaps".into()),
                 "auto" => ModeRequest::Auto,
                 "chat" => ModeRequest::Chat,
                 "raw" => ModeRequest::Raw,
@@ -36,7 +38,7 @@ impl std::str::FromStr for Prompts {
     }
 }
 
-/// Bytes, written `2GiB`, `512M`, `1.5g` or `1000000`. Units are powers of 1024, as memory is sold.
+/// A memory size in bytes, written `2GiB`, `512M`, `1.5g` or `1000000`; units are powers of 1024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteSize(pub u64);
 
@@ -57,17 +59,30 @@ impl std::str::FromStr for ByteSize {
             other => return Err(format!("'{other}' is not a unit: use KiB, MiB, GiB or TiB")),
         };
         let bytes = value * (1u64 << shift) as f64;
-        // Far below 2^53, so the conversion is exact enough; anything above is no memory size.
         if bytes < 1.0 || bytes > (1u64 << 50) as f64 {
-            return Err(format!("{text} is not a sensible memory size"));
+            return Err(format!("{text} is out of range: write a size from 1 byte to 1024TiB"));
         }
         Ok(ByteSize(bytes as u64))
     }
 }
 
-/// A number of things, e.g. `1 prompt` or `3 prompts`.
-pub fn counted(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+/// A count with its noun, e.g. `1 prompt` or `3 prompts`.
+pub fn counted(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// Parser of an option that takes one of a few names: each with its help (or none) and its value.
+pub fn one_of<T: Copy + Send + Sync + 'static>(
+    values: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let shown = values.iter().map(|(name, help, _)| match *help {
+        "" => PossibleValue::new(*name),
+        help => PossibleValue::new(*name).help(help),
+    });
+    PossibleValuesParser::new(shown).map(|name| {
+        let chosen = values.iter().find(|(known, ..)| *known == name);
+        chosen.expect("clap accepts the listed names only").2
+    })
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ fn what_was_measured_before_ctrl_c_is_printed() {
             let of = |mode: &Value| mode["latencies"][0]["passes"].as_array().unwrap().len() as u64;
             assert_eq!(rows.map(of).sum::<u64>(), passes);
         } else {
-            assert!(stdout.contains("rf-cot") && stdout.contains("of 2000 passes: what follows"), "{stdout}");
+            assert!(stdout.contains("rf-cot") && stdout.contains("of 2000 passes; the results"), "{stdout}");
         }
     }
 }

@@ -149,7 +149,7 @@ fn word_problems_are_answered_and_at_the_floor() {
         .unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{err}");
-    assert!(err.contains("word problems and other representations are at the floor"), "{err}");
+    assert!(err.contains("expect floor performance on word problems and other number formats"), "{err}");
     // Prompts with eight worked examples have room, and nothing is right.
     assert!(!err.contains("failed"), "{err}");
     assert!(out.contains("0.0 [ 0.0,"), "{out}");

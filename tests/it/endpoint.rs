@@ -518,7 +518,7 @@ fn what_cannot_work_is_said_before_it_begins() {
             "cannot use the endpoint",
         ),
         (&["--engine", "openai", "--base-url", "127.0.0.1:9"], 2, "is not an endpoint address"),
-        (&["--base-url", &url], 2, "--base-url belongs to --engine openai"),
+        (&["--base-url", &url], 2, "--base-url needs --engine openai"),
         (&[openai.as_slice(), &["--model", "x"]].concat(), 2, "--model is for models that run here"),
         (&[openai.as_slice(), &["--api", "completions", "--prompt", "chat"]].concat(), 2, "needs --tokenizer"),
         (&[openai.as_slice(), &["--recommended", "--prompt", "raw"]].concat(), 2, "--tokenizer"),

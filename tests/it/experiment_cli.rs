@@ -61,7 +61,7 @@ fn a_grid_is_broken_off_goes_on_and_stands_beside_the_paper() {
     std::fs::write(folder.join("small.toml"), FILE).unwrap();
     let (code, plan, err) = output(folder, &["train", "experiment", "small.toml", "--plan"]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(plan.contains("6 trainings, 144 steps to make"), "{plan}");
+    assert!(plan.contains("6 trainings, 144 steps to go"), "{plan}");
     assert!(plan.contains("add_Integer-digits1-nope-plain-1x32x64x2x1-seed2"), "{plan}");
     assert!(!folder.join("small").exists(), "a plan writes nothing");
 
@@ -70,7 +70,7 @@ fn a_grid_is_broken_off_goes_on_and_stands_beside_the_paper() {
     };
     let (code, out, err) = run("whole", "whole.json");
     assert_eq!(code, Some(0), "{err}");
-    assert!(out.contains("6 trained and asked models"), "{out}");
+    assert!(out.contains("6 trained and evaluated models"), "{out}");
     // What a kill may leave: a log that is cut, a model without its state, a model that nobody asked, nothing at all.
     let (code, _, err) = run("broken", "broken.json");
     assert_eq!(code, Some(0), "{err}");
@@ -83,7 +83,7 @@ fn a_grid_is_broken_off_goes_on_and_stands_beside_the_paper() {
     std::fs::remove_file(nope.join("evaluation.json")).unwrap();
     std::fs::remove_dir_all(cell("memorise_pi-digits1-rope-plain-1x32x64x2x1-seed2")).unwrap();
     let (_, plan, _) = output(folder, &["train", "experiment", "small.toml", "--out", "broken", "--plan"]);
-    assert!(plan.contains("trained") && plan.contains("step 0") && plan.contains("48 steps to make"), "{plan}");
+    assert!(plan.contains("trained") && plan.contains("step 0") && plan.contains("48 steps to go"), "{plan}");
     let (code, _, err) = run("broken", "broken.json");
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(models(&folder.join("whole.json")), models(&folder.join("broken.json")));
@@ -128,7 +128,7 @@ fn two_processes_share_a_grid() {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let (_, plan, _) = self::output(place.path(), &["train", "experiment", "small.toml", "--plan"]);
-    assert!(plan.contains("3 trainings, 0 steps to make"), "{plan}");
+    assert!(plan.contains("3 trainings, 0 steps to go"), "{plan}");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn files_and_folders_that_make_no_sense_are_named() {
     assert_eq!(code, Some(2), "{err}");
     std::fs::create_dir(folder.join("empty")).unwrap();
     for (words, exit, named) in [
-        (&["--experiment", "empty"][..], 4, "holds no experiment"),
+        (&["--experiment", "empty"][..], 4, "is not an experiment"),
         (&["--experiment", "absent.json"], 4, "absent.json"),
         (&["--plan"], 2, "--plan"),
         (&["some-run"], 2, "--section"),

@@ -174,7 +174,7 @@ fn a_cut_download_continues_where_it_broke_off() {
     // Three connections in a row break, within one command.
     place.hub.faults(Faults { cuts: 3, cut_after: size / 5, ..Faults::default() });
     let output = place.run(&["models", "fetch", &pinned(), "--json"]);
-    assert_says(&output, 0, &["broke off"]);
+    assert_says(&output, 0, &["was interrupted"]);
     assert_eq!(json(&output)[0]["transferred"].as_u64(), Some(files_size()));
     let ranges: Vec<String> = place
         .hub
@@ -198,7 +198,7 @@ fn a_cut_download_continues_where_it_broke_off() {
     // Where the hub knows no ranges, it is fetched from the first byte.
     let place = Place::new();
     place.hub.faults(Faults { cuts: 1, cut_after: size / 2, no_ranges: true, ..Faults::default() });
-    assert_says(&place.run(&["models", "fetch", &pinned()]), 0, &["every size and hash is right"]);
+    assert_says(&place.run(&["models", "fetch", &pinned()]), 0, &["all sizes and hashes match"]);
 }
 
 fn files_size() -> u64 {
@@ -227,7 +227,7 @@ fn wrong_bytes_are_never_kept() {
     // A wrong beginning from an earlier attempt is thrown away and fetched again.
     place.hub.faults(Faults::default());
     std::fs::write(place.weights_blob().with_extension("incomplete"), vec![7; 5000]).unwrap();
-    assert_says(&place.run(&["models", "fetch", &pinned()]), 0, &["every size and hash is right"]);
+    assert_says(&place.run(&["models", "fetch", &pinned()]), 0, &["all sizes and hashes match"]);
     assert_eq!(std::fs::read(place.weights_blob()).unwrap(), files()["model.safetensors"].bytes);
 }
 
@@ -235,7 +235,7 @@ fn wrong_bytes_are_never_kept() {
 fn a_damaged_blob_is_found_and_repaired() {
     let place = Place::fetched();
     let good = std::fs::read(place.weights_blob()).unwrap();
-    assert_says(&place.run(&["models", "verify"]), 0, &["right, SHA-256", "right, git SHA-1"]);
+    assert_says(&place.run(&["models", "verify"]), 0, &["ok, SHA-256", "ok, git SHA-1"]);
     let mut bad = good.clone();
     bad[20_000] ^= 1;
     std::fs::write(place.weights_blob(), &bad).unwrap();
@@ -253,7 +253,7 @@ fn a_damaged_blob_is_found_and_repaired() {
     std::fs::write(place.weights_blob(), &good[..100]).unwrap();
     assert_says(&place.run(&["models", "verify"]), 3, &["WRONG SIZE"]);
     assert_says(&place.run(&["models", "fetch", &pinned()]), 0, &["damaged and fetched again"]);
-    assert_says(&place.run(&["models", "verify", "--remote"]), 0, &["right, SHA-256"]);
+    assert_says(&place.run(&["models", "verify", "--remote"]), 0, &["ok, SHA-256"]);
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn what_another_program_fetched_is_used() {
     let mut ask = ASK.to_vec();
     ask.extend(["--model", &model]);
     assert_says(&place.run(&ask), 0, &[]);
-    assert_says(&place.run(&["models", "verify"]), 0, &["right, SHA-256"]);
+    assert_says(&place.run(&["models", "verify"]), 0, &["ok, SHA-256"]);
     std::fs::remove_file(place.snapshot().join("model.safetensors")).unwrap();
     let index = r#"{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}"#;
     std::fs::write(place.snapshot().join("model.safetensors.index.json"), index).unwrap();
@@ -375,7 +375,7 @@ fn a_repository_that_is_not_run_is_called_so_at_any_commit() {
     let place = Place { folder: tempfile::tempdir().unwrap(), hub: FakeHub::start(repo, COMMIT, files()) };
     let model = format!("{repo}@{COMMIT}");
     assert_says(&place.run(&["models", "show", &model]), 0, &["not run"]);
-    assert_says(&place.run(&["models", "fetch", &model]), 0, &["can be fetched, but not run here", "every size"]);
+    assert_says(&place.run(&["models", "fetch", &model]), 0, &["can be fetched but not run", "all sizes"]);
     assert_says(&place.run(&["models", "list", "--cached"]), 0, &["cached, ", "; not runnable"]);
     assert!(json(&place.run(&["models", "list", "--cached", "--json"]))[0]["not_runnable"].is_string());
     assert!(json(&place.run(&["models", "show", &model, "--json"]))["not_runnable"].is_string());
@@ -389,12 +389,12 @@ fn repositories_without_an_organisation_are_models_too() {
     std::fs::remove_dir_all(place.at().join("hub/models--oldest/.earnest")).unwrap();
     let model = format!("oldest@{COMMIT}");
     assert_says(&place.run(&["models", "list", "--cached"]), 0, &["oldest ", "cached, "]);
-    assert_says(&place.run(&["models", "verify"]), 0, &[&model, "right, SHA-256"]);
+    assert_says(&place.run(&["models", "verify"]), 0, &[&model, "ok, SHA-256"]);
     assert_says(&place.run(&[&ASK[..], &["--model", &model]].concat()), 0, &["oldest"]);
     // One of several that is not there does not hide the others.
     let absent = pinned();
     let output = place.run(&["models", "verify", &model, &absent]);
-    assert_says(&output, 3, &["right, SHA-256", "1 of 2 commits are not in the cache", "not in the cache"]);
+    assert_says(&output, 3, &["ok, SHA-256", "1 of 2 commits are not in the cache", "not in the cache"]);
     assert_says(&output, 3, &[&format!("earnest models fetch {absent}")]);
     assert_says(&place.run(&["models", "remove", &model, "--yes"]), 0, &["5 files removed"]);
     // A name of the list has a repository, and that has branches.
@@ -429,7 +429,7 @@ fn weights_that_nothing_names_are_missing() {
 fn a_part_of_a_checkpoint_is_called_incomplete() {
     let place = Place::fetched();
     std::fs::remove_dir_all(place.repo().join(".earnest")).unwrap();
-    assert_says(&place.run(&["models", "verify", &pinned()]), 0, &["right, SHA-256"]);
+    assert_says(&place.run(&["models", "verify", &pinned()]), 0, &["ok, SHA-256"]);
     assert_says(&place.run(&["models", "list", "--cached"]), 0, &["cached, "]);
     for name in ["model.safetensors", "tokenizer.json", "config.json"] {
         let pointer = place.snapshot().join(name);
@@ -548,7 +548,7 @@ fn a_revision_is_resolved_and_kept() {
     let pinned = store.runs().unwrap().remove(0).manifest.model.pinned.unwrap();
     assert_eq!((pinned.repo.as_str(), pinned.commit.as_str(), pinned.name.as_deref()), (REPO, COMMIT, Some("mine")));
     assert_says(&place.run(&["runs", "show", "arithmetic-bench"]), 0, &[COMMIT]);
-    assert_says(&place.run(&["models", "resolve", "mine"]), 2, &["pinned already"]);
+    assert_says(&place.run(&["models", "resolve", "mine"]), 2, &["already pinned"]);
     assert_says(&place.run(&["models", "resolve", &format!("{REPO}@v9")]), 3, &["no revision v9"]);
     assert_says(&place.run(&["models", "resolve", "other/one@main"]), 3, &["no repository other/one"]);
 }
@@ -662,7 +662,7 @@ fn offline_nothing_is_asked() {
         assert_says(&output, 3, &["needs the network, which HF_HUB_OFFLINE forbids"]);
     }
     assert_says(&place.run(&["models", "fetch", &pinned(), "--offline"]), 0, &["complete in the cache"]);
-    assert_says(&place.run(&["models", "verify", "--offline"]), 0, &["right"]);
+    assert_says(&place.run(&["models", "verify", "--offline"]), 0, &["ok, "]);
     assert_says(&place.run(&["models", "list", "--offline", "--cached"]), 0, &[REPO]);
     assert!(place.hub.seen().is_empty(), "{:?}", place.hub.seen());
 }
@@ -743,7 +743,7 @@ fn removal_frees_what_nobody_else_uses() {
     std::fs::write(place.repo().join("refs/main"), COMMIT).unwrap();
     assert_says(&place.run(&["models", "remove", &pinned()]), 2, &["would remove", "--yes"]);
     assert!(place.snapshot().exists());
-    assert_says(&place.run(&["models", "remove", &pinned(), "--yes"]), 0, &["5 files removed", "1 file stays"]);
+    assert_says(&place.run(&["models", "remove", &pinned(), "--yes"]), 0, &["5 files removed", "1 file kept"]);
     assert!(!place.snapshot().exists() && place.weights_blob().exists() && !place.repo().join("refs/main").exists());
     // What no commit uses goes with the last one: a blob without a link, a half of one; and the locks of all.
     let orphan = place.repo().join("blobs").join("b".repeat(64));
@@ -823,8 +823,8 @@ fn what_cannot_be_verified_is_not_called_good() {
         std::fs::write(path, file.bytes).unwrap();
     }
     let output = place.run(&["models", "verify", &pinned()]);
-    assert_says(&output, 3, &["nothing here says what the files of", "--remote"]);
-    assert_says(&place.run(&["models", "verify", "--remote", &pinned()]), 0, &["right, SHA-256"]);
+    assert_says(&output, 3, &["no hashes are known for the files of", "--remote"]);
+    assert_says(&place.run(&["models", "verify", "--remote", &pinned()]), 0, &["ok, SHA-256"]);
 }
 
 #[test]

@@ -381,7 +381,7 @@ fn machines() {
     let mut settings = settings();
     // What this machine has is not what the next one has: a line's name stays.
     settings.add_filter(r"(?m)^(earnest|cpu|threads|memory|Hugging Face cache)  .*$", "$1  [machine]");
-    settings.add_filter(r"(?m)^cpu features  .*\n(  not there  .*\n)?", "cpu features  [machine]\n");
+    settings.add_filter(r"(?m)^cpu features  .*\n(  missing  .*\n)?", "cpu features  [machine]\n");
     settings.add_filter(r"(?m)^cuda  .*\n(  .*\n)*", "cuda  [machine]\n");
     settings.add_filter(r"(?m)^(engine|loading|  decode|  memory)  .*$", "$1  [machine]");
     settings.add_filter(r"(?m)^ +[0-9]+ tokens/s in the .*$", "           [machine]");

@@ -137,7 +137,7 @@ fn labels_among_the_fixed_effects_are_compared_with_a_reference() {
     let data = file(&folder, &words);
     let model = ["glmm", &data, "--response", "correct", "--group", "id", "--fixed"];
     let (_, text) = stats(&[&model[..], &["kind"]].concat()).unwrap();
-    assert!(text.contains("kind: compared with the level original"), "{text}");
+    assert!(text.contains("kind: reference level original"), "{text}");
     let line = text.lines().find(|line| line.starts_with("kind[variant]")).unwrap();
     assert!(line.contains("-1.1701") && line.contains("0.3050"), "{line}");
     let (_, text) = stats(&[&model[..], &["kind", "--reference", "kind=variant"]].concat()).unwrap();
@@ -157,7 +157,7 @@ fn labels_among_the_fixed_effects_are_compared_with_a_reference() {
     assert!(error(&["kind", "--reference", "kind=x"]).contains("no level `x`; its levels are: original, variant"));
     assert!(error(&["size", "--reference", "size=1"]).contains("holds numbers; `--factor size`"));
     assert!(error(&["kind", "--reference", "size=1"]).contains("`size`, which is not among the fixed effects"));
-    assert!(error(&["kind", "--reference", "kind"]).contains("is no COLUMN=VALUE"));
+    assert!(error(&["kind", "--reference", "kind"]).contains("is not COLUMN=VALUE"));
     assert!(error(&["kind,kind"]).contains("names `kind` twice"));
     assert!(error(&["id"]).contains("`id` is the group"));
     assert!(error(&["correct"]).contains("`correct` is the response"));
@@ -271,7 +271,7 @@ fn stored_runs_are_analysed_like_files() {
     refused(&["holm", "--run", "first,firs"], &["names", "twice"]);
     refused(&["glmm", "first.csv", "--run", "first"], &["cannot be used with"]);
     refused(&["glmm"], &["<FILE>"]);
-    refused(&["compare", "--run", "first"], &["names 1 runs; give two"]);
+    refused(&["compare", "--run", "first"], &["names 1 runs; name two"]);
     refused(&["compare", "--run", "first,second", "--first", "study"], &["--second"]);
     refused(
         &["glmm", "--run", "first", "--response", "task"],
@@ -304,7 +304,7 @@ fn the_small_tests_answer() {
     let (_, text) = stats(&["ks", &data, "--columns", "a,b"]).unwrap();
     assert_eq!(
         text,
-        "a (n 3) against b (n 4)\nD 1.000000 at 3, p 5.714286e-2 (two-sided, exact)\nmissing values left out: a 1\n"
+        "a (n 3) against b (n 4)\nD 1.000000 at 3, p 5.714286e-2 (two-sided, exact)\nmissing values dropped: a 1\n"
     );
     let (_, text) = stats(&["ks", &data, "--value", "b", "--by", "label", "--json"]).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
@@ -495,7 +495,7 @@ fn the_cross_check_is_done_left_out_and_named() {
         let json: Value = serde_json::from_str(&json).unwrap();
         (
             json["cross_check"].as_str().unwrap().to_owned(),
-            text.contains("not compared with 25-point quadrature, as asked"),
+            text.contains("not compared with 25-point quadrature (--cross-check never)"),
         )
     };
     assert_eq!(check(&[]), ("done".to_owned(), false));

@@ -102,7 +102,7 @@ fn a_killed_training_resumes_to_the_same_adapters() {
     assert!(state.exists(), "it was killed in time");
     let resumed = earnest(place.path(), &["train", "lora", "--out", "broken", "--resume"]).output().unwrap();
     assert_eq!(resumed.status.code(), Some(0), "{}", stderr(&resumed));
-    assert!(stderr(&resumed).contains("going on after step"), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("continuing after step"), "{}", stderr(&resumed));
     let read = |name: &str, file: &str| std::fs::read(place.path().join(name).join(file)).unwrap();
     assert_eq!(read("whole", "adapter_model.safetensors"), read("broken", "adapter_model.safetensors"));
     let losses = |name: &str| -> Vec<(u64, f64)> {

@@ -15,7 +15,8 @@ use earnest_sandbox::{Pool, SandboxError, Settings};
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{
-    BuiltIn, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs, check_prompts, find,
+    BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs,
+    check_prompts, find,
 };
 
 /// A built-in suite with checked options.
@@ -29,6 +30,14 @@ impl ConfiguredSuite {
     /// Returns the prompt mode where none is asked for.
     pub fn default_mode(&self) -> ModeRequest {
         self.registration.card().mode.map_or(ModeRequest::Auto, ModeRequest::from)
+    }
+
+    /// Returns the suite for a channel to a model.
+    ///
+    /// # Errors
+    /// If the options do not fit the channel, or the data cannot be read.
+    pub fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+        self.choice.suite(channel)
     }
 }
 

@@ -4,13 +4,12 @@ mod engine;
 mod latency;
 mod questions;
 
-use earnest_eval::model::{self, BUILT_IN, DEFAULT_BATCH, LocatedModel};
+use earnest_eval::model::{self, BUILT_IN, DEFAULT_BATCH, EngineSettings, LocatedModel};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use super::Exit;
-use super::args::EngineArgs;
 use super::dev::{self, DevCommand};
 use super::error::CliError;
 use super::models::{HubArgs, WeightArgs};
@@ -21,7 +20,7 @@ use earnest_models::checkpoint::Checkpoint;
 /// The model of a measurement.
 #[derive(Debug, Args)]
 pub struct BenchModel {
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long = "model", value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = BUILT_IN)]
     pub path: PathBuf,
 
@@ -33,14 +32,14 @@ pub struct BenchModel {
 }
 
 impl BenchModel {
-    /// The checkpoint and where it is from.
-    pub(super) fn choose(&self) -> Result<LocatedModel, CliError> {
+    /// Locates the checkpoint.
+    pub(super) fn locate(&self) -> Result<LocatedModel, CliError> {
         Ok(LocatedModel::find(&self.path, &self.hub.settings(), self.weights.into())?)
     }
 
-    /// The checkpoint.
+    /// Opens the checkpoint.
     pub(super) fn open(&self) -> Result<Checkpoint, CliError> {
-        Ok(model::open(&self.choose()?)?)
+        Ok(model::open(&self.locate()?)?)
     }
 }
 
@@ -52,11 +51,11 @@ pub struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Prompts like an evaluation's through the whole engine: samples, prefill and decode tokens a second, memory
+    /// Measure the whole engine on an evaluation's prompts: samples, prefill and decode tokens per second, memory
     Engine(engine::BenchEngineArgs),
-    /// Seconds a sample of direct answers and of rule following (RF-CoT) at several batch sizes, beside the paper's
+    /// Measure seconds per sample of direct answers and rule following (RF-CoT) by batch size, beside the paper's
     Latency(latency::LatencyArgs),
-    /// The former place of `earnest dev`
+    /// Commands of `earnest dev`, where they were in earlier versions
     #[command(flatten)]
     Dev(DevCommand),
 }
@@ -70,26 +69,27 @@ pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     }
 }
 
-/// The engine's options for measurements of so many sequences at once.
-fn holding(args: &EngineArgs, largest: usize) -> Result<EngineArgs, CliError> {
-    match args.max_batch {
+/// The engine's settings with room for batches of this size.
+fn with_batch(settings: EngineSettings, largest: usize) -> Result<EngineSettings, CliError> {
+    match settings.max_batch {
         Some(most) if most < largest => {
             Err(CliError::usage(format!("--max-batch {most} is less than --batch {largest}"))
-                .help("leave --max-batch out: it is raised to the largest --batch"))
+                .help("leave --max-batch out; it is then raised to the largest --batch"))
         }
-        given => Ok(EngineArgs { max_batch: Some(given.unwrap_or(DEFAULT_BATCH).max(largest)), ..args.clone() }),
+        given => Ok(EngineSettings { max_batch: Some(given.unwrap_or(DEFAULT_BATCH).max(largest)), ..settings }),
     }
 }
 
 pub(super) fn failure(error: BenchError) -> CliError {
     match error {
-        BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
-            .help("ask for fewer or shorter sequences (fewer new tokens, shorter --lengths), or use a model with a larger context"),
+        BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string()).help(
+            "use fewer or shorter sequences (fewer new tokens, shorter --lengths), or a model with a larger context",
+        ),
         BenchError::NeverTogether { .. } => CliError::new(Exit::Usage, error.to_string())
             .help("choose a smaller --batch, shorter --prompt-tokens, or more --kv-memory"),
         BenchError::InMode { error, .. } => failure(*error),
         BenchError::Stopped => CliError::new(Exit::Interrupted, error.to_string())
-            .help("what was measured until then is printed; the same command measures all of it again"),
+            .help("the measurements so far are printed; the same command measures everything again"),
         BenchError::Failed(..) | BenchError::Lost(_) | BenchError::Engine(_) => {
             CliError::new(Exit::Engine, error.to_string())
         }

@@ -1,10 +1,10 @@
-//! The questions of `earnest bench latency`: the same ones for every mode, as many as fit the window in all of them.
+//! Questions of `earnest bench latency`: the same ones for every mode, restricted to those that fit the window in all modes.
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::cli::Exit;
-use crate::cli::catalogue::refused;
+use crate::cli::catalogue::suite_error;
 use crate::cli::error::CliError;
 use earnest_engine::bench::LatencyPrompt;
 use earnest_eval::prompt::Prompter;
@@ -12,18 +12,18 @@ use earnest_models::checkpoint::Checkpoint;
 use earnest_tasks::suite::nupa::{NupaSuite, TaskId, rule};
 use earnest_tasks::suite::{Item, Suite};
 
-/// What a model is asked to write.
+/// Form of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LatencyMode {
     /// The answer alone
     Direct,
-    /// A rule, given as a program, followed line by line (RF-CoT)
+    /// A trace of a rule, given as a program and followed line by line (RF-CoT)
     RfCot,
 }
 
 impl LatencyMode {
-    /// The name on screens, and the paper's.
+    /// Name on screens, and the paper's name.
     pub fn names(self) -> (&'static str, &'static str) {
         match self {
             LatencyMode::Direct => ("direct", "Direct"),
@@ -31,13 +31,13 @@ impl LatencyMode {
         }
     }
 
-    /// The completion that is right.
+    /// The right completion.
     fn right(self, task: TaskId, item: &Item) -> Result<String, CliError> {
         let operand = |name: &str| item.covariates.get(name).and_then(|value| value.as_str());
         match self {
             LatencyMode::Direct => Ok(item.gold.clone()),
             LatencyMode::RfCot => {
-                let rule = rule(task).map_err(refused)?;
+                let rule = rule(task).map_err(suite_error)?;
                 let a = operand("a").unwrap_or_default();
                 let trace = rule.execute_traced(a, operand("b"));
                 trace.map(|trace| trace.text).map_err(|error| {
@@ -48,7 +48,7 @@ impl LatencyMode {
     }
 }
 
-/// How many tokens are generated.
+/// Number of tokens to generate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenRule {
@@ -59,92 +59,93 @@ pub enum TokenRule {
 }
 
 /// One mode: its suite and the prompts of the chosen questions.
-pub struct Asked {
+pub struct ModeQuestions {
     pub mode: LatencyMode,
     pub suite: NupaSuite,
     pub items: Vec<Item>,
     pub prompts: Vec<LatencyPrompt>,
 }
 
-/// How many questions were passed over because prompt and right completion exceed the window in some mode.
+/// Questions dropped because prompt and right completion exceed the window in some mode.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Dropped {
-    /// Questions looked at, in the suite's order.
+    /// Questions examined, in the suite's order.
     pub looked_at: usize,
-    /// Of them, dropped, by task.
+    /// Dropped questions by task.
     pub by_task: BTreeMap<String, usize>,
 }
 
 impl Dropped {
-    /// All of them.
+    /// Number of dropped questions.
     pub fn total(&self) -> usize {
         self.by_task.values().sum()
     }
 }
 
-/// Questions in a row that do not fit, after which no more are looked at: more than a question of every task and length.
-const PATIENCE: usize = 5_000;
+/// Number of consecutive questions that do not fit, after which the search ends: more than one per task and length.
+const MAX_CONSECUTIVE_MISSES: usize = 5_000;
 
-/// Questions of one length of a task that all exceed the window, after which its longer ones are taken to do so without counting their
-/// tokens: traces of one length vary, but those of longer numbers are longer.
-const HOPELESS: usize = 20;
+/// Number of questions of one length that must all exceed the window before longer ones are skipped uncounted: traces of one length
+/// vary, but those of longer numbers are longer.
+const MIN_MISSES: usize = 20;
 
-/// What is known of one task.
+/// Fit of one task's questions by length.
 #[derive(Default)]
-struct Sought {
-    /// By length: questions that fit, and that do not.
+struct TaskFit {
+    /// By length: number of questions that fit, and that do not.
     seen: BTreeMap<u64, (usize, usize)>,
-    /// The shortest length at which nothing fits.
-    hopeless: Option<u64>,
+    /// Shortest length at which nothing fits.
+    too_long: Option<u64>,
 }
 
-impl Sought {
-    fn counts(&self, length: u64) -> bool {
-        self.hopeless.is_none_or(|hopeless| length < hopeless)
+impl TaskFit {
+    /// True if questions of this length may fit.
+    fn may_fit(&self, length: u64) -> bool {
+        self.too_long.is_none_or(|limit| length < limit)
     }
 
     fn add(&mut self, length: u64, fits: bool) {
         let (fitting, others) = self.seen.entry(length).or_default();
         *if fits { &mut *fitting } else { &mut *others } += 1;
-        if *fitting == 0 && *others >= HOPELESS {
-            self.hopeless = Some(self.hopeless.map_or(length, |hopeless| hopeless.min(length)));
+        if *fitting == 0 && *others >= MIN_MISSES {
+            self.too_long = Some(self.too_long.map_or(length, |limit| limit.min(length)));
         }
     }
 }
 
-/// What the selection needs.
+/// Conditions for choosing the questions.
 pub struct Selection<'a> {
     pub checkpoint: &'a Checkpoint,
     pub prompter: &'a Prompter<'a>,
-    /// Tokens of prompt and completion together.
+    /// Maximum length of prompt and completion together, in tokens.
     pub window: usize,
     pub samples: usize,
     pub tokens: TokenRule,
     pub thinks: bool,
-    /// Ids that end a completion.
+    /// Token ids that end a completion.
     pub stop_ids: Vec<u32>,
 }
 
 impl Selection<'_> {
-    /// Chooses the first questions that fit in every mode. The suites ask the same questions in the same order.
-    pub fn choose(&self, suites: Vec<(LatencyMode, NupaSuite)>) -> Result<(Vec<Asked>, Dropped), CliError> {
+    /// Chooses the first questions that fit in every mode. The suites have the same questions in the same order.
+    pub fn choose(&self, suites: Vec<(LatencyMode, NupaSuite)>) -> Result<(Vec<ModeQuestions>, Dropped), CliError> {
         let mut dropped = Dropped::default();
         let mut chosen: Vec<(Vec<Item>, Vec<LatencyPrompt>)> = suites.iter().map(|_| Default::default()).collect();
-        let mut in_vain = 0;
-        let mut sought: BTreeMap<String, Sought> = BTreeMap::new();
+        let mut misses = 0;
+        let mut tasks: BTreeMap<String, TaskFit> = BTreeMap::new();
         let mut walks: Vec<_> = suites.iter().map(|(_, suite)| suite.items()).collect();
         while chosen.first().is_some_and(|(items, _)| items.len() < self.samples) {
             let row: Option<Vec<Item>> = walks.iter_mut().map(Iterator::next).collect();
             let Some(row) = row else { break };
-            if in_vain == PATIENCE {
+            if misses == MAX_CONSECUTIVE_MISSES {
                 break;
             }
             dropped.looked_at += 1;
-            in_vain += 1;
+            misses += 1;
             let length = row[0].covariates.get("length").and_then(serde_json::Value::as_u64).unwrap_or(0);
-            let task = sought.entry(row[0].task.clone()).or_default();
+            let task = tasks.entry(row[0].task.clone()).or_default();
             let mut prompts = Vec::with_capacity(row.len());
-            if task.counts(length) {
+            if task.may_fit(length) {
                 for ((mode, _), item) in suites.iter().zip(&row) {
                     prompts.extend(self.prompt(*mode, item)?);
                 }
@@ -154,7 +155,7 @@ impl Selection<'_> {
                 *dropped.by_task.entry(row[0].task.clone()).or_default() += 1;
                 continue;
             }
-            in_vain = 0;
+            misses = 0;
             for ((item, prompt), (items, kept)) in row.into_iter().zip(prompts).zip(&mut chosen) {
                 items.push(item);
                 kept.push(prompt);
@@ -162,17 +163,18 @@ impl Selection<'_> {
         }
         drop(walks);
         let asked = suites.into_iter().zip(chosen);
-        let asked = asked.map(|((mode, suite), (items, prompts))| Asked { mode, suite, items, prompts }).collect();
+        let asked =
+            asked.map(|((mode, suite), (items, prompts))| ModeQuestions { mode, suite, items, prompts }).collect();
         Ok((asked, dropped))
     }
 
-    /// The prompt, or none where it and the right completion do not fit.
+    /// The prompt; none if it does not fit with the right completion.
     fn prompt(&self, mode: LatencyMode, item: &Item) -> Result<Option<LatencyPrompt>, CliError> {
-        let task: TaskId = item.task.parse().map_err(refused)?;
+        let task: TaskId = item.task.parse().map_err(suite_error)?;
         let ids = self.prompter.render(&item.segments)?.ids;
         let tokenizer = &self.checkpoint.tokenizer;
         let right = tokenizer.encode(&mode.right(task, item)?, false).map_err(|error| {
-            CliError::new(Exit::Model, format!("the tokenizer refuses the right completion of {}: {error}", item.id))
+            CliError::new(Exit::Model, format!("the tokenizer rejects the right completion of {}: {error}", item.id))
         })?;
         // One more for the end of the sequence, which a model generates too.
         if ids.len() + right.len() + 1 > self.window {
@@ -198,17 +200,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn longer_questions_are_given_up_only_where_a_whole_length_exceeds_the_window() {
-        let mut sought = Sought::default();
+    fn longer_questions_are_skipped_only_if_a_whole_length_exceeds_the_window() {
+        let mut sought = TaskFit::default();
         // A few of length 30 fit, so longer ones are counted however many do not.
         for place in 0..100 {
             sought.add(30, place % 10 == 0);
             sought.add(40, place == 99);
         }
-        assert!(sought.hopeless == Some(40), "nothing of length 40 fitted in {HOPELESS} looks");
-        assert!(sought.counts(39) && !sought.counts(40) && !sought.counts(80));
-        let mut sought = Sought::default();
-        (0..HOPELESS - 1).for_each(|_| sought.add(50, false));
-        assert!(sought.counts(50) && sought.counts(99));
+        assert!(sought.too_long == Some(40), "no question of length 40 fitted in {MIN_MISSES} tries");
+        assert!(sought.may_fit(39) && !sought.may_fit(40) && !sought.may_fit(80));
+        let mut sought = TaskFit::default();
+        (0..MIN_MISSES - 1).for_each(|_| sought.add(50, false));
+        assert!(sought.may_fit(50) && sought.may_fit(99));
     }
 }

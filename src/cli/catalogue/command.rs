@@ -1,26 +1,27 @@
-//! Clap's commands and options from registrations.
+//! Clap commands and options of the registered suites.
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches, Subcommand, value_parser};
 
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn, Card, Generator, OptionKind, OptionSpec, OptionValues};
 
-/// The suite of a command line, a subcommand, with the options that were given.
-///
-/// What the command has besides goes before or behind the suite's name.
+/// A suite on the command line, as a subcommand, and its options. The command's own options may stand before or after it.
 #[derive(Debug, Clone)]
-pub struct AskedSuite {
+pub struct SuiteCommand {
     pub name: &'static str,
     pub options: OptionValues,
 }
 
-impl Subcommand for AskedSuite {
+/// Help heading of commands that take a suite, by which they are recognised.
+pub(super) const SUITES_HEADING: &str = "Suites";
+
+impl Subcommand for SuiteCommand {
     fn augment_subcommands(command: Command) -> Command {
         let common: Vec<Arg> = command.get_arguments().cloned().collect();
         let parent = command.get_name().to_owned();
         command
             .mut_args(|arg| arg.required(false).global(true))
             .subcommand_value_name("SUITE")
-            .subcommand_help_heading("Suites")
+            .subcommand_help_heading(SUITES_HEADING)
             .disable_help_subcommand(true)
             .subcommands(BUILT_IN.iter().map(|suite| of_suite(*suite, &common, &parent)))
     }
@@ -34,13 +35,13 @@ impl Subcommand for AskedSuite {
     }
 }
 
-impl FromArgMatches for AskedSuite {
+impl FromArgMatches for SuiteCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let asked = matches.subcommand().and_then(|(name, given)| Some((registry::find(name)?.card(), given)));
         let Some((card, given)) = asked else {
             return Err(Error::raw(clap::error::ErrorKind::MissingSubcommand, "name a SUITE"));
         };
-        Ok(AskedSuite { name: card.name, options: given_of(card.options, given) })
+        Ok(SuiteCommand { name: card.name, options: given_of(card.options, given) })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -49,11 +50,11 @@ impl FromArgMatches for AskedSuite {
     }
 }
 
-/// A suite's subcommand: its own options, then those of the command.
+/// A suite's subcommand: its own options, then the command's.
 fn of_suite(suite: &dyn BuiltIn, common: &[Arg], parent: &str) -> Command {
     let card = suite.card();
     subcommand(&card, card.about, card.options, common)
-        .after_help(format!("`{parent} --help` without the suite has further options, which may stand here too."))
+        .after_help(format!("`{parent} --help` without the suite lists further options, which are valid here too."))
 }
 
 fn subcommand(card: &Card, about: &'static str, options: &[OptionSpec], common: &[Arg]) -> Command {
@@ -64,9 +65,9 @@ fn subcommand(card: &Card, about: &'static str, options: &[OptionSpec], common: 
         .args(common.iter().cloned().map(compact))
 }
 
-/// The suite of `earnest generate`, with the options of its generator.
+/// The suite of `earnest generate` and the options of its generator.
 #[derive(Debug, Clone)]
-pub struct AskedGenerator {
+pub struct GeneratorCommand {
     pub name: &'static str,
     pub options: OptionValues,
 }
@@ -76,7 +77,7 @@ fn generators() -> impl Iterator<Item = (Card, &'static dyn Generator)> {
     BUILT_IN.iter().filter_map(|suite| Some((suite.card(), suite.generator()?)))
 }
 
-impl Subcommand for AskedGenerator {
+impl Subcommand for GeneratorCommand {
     fn augment_subcommands(command: Command) -> Command {
         let common: Vec<Arg> = command.get_arguments().cloned().collect();
         command.mut_args(|arg| arg.global(true)).subcommands(generators().map(|(card, generator)| {
@@ -93,11 +94,11 @@ impl Subcommand for AskedGenerator {
     }
 }
 
-impl FromArgMatches for AskedGenerator {
+impl FromArgMatches for GeneratorCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let asked = matches.subcommand().and_then(|(name, given)| {
             let (card, generator) = generators().find(|(card, _)| card.name == name)?;
-            Some(AskedGenerator { name: card.name, options: given_of(generator.options(), given) })
+            Some(GeneratorCommand { name: card.name, options: given_of(generator.options(), given) })
         });
         asked.ok_or_else(|| Error::raw(clap::error::ErrorKind::MissingSubcommand, "name a SUITE"))
     }
@@ -108,7 +109,7 @@ impl FromArgMatches for AskedGenerator {
     }
 }
 
-/// Options that a suite's help leaves to the command's own: it has two screens.
+/// Rare options, left out of a suite's help to keep it to two screens.
 const RARE: [&str; 19] = [
     "api",
     "batch_invariant",
@@ -131,12 +132,12 @@ const RARE: [&str; 19] = [
     "top_p",
 ];
 
-/// An option of the command as a suite's help shows it: in one paragraph, and not at all if it is rare.
+/// An option of the command in a suite's help: one paragraph, hidden if it is rare.
 fn compact(arg: Arg) -> Arg {
     let values = arg.get_possible_values();
     let explained = !arg.is_hide_possible_values_set() && values.iter().any(|value| value.get_help().is_some());
     let hidden = arg.is_hide_set() || RARE.contains(&arg.get_id().as_str());
-    // What has to be given cannot be inherited, for clap.
+    // Clap does not allow global required options.
     let inherited = !arg.is_required_set();
     let arg = arg.global(inherited).hide(hidden).hide_env(true);
     if !explained {
@@ -178,7 +179,7 @@ fn arg(spec: &OptionSpec, title: &'static str) -> Arg {
     }
 }
 
-/// The values of these options that were given.
+/// Values of the given ones among these options.
 fn given_of(options: &[OptionSpec], matches: &ArgMatches) -> OptionValues {
     let mut values = OptionValues::default();
     for option in options.iter().filter(|option| option.is_own()) {
@@ -195,12 +196,12 @@ fn given_of(options: &[OptionSpec], matches: &ArgMatches) -> OptionValues {
     values
 }
 
-/// Adds the options of several suites side by side, for a command that names its suite in another way.
+/// Adds the options of several suites, for a command that takes its suite as an option.
 pub fn with_options_of(suites: &[&str], command: Command) -> Command {
     command.args(options_of(suites).into_iter().map(|(option, title)| arg(&option, title)))
 }
 
-/// The values of [`with_options_of`] that were given.
+/// Values of the given ones among the options of [`with_options_of`].
 pub fn given_options_of(suites: &[&str], matches: &ArgMatches) -> OptionValues {
     let options: Vec<OptionSpec> = options_of(suites).into_iter().map(|(option, _)| option).collect();
     given_of(&options, matches)
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
     use crate::cli::args::{Cli, Command as Cmd, definition};
 
-    fn run(words: &[&str]) -> Result<AskedSuite, Error> {
+    fn run(words: &[&str]) -> Result<SuiteCommand, Error> {
         let matches = definition().try_get_matches_from([&["earnest", "run"], words].concat())?;
         match Cli::from_arg_matches(&matches)?.command {
             Cmd::Run(args) => Ok(args.suite.unwrap()),
@@ -255,6 +256,23 @@ mod tests {
                 }
             }
             assert_eq!(run(&[card.name]).unwrap().options.names().count(), 0, "{}", card.name);
+        }
+    }
+
+    #[test]
+    fn usage_has_what_a_suite_requires() {
+        for path in [&["import"][..], &["models", "quant-check"]] {
+            let mut command = definition();
+            for name in path {
+                command = command.find_subcommand(name).unwrap().clone();
+            }
+            let usage = command.render_usage().to_string();
+            let suite = command.find_subcommand("nupa").unwrap();
+            let required: Vec<&Arg> = suite.get_arguments().filter(|arg| arg.is_required_set()).collect();
+            assert!(!required.is_empty(), "{path:?}");
+            for arg in required {
+                assert!(usage.contains(&arg.to_string()), "{arg} is not in {usage}");
+            }
         }
     }
 

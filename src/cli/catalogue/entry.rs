@@ -1,4 +1,4 @@
-//! Suites as `earnest suites` lists them.
+//! Rows of `earnest suites`.
 use serde::Serialize;
 
 use earnest_tasks::suite::registry::{BUILT_IN, BuiltIn};
@@ -10,10 +10,10 @@ pub struct Entry {
     pub version: &'static str,
     /// Source.
     pub paper: &'static str,
-    /// One line on what it asks.
+    /// Its questions, in one line.
     pub about: &'static str,
     pub tasks: Vec<String>,
-    /// Items with default options; none where they depend on the user's data.
+    /// Number of items with default options; none if it depends on the user's data.
     pub items: Option<usize>,
     /// Options that select items.
     pub options: Vec<String>,

@@ -1,22 +1,21 @@
-//! The suites on the command line: a subcommand each, made from their registrations.
+//! Suites on the command line: one subcommand each, built from their registrations.
 
 mod command;
 mod entry;
-mod refusal;
+mod usage_error;
 
 use super::Exit;
 use super::error::CliError;
 use super::values::Prompts;
-use earnest_eval::prompt::ModeRequest;
 use earnest_eval::run::RunSettings;
-use earnest_eval::suites::{self, LocalHost};
+use earnest_eval::suites::{self, ConfiguredSuite, LocalHost};
 use earnest_tasks::suite::Suite;
-use earnest_tasks::suite::registry::{self, BuiltIn, ErrorKind, OptionError, OptionValues};
+use earnest_tasks::suite::registry::{self, ErrorKind, OptionError, OptionValues};
 
-pub use command::{AskedGenerator, AskedSuite, given_options_of, with_options_of};
-pub use earnest_tasks::suite::registry::{Channel, Choice};
+pub use command::{GeneratorCommand, SuiteCommand, given_options_of, with_options_of};
+pub use earnest_tasks::suite::registry::Channel;
 pub use entry::entries;
-pub use refusal::{names_at, refusal};
+pub use usage_error::{names_at, suite_usage_error};
 
 impl From<OptionError> for CliError {
     fn from(error: OptionError) -> Self {
@@ -29,31 +28,12 @@ impl From<OptionError> for CliError {
     }
 }
 
-/// An error of a suite's own functions as one of the command line.
-pub fn refused(error: impl Into<OptionError>) -> CliError {
+/// Converts an error of a suite.
+pub fn suite_error(error: impl Into<OptionError>) -> CliError {
     error.into().into()
 }
 
-/// A suite with checked options.
-pub struct Chosen {
-    registration: &'static dyn BuiltIn,
-    /// What it can be asked.
-    pub choice: Box<dyn Choice>,
-}
-
-impl Chosen {
-    /// Prompt mode where the user names none.
-    pub fn default_mode(&self) -> ModeRequest {
-        self.registration.card().mode.map_or(ModeRequest::Auto, ModeRequest::from)
-    }
-
-    /// The suite's items on their way to a model.
-    pub fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, CliError> {
-        Ok(self.choice.suite(channel)?)
-    }
-}
-
-/// Values of a suite's options, with the seed and prompts that every command has.
+/// Values of a suite's options with the command's seed and prompts.
 pub fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValues {
     let mut values = given.clone();
     values.seed = seed;
@@ -61,28 +41,25 @@ pub fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValue
     values
 }
 
-/// Checks a suite's options and finds its data. Options that only another suite has are refused.
-pub fn choose(name: &str, given: &OptionValues, seed: u64, prompts: &Prompts) -> Result<Chosen, CliError> {
-    let Some(registration) = registry::find(name) else {
-        return Err(CliError::usage(format!("there is no suite {name}")).help("`earnest suites` lists them"));
-    };
-    let card = registration.card();
-    if let Some(foreign) = given.names().find(|given| !card.options.iter().any(|option| option.name == *given)) {
-        return Err(refusal::foreign(name, foreign));
+/// Checks a suite's options and finds its data. Options of other suites are errors.
+pub fn choose(name: &str, given: &OptionValues, seed: u64, prompts: &Prompts) -> Result<ConfiguredSuite, CliError> {
+    if let Some(suite) = registry::find(name)
+        && let Some(foreign) =
+            given.names().find(|given| !suite.card().options.iter().any(|option| option.name == *given))
+    {
+        return Err(usage_error::foreign(name, foreign));
     }
-    registry::check_prompts(&card, &prompts.names)?;
-    let choice = registration.configure(&values(given, seed, prompts), &LocalHost)?;
-    Ok(Chosen { registration, choice })
+    Ok(suites::configure(name, &values(given, seed, prompts))?)
 }
 
-/// Lines of a suite's generator, whose options are checked.
+/// Lines of a suite's generator.
 pub fn generate(name: &str, given: &OptionValues, seed: u64) -> Result<Box<dyn registry::Lines>, CliError> {
     let generator = registry::find(name).and_then(|suite| suite.generator());
-    let generator = generator.ok_or_else(|| CliError::usage(format!("{name} generates nothing")))?;
+    let generator = generator.ok_or_else(|| CliError::usage(format!("{name} has no generator")))?;
     Ok(generator.lines(&values(given, seed, &Prompts::default()), &LocalHost)?)
 }
 
-/// Items that are a first look at a suite: a minute or two, where all of them would be an hour.
+/// Number of items for a first look at a suite: a minute or two instead of an hour.
 pub fn first_look(name: &str, given: &OptionValues) -> Option<usize> {
     registry::find(name)?.first_look(given)
 }
@@ -103,7 +80,7 @@ pub fn tables() -> Vec<&'static str> {
     names
 }
 
-/// The suite of a stored run: the items it asked, scored by today's rules.
+/// The suite of a stored run, with the current scoring rules.
 pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, CliError> {
     Ok(suites::stored(settings)?)
 }

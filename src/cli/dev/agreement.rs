@@ -1,4 +1,4 @@
-//! `earnest dev agreement`: an engine against the same model computed in another way.
+//! `earnest dev agreement`: the engine against the same model in another configuration.
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -12,26 +12,26 @@ use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::printer::Printer;
 use earnest_engine::bench::{GoldenResult, compare, random_prompts, record};
-use earnest_eval::model::{self, BUILT_IN, DeviceChoice, LocatedModel};
+use earnest_eval::model::{self, BUILT_IN, DeviceChoice, EngineSettings, LocatedModel};
 
-/// The other way.
+/// Configuration of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reference {
     /// On the CPU
     Cpu,
-    /// With --batch-invariant: on a GPU, every product by our own kernels
+    /// With --batch-invariant: on a GPU, all products by our own kernels
     BatchInvariant,
-    /// With --no-prefix-cache: every prompt computed from its first token
+    /// With --no-prefix-cache: every prompt from its first token
     NoPrefixCache,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Prompts are random token ids with a common beginning. The reference computes them first, greedily;
-then the engine that the other options describe does. Compared are the largest log-probabilities
-after each prompt and every generated token: one that differs where the reference's best token led
-by no more than the tolerance is a matter of rounding. Ends with code 5 beyond it.
+    after_help = "Prompts are random token ids with a common prefix. The reference decodes them first, greedily, then
+the engine as the other options configure it. Compared are the largest log-probabilities after each
+prompt and every generated token; a different token counts as rounding if the reference's best token
+led by no more than the tolerance. The exit code is 5 beyond the tolerance.
 
 Examples:
   earnest dev agreement --model ./Llama-3-8B --reference batch-invariant --tolerance 0.15
@@ -39,31 +39,31 @@ Examples:
   earnest dev agreement --device cuda --dtype bf16 --reference cpu --tolerance 0.3 --json"
 )]
 pub struct BenchAgreementArgs {
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = BUILT_IN)]
     pub model: PathBuf,
 
-    /// What the engine is compared with
+    /// Reference configuration
     #[arg(long, value_name = "WAY", value_enum)]
     pub reference: Reference,
 
-    /// Prompts
+    /// Number of prompts
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub prompts: usize,
 
-    /// Tokens that all prompts begin with
+    /// Length of the common prefix in tokens
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub shared: usize,
 
-    /// Further tokens of each prompt, about
+    /// Approximate number of further tokens per prompt
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub own: usize,
 
-    /// Tokens generated for each prompt
+    /// New tokens per prompt
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub new: usize,
 
-    /// Largest difference of log-probabilities, and largest lead of a greedy token that may be lost
+    /// Largest accepted difference of log-probabilities, and largest accepted lead of a lost greedy token
     #[arg(long, value_name = "X", default_value_t = 1e-3)]
     pub tolerance: f64,
 
@@ -81,7 +81,7 @@ pub struct BenchAgreementArgs {
     pub json: bool,
 }
 
-/// One of the two.
+/// One of the two engines.
 #[derive(Debug, Serialize)]
 struct Side {
     devices: Vec<String>,
@@ -97,15 +97,15 @@ struct Document {
     engine: Side,
     tolerance: f64,
     passed: bool,
-    /// Different tokens among those that the reference generated: with one alone, agreement says little.
+    /// Number of distinct tokens that the reference generated; with only one, agreement means little.
     distinct_tokens: usize,
     result: GoldenResult,
 }
 
-/// Compares. The exit code tells whether they agree.
+/// Compares the engines; the exit code is 5 if they disagree.
 pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     if args.prompts == 0 || args.new == 0 {
-        return Err(CliError::usage("--prompts and --new are whole numbers above 0"));
+        return Err(CliError::usage("--prompts and --new must be at least 1"));
     }
     let chosen = LocatedModel::find(&args.model, &args.hub.settings(), args.weights.into())?;
     let checkpoint = model::open(&chosen)?;
@@ -113,17 +113,18 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
     let longest = args.shared + args.own * 13 / 10 + 1 + args.new;
     if longest > config.max_positions {
         let message = format!("prompts of {longest} tokens exceed the context of {}", config.max_positions);
-        return Err(CliError::usage(message).help("give --shared, --own or --new smaller numbers"));
+        return Err(CliError::usage(message).help("choose smaller --shared, --own or --new"));
     }
     let prompts = random_prompts(args.prompts, args.shared, args.own, config.vocab_size);
-    let mut other = args.engine.clone();
+    let settings = args.engine.settings()?;
+    let mut other = settings.clone();
     match args.reference {
-        Reference::Cpu => (other.device, other.batch_invariant) = (Some(DeviceChoice::Cpu), false),
+        Reference::Cpu => (other.device, other.batch_invariant) = (DeviceChoice::Cpu, false),
         Reference::BatchInvariant => other.batch_invariant = true,
-        Reference::NoPrefixCache => other.no_prefix_cache = true,
+        Reference::NoPrefixCache => other.prefix_cache = false,
     }
-    let load = |engine: &EngineArgs| -> Result<_, CliError> {
-        let loaded = model::load(&checkpoint, &engine.settings()?)?;
+    let load = |settings: &EngineSettings| -> Result<_, CliError> {
+        let loaded = model::load(&checkpoint, settings)?;
         loaded.notes.iter().for_each(|note| printer.warning(note));
         let side = Side { devices: loaded.engine.card().devices, options: loaded.options };
         if !quiet {
@@ -132,11 +133,11 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
         Ok((loaded.engine, side))
     };
     let (recorded, reference_engine) = {
-        // Its memory is free again when the other one loads.
+        // Dropped before the other engine loads, to free its memory.
         let (mut engine, side) = load(&other)?;
         (record(engine.as_mut(), &prompts, args.new).map_err(super::failure)?, side)
     };
-    let (mut engine, side) = load(&args.engine)?;
+    let (mut engine, side) = load(&settings)?;
     let result = compare(engine.as_mut(), &model::short_name(chosen.path()), &recorded).map_err(super::failure)?;
     let tokens: BTreeSet<u32> = recorded.prompts.iter().flat_map(|p| p.greedy.iter().copied()).collect();
     let within = |x: f64| x <= args.tolerance;
@@ -166,12 +167,12 @@ fn screen(d: &Document, tokens: usize) -> String {
         true => String::new(),
         false => format!(", a lead of {:.4} lost", r.largest_lost_margin),
     };
-    let verdict = if d.passed { "within" } else { "NOT within" };
+    let outcome = if d.passed { "within" } else { "NOT within" };
     write!(
         text,
-        "reference  {}\nengine     {}\n{} prompts, log-probabilities within {:.6}, {} of {tokens} greedy tokens ({} different ones) before \
+        "reference  {}\nengine     {}\n{} prompts, log-probabilities within {:.6}, {} of {tokens} greedy tokens ({} distinct) before \
          the first difference{lost}\n\
-         {verdict} {}\n",
+         {outcome} {}\n",
         d.reference_engine.devices.join("; "),
         d.engine.devices.join("; "),
         r.prompts,

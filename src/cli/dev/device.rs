@@ -1,4 +1,4 @@
-//! `earnest dev device`: what the engine makes of a device.
+//! `earnest dev device`: the engine against a device's peaks.
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
@@ -21,8 +21,9 @@ use earnest_models::checkpoint::DecoderConfig;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The roofline is the larger of bytes over --bandwidth and operations over --arithmetic, which on a CPU are measured where they \
-are not given: weights and cached keys and values read once a step, two operations a weight and token. Token ids are random, generation ends at its length only.
+    after_help = "The roofline is the larger of bytes over --bandwidth and operations over --arithmetic (on a CPU measured if not given), with \
+weights and cached keys and values read once per step and two operations per weight and token. Token ids are random; generation \
+ends at its length only.
 
 Examples:
   earnest dev device --model ./Llama-3-8B --device cuda --bandwidth 4.8 --arithmetic 989
@@ -34,39 +35,39 @@ pub struct BenchDeviceArgs {
     #[command(flatten)]
     pub model: BenchModel,
 
-    /// Batch sizes to decode at; an empty text leaves decoding out
+    /// Batch sizes for decode; "" skips decode
     #[arg(long, value_name = "N,N", default_value = "1,2,4,8,16,32,64,128,256,512")]
     pub decode: String,
 
-    /// Tokens of the prompts before decoding
+    /// Prompt length before decode, in tokens
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub decode_context: usize,
 
-    /// Steps that are timed at each batch size, at least; requests decode for longer while prompts are computed
+    /// Minimum number of timed steps per batch size; requests decode longer while prompts are computed
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub decode_steps: usize,
 
-    /// Numbers of prompts that are computed together, with nothing in common; an empty text leaves prefill out
+    /// Batch sizes for prefill, of prompts with nothing in common; "" skips prefill
     #[arg(long, value_name = "N,N", default_value = "64")]
     pub prefill: String,
 
-    /// Tokens of those prompts
+    /// Prompt length for prefill, in tokens
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub prefill_length: usize,
 
-    /// Prompts with a common beginning: their number, common tokens, further tokens (about), new tokens
+    /// Prompts with a common prefix: their number, shared tokens, further tokens (approximate), new tokens
     #[arg(long, value_name = "N,N,N,N", value_delimiter = ',', num_args = 1)]
     pub shared: Vec<usize>,
 
-    /// Short prompts, a third of them in common: their number, tokens, new tokens
+    /// Short prompts that share a third of their tokens: their number, tokens, new tokens
     #[arg(long, value_name = "N,N,N", value_delimiter = ',', num_args = 1)]
     pub short: Vec<usize>,
 
-    /// The device's memory bandwidth in TB/s [default: an H200's 4.8; on a CPU it is measured]
+    /// Memory bandwidth of the device in TB/s [default: 4.8 (H200); measured on a CPU]
     #[arg(long, value_name = "X")]
     pub bandwidth: Option<f64>,
 
-    /// The device's arithmetic in TFLOP/s, dense, in the type that is computed in [default: an H200's 989; on a CPU it is measured]
+    /// Dense arithmetic of the device in TFLOP/s, in the type used [default: 989 (H200); measured on a CPU]
     #[arg(long, value_name = "X")]
     pub arithmetic: Option<f64>,
 
@@ -91,14 +92,14 @@ struct Document {
     prefill: Vec<PrefillResult>,
     shared: Option<SharedResult>,
     short: Option<SharedResult>,
-    /// Batch sizes whose keys and values do not fit.
+    /// Batch sizes whose keys and values do not fit the cache.
     left_out: Vec<usize>,
 }
 
-/// What a device is held against where nobody says and nothing is measured: the data sheet of an H200.
+/// Default peaks: the data sheet of an H200.
 const H200: Machine = Machine { bandwidth: 4.8e12, arithmetic: 989e12 };
 
-/// Measures and shows.
+/// Measures and prints the results.
 pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let say = |text: String| {
         if !quiet {
@@ -110,28 +111,27 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     let shared = numbers::<4>("--shared", &args.shared)?;
     let short = numbers::<3>("--short", &args.short)?;
     if ![args.bandwidth, args.arithmetic].into_iter().flatten().all(|peak| peak > 0.0) {
-        return Err(CliError::usage("--bandwidth and --arithmetic are numbers above 0"));
+        return Err(CliError::usage("--bandwidth and --arithmetic must be above 0"));
     }
     let checkpoint = args.model.open()?;
     say(format!("loading {}", args.model.path.display()));
     let start = std::time::Instant::now();
-    let mut engine_args = args.engine.clone();
+    let mut settings = args.engine.settings()?;
     if let Some(largest) = batches.iter().chain(&prefills).max() {
-        engine_args.max_batch = Some(engine_args.max_batch.unwrap_or(512).max(*largest));
+        settings.max_batch = Some(settings.max_batch.unwrap_or(512).max(*largest));
     }
-    let (device, note) = Device::choose(&engine_args.settings()?)?;
+    let (device, note) = Device::choose(&settings)?;
     note.iter().for_each(|note| printer.warning(&note.to_string()));
     let mut peaks = None;
     let (mut engine, options): (Box<dyn Engine>, serde_json::Value) = if device == Device::Cpu {
-        let (native, options) = model::load_cpu(&checkpoint, engine_args.settings()?.cpu_options())?;
+        let (native, options) = model::load_cpu(&checkpoint, settings.cpu_options())?;
         if args.bandwidth.is_none() || args.arithmetic.is_none() {
             say("measuring the device".to_owned());
             peaks = Some(native.peaks());
         }
         (Box::new(native), options)
     } else {
-        let LoadedEngine { engine, options, notes, .. } =
-            model::load_on(&checkpoint, &device, &engine_args.settings()?)?;
+        let LoadedEngine { engine, options, notes, .. } = model::load_on(&checkpoint, &device, &settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         (engine, options)
     };
@@ -160,10 +160,10 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
         left_out: vec![],
     };
     let stop = stop_on_signal()?;
-    let asked = Asked { args, batches, prefills, shared, short, stop: &stop };
-    let ended = asked.measure(engine.as_mut(), &checkpoint.config, &mut document, &say);
+    let plan = Plan { args, batches, prefills, shared, short, stop: &stop };
+    let ended = plan.measure(engine.as_mut(), &checkpoint.config, &mut document, &say);
     let nothing = document.decode.is_empty() && document.prefill.is_empty() && document.shared.is_none();
-    // What was measured before the end is a result, whatever ended it.
+    // Measurements before an interruption or an error are printed too.
     match &ended {
         Err(_) if nothing && document.short.is_none() => {}
         _ if args.json => printer.json(&document)?,
@@ -172,8 +172,8 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     ended.map(|()| Exit::Success)
 }
 
-/// What is measured.
-struct Asked<'a> {
+/// Planned measurements.
+struct Plan<'a> {
     args: &'a BenchDeviceArgs,
     batches: Vec<usize>,
     prefills: Vec<usize>,
@@ -182,8 +182,8 @@ struct Asked<'a> {
     stop: &'a AtomicBool,
 }
 
-impl Asked<'_> {
-    /// Measures into a document, until all is measured, the user stops or the engine fails.
+impl Plan<'_> {
+    /// Adds the measurements to a document, until the user stops or the engine fails.
     fn measure(
         &self,
         engine: &mut dyn Engine,
@@ -198,7 +198,7 @@ impl Asked<'_> {
             let needed = batch * (args.decode_context + new).next_multiple_of(32);
             if needed > d.engine.kv_tokens {
                 say(format!(
-                    "batch {batch} is left out: {needed} tokens of keys and values, of which {} fit",
+                    "batch {batch} is left out: it needs {needed} tokens of keys and values, and {} fit",
                     d.engine.kv_tokens
                 ));
                 d.left_out.push(batch);
@@ -215,7 +215,7 @@ impl Asked<'_> {
             let mut measure = |batch| {
                 measure_prefill(engine, config, &d.machine, &d.cost, (batch, length), stop).map_err(super::failure)
             };
-            // Once before, so that shapes that come for the first time do not count: those of a full step and of fewer tokens.
+            // Warm-up of the shapes of a full step and of the last, smaller one.
             measure(batch.min((2 * budget).div_ceil(length)))?;
             let one = measure(batch)?;
             d.prefill.push(one);
@@ -233,16 +233,16 @@ impl Asked<'_> {
     }
 }
 
-/// A list of batch sizes; an empty text is none.
+/// Parses a list of batch sizes; an empty text is an empty list.
 fn sizes(option: &str, text: &str) -> Result<Vec<usize>, CliError> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts
         .map(|part| part.parse::<usize>().ok().filter(|n| *n > 0))
         .collect::<Option<Vec<usize>>>()
-        .ok_or_else(|| CliError::usage(format!("{option} {text}: batch sizes are whole numbers above 0")))
+        .ok_or_else(|| CliError::usage(format!("{option} {text}: batch sizes must be whole numbers above 0")))
 }
 
-/// Exactly N numbers above 0, or none at all.
+/// Checks for exactly N numbers above 0, or none.
 fn numbers<const N: usize>(option: &str, list: &[usize]) -> Result<Option<[usize; N]>, CliError> {
     if list.is_empty() {
         return Ok(None);
@@ -264,7 +264,7 @@ fn screen(d: &Document) -> String {
         for r in &d.decode {
             writeln!(
                 out,
-                "decode     batch {:4}: {:8.3} ms a step, {:8.0} tokens/s, {:.0} % of the roofline",
+                "decode     batch {:4}: {:8.3} ms per step, {:8.0} tokens/s, {:.0} % of the roofline",
                 r.batch,
                 1e3 * r.step_s,
                 r.tokens_per_s,
@@ -273,7 +273,7 @@ fn screen(d: &Document) -> String {
         }
         if !d.left_out.is_empty() {
             let batches: Vec<String> = d.left_out.iter().map(usize::to_string).collect();
-            writeln!(out, "left out   batch {}: keys and values do not fit, --kv-memory", batches.join(", "))?;
+            writeln!(out, "left out   batch {}: keys and values do not fit; see --kv-memory", batches.join(", "))?;
         }
         for r in &d.prefill {
             let share = 100.0 * r.fraction;

@@ -1,4 +1,4 @@
-//! `earnest dev golden`: the engine against recorded logits and greedy texts.
+//! `earnest dev golden`: the engine against recorded logits and greedy completions.
 use earnest_eval::model::{self, LoadedEngine};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -16,17 +16,17 @@ use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A checkpoint's folder holds golden.json beside its files, as those in tests/golden/engine/checkpoints do.
+    after_help = "A checkpoint's folder must hold golden.json beside its files, like those in tests/golden/engine/checkpoints.
 
 Examples:
   earnest dev golden tests/golden/engine/checkpoints
   earnest dev golden tests/golden/engine/checkpoints --device cuda --dtype bf16 --tolerance 0.15 --json"
 )]
 pub struct BenchGoldenArgs {
-    /// A folder of checkpoints, or of one
+    /// Folder of one checkpoint or of several
     pub folder: PathBuf,
 
-    /// Largest difference of logits, and largest lead of a greedy token that may be lost
+    /// Largest accepted difference of logits, and largest accepted lead of a lost greedy token
     #[arg(long, value_name = "X", default_value_t = 1e-3)]
     pub tolerance: f64,
 
@@ -49,7 +49,7 @@ struct Document {
     results: Vec<GoldenResult>,
 }
 
-/// Compares. The exit code tells whether all agree.
+/// Compares all checkpoints; the exit code is 5 if one disagrees.
 pub fn execute(args: &BenchGoldenArgs, printer: Printer) -> Result<Exit, CliError> {
     let unreadable = |error: String| CliError::new(Exit::Model, error);
     let mut folders = vec![];
@@ -62,14 +62,15 @@ pub fn execute(args: &BenchGoldenArgs, printer: Printer) -> Result<Exit, CliErro
         folders.sort();
     }
     if folders.is_empty() {
-        return Err(unreadable(format!("no folder below {} holds a golden.json", args.folder.display())));
+        return Err(unreadable(format!("no folder in {} holds a golden.json", args.folder.display())));
     }
     let mut document = Document { tolerance: args.tolerance, devices: vec![], passed: true, results: vec![] };
+    let settings = args.engine.settings()?;
     for folder in &folders {
         let recorded = Recorded::read(&folder.join("golden.json")).map_err(|error| unreadable(error.to_string()))?;
         let mut checkpoint = Checkpoint::open(folder).map_err(|error| unreadable(error.to_string()))?;
         checkpoint.set_weight_format(WeightFormat::from(args.weights));
-        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &args.engine.settings()?)?;
+        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let result = compare(engine.as_mut(), &name, &recorded).map_err(super::failure)?;
@@ -102,7 +103,7 @@ fn screen(d: &Document) -> String {
         )
         .expect("writing to a String cannot fail");
     }
-    let verdict = if d.passed { "all within" } else { "NOT all within" };
-    writeln!(text, "{verdict} {}", d.tolerance).expect("writing to a String cannot fail");
+    let outcome = if d.passed { "all within" } else { "NOT all within" };
+    writeln!(text, "{outcome} {}", d.tolerance).expect("writing to a String cannot fail");
     text
 }

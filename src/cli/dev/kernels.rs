@@ -1,4 +1,4 @@
-//! `earnest dev kernels`: single kernels of a GPU against what they are defined to compute.
+//! `earnest dev kernels`: GPU kernels against their definitions.
 use std::fmt::Write;
 
 use clap::Args;
@@ -12,17 +12,16 @@ use earnest_eval::model::{DeviceChoice, device_error};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Attention of every head size in several arrangements of the work, products of dense and quantised
-weights by our own kernels and by cublasLt, and draws are compared with their definitions in
-double precision; what has to have the same bits is compared bit for bit. Ends with code 5 if
-something is wrong.
+    after_help = "Attention with every head size and several work layouts, products of dense and quantised weights
+by our own kernels and by cublasLt, and sampling are compared with their definitions in double
+precision; batch-invariant kernels are compared bit for bit. The exit code is 5 if a check fails.
 
 Examples:
   earnest dev kernels
   earnest dev kernels --device cuda:1 --json"
 )]
 pub struct BenchKernelsArgs {
-    /// The GPU: cuda or cuda:N
+    /// GPU: cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "cuda", value_parser = str::parse::<DeviceChoice>)]
     pub device: DeviceChoice,
 
@@ -37,10 +36,10 @@ struct Document {
     checks: Vec<KernelCheck>,
 }
 
-/// Checks. The exit code tells whether all are right.
+/// Checks all kernels; the exit code is 5 if one is wrong.
 pub fn execute(args: &BenchKernelsArgs, printer: Printer) -> Result<Exit, CliError> {
     let DeviceChoice::Cuda(index) = args.device else {
-        return Err(CliError::usage("dev kernels checks a GPU: --device cuda or cuda:N")
+        return Err(CliError::usage("`earnest dev kernels` needs a GPU: --device cuda or cuda:N")
             .help("on the CPU the same checks run as `cargo test --lib cuda`"));
     };
     let checks = check_kernels(index).map_err(|error| device_error(&error))?;
@@ -56,11 +55,11 @@ pub fn execute(args: &BenchKernelsArgs, printer: Printer) -> Result<Exit, CliErr
 fn screen(d: &Document) -> String {
     let mut text = String::new();
     for c in &d.checks {
-        let verdict = if c.passed { "ok   " } else { "WRONG" };
+        let state = if c.passed { "ok   " } else { "WRONG" };
         let bits = if c.same_bits { "" } else { ", bits differ" };
-        // What is not a number came as the largest one there is.
+        // NaN is reported as f64::MAX.
         let error = if c.error < f64::MAX { format!("within {:.6}", c.error) } else { "not numbers".to_owned() };
-        writeln!(text, "{verdict}  {}: {error} of {}{bits}", c.name, c.tolerance)
+        writeln!(text, "{state}  {}: {error} of {}{bits}", c.name, c.tolerance)
             .expect("writing to a String cannot fail");
     }
     let wrong = d.checks.iter().filter(|c| !c.passed).count();
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn wrong_kernels_are_named() {
         let check = |name: &str, error: f64| KernelCheck {
             name: name.into(),
             error,

@@ -1,4 +1,4 @@
-//! `earnest dev`: checks and measurements of the engine for those who work on it.
+//! `earnest dev`: checks and measurements for development of the engine.
 
 mod agreement;
 mod device;
@@ -20,13 +20,13 @@ pub struct DevArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum DevCommand {
-    /// Decoding, prefill and an evaluation's prompts as a fraction of what the device's memory and arithmetic allow
+    /// Measure decode, prefill and an evaluation's prompts against the device's peak memory bandwidth and arithmetic
     Device(device::BenchDeviceArgs),
-    /// The engine against what transformers recorded for small checkpoints
+    /// Compare the engine with recordings of transformers on small checkpoints
     Golden(golden::BenchGoldenArgs),
-    /// The engine against the same model computed in another way: on the CPU, batch-invariantly, without the prefix cache
+    /// Compare the engine with itself in another configuration: on the CPU, batch-invariant, or without the prefix cache
     Agreement(agreement::BenchAgreementArgs),
-    /// Single kernels of a GPU against what they are defined to compute
+    /// Check single GPU kernels against their definitions
     Kernels(kernels::BenchKernelsArgs),
 }
 

@@ -1,39 +1,47 @@
-//! The command lines of `earnest models`, and the options about models that other commands share.
+//! Options of `earnest models`, and the model options that other commands share.
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::args::{EngineArgs, SeedArgs};
-use crate::cli::catalogue::AskedSuite;
+use crate::cli::catalogue::SuiteCommand;
 use crate::cli::values::Prompts;
 use earnest_models::checkpoint::{Compute, ElementType, Quant, WeightFormat};
+use earnest_models::hub::HubSettings;
 
-/// Where models are looked up.
+/// Lists and cache for looking up models.
 #[derive(Debug, Clone, Default, Args)]
 pub struct HubArgs {
-    /// A list of models that extends and overrides the built-in one
+    /// List of models that extends and overrides the built-in one
     #[arg(long, value_name = "FILE", env = "EARNEST_MODELS_TOML", hide_env_values = true, help_heading = "Model")]
     pub models: Option<PathBuf>,
 
-    /// Open no connection but to this machine: nothing is fetched (only `earnest models` ever does), and an endpoint must be here
+    /// Connect to this machine only: nothing is fetched (only `earnest models` ever does), and an endpoint must be local
     #[arg(long, help_heading = "Model")]
     pub offline: bool,
 }
 
-/// How weights are changed at load.
+impl HubArgs {
+    /// The settings.
+    pub fn settings(&self) -> HubSettings {
+        HubSettings { list: self.models.clone(), offline: self.offline }
+    }
+}
+
+/// Changes to the weights at load.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct WeightArgs {
-    /// Quantise the weights of attention and feed-forward at load; the CPU engine computes with the dequantised values, so
-    /// this shows what quantisation does to answers and saves no memory. Counts as another model
+    /// Quantisation of the attention and feed-forward weights at load; the CPU engine computes with the dequantised values, so
+    /// it shows the effect on answers and saves no memory. Counts as another model
     #[arg(long, value_name = "SCHEME", value_enum, help_heading = "Model")]
     pub quant: Option<QuantArg>,
 
-    /// Round matrices to this type and hold them in it [default: the file's]
+    /// Element type to round matrices to [default: the file's]
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub dtype: Option<DtypeArg>,
 
     /// Arithmetic of matrix products and attention. int8 rounds weights, activations, keys and values to 8 bits in groups:
-    /// less time on CPUs with VNNI, a third of the memory, the same on every machine and in any batch. Counts as another
+    /// faster on CPUs with VNNI, a third of the memory, the same results on every machine and in any batch. Counts as another
     /// model [default: f32]
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub compute: Option<ComputeArg>,
@@ -44,7 +52,7 @@ pub struct WeightArgs {
 pub enum ComputeArg {
     /// The weights' exact values
     F32,
-    /// 8-bit integers, both operands rounded
+    /// 8-bit integers for both operands
     Int8,
 }
 
@@ -101,14 +109,14 @@ impl From<WeightArgs> for WeightFormat {
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "A model is named by its name in the list, as org/repo@<40-digit commit>, by its folder, or by its GGUF file.
-Models are kept in the cache of huggingface_hub: HF_HUB_CACHE, HF_HOME/hub, or ~/.cache/huggingface/hub.
+    after_help = "A MODEL is a name in the list, org/repo@<40-digit commit>, a folder or a GGUF file.
+Models are stored in huggingface_hub's cache: HF_HUB_CACHE, HF_HOME/hub, or ~/.cache/huggingface/hub.
 
 Examples:
   earnest models list --paper gsm-symbolic
   earnest models fetch gemma-2-2b-it
   earnest models fetch microsoft/phi-2@810d367871c1d460086d9f82db8696f2e0a0fcd0
-  earnest models resolve Qwen2-7B                 asks the hub for today's commit and keeps it
+  earnest models resolve Qwen2-7B                 asks the hub for the current commit and keeps it
   earnest models quant-check arithmetic-bench --model model.gguf --quant q4k"
 )]
 pub struct ModelsArgs {
@@ -118,19 +126,19 @@ pub struct ModelsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ModelsCommand {
-    /// List the models of the papers and your own: commit, size, memory, what is in the cache
+    /// List the models of the papers and your own: commit, size, memory, state in the cache
     List(ListArgs),
     /// Show a model: source, licence, recommended decoding, memory, files
     Show(ShowArgs),
-    /// Fetch a commit into the cache, continuing where an earlier attempt broke off, and check every file
+    /// Fetch a commit into the cache, resuming earlier downloads, and check every file
     Fetch(FetchArgs),
     /// Hash the files of the cache again
     Verify(VerifyArgs),
-    /// Ask the hub which commit a branch, a tag or a short hash names today
+    /// Ask the hub for the current commit of a branch, a tag or a short hash
     Resolve(ResolveArgs),
     /// Remove a commit from the cache
     Remove(RemoveArgs),
-    /// Measure what --quant or --dtype does: perplexity and greedy agreement on a suite's own prompts
+    /// Measure the effect of --quant, --dtype or --compute: perplexity and greedy agreement on a suite's prompts
     QuantCheck(Box<QuantCheckArgs>),
 }
 
@@ -140,7 +148,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "SUITE")]
     pub paper: Option<String>,
 
-    /// Only what is in the cache, models outside the list included
+    /// Only models in the cache, including those outside the list
     #[arg(long)]
     pub cached: bool,
 
@@ -154,11 +162,11 @@ pub struct ListArgs {
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The model
+    /// Model to show
     #[arg(value_name = "MODEL")]
     pub model: String,
 
-    /// Ask the hub for the files of the commit
+    /// Ask the hub for the commit's files
     #[arg(long)]
     pub remote: bool,
 
@@ -172,11 +180,11 @@ pub struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub struct FetchArgs {
-    /// The models: names of the list, or org/repo@<40-digit commit>
+    /// Models: names in the list, or org/repo@<40-digit commit>
     #[arg(value_name = "MODEL", required = true)]
     pub names: Vec<String>,
 
-    /// Only this file of the repository, e.g. a GGUF; may be repeated [default: what the native engine reads]
+    /// File of the repository to fetch, e.g. a GGUF; may be repeated [default: the files that the native engine reads]
     #[arg(long = "file", value_name = "NAME")]
     pub files: Vec<String>,
 
@@ -190,11 +198,11 @@ pub struct FetchArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// The models [default: every commit in the cache]
+    /// Models [default: every commit in the cache]
     #[arg(value_name = "MODEL")]
     pub names: Vec<String>,
 
-    /// Compare with what the hub announces today instead of with what it announced when the files were fetched
+    /// Compare with the hub's current sizes and hashes instead of those at the time of the download
     #[arg(long)]
     pub remote: bool,
 
@@ -208,11 +216,11 @@ pub struct VerifyArgs {
 
 #[derive(Debug, Args)]
 pub struct ResolveArgs {
-    /// A name of the list, whose commit is then kept in resolved.toml; or org/repo@REVISION, which is only printed
+    /// Name in the list, whose commit is then kept in resolved.toml; or org/repo@REVISION, whose commit is only printed
     #[arg(value_name = "MODEL")]
     pub model: String,
 
-    /// Keep the commit under this name
+    /// Name under which to keep the commit
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
 
@@ -226,11 +234,11 @@ pub struct ResolveArgs {
 
 #[derive(Debug, Args)]
 pub struct RemoveArgs {
-    /// The models
+    /// Models to remove
     #[arg(value_name = "MODEL", required = true)]
     pub names: Vec<String>,
 
-    /// Remove them; without it only say what would go
+    /// Remove the models; without it they are only listed
     #[arg(long)]
     pub yes: bool,
 
@@ -244,19 +252,20 @@ pub struct RemoveArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Both models see the same prompts. Perplexity is that of the prompt's tokens after the first; agreement counts \
-the tokens that greedy decoding gives before the first difference.
+    override_usage = "earnest models quant-check <SUITE> [OPTIONS] --model <MODEL>",
+    after_help = "Both models get the same prompts. Perplexity is over the prompts' tokens after the first; agreement counts \
+the tokens of greedy decoding before the first difference.
 
 Examples:
   earnest models quant-check arithmetic-bench --model model.gguf --quant q4k
   earnest models quant-check nupa --model Meta-Llama-3-8B --quant nf4 --dtype bf16 --limit 100 --json"
 )]
 pub struct QuantCheckArgs {
-    /// The model
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, help_heading = "Model")]
     pub model: PathBuf,
 
-    /// How prompts are written, as in `earnest run`
+    /// Prompt format, as in `earnest run`
     #[arg(long, value_name = "PROMPT", help_heading = "Model")]
     pub prompt: Option<Prompts>,
 
@@ -273,7 +282,7 @@ pub struct QuantCheckArgs {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Items")]
     pub limit: u32,
 
-    /// Most new tokens for each prompt
+    /// Maximum number of new tokens per prompt
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Items")]
     pub max_tokens: u32,
 
@@ -285,5 +294,5 @@ pub struct QuantCheckArgs {
     pub json: bool,
 
     #[command(subcommand)]
-    pub suite: AskedSuite,
+    pub suite: SuiteCommand,
 }

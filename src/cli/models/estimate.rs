@@ -1,16 +1,16 @@
-//! Memory of the list's models, from the table of shapes.
+//! Memory of the models in the list, from the table of shapes.
 use std::path::Path;
 
 use earnest_models::checkpoint::{DecoderConfig, ElementType, MemoryEstimate};
 use earnest_models::hub::{Entry, shape};
 
-/// The decoder that an entry's row of the table describes.
+/// Decoder of an entry, from its row of the table.
 pub fn decoder(entry: &Entry) -> Option<DecoderConfig> {
     let keys = shape(entry.shape.as_deref()?)?;
     DecoderConfig::from_config_keys(Path::new("src/hub/shapes.json"), &keys).ok()
 }
 
-/// Bytes of the weights in a type. Without a shape, of the parameters alone.
+/// Size of the weights in an element type, in bytes; without a shape, parameter count times element size.
 pub fn weights(entry: &Entry, dtype: ElementType) -> Option<u64> {
     decoder(entry)
         .map(|config| MemoryEstimate::of(&config, dtype).weights)

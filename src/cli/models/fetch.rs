@@ -17,7 +17,7 @@ use earnest_models::memory::human_bytes;
 /// Time between plain lines.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 
-/// What was fetched.
+/// A fetched model.
 #[derive(Debug, Serialize)]
 struct Fetched {
     model: String,
@@ -30,7 +30,7 @@ struct Fetched {
 pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let environment = Environment::read(args.hub.offline);
     let cache = Cache::from_environment(&environment)?;
-    // All names before the first byte, so that a slip at the end does not show after an hour.
+    // All names are resolved first, so that a typo does not show up after an hour of downloads.
     let targets = args
         .names
         .iter()
@@ -40,13 +40,13 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     for target in targets {
         let model = format!("{}@{}", target.repo, target.commit);
         if let Some(reason) = &target.not_runnable {
-            printer.warning(&format!("{} can be fetched, but not run here: {reason}", target.given));
+            printer.warning(&format!("{} can be fetched but not run: {reason}", target.given));
         }
         if environment.offline.is_some()
             && args.files.is_empty()
             && let Ok(folder) = cache.checkpoint_folder(&target.repo, &target.commit, &target.given)
         {
-            printer.message(&format!("{model} is complete in the cache; nothing was asked of the hub"));
+            printer.message(&format!("{model} is complete in the cache; the hub was not contacted"));
             let found = cache.inspect(&target.repo, &target.commit);
             let report =
                 FetchReport { files: found.files, size: found.size, present: found.files, ..FetchReport::default() };
@@ -60,13 +60,13 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         let all = remote.revision(&target.repo, target.commit.as_str())?.listing;
         let listing = if args.files.is_empty() { all.for_native()? } else { all.only(&args.files)? };
         if args.files.is_empty() && !listing.files.iter().any(|file| file.path == "tokenizer.json") {
-            printer.warning(&format!("{model} has no tokenizer.json, without which it can not be run"));
+            printer.warning(&format!("{model} has no tokenizer.json and cannot be run without one"));
         }
-        let mut show = Show::new(printer, quiet, listing.size());
+        let mut progress = FetchProgress::new(printer, quiet, listing.size());
         let report = hub::fetch(&cache, &remote, &target.repo, &listing, &DigestCache::for_user(), &mut |event| {
-            show.event(&event)
+            progress.event(&event)
         })?;
-        show.end();
+        progress.end();
         let folder = cache.snapshot(&target.repo, &target.commit).display().to_string();
         fetched.push(Fetched { model, folder, report });
     }
@@ -85,17 +85,17 @@ fn line(done: &Fetched) -> String {
     let mut parts = vec![format!("{}, {}", files(r.files), human_bytes(r.size))];
     parts.push(format!("{} over the network", human_bytes(r.transferred)));
     for (count, what) in
-        [(r.present, "there already"), (r.resumed, "continued"), (r.repaired, "damaged and fetched again")]
+        [(r.present, "already present"), (r.resumed, "resumed"), (r.repaired, "damaged and fetched again")]
     {
         if count > 0 {
             parts.push(format!("{count} {what}"));
         }
     }
-    format!("{}\n  {}; every size and hash is right\n  {}\n", done.model, parts.join(", "), done.folder)
+    format!("{}\n  {}; all sizes and hashes match\n  {}\n", done.model, parts.join(", "), done.folder)
 }
 
-/// A bar on a terminal, a line now and then elsewhere.
-struct Show {
+/// Progress: a bar on a terminal, otherwise a line every few seconds.
+struct FetchProgress {
     printer: Printer,
     bar: Option<ProgressBar>,
     plain: bool,
@@ -103,8 +103,8 @@ struct Show {
     last: Instant,
 }
 
-impl Show {
-    fn new(printer: Printer, quiet: bool, total: u64) -> Show {
+impl FetchProgress {
+    fn new(printer: Printer, quiet: bool, total: u64) -> FetchProgress {
         let terminal = std::io::stderr().is_terminal();
         let bar = (!quiet && terminal).then(|| {
             let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
@@ -112,7 +112,7 @@ impl Show {
             bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Show { printer, bar, plain: !quiet && !terminal, total, last: Instant::now() }
+        FetchProgress { printer, bar, plain: !quiet && !terminal, total, last: Instant::now() }
     }
 
     fn line(&self, text: &str) {
@@ -126,7 +126,7 @@ impl Show {
     fn event(&mut self, event: &FetchEvent<'_>) {
         match event {
             FetchEvent::Started { file, have } => {
-                let from = if *have > 0 { format!(", continued at {}", human_bytes(*have)) } else { String::new() };
+                let from = if *have > 0 { format!(", resumed at {}", human_bytes(*have)) } else { String::new() };
                 match &self.bar {
                     Some(bar) => bar.set_message(file.path.clone()),
                     None => self.line(&format!("fetching {} ({}{from})", file.path, human_bytes(file.size))),
@@ -148,9 +148,11 @@ impl Show {
             FetchEvent::Waiting { file } => {
                 self.line(&format!("another process is fetching {}; waiting for it", file.path))
             }
-            FetchEvent::Retrying { file, what } => self.line(&format!("{} broke off ({what}); continuing", file.path)),
+            FetchEvent::Retrying { file, what } => {
+                self.line(&format!("{} was interrupted ({what}); resuming", file.path))
+            }
             FetchEvent::Damaged { file } => {
-                self.line(&format!("{} in the cache has other bytes than it should; fetching it again", file.path));
+                self.line(&format!("{} in the cache is damaged; fetching it again", file.path));
             }
         }
     }

@@ -11,17 +11,17 @@ use earnest_models::checkpoint::ElementType;
 use earnest_models::hub::{Cache, CachedCommit, Entry, Environment, RepoId};
 use earnest_models::memory::human_bytes;
 
-/// A model as it is listed.
+/// A row of the list.
 #[derive(Debug, Serialize)]
 struct Line {
-    /// None for what is in the cache and not in the list.
+    /// None for a model in the cache that is not in the list.
     #[serde(flatten)]
     entry: Option<Entry>,
     /// Bytes of the weights by type.
     memory: Option<Memory>,
-    /// What is in the cache.
+    /// Files in the cache.
     cached: Option<CachedCommit>,
-    /// Why what is in the cache and not in the list is not run; an entry says so by itself.
+    /// Reason why a cached model without an entry cannot run.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_runnable: Option<String>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Of an entry.
+    /// Memory of an entry's weights by type.
     pub(super) fn of(entry: &Entry) -> Option<Memory> {
         let bytes = |dtype| estimate::weights(entry, dtype);
         Some(Memory { f32: bytes(ElementType::F32)?, bf16: bytes(ElementType::Bf16)?, f16: bytes(ElementType::F16)? })
@@ -67,10 +67,10 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         lines.retain(|line| line.cached.is_some());
     }
     if let Some(paper) = &args.paper {
-        let known = |line: &Line| line.entry.as_ref().is_some_and(|entry| entry.papers.contains(paper));
-        lines.retain(known);
+        let belongs = |line: &Line| line.entry.as_ref().is_some_and(|entry| entry.papers.contains(paper));
+        lines.retain(belongs);
         if lines.is_empty() && !args.cached {
-            return Err(CliError::usage(format!("no model of the list belongs to {paper}"))
+            return Err(CliError::usage(format!("no model in the list belongs to {paper}"))
                 .help(format!("papers are named like suites: {}", catalogue::names().join(", "))));
         }
     }
@@ -94,7 +94,7 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut text = table.render();
     let places: Vec<String> = list.files.iter().map(|path| path.display().to_string()).collect();
     text.push_str(&format!(
-        "\ncache  {}\nlists  built in{}\nCommits are shortened; `earnest models show MODEL` has them whole. \"unresolved\": the paper gives none, and\n\
+        "\ncache  {}\nlists  built in{}\nCommits are shortened; `earnest models show MODEL` prints them in full. \"unresolved\": the paper names none;\n\
          `earnest models resolve MODEL` asks the hub.\n",
         cache.map_or_else(|| "none".to_owned(), |cache| cache.folder().display().to_string()),
         places.iter().map(|path| format!(", {path}")).collect::<String>(),
@@ -132,7 +132,7 @@ fn cells(line: &Line) -> Vec<String> {
     }
 }
 
-/// Whether the hub wants a licence to be accepted.
+/// Gate of the repository: a licence to accept, none, or unknown.
 fn gate(entry: &Entry) -> &'static str {
     match entry.gate {
         earnest_models::hub::Gate::Licence => "licence",
@@ -141,7 +141,7 @@ fn gate(entry: &Entry) -> &'static str {
     }
 }
 
-/// `8.03 B` or `494 M`.
+/// A parameter count, e.g. `8.03 B` or `494 M`.
 pub(super) fn billions(count: u64) -> String {
     let count = count as f64;
     if count >= 1e11 {

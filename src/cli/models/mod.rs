@@ -1,5 +1,4 @@
-//! `earnest models`: the list of models, and the cache they are fetched into. The only commands that open a connection are
-//! `fetch`, `resolve`, and those that are asked to with `--remote`.
+//! `earnest models`: the list of models and their cache. Only `fetch`, `resolve` and `--remote` open connections.
 
 mod args;
 mod estimate;

@@ -12,27 +12,27 @@ use earnest_engine::bench::{Agreement, BenchError, Prompt, agreement, answer_all
 use earnest_eval::prompt::Prompter;
 use earnest_models::checkpoint::{WeightFormat, WeightRecord};
 
-/// What was measured.
+/// The JSON document.
 #[derive(Debug, Serialize)]
 struct Document {
     model: String,
     suite: String,
     prompts: usize,
     max_tokens: usize,
-    /// What the files have: `safetensors`, or `gguf` and its quantisation.
+    /// Format of the files: `safetensors`, or `gguf` and its quantisation.
     base: String,
-    /// True if the files' own weights are quantised: then what is measured is what is lost on top of that.
+    /// True if the files' weights are quantised already; the loss is then on top of that.
     base_quantised: bool,
     weights: WeightRecord,
     #[serde(flatten)]
     agreement: Agreement,
 }
 
-/// Measures one model after the other, so that only one is in memory.
+/// Measures the models in turn, with one in memory at a time.
 pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let format = WeightFormat::from(args.weights);
     if format.is_plain() {
-        return Err(CliError::usage("there is nothing to compare: name a --quant, a --dtype or --compute int8"));
+        return Err(CliError::usage("nothing to compare: add --quant, --dtype or --compute int8"));
     }
     let prompts = args.prompt.clone().unwrap_or_default();
     let chosen = catalogue::choose(args.suite.name, &args.suite.options, args.seed.seed, &prompts)?;
@@ -59,22 +59,23 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
     let base_quantised = checkpoint.is_quantised();
     if base_quantised && !quiet {
         printer.warning(&format!(
-            "the files' own weights are quantised ({base}): the comparison is against these, not against the weights before"
+            "the files' weights are quantised already ({base}): the comparison is with these, not with the original weights"
         ));
     }
+    let settings = args.engine.settings()?;
     for chosen in [plain, changed] {
         let checkpoint = model::open(&chosen)?;
         let name = model::record(&chosen, &checkpoint).name;
         if !quiet {
-            printer.message(&format!("asking {name} {} prompts", asked.len()));
+            printer.message(&format!("evaluating {name} on {} prompts", asked.len()));
         }
-        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &args.engine.settings()?)?;
+        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         answers.push(answer_all(engine.as_mut(), &asked).map_err(failure)?);
         weights = checkpoint.weight_record();
     }
     let (Some(changed), Some(plain), Some(weights)) = (answers.pop(), answers.pop(), weights) else {
-        return Err(CliError::new(Exit::Engine, "a model gave no answers"));
+        return Err(CliError::new(Exit::Engine, "the engine returned no answers"));
     };
     let document = Document {
         model: args.model.display().to_string(),
@@ -97,7 +98,7 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
 fn failure(error: BenchError) -> CliError {
     match error {
         BenchError::Rejected { .. } => CliError::new(Exit::Usage, error.to_string())
-            .help("ask for fewer new tokens, or choose items that fit the context"),
+            .help("choose a smaller --max-tokens, or items that fit the context"),
         BenchError::Failed(..)
         | BenchError::Lost(_)
         | BenchError::NeverTogether { .. }
@@ -109,12 +110,11 @@ fn failure(error: BenchError) -> CliError {
 
 fn screen(d: &Document, format: WeightFormat) -> String {
     let a = &d.agreement;
-    let mut text =
-        format!("{} as its files have it, and as {format}; {} prompts of {}\n\n", d.model, d.prompts, d.suite);
+    let mut text = format!("{} as stored and with {format}; {} prompts of {}\n\n", d.model, d.prompts, d.suite);
     let share = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
     let write = |out: &mut String| -> std::fmt::Result {
         if d.base_quantised {
-            writeln!(out, "compared with weights that are quantised already: {}\n", d.base)?;
+            writeln!(out, "the stored weights are quantised already: {}\n", d.base)?;
         }
         writeln!(
             out,
@@ -141,9 +141,9 @@ fn screen(d: &Document, format: WeightFormat) -> String {
         let w = &d.weights;
         if w.format.quant.is_some() {
             writeln!(out, "\nquantised   {:.1} % of the weights", share(w.quantised_weights, w.weights))?;
-            writeln!(out, "as they are {}", w.unquantised.join(", "))?;
+            writeln!(out, "unchanged   {}", w.unquantised.join(", "))?;
             if !w.substituted.is_empty() {
-                writeln!(out, "otherwise   {} (no block of the scheme divides the width)", w.substituted.join(", "))?;
+                writeln!(out, "fallback    {} (no block of the scheme divides the width)", w.substituted.join(", "))?;
             }
         }
         Ok(())

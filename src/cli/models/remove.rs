@@ -9,7 +9,7 @@ use crate::cli::printer::Printer;
 use earnest_models::hub::{Cache, CommitReference, Environment, HubError, Removal};
 use earnest_models::memory::human_bytes;
 
-/// What was removed.
+/// A removed commit.
 #[derive(Debug, Serialize)]
 struct Line {
     model: String,
@@ -17,7 +17,7 @@ struct Line {
     removed: Removal,
 }
 
-/// Removes.
+/// Removes commits from the cache.
 pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
     let cache = Cache::from_environment(&Environment::read(args.hub.offline))?;
     let targets = args
@@ -34,7 +34,7 @@ pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
                 fetch: String::new(),
             };
             return Err(
-                CliError::new(Exit::Model, error.to_string()).help("`earnest models list --cached` says what is there")
+                CliError::new(Exit::Model, error.to_string()).help("`earnest models list --cached` lists the cache")
             );
         }
     }
@@ -59,12 +59,12 @@ pub fn execute(args: &RemoveArgs, printer: Printer) -> Result<Exit, CliError> {
         for line in &lines {
             let kept = match line.removed.kept {
                 0 => String::new(),
-                1 => "; 1 file stays, because another commit uses it".to_owned(),
-                kept => format!("; {kept} files stay, because another commit uses them"),
+                1 => "; 1 file kept, because another commit uses it".to_owned(),
+                kept => format!("; {kept} files kept, because another commit uses them"),
             };
             let orphans = match line.removed.orphans {
                 0 => String::new(),
-                count => format!(", and {count} that no commit used"),
+                count => format!(", and {count} unused ones"),
             };
             printer.result(&format!(
                 "{}: {} removed{orphans}, {} freed{kept}\n",

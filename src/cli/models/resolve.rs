@@ -9,23 +9,23 @@ use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use earnest_models::hub::{Environment, HubError, Reference, Remote, RepoId, resolved_file, save_commit};
 
-/// What a revision is.
+/// A resolved revision.
 #[derive(Debug, Serialize)]
 struct Resolved {
     repo: String,
     revision: String,
     commit: String,
-    /// What `--model` takes.
+    /// Reference for `--model`.
     model: String,
     licence: Option<String>,
     gated: bool,
-    /// Where the commit was kept.
+    /// File in which the commit was kept.
     saved: Option<String>,
 }
 
-/// Asks the hub.
+/// Asks the hub for a commit.
 pub fn execute(args: &ResolveArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    let (repo, revision, name) = asked(args)?;
+    let (repo, revision, name) = target(args)?;
     let environment = Environment::read(args.hub.offline);
     let remote = Remote::new(&environment, &format!("asking the hub for the commit of {repo}@{revision}"))?;
     let found = remote.revision(&repo, &revision)?;
@@ -36,7 +36,7 @@ pub fn execute(args: &ResolveArgs, quiet: bool, printer: Printer) -> Result<Exit
         save_commit(&path, name, &repo, &commit)?;
         saved = Some(path.display().to_string());
         if !quiet {
-            printer.message(&format!("{name} is now {commit}, the {revision} of today; kept in {}", path.display()));
+            printer.message(&format!("{name} is now {commit}, the current {revision}; kept in {}", path.display()));
         }
     }
     let resolved = Resolved {
@@ -57,11 +57,11 @@ pub fn execute(args: &ResolveArgs, quiet: bool, printer: Printer) -> Result<Exit
 }
 
 /// The repository, the revision, and the name under which the commit is kept.
-fn asked(args: &ResolveArgs) -> Result<(RepoId, String, Option<String>), CliError> {
+fn target(args: &ResolveArgs) -> Result<(RepoId, String, Option<String>), CliError> {
     let plain = |name: &str| !name.is_empty() && !name.contains(['/', '@', '\\']) && !name.starts_with(['-', '.']);
     if let Some(name) = args.save.as_deref().filter(|name| !plain(name)) {
         return Err(CliError::usage(format!(
-            "--save '{name}' is no name: it has no /, @ or \\ and begins with neither - nor ."
+            "--save '{name}' is not a valid name: it must not contain /, @ or \\ nor begin with - or ."
         )));
     }
     let list = args.hub.settings().registry()?;
@@ -69,9 +69,11 @@ fn asked(args: &ResolveArgs) -> Result<(RepoId, String, Option<String>), CliErro
         Reference::Name(name) => {
             let entry = list.get(&name)?;
             if let Some(commit) = entry.commit.as_ref().filter(|_| args.save.is_none()) {
-                let message = format!("{name} is pinned already: {}@{commit}", entry.repo);
-                let help =
-                    format!("`earnest models resolve {}@main --save OTHER-NAME` keeps today's beside it", entry.repo);
+                let message = format!("{name} is already pinned: {}@{commit}", entry.repo);
+                let help = format!(
+                    "`earnest models resolve {}@main --save OTHER-NAME` keeps the current one under another name",
+                    entry.repo
+                );
                 return Err(CliError::usage(message).help(help));
             }
             (entry.repo.clone(), "main".to_owned(), Some(args.save.clone().unwrap_or(entry.name.clone())))

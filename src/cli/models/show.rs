@@ -20,19 +20,19 @@ use earnest_models::memory::human_bytes;
 /// Everything known about a model.
 #[derive(Debug, Default, Serialize)]
 struct Shown {
-    /// A path, or the name and the commit.
+    /// Path, or repository and commit.
     model: String,
     entry: Option<Entry>,
-    /// Why the engine does not run it, whatever the commit.
+    /// Reason why the engine cannot run it, whatever the commit.
     not_runnable: Option<String>,
     /// Bytes of the weights by type, from the table of shapes.
     memory: Option<Memory>,
-    /// Bytes of keys and values of a token.
+    /// Bytes of keys and values per token.
     kv_per_token: Option<u64>,
-    /// Of a checkpoint that is here: what the engine will hold.
+    /// Memory of a local checkpoint in the engine.
     here: Option<MemoryEstimate>,
     cached: Option<CachedCommit>,
-    /// The files of the commit, from the hub or as they were fetched.
+    /// Files of the commit, from the hub or as fetched.
     listing: Option<Listing>,
     files: Option<Vec<String>>,
 }
@@ -50,7 +50,7 @@ pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
 
 fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
     let text = args.model.as_str();
-    // An entry without a commit can be shown, though not run.
+    // An entry without a commit can be shown but not run.
     if !Path::new(text).exists()
         && let Reference::Name(name) = Reference::parse(text)?
     {
@@ -122,10 +122,10 @@ fn screen(shown: &Shown) -> String {
         }
         let gate = match entry.gate {
             earnest_models::hub::Gate::Licence => {
-                format!(", to be accepted at https://huggingface.co/{} before files are served", entry.repo)
+                format!(", to be accepted at https://huggingface.co/{} before the download", entry.repo)
             }
             earnest_models::hub::Gate::None => String::new(),
-            earnest_models::hub::Gate::Unknown => ", possibly with a form to fill in first".to_owned(),
+            earnest_models::hub::Gate::Unknown => ", possibly gated".to_owned(),
         };
         lines.push(("licence", format!("{}{gate}", entry.licence.as_deref().unwrap_or("unknown"))));
         lines.push(("decoding", decoding(entry)));
@@ -143,13 +143,13 @@ fn screen(shown: &Shown) -> String {
     }
     if let Some(memory) = &shown.memory {
         let (f32, half) = (human_bytes(memory.f32), human_bytes(memory.bf16));
-        lines.push(("memory", format!("{half} in bf16 or f16, {f32} in f32 or quantised at load (then held in f32)")));
+        lines.push(("memory", format!("{half} in bf16 or f16, {f32} in f32 or quantised at load (held in f32)")));
     }
     if let Some(bytes) = shown.kv_per_token.or(shown.here.map(|here| here.kv_per_token)) {
-        lines.push(("context", format!("{} of keys and values a token", human_bytes(bytes))));
+        lines.push(("context", format!("{} of keys and values per token", human_bytes(bytes))));
     }
     if let Some(here) = shown.here {
-        lines.push(("here", format!("{} of weights as these files have them", human_bytes(here.weights))));
+        lines.push(("here", format!("{} of weights in these files' type", human_bytes(here.weights))));
     }
     if let Some(cached) = &shown.cached {
         lines.push((

@@ -16,14 +16,14 @@ use earnest_models::memory::human_bytes;
 #[derive(Debug, Serialize)]
 struct Verified {
     model: String,
-    /// False if nothing of it is in the cache.
+    /// False if the commit is not in the cache.
     cached: bool,
-    /// Every file of which it is known has the expected bytes, and of some it is known.
+    /// True if the expected hash of some files is known and all of those match.
     good: bool,
     files: Vec<CheckedFile>,
 }
 
-/// Hashes.
+/// Hashes cached commits and compares them.
 pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let environment = Environment::read(args.hub.offline);
     let cache = Cache::from_environment(&environment)?;
@@ -65,7 +65,7 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
         if args.remote {
             let remote = Remote::new(&environment, &format!("asking the hub for the hashes of {repo}"))?;
             let mut today = remote.revision(&repo, commit.as_str())?.listing;
-            // Of what is here; nobody has to fetch everything.
+            // Only fetched files count; a partial download is fine.
             let here = cache.inspect(&repo, &commit);
             let fetched = cache.listing(&repo, &commit).map(|listing| listing.files).unwrap_or_default();
             today.files.retain(|file| {
@@ -105,23 +105,23 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
         return Err(CliError::new(Exit::Model, message).help(format!("`earnest models fetch {fetch}` fetches them")));
     }
     if bad.is_empty() {
-        let message = format!("nothing here says what the files of {} should be", unknown.join(", "));
+        let message = format!("no hashes are known for the files of {}", unknown.join(", "));
         return Err(CliError::new(Exit::Model, message)
             .help(format!("`earnest models verify --remote {}` asks the hub", unknown.join(" "))));
     }
     Err(CliError::new(Exit::Model, format!("{} of {} commits are damaged or incomplete", bad.len(), verified.len()))
-        .help(format!("`earnest models fetch {}` fetches what is wrong again", bad.join(" "))))
+        .help(format!("`earnest models fetch {}` fetches the wrong files again", bad.join(" "))))
 }
 
 fn screen(verified: &Verified) -> String {
     let mut text = format!("{}\n", verified.model);
     for file in &verified.files {
         let state = match &file.state {
-            FileState::Good => format!("right, {}", file.algorithm.unwrap_or_default()),
+            FileState::Good => format!("ok, {}", file.algorithm.unwrap_or_default()),
             FileState::Missing => "MISSING".to_owned(),
             FileState::WrongSize { found, expected } => format!("WRONG SIZE: {found} bytes instead of {expected}"),
             FileState::Damaged { found, expected } => format!("DAMAGED: hash {found} instead of {expected}"),
-            FileState::Unknown => "not known to the cache: nothing says what it should be".to_owned(),
+            FileState::Unknown => "no known hash".to_owned(),
         };
         writeln!(text, "  {:>10}  {}  {state}", human_bytes(file.size), file.file)
             .expect("writing to a String cannot fail");

@@ -30,7 +30,7 @@ pub struct ArithmeticBenchArgs {
     #[command(flatten)]
     pub compared: ComparedRuns,
 
-    /// Show what must be run instead: prompts, tokens, commands
+    /// Print a plan of the runs to make instead: prompts, tokens, commands
     #[arg(long, conflicts_with_all = ["runs", "svg"])]
     pub plan: bool,
 
@@ -40,19 +40,19 @@ pub struct ArithmeticBenchArgs {
     #[command(flatten)]
     pub on: MeasureOnArgs,
 
-    /// Count the plan's prompt tokens with this model
+    /// Model whose tokenizer counts the plan's prompt tokens
     #[arg(long, value_name = "MODEL", requires = "plan")]
     pub model: Option<PathBuf>,
 
     #[command(flatten)]
     pub hub: HubArgs,
 
-    /// How that checkpoint's prompts are written: auto, chat or raw [default: auto]
+    /// Prompt format of that model: auto, chat or raw [default: auto]
     #[arg(long, value_name = "MODE", requires = "plan")]
     pub prompt: Option<Prompts>,
 }
 
-/// The paper's tables beside the runs', or what must be run.
+/// Prints the paper's tables beside the runs', or the plan of runs to make.
 pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.plan {
         return show_plan(args, printer);
@@ -78,7 +78,7 @@ pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, Cli
     Ok(Exit::Success)
 }
 
-/// Figure 1 of ours.
+/// Draws Figure 1 for the runs.
 fn draw(comparison: &Comparison, folder: &std::path::Path, printer: Printer) -> Result<(), CliError> {
     let curve = |(series, curve): (usize, &earnest_papers::ComparedCurve)| Curve {
         label: curve.model.clone(),
@@ -116,15 +116,16 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
                 );
             }
             let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_default())?;
-            // A template that fails fails at the first item; the plan then has no count.
+            // A template that fails does so at the first item; the plan then has no token counts.
             let mut plan = plan(Some(&|item| prompter.render(&item.segments).ok().map(|rendered| rendered.ids.len())));
-            plan.notes.push(format!("Prompt tokens are those of {}; other models have others.", path.display()));
+            plan.notes.push(format!("Prompt tokens are counted with the tokenizer of {}.", path.display()));
             if args.measure.measure {
                 let engine = args.on.engine()?;
                 let suite = ArithmeticBench::new(Options::default());
                 let suite = suite.map_err(|error| CliError::new(Exit::Usage, error.to_string()))?;
                 let rate = device::measured_rate(&checkpoint, &engine, &prompter, &suite, printer)?;
-                plan.estimate(&rate, device::parameters_in_use(&checkpoint.config), &args.measure.options(&engine));
+                let options = device::weight_options(&args.measure.weights()) + &device::engine_options(&engine);
+                plan.estimate(&rate, device::parameters_in_use(&checkpoint.config), &options);
             }
             plan
         }

@@ -19,10 +19,10 @@ pub struct DncArgs {
     pub compared: ComparedRuns,
 }
 
-/// The paper's tables beside the runs'.
+/// Prints the paper's tables beside the runs'.
 pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.compared.svg.is_some() {
-        return Err(CliError::usage("the tables of DNC have no figure to draw: leave --svg out"));
+        return Err(CliError::usage("DNC has no figures to draw; leave --svg out"));
     }
     let mut runs = Vec::new();
     for run in args.compared.open(SUITE)? {

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::gsm_symbolic_runs::{self, Executed, StudyModel};
 use super::{ComparedRuns, device};
-use crate::cli::args::{GenerationArgs, SeedArgs};
+use crate::cli::args::{EngineArgs, GenerationArgs, SeedArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
@@ -17,6 +17,7 @@ use crate::cli::{Exit, catalogue};
 use earnest_eval::prompt::{Mode, ModeRequest, Prompter};
 use earnest_eval::report::{ReportError, Rows};
 use earnest_eval::run::{ModelRecord, Status};
+use earnest_eval::suites::ConfiguredSuite;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_papers::gsm_symbolic::{
     Assumptions, Evaluation, NumberDistribution, PromptSize, Study, StudyRun, drawings, paper_name, plan, render_plan,
@@ -29,7 +30,7 @@ use earnest_tasks::suite::registry::OptionValues;
 /// Suites of the study, the published questions first.
 const SUITES: [&str; 2] = ["gsm-symbolic", "gsm-mini"];
 
-/// Questions of the study.
+/// Number of questions of the study.
 const QUESTIONS: usize = 5_100;
 
 #[derive(Debug, Args)]
@@ -40,39 +41,38 @@ const QUESTIONS: usize = 5_100;
   earnest reproduce gsm-symbolic --run --data gsm-symbolic --with phi-2=models/phi-2,gemma-2b=models/gemma-2b
   earnest reproduce gsm-symbolic --run --suite gsm-mini --with mine=model.gguf --limit 200 --svg figures
 
-With --run, the same command continues what was interrupted, at any point.")]
+With --run, the same command continues after an interruption at any point.")]
 pub struct GsmSymbolicArgs {
     #[command(flatten)]
     pub compared: ComparedRuns,
 
-    /// Show what must be run instead: models, prompts, tokens, hours of a GPU
+    /// Print a plan of the runs to make instead: models, prompts, tokens, GPU hours
     #[arg(long, conflicts_with_all = ["runs", "svg", "run", "with"])]
     pub plan: bool,
 
-    /// Execute the study first: every model on the GSM prompt and, if its accuracy falls significantly, on the others; each model
-    /// is loaded once
+    /// Run the study first: every model on the GSM prompt and, if its accuracy drops significantly, on the others; each model is
+    /// loaded once
     #[arg(long, requires = "with", conflicts_with = "runs")]
     pub run: bool,
 
-    /// The models: NAME=MODEL, separated by commas; names as the paper prints them (`phi-2`), or any. A run of a model at one
-    /// of these paths is shown under its name
+    /// Models as NAME=MODEL, separated by commas; names as in the paper (`phi-2`), or any. Runs of a model at one of these
+    /// paths are shown under its name
     #[arg(long, value_name = "NAME=MODEL", value_delimiter = ',')]
     pub with: Vec<StudyModel>,
 
-    /// Which suite's runs
+    /// Suite of the runs
     #[arg(long, value_name = "SUITE", default_value = "gsm-symbolic", value_parser = SUITES)]
     pub suite: String,
 
-    /// Only these prompts, separated by commas, of gsm, simple-nl, structured-nl, simple-code and structured-code
-    /// [default: all]
+    /// Prompts, separated by commas: gsm, simple-nl, structured-nl, simple-code, structured-code [default: all]
     #[arg(long, value_name = "PROMPTS", value_delimiter = ',')]
     pub prompts: Vec<Prompt>,
 
-    /// With --run: which models are asked the other four prompts: `significant`, as in the study, or `all`
+    /// With --run: models to evaluate on the other four prompts: `significant`, as in the study, or `all`
     #[arg(long, value_name = "WHICH", default_value = "significant", value_parser = ["significant", "all"], requires = "run")]
     pub select: String,
 
-    /// Count the plan's prompt tokens with this checkpoint
+    /// Model whose tokenizer counts the plan's prompt tokens
     #[arg(long, value_name = "PATH", requires = "plan")]
     pub model: Option<PathBuf>,
 
@@ -85,7 +85,7 @@ pub struct GsmSymbolicArgs {
     #[command(flatten)]
     pub items: StudyItems,
 
-    /// With --run: ask only the first N items of each prompt
+    /// With --run: maximum number of items per prompt
     #[arg(long, value_name = "N", requires = "run", help_heading = "Items")]
     pub limit: Option<usize>,
 
@@ -93,7 +93,7 @@ pub struct GsmSymbolicArgs {
     pub generation: GenerationArgs,
 
     #[command(flatten)]
-    pub engine: crate::cli::args::EngineArgs,
+    pub engine: EngineArgs,
 
     #[command(flatten)]
     pub hub: HubArgs,
@@ -125,20 +125,20 @@ impl FromArgMatches for StudyItems {
 }
 
 impl GsmSymbolicArgs {
-    /// The suite under the options that were given, with one prompt.
-    pub(super) fn choose(&self, prompt: Prompt, options: &OptionValues) -> Result<catalogue::Chosen, CliError> {
+    /// The suite with these options and one prompt.
+    pub(super) fn choose(&self, prompt: Prompt, options: &OptionValues) -> Result<ConfiguredSuite, CliError> {
         let prompts = Prompts { mode: None, names: vec![prompt.to_string()] };
         catalogue::choose(&self.suite, options, self.seed.seed, &prompts)
     }
 
     /// The prompts, in the paper's order.
-    pub(super) fn chosen(&self) -> Vec<Prompt> {
+    pub(super) fn chosen_prompts(&self) -> Vec<Prompt> {
         let every = Prompt::ALL.into_iter();
         every.filter(|prompt| self.prompts.is_empty() || self.prompts.contains(prompt)).collect()
     }
 }
 
-/// The study beside stored runs, after executing it where that is asked.
+/// Prints the study beside stored runs, after running it with `--run`.
 pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     if args.plan {
         return show_plan(args, printer);
@@ -163,12 +163,12 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
 pub(super) struct Collected {
     pub(super) used: Vec<StudyRun>,
     pub(super) evaluations: Vec<Evaluation>,
-    /// A run whose questions stand for all.
+    /// The newest run, whose questions represent all.
     newest: Option<StoredRun>,
 }
 
-/// For every model and prompt the rows of the newest finished run that has them; runs named on the command line are taken as
-/// they are. A study that was executed just now consists of its own runs, whatever others there are.
+/// Collects for every model and prompt the rows of the newest finished run. Runs named on the command line need not be finished.
+/// With `--run`, only the study's own runs count.
 fn collect(args: &GsmSymbolicArgs, executed: Option<&[Executed]>, printer: Printer) -> Result<Collected, CliError> {
     let mut runs = args.compared.open(&args.suite)?;
     runs.sort_by(|left, right| right.manifest.started.cmp(&left.manifest.started));
@@ -177,15 +177,17 @@ fn collect(args: &GsmSymbolicArgs, executed: Option<&[Executed]>, printer: Print
     }
     let labels = labels(&runs, args, executed, printer);
     let named = !args.compared.runs.is_empty();
-    let wanted = args.chosen();
+    let wanted = args.chosen_prompts();
     let mut found: BTreeMap<(String, Prompt), Evaluation> = BTreeMap::new();
     let mut used = Vec::new();
     let mut newest = None;
     for (run, label) in runs.into_iter().zip(labels) {
         let manifest = &run.manifest;
         if !named && (manifest.status != Status::Finished || manifest.shard.is_some()) {
-            printer
-                .message(&format!("{} is left out: it is not finished, or a part (name it to use it)", manifest.run));
+            printer.message(&format!(
+                "{} is left out because it is unfinished or a part; name it to include it",
+                manifest.run
+            ));
             continue;
         }
         let mut rows: BTreeMap<Prompt, Evaluation> = BTreeMap::new();
@@ -209,7 +211,7 @@ fn collect(args: &GsmSymbolicArgs, executed: Option<&[Executed]>, printer: Print
             let key = (label.clone(), prompt);
             if found.contains_key(&key) {
                 let name = &run.manifest.run;
-                printer.message(&format!("{name} is left out for {label} on {prompt}: a newer finished run has it"));
+                printer.message(&format!("{name} is left out for {label} on {prompt}: there is a newer finished run"));
                 continue;
             }
             found.insert(key, evaluation);
@@ -224,8 +226,8 @@ fn collect(args: &GsmSymbolicArgs, executed: Option<&[Executed]>, printer: Print
     Ok(Collected { used, evaluations: found.into_values().collect(), newest })
 }
 
-/// Every run's model as the tables name it. Different models with one name are told apart by the beginning of their
-/// files' digest, so that no model's answers stand under another's name.
+/// Labels of the runs' models in the tables. Different models with the same name get the beginning of their files' digest, so that
+/// their answers stay apart.
 fn labels(runs: &[StoredRun], args: &GsmSymbolicArgs, executed: Option<&[Executed]>, printer: Printer) -> Vec<String> {
     let own = |run: &StoredRun| {
         let found = executed.and_then(|executed| executed.iter().find(|own| own.run == run.manifest.run));
@@ -243,19 +245,19 @@ fn labels(runs: &[StoredRun], args: &GsmSymbolicArgs, executed: Option<&[Execute
             label.push_str(&format!(" ({})", &digest[..6]));
         }
     }
-    let mut told: Vec<&String> = Vec::new();
+    let mut reported: Vec<&String> = Vec::new();
     for (before, after) in plain.iter().zip(&labels) {
-        if before != after && !told.contains(&before) {
+        if before != after && !reported.contains(&before) {
             printer.message(&format!(
-                "runs of different models are called {before}: digests of their files tell them apart; --with NAME=PATH names them"
+                "different models are named {before}; they are labelled with digests of their files, or by --with NAME=PATH"
             ));
-            told.push(before);
+            reported.push(before);
         }
     }
     labels
 }
 
-/// The model's name in the tables: as --with says, as the paper prints it, or its own.
+/// Label of a run's model in the tables: from --with, from the paper, or its own name.
 fn label(run: &StoredRun, models: &[StudyModel]) -> String {
     let record = &run.manifest.model;
     match (models.iter().find(|model| is_of(record, &model.path)), paper_name(&record.name)) {
@@ -265,8 +267,8 @@ fn label(run: &StoredRun, models: &[StudyModel]) -> String {
     }
 }
 
-/// Whether a run's model is the one at a place. A name alone is enough only where the two places cannot be compared: models of
-/// different folders often end in the same name.
+/// True if a run's model is the one at this path. Names count only if the paths cannot be compared: folders of different models often
+/// have the same name.
 fn is_of(record: &ModelRecord, path: &Path) -> bool {
     if path.display().to_string() == record.path {
         return true;
@@ -277,7 +279,7 @@ fn is_of(record: &ModelRecord, path: &Path) -> bool {
     }
 }
 
-/// Why a run is not the paper's quantity.
+/// Differences between a run and the paper's.
 fn limits(run: &StoredRun, label: &str) -> Vec<String> {
     let (manifest, settings) = (&run.manifest, &run.manifest.settings);
     let mut limits = Vec::new();
@@ -293,7 +295,7 @@ fn limits(run: &StoredRun, label: &str) -> Vec<String> {
     if let (Some(name), Some(quantised)) = paper_name(&manifest.model.name) {
         limits.push(format!("is a quantised model ({quantised}), not {name} itself"));
     } else if manifest.model.format.starts_with("gguf") && paper_name(label).0.is_some() {
-        limits.push(format!("is from a GGUF file ({}), the study ran half precision", manifest.model.format));
+        limits.push(format!("is from a GGUF file ({}); the study used half precision", manifest.model.format));
     }
     if settings.prompt_mode != Mode::Raw {
         limits.push("uses a chat template; the study sends bare prompts".to_owned());
@@ -307,16 +309,16 @@ fn limits(run: &StoredRun, label: &str) -> Vec<String> {
     limits
 }
 
-/// The integers of the questions, where the run's data are at hand.
+/// Distribution of the integers in the questions; none if the run's data are missing.
 fn numbers(run: &Option<StoredRun>) -> Option<NumberDistribution> {
     let settings = &run.as_ref()?.manifest.settings;
-    // In a conversation the question is one text with its worked examples, whose numbers are not the study's.
+    // In a chat prompt the question's text contains the worked examples, whose numbers do not count.
     if settings.prompt_mode != Mode::Raw {
         return None;
     }
     let suite = catalogue::stored(settings).ok()?;
     let items: Vec<Item> = suite.items().collect();
-    // Every prompt asks the same questions; one is enough.
+    // All prompts have the same questions.
     let first = items.first().map(|item| item.task.clone());
     let asked = items.iter().filter(|item| Some(&item.task) == first.as_ref());
     Some(NumberDistribution::of_questions(asked.map(|item| {
@@ -341,17 +343,17 @@ fn draw(study: &Study, folder: &Path, printer: Printer) -> Result<(), CliError> 
 
 fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {
     let model = args.measure.model(args.model.as_ref(), args.measure.measure)?;
-    // Counted before a model is measured: what is missing for it should not cost minutes.
+    // Counted before the measurement, which takes minutes: data may be missing.
     let counted = match &model {
         Some(path) => {
-            Some(args.chosen().into_iter().map(|prompt| count(args, path, prompt)).collect::<Result<_, _>>()?)
+            Some(args.chosen_prompts().into_iter().map(|prompt| count(args, path, prompt)).collect::<Result<_, _>>()?)
         }
         None => None,
     };
     let assumptions = match &model {
         Some(path) if args.measure.measure => {
             let checkpoint = model::open(&LocatedModel::find(path, &args.hub.settings(), args.measure.weights())?)?;
-            device::measured_assumptions(&checkpoint, &args.engine, printer)?
+            device::measured_assumptions(&checkpoint, &args.engine.settings()?, printer)?
         }
         _ => Assumptions::default(),
     };
@@ -366,7 +368,7 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
     let estimate = |prompt| estimated(args, prompt, &assumptions);
     let sizes: Vec<PromptSize> = match counted {
         Some(counted) => counted,
-        None => args.chosen().into_iter().map(estimate).collect::<Result<_, _>>()?,
+        None => args.chosen_prompts().into_iter().map(estimate).collect::<Result<_, _>>()?,
     };
     let plan = plan(&sizes, assumptions);
     if args.compared.json {
@@ -377,13 +379,14 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
     Ok(Exit::Success)
 }
 
-/// A prompt's questions without a tokenizer: as many and as long as the suite's are, or the study's where they are not at hand.
+/// Estimated size of a prompt's questions without a tokenizer, from the suite's texts, or from the study's number of questions if
+/// the data are missing.
 fn estimated(args: &GsmSymbolicArgs, prompt: Prompt, assumptions: &Assumptions) -> Result<PromptSize, CliError> {
     let suite =
-        args.choose(prompt, &args.items.0).and_then(|chosen| chosen.suite(catalogue::Channel::local(Mode::Raw)));
+        args.choose(prompt, &args.items.0).and_then(|chosen| Ok(chosen.suite(catalogue::Channel::local(Mode::Raw))?));
     let suite = match suite {
         Ok(suite) => suite,
-        // Apple's questions are the user's to have; the study's number of them is known. Whoever chooses some needs them.
+        // Apple's questions may be missing; their number is known unless options select some of them.
         Err(_) if args.suite == SUITES[0] && !args.items.0.has_any(&CHOOSING) && !args.items.0.has("data") => {
             return Ok(PromptSize::estimate(prompt, QUESTIONS, assumptions));
         }
@@ -395,7 +398,7 @@ fn estimated(args: &GsmSymbolicArgs, prompt: Prompt, assumptions: &Assumptions) 
     Ok(PromptSize::estimate(prompt, lengths.len(), &assumptions))
 }
 
-/// Tokens of a prompt's questions as this checkpoint sees them.
+/// Size of a prompt's questions in tokens of this checkpoint.
 fn count(args: &GsmSymbolicArgs, path: &Path, prompt: Prompt) -> Result<PromptSize, CliError> {
     let chosen = args.choose(prompt, &args.items.0)?;
     let checkpoint = model::open(&LocatedModel::find(path, &args.hub.settings(), WeightFormat::default())?)?;

@@ -1,16 +1,16 @@
 //! `earnest reproduce gsm-symbolic --run`: the matrix of models and prompts. Runs are named after their settings, so the same
-//! command continues where an earlier one was stopped, and finished runs are read, not repeated.
+//! command continues an interrupted study and reuses finished runs.
 use std::path::PathBuf;
 
 use super::gsm_symbolic::GsmSymbolicArgs;
 use crate::cli::Exit;
-use crate::cli::args::{EosArg, GenerationArgs};
-use crate::cli::engine_choice::enable_thinking;
 use crate::cli::error::CliError;
 use crate::cli::events::Reporters;
 use crate::cli::interrupt::stop_flag;
 use crate::cli::printer::Printer;
-use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, ModelSession, Questions, RunChoice};
+use earnest_eval::evaluate::{
+    Decoding, EndOfSequence, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, Questions, RunChoice,
+};
 use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource, TrafficSettings};
 use earnest_eval::run::Plan;
 use earnest_eval::run::store::{Filter, RunRecord, Store};
@@ -21,7 +21,7 @@ use earnest_tasks::suite::gsm_symbolic::Prompt;
 /// A model of the study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyModel {
-    /// As the tables name it.
+    /// Name in the tables.
     pub name: String,
     pub path: PathBuf,
 }
@@ -35,16 +35,15 @@ impl std::str::FromStr for StudyModel {
             Some((name, path)) if !name.trim().is_empty() && !path.trim().is_empty() => {
                 Ok(StudyModel { name: name.trim().to_owned(), path: PathBuf::from(path.trim()) })
             }
-            _ => Err(format!("'{text}' names no model and its place: write e.g. phi-2=models/phi-2")),
+            _ => Err(format!("'{text}' is not NAME=MODEL, e.g. phi-2=models/phi-2")),
         }
     }
 }
 
-/// Runs what is missing, model by model: the GSM prompt, then, where it selects the model, the other four. The rule of selection
-/// looks at one model at a time, so nothing is lost against the study's order, and every model is loaded once: when the first
-/// of its runs that is not finished needs it, and not at all where all are.
+/// Runs what is missing, model by model: the GSM prompt, then, for selected models, the other four. Selection considers one model at
+/// a time, so the order makes no difference; every model is loaded at most once, when its first unfinished run needs it.
 ///
-/// Returns what the study consists of: every run asked or found finished, with its model's name in the study.
+/// Returns all runs of the study, new and finished ones, with their models' names.
 pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<Vec<Executed>, CliError> {
     let mut names: Vec<&str> = args.with.iter().map(|model| model.name.as_str()).collect();
     names.sort_unstable();
@@ -54,17 +53,15 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
     if args.limit == Some(0) {
         return Err(CliError::usage("--limit 0 leaves nothing to ask"));
     }
-    let chosen = args.chosen();
+    let chosen = args.chosen_prompts();
     let selects = args.select != "all";
     if selects && !chosen.contains(&Prompt::Gsm) {
-        return Err(CliError::usage(
-            "--prompts leaves out gsm, whose answers decide which models are asked the others",
-        )
-        .help("add gsm (a finished run of it is not repeated), or say --select all"));
+        return Err(CliError::usage("--prompts leaves out gsm, whose answers select the models for the other prompts")
+            .help("add gsm (a finished run is not repeated), or use --select all"));
     }
     let engine = args.engine.settings()?;
     let (device, note) = Device::choose(&engine)?;
-    // Before the first model is asked for hours: are all of them there?
+    // All models are located before the first one runs for hours.
     let sources = args
         .with
         .iter()
@@ -80,14 +77,15 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
             if !quiet {
                 printer.message(&format!("{} on {prompt}", named.name));
             }
-            let Evaluated { store, run } = ask(args, &source, &engine, &mut model, *prompt, quiet, printer)?;
+            let Evaluated { store, run } =
+                evaluate_prompt(args, &source, &engine, &mut model, *prompt, quiet, printer)?;
             executed.push(Executed { model: named.name.clone(), run: run.manifest.run.clone() });
             if selects && *prompt == Prompt::Gsm && chosen.len() > 1 {
-                let verdict = selection(&named.name, &store, &run)?;
+                let selection = select(&named.name, &store, &run)?;
                 if !quiet {
-                    printer.message(&verdict.sentence);
+                    printer.message(&selection.message);
                 }
-                if !verdict.selected {
+                if !selection.selected {
                     break;
                 }
             }
@@ -96,7 +94,7 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
     Ok(executed)
 }
 
-/// A run of the study that was executed.
+/// A run of the study.
 pub(super) struct Executed {
     /// The model's name in the study.
     pub(super) model: String,
@@ -104,8 +102,8 @@ pub(super) struct Executed {
     pub(super) run: String,
 }
 
-/// Asks one model on one prompt; the model is opened once for all prompts.
-fn ask(
+/// Evaluates one model on one prompt; the model is opened once for all prompts.
+fn evaluate_prompt(
     args: &GsmSymbolicArgs,
     source: &ModelSource,
     engine: &EngineSettings,
@@ -116,18 +114,21 @@ fn ask(
 ) -> Result<Evaluated, CliError> {
     let mut options = args.items.0.clone();
     if !options.has("profile") {
-        // An endpoint's runs are the study's too.
+        // The study's profile also for endpoints.
         options = options.with("profile", "study");
     }
     let chosen = args.choose(prompt, &options)?;
+    // In the study the tokenizer's EOS alone ends an answer.
+    let eos = args.generation.eos.unwrap_or(EndOfSequence::Tokenizer);
+    let decoding = GenerationSettings { eos, ..args.generation.settings(args.seed.seed) };
     let settings = EvaluationSettings {
         prompt: chosen.default_mode(),
         questions: Questions::Chosen(chosen.choice),
         plan: Plan { limit: args.limit, samples: 1, shard: None },
         model: source.clone(),
-        thinking: enable_thinking(args.generation.thinking),
-        thinking_text: args.generation.thinking_text.into(),
-        decoding: Decoding::Asked(studys(&args.generation).settings(args.seed.seed)),
+        thinking: args.generation.thinking.enable_thinking(),
+        thinking_text: args.generation.thinking_text,
+        decoding: Decoding::Asked(decoding),
         results: args.compared.results.folder.clone(),
         run: RunChoice::Gather,
         engine: engine.clone(),
@@ -147,45 +148,40 @@ fn ask(
     Ok(model.evaluate(&settings, &mut reporters)?)
 }
 
-/// Whether a model is asked the other prompts, and why.
-struct Verdict {
+/// Selection of a model for the other prompts, and the reason as a message.
+struct Selection {
     selected: bool,
-    sentence: String,
+    message: String,
 }
 
-/// Decides from a model's answers to the GSM prompt.
-fn selection(name: &str, store: &Store, run: &RunRecord) -> Result<Verdict, CliError> {
+/// Selects a model by its answers to the GSM prompt.
+fn select(name: &str, store: &Store, run: &RunRecord) -> Result<Selection, CliError> {
     let mut evaluation = Evaluation::new(name, Prompt::Gsm);
     for sample in store.samples(run, Filter::default()) {
         evaluation.add(&sample?).map_err(|error| {
             CliError::new(Exit::Results, format!("{} cannot be analysed: {error}", run.manifest.run))
         })?;
     }
-    Ok(verdict(evaluation))
+    Ok(select_by(evaluation))
 }
 
-fn verdict(evaluation: Evaluation) -> Verdict {
+fn select_by(evaluation: Evaluation) -> Selection {
     let name = evaluation.model.clone();
     let analyses = analyse(vec![evaluation]);
     let selected = !selected(&analyses).is_empty();
     let fit = analyses.first().map(|analysis| &analysis.glmm1);
-    let found = match fit.and_then(|fit| fit.variant) {
+    let estimate = match fit.and_then(|fit| fit.variant) {
         Some(effect) => format!("log odds {:.2}, p {:.3}", effect.estimate, effect.p),
         None => format!("no estimate: {}", fit.and_then(|fit| fit.problem()).unwrap_or("no answers")),
     };
-    let sentence = if selected {
+    let message = if selected {
         format!(
-            "{name}: its accuracy falls significantly on the GSM prompt ({found}), so it is asked the other prompts"
+            "{name}: accuracy drops significantly on the GSM prompt ({estimate}); continuing with the other prompts"
         )
     } else {
-        format!("{name}: no significant fall on the GSM prompt ({found}), so it is not asked the other prompts")
+        format!("{name}: no significant drop on the GSM prompt ({estimate}); skipping the other prompts")
     };
-    Verdict { selected, sentence }
-}
-
-/// Generation as in the study where nothing else is asked: the tokenizer's EOS alone ends an answer.
-fn studys(args: &GenerationArgs) -> GenerationArgs {
-    GenerationArgs { eos: Some(args.eos.unwrap_or(EosArg::Tokenizer)), ..args.clone() }
+    Selection { selected, message }
 }
 
 #[cfg(test)]
@@ -224,14 +220,14 @@ mod tests {
 
     #[test]
     fn a_model_is_selected_by_its_own_answers() {
-        let falls = verdict(answers(3));
-        assert!(falls.selected && falls.sentence.contains("falls significantly"), "{}", falls.sentence);
-        let stays = verdict(answers(7));
-        assert!(!stays.selected && stays.sentence.contains("no significant fall"), "{}", stays.sentence);
-        // A significant rise is no fall, and no estimate is none.
-        assert!(!verdict(answers(9)).selected);
-        let nothing = verdict(answers(0));
-        assert!(!nothing.selected && nothing.sentence.contains("no estimate: separation"), "{}", nothing.sentence);
-        assert!(!verdict(Evaluation::new("empty", Prompt::Gsm)).selected);
+        let falls = select_by(answers(3));
+        assert!(falls.selected && falls.message.contains("drops significantly"), "{}", falls.message);
+        let stays = select_by(answers(7));
+        assert!(!stays.selected && stays.message.contains("no significant drop"), "{}", stays.message);
+        // Neither a significant rise nor a missing estimate is a drop.
+        assert!(!select_by(answers(9)).selected);
+        let nothing = select_by(answers(0));
+        assert!(!nothing.selected && nothing.message.contains("no estimate: separation"), "{}", nothing.message);
+        assert!(!select_by(Evaluation::new("empty", Prompt::Gsm)).selected);
     }
 }

@@ -1,4 +1,4 @@
-//! `earnest reproduce`: a paper's tables beside stored runs. One file a paper.
+//! `earnest reproduce`: a paper's tables beside stored runs, one module per paper.
 
 mod arithmetic_bench;
 mod device;
@@ -28,7 +28,7 @@ pub struct ReproduceArgs {
 pub enum Paper {
     /// Arithmetic-Bench: Tables 4 to 6 and Figure 1
     ArithmeticBench(arithmetic_bench::ArithmeticBenchArgs),
-    /// DNC: Tables 3 and 5 to 10, and 12 computed again
+    /// DNC: Tables 3 and 5 to 10, and Table 12 recomputed
     Dnc(dnc::DncArgs),
     /// NUPA Test: Tables 3 and 7 to 10, Figures 2 and 5 to 8; --section 3: trained models, Tables 12 to 18
     Nupa(nupa::NupaArgs),
@@ -36,7 +36,7 @@ pub enum Paper {
     GsmSymbolic(Box<gsm_symbolic::GsmSymbolicArgs>),
 }
 
-/// Holds runs against a paper.
+/// Compares runs with a paper.
 pub fn execute(args: &ReproduceArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     match &args.paper {
         Paper::ArithmeticBench(args) => arithmetic_bench::execute(args, printer),
@@ -46,14 +46,14 @@ pub fn execute(args: &ReproduceArgs, quiet: bool, printer: Printer) -> Result<Ex
     }
 }
 
-/// Which runs are held against a paper, and how the result is shown: the same for every paper.
+/// Options of every paper: the runs to compare and the form of the result.
 #[derive(Debug, Args)]
 pub struct ComparedRuns {
-    /// The runs, by name or by a beginning of it that only one run has [default: all of the suite]
+    /// Runs, by name or unique prefix of a name [default: all of the suite]
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
 
-    /// Write the figures of our runs into this folder
+    /// Folder for the figures of the runs
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
 
@@ -66,15 +66,14 @@ pub struct ComparedRuns {
 }
 
 impl ComparedRuns {
-    /// The stored runs of a suite that are meant. Without any results there are none: the published tables alone are
-    /// worth showing.
+    /// Opens the named runs, or all of a suite. A missing results folder is no error: the published tables are shown alone.
     fn open(&self, suite: &str) -> Result<Vec<StoredRun>, CliError> {
         let folder = &self.results.folder;
         if self.runs.is_empty() {
             let all = if folder.exists() { StoredRun::all(folder)? } else { Vec::new() };
             let mut of_suite: Vec<StoredRun> =
                 all.into_iter().filter(|run| run.manifest.settings.suite == suite).collect();
-            // The completions of a run that was scored again count once, as they were scored last.
+            // Of a run that was scored again, only the copy with the new scores counts.
             let scored: Vec<bool> = of_suite
                 .iter()
                 .map(|run| {

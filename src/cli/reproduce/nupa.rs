@@ -40,38 +40,38 @@ pub struct NupaArgs {
     #[command(flatten)]
     pub compared: ComparedRuns,
 
-    /// Hold the runs against this row of the paper, whatever their models are called
+    /// Row of the paper to compare with, whatever the runs' models are called
     #[arg(long, value_name = "NAME", conflicts_with = "plan")]
     pub beside: Option<String>,
 
-    /// Print the published tables beside runs as well; they are always in --json
+    /// Print the published tables as well as the runs'; --json always includes them
     #[arg(long, conflicts_with_all = ["plan", "json"])]
     pub published: bool,
 
-    /// 3: the models that the authors trained (Tables 12 to 18, Figures 4 and 9 to 18) instead of runs of the NUPA Test
+    /// Section of the paper: 3 compares trained models (Tables 12 to 18, Figures 4 and 9 to 18) instead of runs of the NUPA Test
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(3..=3), conflicts_with_all = ["plan", "runs", "beside"])]
     pub section: Option<u8>,
 
-    /// The folder of an experiment, or a file of its --summary [default: our own run, which is part of the program]
+    /// Folder of an experiment, or its --summary file [default: our own experiment, which is part of the program]
     #[arg(long, value_name = "PATH", requires = "section")]
     pub experiment: Option<PathBuf>,
 
-    /// Show what must be run instead: prompts, tokens, hours, commands
+    /// Print a plan of the runs to make instead: prompts, tokens, hours, commands
     #[arg(long, conflicts_with = "svg")]
     pub plan: bool,
 
-    /// Count the plan's tokens with this checkpoint; its commands then name it
+    /// Model whose tokenizer counts the plan's tokens; the plan's commands then name it
     #[arg(long, value_name = "MODEL", requires = "plan")]
     pub model: Option<PathBuf>,
 
     #[command(flatten)]
     pub hub: HubArgs,
 
-    /// How that checkpoint's prompts are written: auto, chat or raw [default: auto]
+    /// Prompt format of that model: auto, chat or raw [default: auto]
     #[arg(long, value_name = "MODE", requires = "plan")]
     pub prompt: Option<Prompts>,
 
-    /// Tokens a second, prompt and new ones together, for the plan's hours [default: as measured in this model's newest stored run]
+    /// Tokens per second, prompt and new ones together, for the plan's hours [default: measured in this model's newest stored run]
     #[arg(long, value_name = "N", requires = "plan", conflicts_with_all = ["runs", "measure"])]
     pub rate: Option<f64>,
 
@@ -82,7 +82,7 @@ pub struct NupaArgs {
     pub on: MeasureOnArgs,
 }
 
-/// The paper's tables beside the runs', or what must be run.
+/// Prints the paper's tables beside the runs', or the plan of runs to make.
 pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.plan {
         return show_plan(args, printer);
@@ -103,7 +103,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     };
     let mut runs = Vec::new();
     for run in args.compared.open(SUITE)? {
-        let mut ours = EvaluatedRun::new(run.manifest.clone()).map_err(catalogue::refused)?;
+        let mut ours = EvaluatedRun::new(run.manifest.clone()).map_err(catalogue::suite_error)?;
         run.walk(&mut |sample| {
             ours.add(sample);
             Ok(())
@@ -122,17 +122,17 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-/// The figures of our runs.
+/// Draws the figures of the runs.
 fn draw(comparison: &NupaComparison, folder: &Path, printer: Printer) -> Result<(), CliError> {
     let drawings: Vec<_> = comparison.runs.iter().flat_map(figures).collect();
     if drawings.is_empty() {
-        printer.warning("--svg: no run asks for what the figures show, so nothing is drawn");
+        printer.warning("--svg: no run has the tasks of the figures, so nothing is drawn");
         return Ok(());
     }
     write_drawings(drawings, folder, printer)
 }
 
-/// Writes drawings into a folder; each comes with the numbers of the paper's figures that it stands for.
+/// Writes drawings into a folder; each has the numbers of the paper's figures that it corresponds to.
 pub(super) fn write_drawings(
     drawings: Vec<(Vec<u8>, Figure)>,
     folder: &Path,
@@ -152,8 +152,8 @@ pub(super) fn write_drawings(
 }
 
 fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
-    let usual = args.measure.measure || args.rate.is_some() || args.prompt.is_some();
-    let plan = match args.measure.model(args.model.as_ref(), usual)? {
+    let needs_model = args.measure.measure || args.rate.is_some() || args.prompt.is_some();
+    let plan = match args.measure.model(args.model.as_ref(), needs_model)? {
         None => {
             let rate = rate(args, None)?.map(|measured| measured.rate);
             plan(Adapter::Completion, None).map(|plan| plan.at_rate(rate))
@@ -169,15 +169,16 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
             let chosen = LocatedModel::find(&path, &args.hub.settings(), args.measure.weights())?;
             let checkpoint = model::open(&chosen)?;
             let mut options = format!("--model {}", device::shell_word(&path));
-            // Counted without a rate first: what a template refuses should not cost the minutes of a measurement.
+            // Counted before the measurement, which takes minutes: a template may fail.
             let counted = count(&checkpoint, mode)?;
             let rate = if args.measure.measure {
                 let engine = args.on.engine()?;
-                options.push_str(&args.measure.options(&engine));
+                options.push_str(&device::weight_options(&args.measure.weights()));
+                options.push_str(&device::engine_options(&engine));
                 let prompter = Prompter::new(&checkpoint, mode)?;
                 let adapter = adapter_of(prompter.mode());
                 let suite = NupaSuite::new(NupaOptions { adapter, ..NupaOptions::default() });
-                let suite = suite.map_err(catalogue::refused)?;
+                let suite = suite.map_err(catalogue::suite_error)?;
                 Some(device::measured_rate(&checkpoint, &engine, &prompter, &suite, printer)?)
             } else {
                 let found = rate(args, Some(&model::record(&chosen, &checkpoint).name))?;
@@ -189,7 +190,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
             counted.map(|plan| plan.at_rate(rate).of_model(&options))
         }
     }
-    .map_err(catalogue::refused)?;
+    .map_err(catalogue::suite_error)?;
     if args.compared.json {
         printer.json(&plan)?;
     } else {
@@ -200,7 +201,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
 
 type Planned = Result<earnest_papers::nupa::NupaPlan, earnest_tasks::suite::nupa::NupaError>;
 
-/// The plan with a checkpoint's tokens. Runs as published are raw whatever the mode of the others.
+/// The plan with a checkpoint's token counts. Runs as published are raw, whatever the mode of the others.
 fn count(checkpoint: &Checkpoint, mode: ModeRequest) -> Result<Planned, CliError> {
     let raw = Prompter::new(checkpoint, ModeRequest::Raw)?;
     let asked = Prompter::new(checkpoint, mode)?;
@@ -224,11 +225,13 @@ fn count(checkpoint: &Checkpoint, mode: ModeRequest) -> Result<Planned, CliError
     }
 }
 
-/// The rate as stated, or as the newest of the runs measured it: of those that are named, or of all runs of this model.
+/// The rate from `--rate`, or as measured in the newest of the named runs, else of this model's runs.
 fn rate(args: &NupaArgs, model: Option<&str>) -> Result<Option<Measured>, CliError> {
     if let Some(tokens_per_second) = args.rate {
         if !(1e-3..=1e9).contains(&tokens_per_second) {
-            return Err(CliError::usage(format!("--rate {tokens_per_second:e}: tokens a second are 0.001 to 1e9")));
+            return Err(CliError::usage(format!(
+                "--rate {tokens_per_second:e} is out of range: 0.001 to 1e9 tokens per second"
+            )));
         }
         let rate = Rate::together(tokens_per_second, "as stated".to_owned());
         return Ok(Some(Measured { rate, options: String::new() }));
@@ -237,7 +240,7 @@ fn rate(args: &NupaArgs, model: Option<&str>) -> Result<Option<Measured>, CliErr
     let named = !args.compared.runs.is_empty();
     if let (false, Some(model)) = (named, model) {
         let here = Host::probe();
-        // The rate of another machine is one only where it is asked for.
+        // Rates of other machines count only for runs named on the command line.
         runs.retain(|run| {
             let Manifest { model: of, host, .. } = &run.manifest;
             of.name == model && host.is_as_fast_as(&here)
@@ -252,37 +255,33 @@ fn rate(args: &NupaArgs, model: Option<&str>) -> Result<Option<Measured>, CliErr
             Ok(())
         })?;
         match Rate::measured(&run.manifest, &totals) {
-            Some(rate) => return Ok(Some(Measured { rate, options: options_of(&run.manifest) })),
+            Some(rate) => return Ok(Some(Measured { rate, options: weight_options(&run.manifest) })),
             None => unfinished = unfinished.or(Some(&run.manifest.run)),
         }
     }
     match (runs.first().filter(|_| named), unfinished) {
-        (Some(_), Some(run)) => Err(CliError::usage(format!("{run} measured no rate: it has no finished sample"))
-            .help(format!("go on with it (`earnest resume {run}`), or use --measure, or --rate N in tokens a second"))),
+        (Some(_), Some(run)) => Err(CliError::usage(format!(
+            "{run} has no measured rate: none of its samples is finished"
+        ))
+        .help(format!("continue it (`earnest resume {run}`), or use --measure, or --rate N in tokens per second"))),
         (Some(run), None) => {
             let run = &run.manifest.run;
-            Err(CliError::usage(format!("{run} measured no rate: it was not run by an engine of earnest"))
-                .help("state one: --rate N in tokens a second"))
+            Err(CliError::usage(format!(
+                "{run} has no measured rate: its completions are not from an engine of earnest"
+            ))
+            .help("add --rate N in tokens per second"))
         }
         (None, _) => Ok(None),
     }
 }
 
-/// A rate, and the options of a command that runs at it.
+/// A rate, and the options of `earnest run` that it applies to.
 struct Measured {
     rate: Rate,
     options: String,
 }
 
-/// How a run's command would change the weights.
-fn options_of(manifest: &Manifest) -> String {
-    let Some(format) = &manifest.settings.weights else { return String::new() };
-    let mut options = String::new();
-    if format.is_int8() {
-        options.push_str(" --compute int8");
-    }
-    if let Some(quant) = format.quant {
-        options.push_str(&format!(" --quant {}", quant.name()));
-    }
-    options
+/// Options for a stored run's changes to the weights.
+fn weight_options(manifest: &Manifest) -> String {
+    manifest.settings.weights.as_ref().map(device::weight_options).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! `earnest reproduce nupa --section 3`: the paper's trained models beside an experiment.
+//! `earnest reproduce nupa --section 3`: the paper's trained models beside an experiment's.
 use std::path::Path;
 
 use crate::cli::Exit;
@@ -7,11 +7,11 @@ use crate::cli::printer::Printer;
 use earnest_papers::nupa::{drawings, render_section_3, section_3};
 use earnest_train::experiment::{EXPERIMENT_FILE, Experiment, ExperimentResults};
 
-/// The run that the repository has.
+/// Our own experiment, from the repository.
 const OURS: &str = include_str!("../../../docs/training/section-3.json");
 const OURS_NAME: &str = "earnest's own run (docs/training/section-3.md)";
 
-/// Shows the comparison, and draws its figures where they are wanted.
+/// Prints the comparison and writes its figures if asked to.
 pub fn execute(
     experiment: Option<&Path>,
     svg: Option<&Path>,
@@ -21,7 +21,7 @@ pub fn execute(
 ) -> Result<Exit, CliError> {
     let (results, source) = match experiment {
         None => {
-            let results = ExperimentResults::parse(OURS).expect("a test reads it");
+            let results = ExperimentResults::parse(OURS).expect("a test parses it");
             (results, OURS_NAME.to_owned())
         }
         Some(path) => (read(path)?, path.display().to_string()),
@@ -30,7 +30,7 @@ pub fn execute(
     if let Some(folder) = svg {
         let drawings = drawings(&section);
         if drawings.is_empty() {
-            printer.warning("--svg: the experiment has no two variants that a figure shows, so nothing is drawn");
+            printer.warning("--svg: the experiment has no pair of variants of a figure, so nothing is drawn");
         } else {
             super::nupa::write_drawings(drawings, folder, printer)?;
         }
@@ -43,14 +43,14 @@ pub fn execute(
     Ok(Exit::Success)
 }
 
-/// A folder of `earnest train experiment`, or its summary.
+/// Reads a folder of `earnest train experiment`, or its summary file.
 fn read(path: &Path) -> Result<ExperimentResults, CliError> {
     if path.is_dir() {
         let file = path.join(EXPERIMENT_FILE);
         if !file.exists() {
-            let message = format!("{} holds no experiment: {EXPERIMENT_FILE} is missing", path.display());
+            let message = format!("{} is not an experiment: {EXPERIMENT_FILE} is missing", path.display());
             return Err(CliError::new(Exit::Results, message)
-                .help("name the folder of `earnest train experiment`, or a file of its --summary"));
+                .help("name the folder of `earnest train experiment`, or its --summary file"));
         }
         let experiment = Experiment::read(&file)?;
         return Ok(ExperimentResults::gather(&experiment, path)?);

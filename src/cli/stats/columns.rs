@@ -1,41 +1,41 @@
-//! Columns by name, checked field by field.
+//! Columns of rows by name, decoded and checked field by field.
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::source::{EachRow, SourceArgs};
+use super::source::{EachRow, Source};
 use crate::cli::error::CliError;
 
-/// Most levels of a column of labels among the fixed effects: beyond, it is a name or a number gone wrong.
-const MOST_LEVELS: usize = 64;
+/// Maximum number of levels of a factor; more usually mean a wrong column or a malformed number.
+const MAX_LEVELS: usize = 64;
 
-/// Why a source gives no columns.
+/// Failure to read columns.
 #[derive(Debug, Error)]
 pub enum ColumnError {
-    /// It cannot be opened.
+    /// The file cannot be opened.
     #[error("cannot open {}: {source}", path.display())]
     Open { path: PathBuf, source: io::Error },
-    /// It is not CSV.
+    /// The file is not CSV.
     #[error("cannot read {}: {source}", path.display())]
     Csv { path: PathBuf, source: csv::Error },
-    /// There is no line of names.
+    /// The file has no header line.
     #[error("{} is empty: expected a first line with column names", path.display())]
     Empty { path: PathBuf },
-    /// A column is not there.
+    /// A column does not exist.
     #[error("{from} has no column `{name}`; its columns are: {present}")]
     Missing { from: String, name: String, present: String },
-    /// Two columns have the wanted name.
+    /// Two columns have the same name.
     #[error("{from} has more than one column `{name}`")]
     Ambiguous { from: String, name: String },
-    /// A field is not what its column must hold.
+    /// A field has the wrong type.
     #[error("{place}: column `{column}` is `{field}`, expected {expected}")]
     Field { place: String, column: String, field: String, expected: String },
-    /// A column of labels has too many of them.
+    /// A factor has too many levels.
     #[error(
-        "{place}: column `{column}` has more than {MOST_LEVELS} different labels, from `{first}` to `{field}`; a fixed effect \
-         needs numbers or few labels, groups belong to --group"
+        "{place}: column `{column}` has more than {MAX_LEVELS} different labels, from `{first}` to `{field}`; a fixed effect \
+         needs numbers or few labels; use --group for groups"
     )]
     TooManyLevels { place: String, column: String, first: String, field: String },
     /// A stored run cannot be read.
@@ -47,75 +47,74 @@ pub enum ColumnError {
     /// Stored runs have no rows.
     #[error("{from} has no samples yet")]
     NoSamples { from: String },
-    /// A name means two things.
-    #[error("`{name}` is a {first} and a {second} of the samples; write {first}_{name} or {second}_{name}")]
+    /// A name is ambiguous between kinds of columns.
+    #[error("`{name}` is a {first} and a {second} of the samples; use {first}_{name} or {second}_{name}")]
     Alike { name: String, first: &'static str, second: &'static str },
 }
 
-/// How a column is read.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A finite number.
     Number,
     /// 0 or 1, `true` or `false`.
     Binary,
-    /// Any text; becomes the index of its first appearance.
+    /// Any text; encoded as the index of its first appearance.
     Label,
-    /// Numbers or labels, as the first value says; every value must be of that kind.
+    /// Numbers or labels, decided by the first value; all others must be of the same kind.
     Either,
-    /// Labels, few of them.
+    /// Labels, at most [`MAX_LEVELS`] different ones.
     Factor,
 }
 
-/// Whether a row with a missing value is used.
+/// Treatment of rows with missing values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// The whole row is left out.
+    /// Drop the whole row.
     DropRow,
-    /// The value is left out of its column only, so that columns may differ in length.
+    /// Drop the value from its column only, so that columns may differ in length.
     DropValue,
 }
 
-/// What a source had beside values.
+/// Labels, counts and notes of the rows read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Survey {
     /// Labels by index, for columns of labels.
     pub(super) labels: Vec<Vec<String>>,
-    /// For columns read as [`Kind::Either`]: whether they hold labels.
+    /// For columns of [`Kind::Either`]: true if they hold labels.
     pub(super) is_label: Vec<bool>,
-    /// Rows that `--where` lets through.
+    /// Rows that match `--where`.
     pub(super) rows: usize,
-    /// Rows left out for missing values.
+    /// Rows dropped for missing values.
     pub(super) dropped: usize,
     /// Missing values by column name.
     pub(super) missing: BTreeMap<String, usize>,
-    /// What to know of the source.
+    /// Remarks on the source.
     pub(super) notes: Vec<String>,
 }
 
-/// Columns in the order asked for.
+/// Columns in the requested order.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Columns {
     /// Values; labels as indices.
     pub(super) values: Vec<Vec<f64>>,
-    /// The rest.
     pub(super) survey: Survey,
 }
 
 impl Columns {
-    /// A label column's indices as group numbers.
+    /// Indices of a label column as group numbers.
     pub(super) fn groups(&self, column: usize) -> Vec<u64> {
         self.values[column].iter().map(|index| *index as u64).collect()
     }
 }
 
-/// Fields that count as missing: nothing, and what R, pandas and JSON write.
+/// True for fields that count as missing: empty, or as R, pandas and JSON write it.
 fn is_missing(field: &str) -> bool {
     matches!(field, "" | "NA" | "na" | "N/A" | "NaN" | "nan" | "null" | "None")
 }
 
-/// Reads whole columns in one pass, keeping only what was asked for.
-pub(super) fn read(source: &SourceArgs, wanted: &[(&str, Kind)], missing: Missing) -> Result<Columns, ColumnError> {
+/// Reads these columns in one pass.
+pub(super) fn read(source: &Source<'_>, wanted: &[(&str, Kind)], missing: Missing) -> Result<Columns, ColumnError> {
     let mut values = vec![Vec::new(); wanted.len()];
     let survey = scan(source, wanted, missing, &mut |row| collect(&mut values, row))?;
     Ok(Columns { values, survey })
@@ -127,9 +126,9 @@ fn collect(values: &mut [Vec<f64>], row: &[f64]) {
     }
 }
 
-/// Shows rows of values one at a time and keeps none; with [`Missing::DropValue`] a missing value is NaN.
+/// Passes rows of values to `each` without keeping them; with [`Missing::DropValue`] a missing value is NaN.
 pub(super) fn scan(
-    source: &SourceArgs,
+    source: &Source<'_>,
     wanted: &[(&str, Kind)],
     missing: Missing,
     each: &mut dyn FnMut(&[f64]),
@@ -188,7 +187,7 @@ fn decode(
     Ok(survey)
 }
 
-/// Reads the fields of one column.
+/// Decoder of one column's fields.
 struct Decoder<'w> {
     name: &'w str,
     kind: Kind,
@@ -225,11 +224,11 @@ impl<'w> Decoder<'w> {
                 match (*self.is_label.get_or_insert(!numeric), numeric) {
                     (false, _) => number().ok_or_else(|| {
                         wrong(format!(
-                            "a finite number, as in the rows before (`--factor {name}` takes all of them as labels)"
+                            "a finite number as in earlier rows (`--factor {name}` treats all values as labels)"
                         ))
                     }),
                     (true, true) => Err(wrong(format!(
-                        "a label, as in the rows before (`--factor {name}` takes numbers as labels too)"
+                        "a label as in earlier rows (`--factor {name}` treats numbers as labels too)"
                     ))),
                     (true, false) => self.label(field, place),
                 }
@@ -238,12 +237,12 @@ impl<'w> Decoder<'w> {
     }
 
     fn label(&mut self, field: &str, place: &dyn Fn() -> String) -> Result<f64, ColumnError> {
-        // Looked up before it is owned: labels repeat far more often than they are new.
+        // Looked up before it is copied: most labels are repeats.
         if let Some(&index) = self.index_of.get(field) {
             return Ok(index as f64);
         }
         let index = self.labels.len();
-        if self.kind != Kind::Label && index == MOST_LEVELS {
+        if self.kind != Kind::Label && index == MAX_LEVELS {
             return Err(ColumnError::TooManyLevels {
                 place: place(),
                 column: self.name.to_owned(),
@@ -325,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_of_numbers_or_of_labels() {
+    fn a_column_has_numbers_or_labels() {
         let read = |text: &str, kind| parse(text, &[("x", kind)], Missing::DropRow);
         let labels = read("x\nb\na\nb\n", Kind::Either).unwrap();
         assert_eq!((labels.survey.is_label[0], labels.values[0].as_slice()), (true, [0.0, 1.0, 0.0].as_slice()));

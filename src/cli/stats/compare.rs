@@ -11,7 +11,7 @@ use crate::cli::Exit;
 use earnest_stats::clustered::paired_difference;
 use earnest_stats::mcnemar::{PairedCounts, mcnemar};
 
-/// Arguments of `earnest stats compare`: two columns of the same rows, or two stored runs that answered the same items.
+/// Options of `earnest stats compare`: two columns of the same rows, or two stored runs on the same items.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   earnest stats compare answers.csv --first base --second tuned --group id
@@ -26,27 +26,27 @@ pub struct CompareArgs {
     /// Column of the second system's outcomes, 0 or 1
     #[arg(long, value_name = "COLUMN", required_unless_present = "runs", requires = "first")]
     second: Option<String>,
-    /// What two stored runs are compared in
+    /// Outcome in which two stored runs are compared
     #[arg(long, value_name = "COLUMN", requires = "runs", conflicts_with = "first", default_value = "correct")]
     response: String,
-    /// Column of cluster labels (the templates) [default of stored runs: cluster]
+    /// Column of cluster labels (the templates) [default for stored runs: cluster]
     #[arg(long, value_name = "COLUMN", required_unless_present = "runs")]
     group: Option<String>,
     /// Confidence level of the interval
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     level: f64,
-    /// Print JSON
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
-/// Outcomes in pairs.
+/// Paired outcomes.
 struct Pairs {
     names: [String; 2],
     first: Vec<f64>,
     second: Vec<f64>,
     clusters: Vec<u64>,
-    /// Rows that are in no pair.
+    /// Number of unpaired rows.
     dropped: usize,
     notes: Vec<String>,
 }
@@ -61,7 +61,7 @@ impl CompareArgs {
             (Some(first), Some(second)) => {
                 let wanted =
                     [(first.as_str(), Kind::Binary), (second.as_str(), Kind::Binary), (self.group(), Kind::Label)];
-                let mut found = columns::read(&self.source, &wanted, Missing::DropRow)?;
+                let mut found = columns::read(&self.source.source(), &wanted, Missing::DropRow)?;
                 let clusters = found.groups(2);
                 found.values.truncate(2);
                 let second_values = found.values.pop().unwrap_or_default();
@@ -78,12 +78,13 @@ impl CompareArgs {
         }
     }
 
-    /// Rows of two runs with one item, sample number and expected answer.
+    /// Pairs the rows of two runs by item, sample number and expected answer.
     fn pairs_of_runs(&self) -> anyhow::Result<Pairs> {
+        let source = self.source.source();
         let count = self.source.runs.len();
         anyhow::ensure!(
             count == 2,
-            "--run names {count} runs; give two, or --first and --second for two columns of them"
+            "--run names {count} runs; name two, or add --first and --second to compare two of their columns"
         );
         let wanted = [
             ("run", Kind::Label),
@@ -96,7 +97,7 @@ impl CompareArgs {
         let mut baseline: HashMap<[u64; 3], (f64, u64)> = HashMap::new();
         let (mut first, mut second, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
         let mut unpaired = 0;
-        let survey = columns::scan(&self.source, &wanted, Missing::DropRow, &mut |row| {
+        let survey = columns::scan(&source, &wanted, Missing::DropRow, &mut |row| {
             let name = [row[1] as u64, row[2] as u64, row[3] as u64];
             if row[0] == 0.0 {
                 baseline.insert(name, (row[4], row[5] as u64));
@@ -109,13 +110,14 @@ impl CompareArgs {
             }
         })?;
         let [one, two] = survey.labels[0].as_slice() else {
-            anyhow::bail!("{} have no outcomes to compare in `{}`", self.source.name(), self.response);
+            anyhow::bail!("{} have no outcomes to compare in `{}`", source.name(), self.response);
         };
         anyhow::ensure!(!first.is_empty(), "{one} and {two} have no item in common");
         let mut notes = survey.notes;
-        if self.source.differ_in_questions()? {
+        if source.differ_in_questions()? {
             notes.push(
-                "the runs' options differ, so one id with one answer may be two questions; `earnest compare` pairs by what was asked"
+                "the runs' options differ, so items with the same id and answer may be different questions; `earnest compare` pairs by \
+                 question"
                     .to_owned(),
             );
         }
@@ -131,17 +133,21 @@ impl CompareArgs {
 }
 
 pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    anyhow::ensure!(args.level > 0.0 && args.level < 1.0, "--level is {}, expected between 0 and 1", args.level);
-    let found = args.pairs()?;
-    let difference = paired_difference(&found.first, &found.second, &found.clusters)?;
-    let [first, second] = &found.names;
-    let pairs = found.first.iter().zip(&found.second);
-    let counts = PairedCounts::of(pairs.map(|(first, second)| (*first == 1.0, *second == 1.0)));
+    anyhow::ensure!(
+        args.level > 0.0 && args.level < 1.0,
+        "--level is {}, expected a number between 0 and 1",
+        args.level
+    );
+    let pairs = args.pairs()?;
+    let difference = paired_difference(&pairs.first, &pairs.second, &pairs.clusters)?;
+    let [first, second] = &pairs.names;
+    let outcomes = pairs.first.iter().zip(&pairs.second);
+    let counts = PairedCounts::of(outcomes.map(|(first, second)| (*first == 1.0, *second == 1.0)));
     let test = mcnemar(&counts);
     let (low, high) = difference.interval(args.level);
     if args.json {
         let value = serde_json::json!({
-            "first": first, "second": second, "rows_dropped": found.dropped, "notes": found.notes, "difference": difference, "low": low, "high": high, "p": difference.p(),
+            "first": first, "second": second, "rows_dropped": pairs.dropped, "notes": pairs.notes, "difference": difference, "low": low, "high": high, "p": difference.p(),
             "counts": counts, "mcnemar": test,
         });
         serde_json::to_writer_pretty(&mut *output, &value)?;
@@ -166,12 +172,12 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
         difference.observations,
         difference.clusters,
         args.group(),
-        found.dropped,
+        pairs.dropped,
         difference.design_effect
     )?;
     writeln!(
         output,
-        "both right {}, only {} {}, only {} {}, neither {}; McNemar exact p {} (takes pairs as independent)",
+        "both right {}, only {} {}, only {} {}, neither {}; McNemar exact p {} (assumes independent pairs)",
         counts.both,
         first,
         counts.first_only,
@@ -180,7 +186,7 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
         counts.neither,
         p_value(Some(test.exact_p))
     )?;
-    for note in &found.notes {
+    for note in &pairs.notes {
         writeln!(output, "warning: {note}")?;
     }
     Ok(Exit::Success)

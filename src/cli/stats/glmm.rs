@@ -16,37 +16,36 @@ use earnest_stats::glmm::{
     disagreement, fit, profile_interval, variance_ratio, wald_interval,
 };
 
-/// How intervals are computed.
+/// Method of the intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalMethod {
-    /// Estimate plus and minus a multiple of the standard error; by profile where there is none
+    /// Estimate plus and minus a multiple of the standard error; by profile if it has none
     Wald,
     /// Profile likelihood
     Profile,
 }
 
-/// Yes or no.
+/// `--cross-check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// Whatever it takes
+    /// Whatever the size of the data
     Always,
-    /// Not at all
+    /// No comparison
     Never,
 }
 
-/// Which function is minimised.
+/// Function to minimise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ObjectiveChoice {
     /// Fully converged Laplace or quadrature
     Converged,
-    /// What lme4 computes by default, artefacts included; only to compare with published lme4 results. Where its objective jumps,
-    /// rounding decides on which side the search ends: of 46 recorded fits of lme4 on data that are not separated, 44 are
-    /// reproduced (separated data, where lme4 stops anywhere, are not)
+    /// lme4's default objective with its artefacts, only to compare with published lme4 results. Its objective jumps, and rounding
+    /// decides where the search ends: of 46 recorded lme4 fits on data without separation, 44 are reproduced
     Lme4,
 }
 
-/// Arguments of `earnest stats glmm`.
+/// Options of `earnest stats glmm`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   earnest stats glmm answers.csv --response correct --fixed variant,gamma_c --group id
@@ -54,21 +53,21 @@ pub enum ObjectiveChoice {
   earnest stats glmm --run 1f2e3d4c --where task=gsm --fixed variant,gamma
   earnest stats glmm --run 1f2e3d4c,5b6a7988 --response strict --fixed model,variant
 
-A column of labels becomes a column of 0 and 1 for every label but the reference, the first in order unless --reference names
-another; a coefficient is then the difference from the reference. Rows are read one at a time and equal ones counted, so
-memory grows with the different rows only.")]
+A column of labels is coded as 0 and 1 for every label but the reference, which is the first in order unless --reference names
+another; a coefficient is then the difference from the reference. Equal rows are read one at a time and counted, so memory grows
+with the number of different rows only.")]
 pub struct GlmmArgs {
     #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
     model: ModelArgs,
-    /// Points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation
+    /// Number of points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation
     #[arg(long, value_name = "N", default_value_t = 1)]
     nagq: usize,
-    /// Compare a Laplace fit with 25-point quadrature [default: up to 100,000 different rows]
+    /// Comparison of a Laplace fit with 25-point quadrature [default: up to 100,000 different rows]
     #[arg(long, value_name = "WHEN", value_enum)]
     cross_check: Option<When>,
-    /// Intervals
+    /// Method of the intervals
     #[arg(long, value_name = "METHOD", value_enum, default_value_t = IntervalMethod::Wald)]
     ci: IntervalMethod,
     /// Confidence level of the intervals
@@ -77,13 +76,13 @@ pub struct GlmmArgs {
     /// Function to minimise
     #[arg(long, value_name = "NAME", value_enum, default_value_t = ObjectiveChoice::Converged)]
     objective: ObjectiveChoice,
-    /// Also bootstrap the groups this many times, for the first coefficient after the intercept
+    /// Number of bootstrap resamples of the groups, for the first coefficient after the intercept [default: none]
     #[arg(long, value_name = "N")]
     bootstrap: Option<usize>,
     /// Seed of the bootstrap
     #[arg(long, value_name = "N", default_value_t = 42)]
     seed: u64,
-    /// Print JSON
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -94,12 +93,12 @@ struct Interval {
     method: IntervalMethod,
     low: Option<f64>,
     high: Option<f64>,
-    /// Why an end is infinite.
+    /// Reason for an infinite end.
     #[serde(skip_serializing_if = "Option::is_none")]
     low_open: Option<OpenEnd>,
     #[serde(skip_serializing_if = "Option::is_none")]
     high_open: Option<OpenEnd>,
-    /// Quadrature points of a profile, where they are not the fit's.
+    /// Quadrature points of a profile, if different from the fit's.
     #[serde(skip_serializing_if = "Option::is_none")]
     points: Option<usize>,
 }
@@ -117,23 +116,23 @@ struct MissingInterval {
 enum CrossCheck {
     /// Done; a disagreement is among the diagnoses.
     Done,
-    /// Left out as asked.
+    /// Skipped by `--cross-check never`.
     SkippedAsAsked,
-    /// Left out because there are too many different rows.
+    /// Skipped because there are too many different rows.
     SkippedForSize,
-    /// Not of use: quadrature already, lme4's objective, or no numbers.
+    /// Not applicable: quadrature already, lme4's objective, or no estimates.
     NotApplicable,
 }
 
-/// Different rows (of fixed effects within a group) up to which a Laplace fit is compared with quadrature unasked: a few
-/// seconds.
+/// Number of different rows (of fixed effects within a group) up to which a Laplace fit is compared with quadrature by default; takes
+/// a few seconds.
 const CROSS_CHECKED_ROWS: usize = 100_000;
 
 /// A column of labels among the fixed effects.
 #[derive(Debug, Serialize)]
 struct Labels<'a> {
     column: &'a str,
-    /// The level that the others are compared with.
+    /// Reference level.
     reference: &'a str,
     levels: Vec<&'a str>,
 }
@@ -152,7 +151,7 @@ struct Report<'a> {
     fit: &'a GlmmFit,
     intervals: Vec<Option<Interval>>,
     random_sd_interval: Option<Interval>,
-    /// Parameters that have no interval, with the reason.
+    /// Parameters without an interval, and the reason.
     no_interval: Vec<MissingInterval>,
     cross_check: CrossCheck,
     variance_test: Option<LikelihoodRatio>,
@@ -161,10 +160,13 @@ struct Report<'a> {
 }
 
 pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    anyhow::ensure!(args.level > 0.0 && args.level < 1.0, "--level is {}, expected between 0 and 1", args.level);
-    let Model { data, terms, survey } = args.model.read(&args.source)?;
-    let (response, group) = (args.model.response(), args.model.group());
-    let fixed = args.model.fixed.as_slice();
+    anyhow::ensure!(
+        args.level > 0.0 && args.level < 1.0,
+        "--level is {}, expected a number between 0 and 1",
+        args.level
+    );
+    let formula = args.model.formula();
+    let Model { data, terms, survey } = formula.read(&args.source.source())?;
     let options = match args.objective {
         ObjectiveChoice::Converged => GlmmOptions::quadrature(args.nagq),
         ObjectiveChoice::Lme4 if args.nagq == 1 => GlmmOptions::lme4(),
@@ -213,13 +215,13 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         IntervalMethod::Wald => None,
     };
     let bootstrap = match (args.bootstrap, data.names().get(1)) {
-        (Some(0), _) => anyhow::bail!("--bootstrap 0 asks for no resamples; leave it out, or give e.g. 1000"),
+        (Some(0), _) => anyhow::bail!("--bootstrap 0 means no resamples; leave it out, or use e.g. 1000"),
         (Some(resamples), Some(first)) => {
             Some(bootstrap_glmm(&data, &options, first, resamples, args.seed, args.level).with_context(|| {
-                format!("cannot bootstrap `{first}`; without --bootstrap the fit's diagnoses are shown")
+                format!("cannot bootstrap `{first}`; without --bootstrap the fit's diagnoses are printed")
             })?)
         }
-        (Some(_), None) => anyhow::bail!("--bootstrap needs a fixed effect; give --fixed"),
+        (Some(_), None) => anyhow::bail!("--bootstrap needs a fixed effect; add --fixed"),
         (None, _) => None,
     };
     let labels = terms.iter().filter_map(|term| match term {
@@ -229,9 +231,9 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         }
     });
     let report = Report {
-        response,
-        fixed,
-        group,
+        response: formula.response,
+        fixed: formula.fixed,
+        group: formula.group,
         runs: &args.source.runs,
         labels: labels.collect(),
         rows_in_file: survey.rows,
@@ -257,10 +259,10 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     Ok(if usable { Exit::Success } else { Exit::FailedSamples })
 }
 
-/// How the random SD is called beside the coefficients.
+/// Name of the random SD beside the coefficients.
 const RANDOM_SD: &str = "random SD";
 
-/// Why there is no interval, without the sentence around it.
+/// Reason for a missing interval.
 fn reason(error: &GlmmError) -> String {
     match error {
         GlmmError::Incomparable { reason } => reason.clone(),
@@ -300,7 +302,7 @@ fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow
     for labels in &report.labels {
         writeln!(
             output,
-            "{}: compared with the level {}; `--reference {}=LEVEL` chooses another",
+            "{}: reference level {}; `--reference {}=LEVEL` chooses another",
             labels.column, labels.reference, labels.column
         )?;
     }
@@ -375,7 +377,7 @@ fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow
         if let Some(points) = interval.points {
             writeln!(
                 output,
-                "{name}: interval by {points}-point quadrature: Laplace's approximation takes values far from the fit for better"
+                "{name}: interval by {points}-point quadrature, because the Laplace approximation overrates values far from the fit"
             )?;
         }
         for (end, open) in [("lower", interval.low_open), ("upper", interval.high_open)] {
@@ -390,12 +392,12 @@ fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow
     match report.cross_check {
         CrossCheck::Done | CrossCheck::NotApplicable => {}
         CrossCheck::SkippedAsAsked => {
-            writeln!(output, "not compared with 25-point quadrature, as asked")?;
+            writeln!(output, "not compared with 25-point quadrature (--cross-check never)")?;
         }
         CrossCheck::SkippedForSize => writeln!(
             output,
             "not compared with 25-point quadrature: more than {CROSS_CHECKED_ROWS} different rows; `--cross-check always` \
-             does it, `--nagq 25` fits it"
+             compares anyway, `--nagq 25` fits with it"
         )?,
     }
     for diagnosis in &fitted.diagnoses {

@@ -5,47 +5,47 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::columns::{self, Kind, Missing};
-use super::model::ModelArgs;
+use super::model::Formula;
 use super::number_format::table;
-use super::source::{Pair, SourceArgs};
+use super::source::{Origin, Pair, Source};
 use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
 use crate::cli::stored::StoredRun;
 use earnest_stats::glmm::{GlmmOptions, fit};
 use earnest_stats::multiplicity::holm;
 
-/// Arguments of `earnest stats holm`: p values themselves, a column of them, or those of an effect in stored runs.
+/// Options of `earnest stats holm`: p values, a column of them, or those of an effect in stored runs.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   earnest stats holm 0.01 0.04 0.03
   earnest stats holm --file models.csv --p p --label model
   earnest stats holm --run 1f2e3d4c,5b6a7988,77a0c1d2 --where task=gsm
 
-With --run, a mixed model is fitted to every run, and the first fixed effect's p values are adjusted. A run whose model has no
+With --run, a mixed model is fitted to every run and the p values of the first fixed effect are adjusted. A run without an
 estimate stays in the family with p = 1, as in the GSM-Symbolic study.")]
 pub struct HolmArgs {
     /// p values
     #[arg(value_name = "P", required_unless_present_any = ["file", "runs"], conflicts_with_all = ["file", "runs"], allow_negative_numbers = true)]
     p_values: Vec<f64>,
-    /// CSV file with a line of column names; `-` reads standard input
+    /// CSV file with a header line; `-` reads standard input
     #[arg(long, value_name = "FILE", requires = "p", conflicts_with = "runs")]
     file: Option<PathBuf>,
     /// Column of p values
     #[arg(long, value_name = "COLUMN", requires = "file")]
     p: Option<String>,
-    /// Column of names to print beside them
+    /// Column of labels for the p values
     #[arg(long, value_name = "COLUMN", requires = "file")]
     label: Option<String>,
-    /// Stored runs instead: a model is fitted to each
+    /// Stored runs to fit a model to, instead of given p values
     #[arg(long = "run", value_name = "RUN,...", value_delimiter = ',')]
     runs: Vec<String>,
-    /// With --run: the fixed effects, numbers only; p is the first one's
+    /// With --run: fixed effects, numbers only; the p values are the first one's
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', default_value = "variant", requires = "runs")]
     fixed: Vec<String>,
-    /// With --run: the outcomes
+    /// With --run: column of outcomes
     #[arg(long, value_name = "COLUMN", default_value = "correct", requires = "runs")]
     response: String,
-    /// With --run: only rows with this value in this column; may be repeated
+    /// With --run: column and value that rows must have; may be repeated
     #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "runs")]
     only: Vec<Pair>,
     #[command(flatten)]
@@ -53,12 +53,12 @@ pub struct HolmArgs {
     /// Family-wise significance level
     #[arg(long, value_name = "LEVEL", default_value_t = 0.05)]
     alpha: f64,
-    /// Print JSON
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
-/// p values with names. One that could not be had is absent.
+/// p values with labels; none for a model without an estimate.
 struct Family {
     labels: Vec<String>,
     p_values: Vec<Option<f64>>,
@@ -76,10 +76,13 @@ impl HolmArgs {
         };
         let mut wanted = vec![(p.as_str(), Kind::Number)];
         wanted.extend(self.label.iter().map(|label| (label.as_str(), Kind::Label)));
-        let found = columns::read(&SourceArgs::of_file(file), &wanted, Missing::DropRow)?;
+        let found = columns::read(&Source { origin: Origin::File(file), only: &[] }, &wanted, Missing::DropRow)?;
         let mut notes = found.survey.notes;
         if found.survey.dropped > 0 {
-            notes.push(format!("{} rows dropped with missing values: the family lacks them", found.survey.dropped));
+            notes.push(format!(
+                "{} rows with missing values were dropped and are not in the family",
+                found.survey.dropped
+            ));
         }
         let labels = match found.values.get(1) {
             Some(indices) => indices.iter().map(|index| found.survey.labels[1][*index as usize].clone()).collect(),
@@ -90,16 +93,16 @@ impl HolmArgs {
 
     fn of_runs(&self) -> anyhow::Result<Family> {
         let mut family = Family { labels: Vec::new(), p_values: Vec::new(), notes: Vec::new() };
-        let mut settled: Vec<String> = Vec::new();
+        let mut seen: Vec<String> = Vec::new();
         for run in &self.runs {
-            // Two parts of one name are one run, which must not count twice.
+            // Two abbreviations may name the same run.
             let found =
                 StoredRun::open(&self.results.folder, run).map_err(|error| anyhow::anyhow!(error.to_string()))?;
             let name = found.manifest.run;
-            anyhow::ensure!(!settled.contains(&name), "--run names {name} twice");
-            settled.push(name);
-            let source = SourceArgs::of_run(run, &self.only, &self.results);
-            let model = ModelArgs::of_runs(&self.response, &self.fixed).read(&source)?;
+            anyhow::ensure!(!seen.contains(&name), "--run names {name} twice");
+            seen.push(name);
+            let origin = Origin::Runs { names: std::slice::from_ref(run), folder: &self.results.folder };
+            let model = Formula::of_runs(&self.response, &self.fixed).read(&Source { origin, only: &self.only })?;
             let fitted = fit(&model.data, &GlmmOptions::default())?;
             let p = fitted.coefficients.get(1).and_then(|coefficient| coefficient.p);
             if p.is_none() {
@@ -115,7 +118,11 @@ impl HolmArgs {
 }
 
 pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    anyhow::ensure!(args.alpha > 0.0 && args.alpha < 1.0, "--alpha is {}, expected between 0 and 1", args.alpha);
+    anyhow::ensure!(
+        args.alpha > 0.0 && args.alpha < 1.0,
+        "--alpha is {}, expected a number between 0 and 1",
+        args.alpha
+    );
     let Family { labels, p_values, notes } = args.family()?;
     anyhow::ensure!(!p_values.is_empty(), "there are no p values to adjust");
     let filled: Vec<f64> = p_values.iter().map(|p| p.unwrap_or(1.0)).collect();
@@ -140,8 +147,8 @@ pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     let mut rows = vec![["", "p", "Holm", significant.as_str()].map(str::to_owned).to_vec()];
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"));
     for (label, (p, adjusted)) in labels.iter().zip(p_values.iter().zip(&adjusted)) {
-        let verdict = if is_below(adjusted) { "yes" } else { "no" };
-        rows.push(vec![label.clone(), number(*p), number(*adjusted), verdict.to_owned()]);
+        let significant = if is_below(adjusted) { "yes" } else { "no" };
+        rows.push(vec![label.clone(), number(*p), number(*adjusted), significant.to_owned()]);
     }
     write!(output, "{}", table(rows))?;
     for note in &notes {

@@ -8,7 +8,7 @@ use super::source::SourceArgs;
 use crate::cli::Exit;
 use earnest_stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
 
-/// How the p value is computed.
+/// Method of the p value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MethodChoice {
     /// Exact up to 10,000 values in the larger sample, else asymptotic
@@ -19,7 +19,7 @@ pub enum MethodChoice {
     Asymptotic,
 }
 
-/// Arguments of `earnest stats ks`: two columns, or one column split by another.
+/// Options of `earnest stats ks`: two columns, or one column split by another.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   earnest stats ks numbers.csv --columns original,variants
@@ -28,19 +28,19 @@ pub enum MethodChoice {
 pub struct KsArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// The two columns to compare; missing values are left out of each
+    /// The two columns to compare; missing values are dropped from each
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1.., required_unless_present = "value", conflicts_with_all = ["value", "by"])]
     columns: Vec<String>,
     /// Column of values
     #[arg(long, value_name = "COLUMN", requires = "by")]
     value: Option<String>,
-    /// Column with exactly two different labels that split the values
+    /// Column with exactly two labels that split the values
     #[arg(long, value_name = "COLUMN", requires = "value")]
     by: Option<String>,
-    /// How the p value is computed
+    /// Method of the p value
     #[arg(long, value_name = "METHOD", value_enum, default_value_t = MethodChoice::Auto)]
     method: MethodChoice,
-    /// Print JSON
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -50,7 +50,7 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
     let (names, first, second) = match (&args.value, &args.by, args.columns.as_slice()) {
         (Some(value), Some(by), _) => {
             let wanted = [(value.as_str(), Kind::Number), (by.as_str(), Kind::Label)];
-            let found = columns::read(&args.source, &wanted, Missing::DropRow)?;
+            let found = columns::read(&args.source.source(), &wanted, Missing::DropRow)?;
             survey = found.survey.clone();
             let labels = &found.survey.labels[1];
             let [one, two] = labels.as_slice() else {
@@ -65,7 +65,7 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
         }
         (_, _, [one, two]) => {
             let wanted = [(one.as_str(), Kind::Number), (two.as_str(), Kind::Number)];
-            let mut found = columns::read(&args.source, &wanted, Missing::DropValue)?;
+            let mut found = columns::read(&args.source.source(), &wanted, Missing::DropValue)?;
             survey = found.survey.clone();
             let second = found.values.pop().unwrap_or_default();
             let first = found.values.pop().unwrap_or_default();
@@ -86,12 +86,12 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
         serde_json::to_writer_pretty(&mut *output, &value)?;
         writeln!(output)?;
     } else {
-        let how = if test.method == KsMethod::Exact { "exact" } else { "asymptotic" };
+        let method = if test.method == KsMethod::Exact { "exact" } else { "asymptotic" };
         writeln!(output, "{} (n {}) against {} (n {})", names[0], test.sizes.0, names[1], test.sizes.1)?;
-        writeln!(output, "D {:.6} at {}, p {:.6e} (two-sided, {how})", test.statistic, test.location, test.p)?;
+        writeln!(output, "D {:.6} at {}, p {:.6e} (two-sided, {method})", test.statistic, test.location, test.p)?;
         let missing: Vec<String> = survey.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
         if !missing.is_empty() {
-            writeln!(output, "missing values left out: {}", missing.join(", "))?;
+            writeln!(output, "missing values dropped: {}", missing.join(", "))?;
         }
         for note in &survey.notes {
             writeln!(output, "warning: {note}")?;

@@ -24,30 +24,30 @@ pub use holm::HolmArgs;
 pub use ks::KsArgs;
 pub use power::PowerArgs;
 
-/// Arguments of `earnest stats`.
+/// Options of `earnest stats`.
 #[derive(Debug, Clone, Args)]
 pub struct StatsArgs {
     #[command(subcommand)]
     command: StatsCommand,
 }
 
-/// What to compute.
+/// The statistic.
 #[derive(Debug, Clone, Subcommand)]
 enum StatsCommand {
-    /// Mixed-effects logistic regression with one random intercept
+    /// Fit a mixed-effects logistic regression with one random intercept
     Glmm(GlmmArgs),
-    /// Two-sample Kolmogorov-Smirnov test
+    /// Run a two-sample Kolmogorov-Smirnov test
     Ks(KsArgs),
-    /// Holm-Bonferroni adjusted p values
+    /// Adjust p values by Holm-Bonferroni
     Holm(HolmArgs),
-    /// Paired comparison of two columns: cluster-robust difference and McNemar's test
+    /// Compare two columns of paired outcomes: cluster-robust difference and McNemar's test
     Compare(CompareArgs),
-    /// Minimum detectable effect, or the sample size an effect needs
+    /// Compute a minimum detectable effect, or the sample size for an effect
     Power(PowerArgs),
 }
 
-/// Runs the command and writes its result. [`Exit::FailedSamples`] says that the input was read, but the model has no usable
-/// numbers; the output says why.
+/// Runs the command and writes its result; [`Exit::FailedSamples`] if the model has no usable estimates, with the reason in the
+/// output.
 pub fn run(args: &StatsArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
     match &args.command {
         StatsCommand::Glmm(args) => glmm::run(args, output),
@@ -58,7 +58,7 @@ pub fn run(args: &StatsArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
     }
 }
 
-/// The error of a stored run, which has an exit code and a next step of its own, inside an error of a statistic.
+/// Extracts the error of a stored run, which has its own exit code and next step.
 pub(super) fn of_run(error: anyhow::Error) -> Result<CliError, anyhow::Error> {
     match error.downcast::<columns::ColumnError>() {
         Ok(columns::ColumnError::Run(error)) => Ok(*error),

@@ -1,32 +1,32 @@
-//! The model that rows are fitted with.
+//! Formula of a mixed model.
 use anyhow::Context;
 use clap::Args;
 
 use super::columns::{self, Kind, Missing, Survey};
-use super::source::{Pair, SourceArgs};
+use super::source::{Pair, Source};
 use earnest_stats::glmm::{GlmmData, GlmmRows, INTERCEPT, Term};
 
-/// The columns of a mixed model.
+/// Options for the columns of a mixed model.
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
-    /// Column of outcomes, 0 or 1 [default of stored runs: correct]
+    /// Column of outcomes, 0 or 1 [default for stored runs: correct]
     #[arg(long, value_name = "COLUMN", required_unless_present = "runs")]
     response: Option<String>,
-    /// Columns of fixed effects beside the intercept, e.g. variant,gamma_c; numbers or labels
+    /// Columns of fixed effects besides the intercept, e.g. variant,gamma_c; numbers or labels
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub(super) fixed: Vec<String>,
-    /// Column of group labels (the templates): each gets a random intercept [default of stored runs: cluster]
+    fixed: Vec<String>,
+    /// Column of group labels (the templates): each gets a random intercept [default for stored runs: cluster]
     #[arg(long, value_name = "COLUMN", required_unless_present = "runs")]
     group: Option<String>,
-    /// Fixed effects whose numbers are labels too, e.g. template or year
+    /// Fixed effects whose numbers are labels, e.g. template or year
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     factor: Vec<String>,
-    /// Which label of a column the others are compared with [default: the first in order]; may be repeated
+    /// Reference level of a column of labels; may be repeated [default: the first in order]
     #[arg(long, value_name = "COLUMN=LEVEL")]
     reference: Vec<Pair>,
 }
 
-/// Rows as a model needs them.
+/// Rows of a formula's columns, encoded for the fit.
 pub(super) struct Model {
     pub(super) data: GlmmData,
     pub(super) terms: Vec<Term>,
@@ -34,33 +34,51 @@ pub(super) struct Model {
 }
 
 impl ModelArgs {
-    /// The model of stored runs with these fixed effects.
-    pub(super) fn of_runs(response: &str, fixed: &[String]) -> Self {
-        let response = Some(response.to_owned());
-        ModelArgs { response, fixed: fixed.to_vec(), group: None, factor: Vec::new(), reference: Vec::new() }
+    /// The formula that the options describe.
+    pub(super) fn formula(&self) -> Formula<'_> {
+        Formula {
+            response: self.response.as_deref().unwrap_or("correct"),
+            fixed: &self.fixed,
+            group: self.group.as_deref().unwrap_or(STORED_GROUP),
+            factor: &self.factor,
+            reference: &self.reference,
+        }
+    }
+}
+
+/// Column of groups of stored runs.
+const STORED_GROUP: &str = "cluster";
+
+/// Columns of a mixed model with a random intercept for each group.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Formula<'a> {
+    /// Column of outcomes.
+    pub(super) response: &'a str,
+    pub(super) fixed: &'a [String],
+    /// Column of groups.
+    pub(super) group: &'a str,
+    /// Fixed effects whose numbers are labels.
+    factor: &'a [String],
+    reference: &'a [Pair],
+}
+
+impl<'a> Formula<'a> {
+    /// The formula of stored runs with these fixed effects.
+    pub(super) fn of_runs(response: &'a str, fixed: &'a [String]) -> Self {
+        Formula { response, fixed, group: STORED_GROUP, factor: &[], reference: &[] }
     }
 
-    /// Name of the column of outcomes.
-    pub(super) fn response(&self) -> &str {
-        self.response.as_deref().unwrap_or("correct")
-    }
-
-    /// Name of the column of groups.
-    pub(super) fn group(&self) -> &str {
-        self.group.as_deref().unwrap_or("cluster")
-    }
-
-    /// Reads the rows once, counting equal ones as they come.
-    pub(super) fn read(&self, source: &SourceArgs) -> anyhow::Result<Model> {
+    /// Reads the rows once, counting equal ones.
+    pub(super) fn read(&self, source: &Source<'_>) -> anyhow::Result<Model> {
         self.check()?;
-        let mut wanted = vec![(self.response(), Kind::Binary), (self.group(), Kind::Label)];
+        let mut wanted = vec![(self.response, Kind::Binary), (self.group, Kind::Label)];
         wanted.extend(self.fixed.iter().map(|name| {
             let kind = if self.factor.contains(name) { Kind::Factor } else { Kind::Either };
             (name.as_str(), kind)
         }));
         let mut rows = GlmmRows::new(self.fixed.len());
         let survey = columns::scan(source, &wanted, Missing::DropRow, &mut |row| {
-            // Labels are counted by u32: a table with more different ones would not fit into memory.
+            // A table with more than u32::MAX different labels would not fit into memory.
             rows.push(row[0], 1.0, &row[2..], row[1] as u32);
         })?;
         let terms = self.terms(&survey).with_context(|| format!("cannot fit {}", source.name()))?;
@@ -74,15 +92,15 @@ impl ModelArgs {
     fn check(&self) -> anyhow::Result<()> {
         for (index, name) in self.fixed.iter().enumerate() {
             anyhow::ensure!(!name.is_empty(), "--fixed has an empty name; write e.g. --fixed variant,gamma_c");
-            anyhow::ensure!(name != INTERCEPT, "the intercept is always there; leave {INTERCEPT} out of --fixed");
+            anyhow::ensure!(name != INTERCEPT, "the intercept is always included; leave {INTERCEPT} out of --fixed");
             anyhow::ensure!(!self.fixed[..index].contains(name), "--fixed names `{name}` twice");
-            anyhow::ensure!(name != self.response(), "`{name}` is the response; it cannot be a fixed effect too");
+            anyhow::ensure!(name != self.response, "`{name}` is the response; it cannot be a fixed effect too");
             anyhow::ensure!(
-                name != self.group(),
-                "`{name}` is the group, whose random intercept takes up its differences; it cannot be a fixed effect too"
+                name != self.group,
+                "`{name}` is the group, and has a random intercept; it cannot be a fixed effect too"
             );
         }
-        anyhow::ensure!(self.response() != self.group(), "`{}` is both response and group", self.group());
+        anyhow::ensure!(self.response != self.group, "`{}` is both response and group", self.group);
         let named = self.factor.iter().map(|name| ("--factor", name));
         for (option, name) in named.chain(self.reference.iter().map(|pair| ("--reference", &pair.column))) {
             anyhow::ensure!(self.fixed.contains(name), "{option} names `{name}`, which is not among the fixed effects");

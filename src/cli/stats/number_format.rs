@@ -1,12 +1,12 @@
 //! Numbers in tables.
 use earnest_eval::report::Table;
 
-/// A number with four significant decimals, or `-`.
+/// A number with four decimals, or `-`.
 pub(super) fn decimal(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))
 }
 
-/// A p value as the paper prints it: three decimals, `< 0.001` below.
+/// A p value in the paper's format: three decimals, `< 0.001` below.
 pub(super) fn p_value(value: Option<f64>) -> String {
     match value {
         Some(value) if value < 0.001 => "< 0.001".to_owned(),

@@ -6,19 +6,19 @@ use clap::{Args, Subcommand};
 use crate::cli::Exit;
 use earnest_stats::power::{ClusteredDesign, PairedDesign, Rates};
 
-/// Arguments of `earnest stats power`.
+/// Options of `earnest stats power`.
 #[derive(Debug, Clone, Args)]
 pub struct PowerArgs {
     #[command(subcommand)]
     design: Design,
 }
 
-/// The design of the comparison.
+/// Design of a comparison.
 #[derive(Debug, Clone, Subcommand)]
 enum Design {
     /// Two systems answer the same questions
     Paired {
-        /// Accuracy difference to detect, e.g. 0.03; the answer is the number of questions
+        /// Accuracy difference to detect, e.g. 0.03; prints the number of questions needed
         #[arg(
             long,
             value_name = "FRACTION",
@@ -27,13 +27,13 @@ enum Design {
             allow_negative_numbers = true
         )]
         effect: Option<f64>,
-        /// Number of questions; the answer is the smallest difference they detect
+        /// Number of questions; prints the smallest detectable difference
         #[arg(long, value_name = "N")]
         items: Option<f64>,
-        /// Share of questions where just one of the two is right
+        /// Fraction of questions that exactly one of the two answers correctly
         #[arg(long, value_name = "FRACTION")]
         discordance: f64,
-        /// Questions of one cluster (template)
+        /// Questions per cluster (template)
         #[arg(long, value_name = "N", default_value_t = 1.0)]
         cluster_size: f64,
         /// Correlation of the differences within a cluster
@@ -44,7 +44,7 @@ enum Design {
     },
     /// One system answers questions of every template under two conditions (original and variants)
     Clustered {
-        /// Accuracy difference to detect; the answer is the number of templates
+        /// Accuracy difference to detect; prints the number of templates needed
         #[arg(
             long,
             value_name = "FRACTION",
@@ -53,19 +53,19 @@ enum Design {
             allow_negative_numbers = true
         )]
         effect: Option<f64>,
-        /// Number of templates; the answer is the smallest difference they detect
+        /// Number of templates; prints the smallest detectable difference
         #[arg(long, value_name = "N")]
         clusters: Option<f64>,
-        /// Accuracy to expect
+        /// Expected accuracy
         #[arg(long, value_name = "FRACTION")]
         accuracy: f64,
-        /// Correlation of two answers of one template
+        /// Correlation of two answers within a template
         #[arg(long, value_name = "R")]
         intracluster: f64,
-        /// Questions of a template in the first condition
+        /// Questions per template in the first condition
         #[arg(long, value_name = "N", default_value_t = 1.0)]
         first_size: f64,
-        /// And in the second
+        /// Questions per template in the second condition
         #[arg(long, value_name = "N", default_value_t = 50.0)]
         second_size: f64,
         #[command(flatten)]
@@ -82,7 +82,7 @@ struct RateArgs {
     /// Probability of detecting the effect
     #[arg(long, value_name = "FRACTION", default_value_t = 0.8)]
     power: f64,
-    /// Print JSON
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -98,11 +98,11 @@ pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Ex
                 (None, Some(items)) => {
                     anyhow::ensure!(items.fract() == 0.0, "--items is {items}, expected a whole number");
                     let effect = design.detectable_effect(*items, levels)?;
-                    // At the discordance, the largest difference that there can be, the search ended without an answer.
+                    // The discordance is the largest possible difference: reaching it means that none is detectable.
                     if effect >= *discordance && design.required_items(effect, levels)? > *items {
                         anyhow::bail!(
-                            "{items} questions are too few to detect any difference at a discordance of {discordance}: it takes {} \
-                             to detect the largest possible one, {discordance}",
+                            "{items} questions are too few to detect any difference at a discordance of {discordance}: the largest \
+                             possible one, {discordance}, needs {}",
                             design.required_items(effect, levels)?
                         );
                     }
@@ -125,12 +125,12 @@ pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Ex
                 (None, Some(clusters)) => {
                     anyhow::ensure!(clusters.fract() == 0.0, "--clusters is {clusters}, expected a whole number");
                     let effect = design.detectable_effect(*clusters, levels)?;
-                    // From the accuracy to the further end of 0..1 there is no more room than this.
+                    // Largest possible difference from the accuracy, within 0 to 1.
                     let room = accuracy.max(1.0 - accuracy);
                     if effect > room {
                         anyhow::bail!(
-                            "{clusters} templates are too few: they would detect {effect:.4}, and at an accuracy of {accuracy} no \
-                             difference is larger than {room:.4}"
+                            "{clusters} templates are too few: the smallest detectable difference is {effect:.4}, and at an accuracy of \
+                             {accuracy} no difference exceeds {room:.4}"
                         );
                     }
                     (*clusters, effect)

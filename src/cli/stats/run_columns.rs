@@ -1,4 +1,4 @@
-//! The columns of stored runs, by name: what a sample has, as text.
+//! Columns of stored runs by name: a sample's fields as text.
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -24,13 +24,13 @@ const OWN: [&str; 14] = [
     "completion_tokens",
 ];
 
-/// The wanted columns. Covariates, the suite's rules (matchers) and metrics are found by their own names, or by those that
-/// `earnest export` gives them (`covariate_...`, `matcher_...`, `metric_...`) where two are alike.
+/// The wanted columns. Covariates, the suite's rules (matchers) and metrics go by their own names or, if two are the same, by those
+/// of `earnest export` (`covariate_...`, `matcher_...`, `metric_...`).
 pub(super) struct RunColumns<'w> {
     wanted: &'w [&'w str],
-    /// Which of them a sample had.
+    /// True for columns that some sample had.
     seen: Vec<bool>,
-    /// Names of what samples have beside [`OWN`].
+    /// Names of the samples' other columns.
     present: BTreeSet<String>,
     rows: usize,
     buffer: Vec<String>,
@@ -47,7 +47,7 @@ impl<'w> RunColumns<'w> {
         }
     }
 
-    /// A sample's fields, empty where it has none.
+    /// The wanted fields of a sample; empty if it has none.
     pub(super) fn fields(&mut self, sample: &Sample, manifest: &Manifest) -> Result<Vec<&str>, ColumnError> {
         self.rows += 1;
         let score = sample.score.as_ref();
@@ -68,7 +68,7 @@ impl<'w> RunColumns<'w> {
         Ok(self.buffer.iter().map(String::as_str).collect())
     }
 
-    /// Whether every wanted column was there, after all rows.
+    /// Checks, after all rows, that every wanted column exists.
     pub(super) fn check(&self, from: &str) -> Result<(), ColumnError> {
         if self.rows == 0 {
             return Err(ColumnError::NoSamples { from: from.to_owned() });

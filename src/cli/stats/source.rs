@@ -1,4 +1,4 @@
-//! Where rows come from: a CSV file or stored runs.
+//! Source of rows: a CSV file or stored runs.
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,10 @@ use crate::cli::stored::StoredRun;
 use earnest_eval::report::Rows;
 use earnest_eval::run::Status;
 
-/// What a row may be asked for in `--where`.
+/// A column and a value, as `--where` and `--reference` take them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// Name of the column.
     pub(super) column: String,
-    /// The wanted value.
     pub(super) value: String,
 }
 
@@ -29,49 +27,61 @@ impl std::str::FromStr for Pair {
             Some((column, value)) if !column.trim().is_empty() => {
                 Ok(Pair { column: column.trim().to_owned(), value: value.trim().to_owned() })
             }
-            _ => Err(format!("'{text}' is no COLUMN=VALUE, such as task=gsm")),
+            _ => Err(format!("'{text}' is not COLUMN=VALUE, e.g. task=gsm")),
         }
     }
 }
 
-/// Arguments that say which rows.
+/// Options that select rows.
 #[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
-    /// CSV file with a line of column names; `-` reads standard input
+    /// CSV file with a header line; `-` reads standard input
     #[arg(value_name = "FILE", required_unless_present = "runs", conflicts_with = "runs")]
     file: Option<PathBuf>,
-    /// Stored runs instead of a file, by name or by a part of one; their columns are `correct`, the suite's other rules (such
+    /// Stored runs instead of a file, by name or part of a name; their columns are `correct`, the suite's other rules (such
     /// as `strict`), its covariates (such as `variant`, `gamma`, `template`), run, model, task, item, cluster
     #[arg(long = "run", value_name = "RUN,...", value_delimiter = ',')]
     pub(super) runs: Vec<String>,
-    /// Only rows with this value in this column, e.g. task=gsm; may be repeated
+    /// Column and value that rows must have, e.g. task=gsm; may be repeated
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     pub(super) only: Vec<Pair>,
     #[command(flatten)]
     results: ResultsArgs,
 }
 
-/// Takes a row's fields in the order asked for (empty: missing) and a way to name its place.
+/// Receives a row's fields in the requested order (empty: missing) and a function that names its place.
 pub(super) type EachRow<'r> = dyn FnMut(&[&str], &dyn Fn() -> String) -> Result<(), ColumnError> + 'r;
 
 impl SourceArgs {
-    /// The rows of one stored run.
-    pub(super) fn of_run(run: &str, only: &[Pair], results: &ResultsArgs) -> SourceArgs {
-        SourceArgs { file: None, runs: vec![run.to_owned()], only: only.to_vec(), results: results.clone() }
-    }
-
-    /// The rows of a file.
-    pub(super) fn of_file(file: &Path) -> SourceArgs {
-        let results = ResultsArgs { folder: PathBuf::new() };
-        SourceArgs { file: Some(file.to_owned()), runs: Vec::new(), only: Vec::new(), results }
-    }
-
-    /// Whether the stored runs were asked questions of different options or seeds.
-    pub(super) fn differ_in_questions(&self) -> Result<bool, ColumnError> {
-        let open = |name: &String| {
-            StoredRun::open(&self.results.folder, name).map_err(|error| ColumnError::Run(Box::new(error.into())))
+    /// The source that the options name.
+    pub(super) fn source(&self) -> Source<'_> {
+        let origin = match &self.file {
+            Some(file) => Origin::File(file),
+            None => Origin::Runs { names: &self.runs, folder: &self.results.folder },
         };
-        let runs = self.runs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        Source { origin, only: &self.only }
+    }
+}
+
+/// Rows of a file or of stored runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) origin: Origin<'a>,
+    /// Columns and values that rows must have.
+    pub(super) only: &'a [Pair],
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Origin<'a> {
+    File(&'a Path),
+    Runs { names: &'a [String], folder: &'a Path },
+}
+
+impl Source<'_> {
+    /// True if the stored runs have different suites, suite options or seeds.
+    pub(super) fn differ_in_questions(&self) -> Result<bool, ColumnError> {
+        let Origin::Runs { names, folder } = self.origin else { return Ok(false) };
+        let runs = open_runs(names, folder)?;
         let asked = |run: &StoredRun| {
             let settings = &run.manifest.settings;
             (settings.suite.clone(), settings.suite_options.clone())
@@ -79,66 +89,75 @@ impl SourceArgs {
         Ok(runs.windows(2).any(|pair| asked(&pair[0]) != asked(&pair[1])))
     }
 
-    /// What the rows are from, for messages.
+    /// The file or the runs, for messages.
     pub(super) fn name(&self) -> String {
-        match &self.file {
-            Some(file) => file.display().to_string(),
-            None => self.runs.join(", "),
+        match self.origin {
+            Origin::File(file) => file.display().to_string(),
+            Origin::Runs { names, .. } => names.join(", "),
         }
     }
 
-    /// Shows every row's fields in these columns, one row at a time; what to know of the source is added to `notes`.
+    /// Passes every row's fields in these columns to `each`; adds remarks on the source to `notes`.
     pub(super) fn walk(
         &self,
         names: &[&str],
         notes: &mut Vec<String>,
         each: &mut EachRow<'_>,
     ) -> Result<(), ColumnError> {
-        match &self.file {
-            Some(path) if path == Path::new("-") => walk_csv(io::stdin(), path, names, each),
-            Some(path) => {
-                let file = File::open(path).map_err(|source| ColumnError::Open { path: path.clone(), source })?;
+        match self.origin {
+            Origin::File(path) if path == Path::new("-") => walk_csv(io::stdin(), path, names, each),
+            Origin::File(path) => {
+                let file = File::open(path).map_err(|source| ColumnError::Open { path: path.to_owned(), source })?;
                 walk_csv(file, path, names, each)
             }
-            None => self.walk_runs(names, notes, each),
+            Origin::Runs { names: runs, folder } => {
+                let mut columns = RunColumns::new(names);
+                walk_runs(&open_runs(runs, folder)?, &mut columns, notes, each)?;
+                columns.check(&self.name())
+            }
         }
-    }
-
-    fn walk_runs(&self, names: &[&str], notes: &mut Vec<String>, each: &mut EachRow<'_>) -> Result<(), ColumnError> {
-        let folder = &self.results.folder;
-        let open =
-            |name: &String| StoredRun::open(folder, name).map_err(|error| ColumnError::Run(Box::new(error.into())));
-        let runs = self.runs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let mut columns = RunColumns::new(names);
-        for (index, run) in runs.iter().enumerate() {
-            let name = &run.manifest.run;
-            if runs[..index].iter().any(|other| other.manifest.run == *name) {
-                return Err(ColumnError::Twice { run: name.clone() });
-            }
-            if run.manifest.status != Status::Finished {
-                notes.push(format!("{name} is not finished; `earnest resume {name}` continues it"));
-            }
-            // The walk's own errors and ours are of different kinds.
-            let mut stopped = None;
-            let walked = run.walk(&mut |sample| {
-                if stopped.is_none() {
-                    let fields = columns.fields(sample, &run.manifest);
-                    let outcome = fields.and_then(|fields| each(&fields, &|| format!("{name}, item {}", sample.item)));
-                    stopped = outcome.err();
-                }
-                Ok(())
-            });
-            if let Some(error) = stopped {
-                return Err(error);
-            }
-            walked.map_err(|error| ColumnError::Run(Box::new(error.into())))?;
-        }
-        columns.check(&self.name())
     }
 }
 
-/// The line of the record that begins at or after this byte of a file. A reader's own count is that before the blank lines and
-/// the line feed of a CR LF which it passes over first. None where the file cannot be read again, as standard input cannot.
+fn open_runs(names: &[String], folder: &Path) -> Result<Vec<StoredRun>, ColumnError> {
+    let open = |name: &String| StoredRun::open(folder, name).map_err(|error| ColumnError::Run(Box::new(error.into())));
+    names.iter().map(open).collect()
+}
+
+fn walk_runs(
+    runs: &[StoredRun],
+    columns: &mut RunColumns<'_>,
+    notes: &mut Vec<String>,
+    each: &mut EachRow<'_>,
+) -> Result<(), ColumnError> {
+    for (index, run) in runs.iter().enumerate() {
+        let name = &run.manifest.run;
+        if runs[..index].iter().any(|other| other.manifest.run == *name) {
+            return Err(ColumnError::Twice { run: name.clone() });
+        }
+        if run.manifest.status != Status::Finished {
+            notes.push(format!("{name} is not finished; `earnest resume {name}` continues it"));
+        }
+        // The walk's errors and those of `each` have different types.
+        let mut stopped = None;
+        let walked = run.walk(&mut |sample| {
+            if stopped.is_none() {
+                let fields = columns.fields(sample, &run.manifest);
+                let outcome = fields.and_then(|fields| each(&fields, &|| format!("{name}, item {}", sample.item)));
+                stopped = outcome.err();
+            }
+            Ok(())
+        });
+        if let Some(error) = stopped {
+            return Err(error);
+        }
+        walked.map_err(|error| ColumnError::Run(Box::new(error.into())))?;
+    }
+    Ok(())
+}
+
+/// Line number of the record that begins at or after this byte of a file. The CSV reader's own count is taken before it skips
+/// blank lines and the line feed of a CR LF. None if the file cannot be read again, like standard input.
 fn line_at(path: &Path, byte: u64) -> Option<u64> {
     let mut file = BufReader::new(File::open(path).ok().filter(|_| path != Path::new("-"))?);
     let mut line = 1;
@@ -174,7 +193,7 @@ pub(super) fn walk_csv(
     if headers.is_empty() {
         return Err(ColumnError::Empty { path: path.to_owned() });
     }
-    // A byte-order mark is what spreadsheets put before the first name.
+    // Spreadsheets put a byte-order mark before the first name.
     let present: Vec<&str> = headers.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
     let mut positions = Vec::new();
     for name in names {

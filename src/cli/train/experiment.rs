@@ -20,33 +20,33 @@ use earnest_train::experiment::{
   earnest train experiment docs/training/section-3.toml --out section-3
   earnest reproduce nupa --section 3 --experiment section-3
 
-The same command goes on after Ctrl-C, a kill or a power cut. Started a second time while it runs, it shares the work: each \
-process trains what no other one has. With RAYON_NUM_THREADS=1 and parts = 1, one process a core is faster than one with all.
+The same command continues after Ctrl-C, a kill or a power cut. Several processes of it share the work: each trains what no \
+other one has taken. With RAYON_NUM_THREADS=1 and parts = 1, one process per core is faster than one process for all cores.
 
-docs/training.md has the keys of the file.")]
+docs/training.md documents the keys of the file.")]
 pub struct ExperimentArgs {
-    /// The experiment file (TOML)
+    /// Experiment file (TOML)
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// The folder of the results; each training has one of its own in it [default: the file's name without .toml]
+    /// Folder for the results, with one folder per training [default: the file's name without .toml]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Say what would be trained and where it stands, and do nothing
+    /// Print the trainings and their state, and train nothing
     #[arg(long)]
     pub plan: bool,
 
-    /// Write the results that are there into this file (JSON), for `earnest reproduce nupa --section 3 --experiment FILE`
+    /// JSON file for the results so far, for `earnest reproduce nupa --section 3 --experiment FILE`
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]
     pub summary: Option<PathBuf>,
 
-    /// Threads of the engine that asks the trained models [default: all cores]
+    /// Number of threads for evaluating the trained models [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 }
 
-/// Trains what is missing.
+/// Trains and evaluates the cells that are missing.
 pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let experiment = Experiment::read(&args.file)?;
     let out = args.out.clone().unwrap_or_else(|| args.file.with_extension("").file_name().unwrap_or_default().into());
@@ -59,7 +59,7 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
         printer.result(&plan(&experiment, &states))?;
         return Ok(Exit::Success);
     }
-    // Before anything is written: the folder may hold other trainings.
+    // Checked before anything is written: the folder may hold other trainings.
     for cell in &experiment.cells {
         cell_state(&out, cell)?;
     }
@@ -72,7 +72,7 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
         CellEvent::Begins(cell, steps) => {
             progress = Some(Progress::new(printer, quiet, cell.settings.steps));
             if !quiet {
-                let from = if steps > 0 { format!(", going on after step {steps}") } else { String::new() };
+                let from = if steps > 0 { format!(", continuing after step {steps}") } else { String::new() };
                 printer.message(&format!("{} of {total}: {}{from}", place(cell), cell.name()));
             }
         }
@@ -81,9 +81,9 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
                 progress.event(event);
             }
         }
-        CellEvent::Evaluated(cell, found) => {
+        CellEvent::Evaluated(cell, evaluation) => {
             if !quiet {
-                let scores = found.scores.iter().map(|score| {
+                let scores = evaluation.scores.iter().map(|score| {
                     let star = if score.learnt { "" } else { "*" };
                     format!("{}{star}: {:.0} %", score.length, 100.0 * score.exact_match)
                 });
@@ -99,26 +99,27 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
     }
     match gathered {
         Gathered::Stopped => {
-            Err(CliError::new(Exit::Interrupted, "interrupted; what was done is saved")
-                .help("the same command goes on"))
+            Err(CliError::new(Exit::Interrupted, "interrupted; the state is saved").help("the same command continues"))
         }
         Gathered::Elsewhere(count) => {
-            printer.result(&format!("{count} of {total} trainings are in the hands of another process.\n"))?;
+            printer.result(&format!("{count} of {total} trainings are in progress in another process.\n"))?;
             Ok(Exit::Success)
         }
         Gathered::Complete => {
             let remembered = memory(&memories(&ExperimentResults::gather(&experiment, &out)?));
             let next = format!("Next: earnest reproduce nupa --section 3 --experiment {}\n", out.display());
-            // Digits that are learnt by heart are no part of that paper.
+            // Memorised digits are not part of that paper.
             let next = if remembered.is_empty() { next } else { String::new() };
-            printer
-                .result(&format!("{remembered}{} holds {total} trained and asked models.\n{next}", out.display()))?;
+            printer.result(&format!(
+                "{remembered}{} holds {total} trained and evaluated models.\n{next}",
+                out.display()
+            ))?;
             Ok(Exit::Success)
         }
     }
 }
 
-/// Puts the experiment file into the folder of its results, so that they can be read without it.
+/// Copies the experiment file into the results folder, which is then self-contained.
 fn keep_file(args: &ExperimentArgs, out: &Path) -> Result<(), CliError> {
     let failed = |path: &Path, error: std::io::Error| {
         CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()))
@@ -131,7 +132,7 @@ fn keep_file(args: &ExperimentArgs, out: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What models that learnt digits by heart keep; nothing if there are none.
+/// Table of memorisation: digits recalled by models trained on them; empty without such models.
 fn memory(memories: &[Memory]) -> String {
     if memories.is_empty() {
         return String::new();
@@ -154,8 +155,8 @@ fn memory(memories: &[Memory]) -> String {
         ]);
     }
     format!(
-        "{}\n± is the standard error over seeds. Parameters count the embedding of the tokens that occur; one digit of ten is \
-         right by chance.\n\n",
+        "{}\n± is the standard error over seeds. Parameters count the embedding of the tokens that occur; a guess is right \
+         one time in ten.\n\n",
         table.render()
     )
 }
@@ -181,7 +182,7 @@ fn plan(experiment: &Experiment, states: &[CellState]) -> String {
         let questions = settings.steps * settings.batch as u64;
         table.row(vec![cell.name(), settings.steps.to_string(), questions.to_string(), shown]);
     }
-    format!("{}\n\n{}\n{} trainings, {left} steps to make\n", experiment.title, table.render(), states.len())
+    format!("{}\n\n{}\n{} trainings, {left} steps to go\n", experiment.title, table.render(), states.len())
 }
 
 impl From<ExperimentError> for CliError {

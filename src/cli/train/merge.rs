@@ -17,23 +17,23 @@ use earnest_train::{AdapterFolder, Base, Merged, merge};
 #[command(after_help = "Examples:
   earnest train merge --model SmolLM2.gguf --adapter tuned --out tuned-merged
   earnest train merge --model base-folder --adapter adapter-of-peft --out merged --store bf16
-  earnest train merge --model SmolLM2.gguf --out smollm2-folder      a GGUF file as a Hugging Face folder, nothing added
+  earnest train merge --model SmolLM2.gguf --out smollm2-folder      converts a GGUF file to a Hugging Face folder
 
-Adapters of `earnest train lora` are refused for another base than theirs, and bring their retrofits (no positions, single \
-digits) with them. Adapters of PEFT are taken if they are plain LoRA; what changes the computation otherwise is refused by name.")]
+Adapters of `earnest train lora` fit only the base they were trained on, and bring their retrofits (no positions, single \
+digits) with them. Adapters of PEFT must be plain LoRA; other settings that change the computation are errors.")]
 pub struct MergeArgs {
-    /// The model: a name of `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true)]
     pub model: PathBuf,
 
     #[command(flatten)]
     pub hub: HubArgs,
 
-    /// The folder of the adapters
+    /// Folder of the adapters [default: none, the model is only converted]
     #[arg(long, value_name = "DIR")]
     pub adapter: Option<PathBuf>,
 
-    /// The folder to write
+    /// Folder to write
     #[arg(long, short, value_name = "DIR")]
     pub out: PathBuf,
 
@@ -41,12 +41,12 @@ pub struct MergeArgs {
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = StoredArg::F32)]
     pub store: StoredArg,
 
-    /// Print the outcome as JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
 
-/// The outcome for `--json`.
+/// The JSON document.
 #[derive(Serialize)]
 struct Outcome<'a> {
     folder: &'a Path,
@@ -65,7 +65,7 @@ pub fn execute(args: &MergeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     if !quiet {
         printer.message(&format!("writing {} parameters", base.checkpoint().config.parameter_count()));
     }
-    let merged = write_merged(&base, adapters.as_ref(), &args.out, args.store)?;
+    let merged = merge(&base, adapters.as_ref(), &args.out, args.store.stored())?;
     if args.json {
         let Merged { architecture, adapted, bytes } = &merged;
         printer.json(&Outcome { folder: &args.out, architecture, adapted: *adapted, bytes: *bytes })?;
@@ -76,30 +76,21 @@ pub fn execute(args: &MergeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     Ok(Exit::Success)
 }
 
-/// Refuses a folder that holds something.
+/// Checks that a folder is empty or does not exist.
 pub fn check_folder(folder: &Path) -> Result<(), CliError> {
     match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
-        Ok(true) => Err(CliError::new(Exit::Results, format!("{} is not empty", folder.display()))
-            .help("name a folder that is not there yet")),
+        Ok(true) => {
+            Err(CliError::new(Exit::Results, format!("{} is not empty", folder.display())).help("name a new folder"))
+        }
         _ => Ok(()),
     }
 }
 
-/// Writes the folder.
-pub fn write_merged(
-    base: &Base,
-    adapters: Option<&AdapterFolder>,
-    folder: &Path,
-    store: StoredArg,
-) -> Result<Merged, CliError> {
-    Ok(merge(base, adapters, folder, store.stored())?)
-}
-
-/// What was written, in a line.
+/// One line about the written checkpoint.
 pub fn merged_line(merged: &Merged, folder: &Path) -> String {
     let adapted = match merged.adapted {
-        0 => "nothing added".to_owned(),
-        count => format!("{count} matrices with their adapters added"),
+        0 => "no adapters".to_owned(),
+        count => format!("adapters merged into {count} matrices"),
     };
     format!("{} holds a {}, {adapted}, {} MB.\n", folder.display(), merged.architecture, merged.bytes / 1_000_000)
 }

@@ -22,13 +22,13 @@ pub struct TrainArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum TrainWhat {
-    /// A small decoder from scratch on an endless stream of number questions (Number Cookbook, section 3)
+    /// Train a small decoder from scratch on an endless stream of number questions (Number Cookbook, section 3)
     NumberModel(Box<number_model::NumberModelArgs>),
-    /// Low-rank adapters (LoRA) of a loaded checkpoint: NUPA questions, rule following, or pairs of your own
+    /// Train low-rank adapters (LoRA) of a checkpoint: NUPA questions, rule following, or your own pairs
     Lora(Box<lora::LoraArgs>),
-    /// A checkpoint with its adapters as an ordinary Hugging Face folder
+    /// Merge a checkpoint and its adapters into an ordinary Hugging Face folder
     Merge(Box<merge::MergeArgs>),
-    /// A grid of such trainings from a file: tokenizers, encodings, formats, sizes, several seeds each
+    /// Train a grid of number models from a file: tokenizers, encodings, formats, sizes, several seeds each
     Experiment(experiment::ExperimentArgs),
 }
 
@@ -42,10 +42,9 @@ pub fn execute(args: &TrainArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     }
 }
 
-/// Lets every part of a batch compute its products alone. By itself candle splits each among all cores and waits for them,
-/// spinning: with two parts on two cores that takes three times the processor time, and more where others compute too. Sums are
-/// the same.
-fn one_thread_a_part(parts: usize) {
+/// Gives every part of a batch one thread. Otherwise candle splits each product among all cores and spins while it waits: with two
+/// parts on two cores that takes three times the processor time, and more on a busy machine. Results are the same.
+fn one_thread_per_part(parts: usize) {
     const VARIABLE: &str = "RAYON_NUM_THREADS";
     if parts > 1 && std::env::var_os(VARIABLE).is_none() {
         // SAFETY: called before this program has started a second thread, so nobody reads the environment meanwhile.
@@ -53,12 +52,12 @@ fn one_thread_a_part(parts: usize) {
     }
 }
 
-/// Warns of a learning rate that is never reached.
-fn warn_of_warm_up(printer: Printer, warm_up: u64, asked: f64, reached: Option<f64>) {
+/// Warns of a peak learning rate that is never reached.
+fn warn_of_warm_up(printer: Printer, warm_up: u64, peak: f64, reached: Option<f64>) {
     if let Some(reached) = reached {
         printer.warning(&format!(
-            "the warm-up takes {warm_up} steps, more than there are: the learning rate ends at {reached:.2e} and never reaches {asked:.2e}. \
-             A smaller --warm-up reaches it"
+            "the warm-up of {warm_up} steps is longer than the training: the learning rate ends at {reached:.2e} instead of reaching \
+             {peak:.2e}; choose a smaller --warm-up"
         ));
     }
 }

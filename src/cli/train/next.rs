@@ -1,19 +1,19 @@
-//! The command after a training: the one that asks what was learnt, where there is one.
+//! Next command after a training: an evaluation on what was learnt, if a suite has it.
 use earnest_train::{FormatSettings, TrainingTask};
 
-/// Questions that a model was trained on.
+/// Tasks, lengths and format of a training.
 pub struct Learnt<'a> {
     pub tasks: Vec<TrainingTask>,
-    /// Lengths that were learnt or validated.
+    /// Lengths of training and validation.
     pub lengths: Vec<usize>,
     pub format: &'a FormatSettings,
 }
 
-/// The lines that say what comes next; `options` are put behind the command's own.
+/// The lines with the next command; `options` are appended to it.
 pub fn next(model: &str, learnt: &Learnt<'_>, options: &str) -> String {
     if *learnt.format != FormatSettings::default() {
-        return "The table asks numbers as they were written in training. `earnest run` writes them plainly, which this model has not \
-                learnt to read; `earnest train experiment` asks models of other formats on the part `test`.\n"
+        return "The table uses the number format of the training. `earnest run` writes plain numbers, which this model has not learnt \
+                to read; `earnest train experiment` evaluates models with other formats on the split `test`.\n"
             .to_owned();
     }
     let (mut nupa, mut bench) = (Suite::default(), Suite::default());
@@ -36,12 +36,12 @@ pub fn next(model: &str, learnt: &Learnt<'_>, options: &str) -> String {
         })
         .collect();
     match commands.is_empty() {
-        true => "No suite asks for the digits of a constant: the table is the measure.\n".to_owned(),
+        true => "No suite asks for the digits of a constant; the table is the result.\n".to_owned(),
         false => format!("Next: {}", commands.join("      ")),
     }
 }
 
-/// Tasks of a suite, and the length that all of them have.
+/// Tasks of a suite, and the greatest length that all of them have.
 struct Suite {
     tasks: Vec<String>,
     longest: usize,
@@ -109,8 +109,8 @@ mod tests {
             FormatSettings { zero_padding: true, ..FormatSettings::default() },
             FormatSettings { index_hints: Some(30), ..FormatSettings::default() },
         ] {
-            let told = of(&["add_Integer"], &[3], &format);
-            assert!(told.contains("plainly") && !told.contains("Next:"), "{told}");
+            let text = of(&["add_Integer"], &[3], &format);
+            assert!(text.contains("plain numbers") && !text.contains("Next:"), "{text}");
         }
     }
 }

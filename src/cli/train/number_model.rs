@@ -24,45 +24,45 @@ use earnest_train::{
   earnest train number-model --out add-nope --tasks add_Integer --lengths 1-4 --position nope --steps 2000
   earnest train number-model --out three --tasks add_Integer,max_Float --lengths 1-8 --digits 3 --size 5m --steps 10000
   earnest train number-model --out reversed --tasks add_Integer --lengths 1-6 --reversal int --zero-padding --steps 4000
-  earnest train number-model --out add-rope --resume        goes on where Ctrl-C, a kill or a power cut ended it
+  earnest train number-model --out add-rope --resume        continues after Ctrl-C, a kill or a power cut
   earnest run nupa --model add-rope --tasks add_Integer --lengths 1-8
 
 The folder then holds an ordinary checkpoint (config.json, model.safetensors, tokenizer.json), the settings (training.json) \
-and a log (log.jsonl: every step, every validation). While the training goes on it also holds its state. The same settings \
-give the same model on the same kind of machine.
+and a log (log.jsonl: every step, every validation); during training also its state. The same settings give the same model on \
+the same kind of machine.
 
-Tasks and lengths that are named twice are asked twice as often: --lengths 1-4,3,4,4.")]
+Tasks and lengths named twice are asked twice as often: --lengths 1-4,3,4,4.")]
 pub struct NumberModelArgs {
-    /// The folder of the model
+    /// Folder for the model
     #[arg(long, short, value_name = "DIR")]
     pub out: PathBuf,
 
-    /// Go on with the unfinished training in the folder, with its settings
+    /// Continue the unfinished training in the folder with its settings
     #[arg(long, conflicts_with = "settings", conflicts_with_all = FIXED)]
     pub resume: bool,
 
-    /// Take the settings of a training.json; nothing else but --out is given then
+    /// training.json with the settings; excludes all options but --out
     #[arg(long, value_name = "FILE", conflicts_with_all = FIXED)]
     pub settings: Option<PathBuf>,
 
-    /// 0.3m, 1.3m, 5m, or 0.1b, 0.9b and 3b of the paper's Table 11; or five numbers: layers, width, width of the feed-forward
-    /// block, heads, key/value heads, e.g. 3,192,512,6,2
+    /// Size: 0.3m, 1.3m, 5m, or 0.1b, 0.9b and 3b of the paper's Table 11; or five numbers: layers, width, feed-forward width,
+    /// heads, key/value heads, e.g. 3,192,512,6,2
     #[arg(long, value_name = "SIZE", default_value = "0.3m", value_parser = size, help_heading = "Model")]
     pub size: Size,
 
-    /// How the model knows the order of tokens
+    /// Position encoding
     #[arg(long, value_name = "ENCODING", value_enum, default_value_t = PositionArg::Rope, help_heading = "Model")]
     pub position: PositionArg,
 
-    /// Digits that a token holds at most
+    /// Maximum number of digits per token
     #[arg(long, value_name = "1|2|3", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3), help_heading = "Model")]
     pub digits: u8,
 
-    /// How longer runs of digits are cut into tokens; `places` makes a digit and its place in the number one token
+    /// Grouping of longer runs of digits into tokens; `places` makes a digit and its place in the number one token
     #[arg(long, value_name = "HOW", value_enum, default_value_t = GroupsArg::RightAligned, help_heading = "Model")]
     pub groups: GroupsArg,
 
-    /// Most tokens for words
+    /// Maximum number of word tokens in the vocabulary
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Model")]
     pub words: usize,
 
@@ -70,11 +70,11 @@ pub struct NumberModelArgs {
     #[arg(long, value_name = "TOKENS", default_value_t = 512, help_heading = "Model")]
     pub context: usize,
 
-    /// Element type of the weights that are written; they are trained in f32
+    /// Element type of the written weights; training is in f32
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = StoredArg::F32, help_heading = "Model")]
     pub store: StoredArg,
 
-    /// NUPA tasks, separated by commas, and tasks of Arithmetic-Bench, e.g. add_Integer,arithmetic-bench:copy
+    /// NUPA or Arithmetic-Bench tasks, separated by commas, e.g. add_Integer,arithmetic-bench:copy
     #[arg(
         long,
         value_name = "TASKS",
@@ -84,52 +84,51 @@ pub struct NumberModelArgs {
     )]
     pub tasks: Vec<String>,
 
-    /// Lengths that are learnt
+    /// Training lengths
     #[arg(long, value_name = "LENGTHS", default_value = "1-8", help_heading = "Questions")]
     pub lengths: Weighted,
 
-    /// Longer ones that are only validated
+    /// Longer lengths for validation only
     #[arg(long, value_name = "LENGTHS", help_heading = "Questions")]
     pub beyond: Option<Weighted>,
 
-    /// Length of the shorter operand: at least half of the longer one's, or any
+    /// Minimum length of the shorter operand: half of the longer one's, or any
     #[arg(long, value_name = "RULE", default_value = "half", value_parser = PossibleValuesParser::new(["half", "any"]), help_heading = "Questions")]
     pub short_operand: String,
 
-    /// Digits written backwards: of integers and integer parts, of decimals, of each part, or of the total text
+    /// Digits to write backwards: of integers and integer parts, of decimals, of each part, or of the total text
     #[arg(long, value_name = "PARTS", default_value = "none", value_parser = PossibleValuesParser::new(["none", "int", "dec", "each", "total"]), help_heading = "Questions")]
     pub reversal: String,
 
-    /// Pad the operands with zeros, part by part, to the longer one
+    /// Pad the operands with zeros, part by part, to the longer one's length
     #[arg(long, help_heading = "Questions")]
     pub zero_padding: bool,
 
-    /// Put a hint of its place before every token of the operands' digits, from an alphabet of N hints; each hint is a token of its
-    /// own
+    /// Index hints before every digit token of the operands, from an alphabet of N; each hint is one token
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30", help_heading = "Questions")]
     pub index_hints: Option<usize>,
 
-    /// Seed of weights and questions
+    /// Seed of the weights and questions
     #[arg(long, value_name = "SEED", default_value_t = 1, help_heading = "Training")]
     pub seed: u64,
 
-    /// Steps
+    /// Number of optimiser steps
     #[arg(long, value_name = "N", default_value_t = 2000, help_heading = "Training")]
     pub steps: u64,
 
-    /// Questions of a step
+    /// Questions per step
     #[arg(long, value_name = "N", default_value_t = 128, help_heading = "Training")]
     pub batch: usize,
 
-    /// Highest learning rate; it falls along a cosine to zero
+    /// Peak learning rate, with cosine decay to zero
     #[arg(long, value_name = "RATE", default_value_t = 2e-3, help_heading = "Training")]
     pub learning_rate: f64,
 
-    /// Steps in which the rate rises to its highest
+    /// Warm-up steps, in which the learning rate rises to its peak
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Training")]
     pub warm_up: u64,
 
-    /// Gradients are scaled down to this norm
+    /// Largest norm of the gradients; larger ones are scaled down to it
     #[arg(long, value_name = "NORM", default_value_t = 1.0, help_heading = "Training")]
     pub clip: f64,
 
@@ -137,29 +136,29 @@ pub struct NumberModelArgs {
     #[arg(long, value_name = "RATE", default_value_t = 0.01, help_heading = "Training")]
     pub weight_decay: f64,
 
-    /// AdamW's decay of the second moment
+    /// AdamW's decay rate of the second moment
     #[arg(long, value_name = "BETA", default_value_t = 0.999, help_heading = "Training")]
     pub beta2: f64,
 
-    /// Steps between validations; at each the state is saved, and the model if it is the best so far (with groups at random
-    /// always: validation knows one of several spellings)
+    /// Steps between validations; each saves the state, and the model if it is the best so far (with random groups always,
+    /// because validation knows only one of several spellings)
     #[arg(long, value_name = "N", default_value_t = 250, help_heading = "Training")]
     pub validate_every: u64,
 
-    /// Questions of each task and length in a validation
+    /// Validation questions per task and length
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Training")]
     pub validation: usize,
 
-    /// Parts of a batch that are computed at the same time; more parts than cores are of no use
+    /// Number of parts of a batch computed in parallel, at most one per core
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Training")]
     pub parts: usize,
 
-    /// Print the outcome as JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
 
-/// What `training.json` says.
+/// Options stored in `training.json`.
 const FIXED: [&str; 25] = [
     "size",
     "position",
@@ -192,9 +191,9 @@ const FIXED: [&str; 25] = [
 pub enum PositionArg {
     /// Rotary embedding
     Rope,
-    /// Nothing but the causal mask
+    /// No encoding, only the causal mask
     Nope,
-    /// A penalty on scores, linear in the distance
+    /// Attention penalty, linear in the distance
     Alibi,
 }
 
@@ -254,7 +253,7 @@ fn size(text: &str) -> Result<Size, String> {
         }
         _ => {
             let names: Vec<&str> = Size::NAMED.iter().map(|(name, _)| *name).collect();
-            return Err(format!("it is one of {}, or five numbers", names.join(", ")));
+            return Err(format!("expected one of {}, or five numbers", names.join(", ")));
         }
     };
     found.check().map_err(|error| error.to_string())?;
@@ -262,7 +261,7 @@ fn size(text: &str) -> Result<Size, String> {
 }
 
 impl NumberModelArgs {
-    fn chosen(&self) -> TrainSettings {
+    fn new_settings(&self) -> TrainSettings {
         TrainSettings {
             size: self.size,
             position: match self.position {
@@ -309,35 +308,37 @@ impl NumberModelArgs {
         }
     }
 
-    /// The settings, once it is clear that the folder takes them.
+    /// The settings of the training: those of the unfinished one in the folder, or new ones.
+    ///
+    /// # Errors
+    /// The folder does not fit the options.
     fn settings(&self) -> Result<TrainSettings, CliError> {
         let in_folder = |name: &str| self.out.join(name);
         let model = in_folder("model.safetensors").exists();
-        // Killed between its first model and its first state, or before both, a training leaves a log that ends early.
-        let broken = in_folder("training.json").exists() && broken_off(&self.out)?;
-        let unfinished = in_folder("state.json").exists() || (broken && (model || self.resume));
+        // A training killed before it saved its first state leaves a log that ends early.
+        let cut_off = in_folder("training.json").exists() && log_ends_early(&self.out)?;
+        let unfinished = in_folder("state.json").exists() || (cut_off && (model || self.resume));
         if self.resume {
             if !unfinished {
                 let message = format!("{} holds no unfinished training", self.out.display());
-                return Err(CliError::new(Exit::Results, message)
-                    .help("a finished one is complete; leave --resume out to begin one"));
+                return Err(CliError::new(Exit::Results, message).help("leave --resume out to begin a new training"));
             }
             return read_settings(&in_folder("training.json"));
         }
         if unfinished {
-            let message = format!("{} holds an unfinished training", self.out.display());
-            return Err(CliError::new(Exit::Results, message).help("go on with --resume, or name another folder"));
+            let message = format!("{} already holds an unfinished training", self.out.display());
+            return Err(CliError::new(Exit::Results, message).help("continue it with --resume, or name another folder"));
         }
         if model {
-            let message = format!("{} holds a model", self.out.display());
+            let message = format!("{} already holds a model", self.out.display());
             return Err(CliError::new(Exit::Results, message).help("name another folder"));
         }
-        self.settings.as_deref().map_or_else(|| Ok(self.chosen()), read_settings)
+        self.settings.as_deref().map_or_else(|| Ok(self.new_settings()), read_settings)
     }
 }
 
-/// True if the log says that steps are missing.
-fn broken_off(folder: &Path) -> Result<bool, CliError> {
+/// True if the folder's log stops before the last step.
+fn log_ends_early(folder: &Path) -> Result<bool, CliError> {
     let steps = read_settings(&folder.join("training.json"))?.steps;
     let events = earnest_train::experiment::events(folder)?;
     let done = events.iter().any(|event| matches!(event, TrainEvent::Saved { step } if *step == steps));
@@ -350,7 +351,7 @@ fn read_settings(path: &Path) -> Result<TrainSettings, CliError> {
     serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
 }
 
-/// The outcome for `--json`.
+/// The JSON document.
 #[derive(Serialize)]
 struct Outcome<'a> {
     folder: &'a Path,
@@ -365,13 +366,13 @@ struct Outcome<'a> {
 pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     args.settings()?.check()?;
     let _lock = lock_folder(&args.out)?;
-    // Another process may have finished it before the lock was free.
+    // Another process may have finished it before the lock was acquired.
     let settings = args.settings()?;
     let mut trainer = Trainer::open(settings.clone(), &args.out, &Device::Cpu)?;
     if !quiet {
         let from = match trainer.steps_done() {
             0 => String::new(),
-            done => format!(", going on after step {done}"),
+            done => format!(", continuing after step {done}"),
         };
         let parameters = trainer.parameter_count();
         printer.message(&format!(
@@ -380,20 +381,20 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
         ));
         if settings.several_spellings() {
             printer.message(
-                "validation holds answers against one of the spellings that are taught, the right-aligned one: its exact match is \
-                 a lower bound, and the newest model is kept",
+                "validation accepts only the right-aligned one of the spellings in training: its exact match is a lower bound, and \
+                 the newest model is kept",
             );
         }
     }
     super::warn_of_warm_up(printer, settings.warm_up, settings.learning_rate, settings.unreached_rate());
     let stop = stop_on_signal()?;
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut progress = Progress::new(printer, quiet, settings.steps);
     let ended = trainer.run(&stop, &mut |event| progress.event(event))?;
     let steps = trainer.steps_done();
     if ended == Ended::Stopped {
         let message = format!("interrupted after step {steps} of {}; the state is saved", settings.steps);
-        let help = format!("`earnest train number-model --out {} --resume` goes on", args.out.display());
+        let help = format!("`earnest train number-model --out {} --resume` continues", args.out.display());
         return Err(CliError::new(Exit::Interrupted, message).help(help));
     }
     let validation = progress.last();
@@ -403,17 +404,19 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
             parameters: trainer.parameter_count(),
             settings: &settings,
             steps,
-            seconds: begun.elapsed().as_secs_f64(),
+            seconds: started.elapsed().as_secs_f64(),
             validation,
         })?;
         return Ok(Exit::Success);
     }
     let mut text = validation.map(table).unwrap_or_default();
     if settings.several_spellings() {
-        text.push_str("A lower bound: only the right-aligned one of the spellings that were taught counts as exact.\n");
+        text.push_str(
+            "Exact match is a lower bound: it accepts only the right-aligned one of the spellings in training.\n",
+        );
     }
-    let which = if settings.keeps_newest() { "the newest model" } else { "the model with the best validation" };
-    text.push_str(&format!("\n{} holds {which}.\n", args.out.display()));
+    let kept = if settings.keeps_newest() { "newest model" } else { "model with the best validation" };
+    text.push_str(&format!("\nThe {kept} is in {}.\n", args.out.display()));
     let mut tasks = settings.training_tasks()?;
     tasks.extend(settings.next_tasks()?);
     let lengths = settings.lengths.iter().chain(&settings.beyond).copied().collect();

@@ -10,7 +10,7 @@ use earnest_train::{TrainEvent, Validation};
 /// Time between lines.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Shows events.
+/// Display of training events.
 pub struct Progress {
     printer: Printer,
     quiet: bool,
@@ -20,7 +20,7 @@ pub struct Progress {
     last: Option<Validation>,
 }
 
-/// Sums since the last line.
+/// Totals since the last line.
 #[derive(Default)]
 struct Since {
     loss: f64,
@@ -67,7 +67,7 @@ impl Since {
         let per_step = self.seconds / self.steps as f64;
         let minutes = per_step * steps.saturating_sub(step) as f64 / 60.0;
         format!(
-            "step {step} of {steps}: loss {:.4}, {:.0} tokens/s, {:.0} ms a step, about {minutes:.0} min left",
+            "step {step} of {steps}: loss {:.4}, {:.0} tokens/s, {:.0} ms per step, about {minutes:.0} min left",
             self.loss / self.steps as f64,
             self.tokens as f64 / self.seconds,
             1000.0 * per_step
@@ -88,18 +88,18 @@ fn by_length(validation: &Validation) -> String {
     });
     let shown = shown.collect::<Vec<_>>().join(", ");
     if validation.cells.is_empty() {
-        return format!("step {}: nothing is held out, so nothing is validated", validation.step);
+        return format!("step {}: no validation, because nothing is held out", validation.step);
     }
     format!("validation at step {}: loss {:.4}; exact by length {shown}", validation.step, validation.loss)
 }
 
-/// A length; rows of a file have none.
+/// Label of a length; rows of a file have none.
 fn label(length: usize, learnt: bool) -> String {
     let length = if length == 0 { "all".to_owned() } else { length.to_string() };
     format!("{length}{}", if learnt { "" } else { "*" })
 }
 
-/// Exact match over all learnt cells with its Wilson interval.
+/// Exact match over all training lengths with its Wilson interval.
 pub fn overall(validation: &Validation) -> Option<String> {
     let learnt = || validation.cells.iter().filter(|cell| cell.learnt);
     let (exact, questions): (usize, usize) =
@@ -113,7 +113,7 @@ pub fn overall(validation: &Validation) -> Option<String> {
     ))
 }
 
-/// Exact match in per cent, a row a task, a column a length; lengths that are not learnt have a star.
+/// Table of exact match in per cent by task and length; lengths outside the training have a star.
 pub fn table(validation: &Validation) -> String {
     let lengths: std::collections::BTreeSet<(usize, bool)> =
         validation.cells.iter().map(|cell| (cell.length, cell.learnt)).collect();
@@ -143,7 +143,7 @@ pub fn table(validation: &Validation) -> String {
     }
     let mut text = table.render();
     if lengths.iter().any(|(_, learnt)| !learnt) {
-        text.push_str("* not learnt\n");
+        text.push_str("* not in training\n");
     }
     text
 }
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(by_length(&validation), "validation at step 7: loss 0.2500; exact by length 1: 75 %, 5*: 5 %");
         let lines: Vec<String> =
             table(&validation).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        assert_eq!(lines, ["exact match in % 1 5*", "add_Integer 100 5", "max_Integer 50 -", "* not learnt"]);
+        assert_eq!(lines, ["exact match in % 1 5*", "add_Integer 100 5", "max_Integer 50 -", "* not in training"]);
         assert_eq!(overall(&validation).unwrap(), "30 of 40 exact, 75.0 % [59.8, 85.8]");
         let rows = Validation { step: 1, loss: 0.5, cells: vec![cell("pairs", 0, true, 5)] };
         assert_eq!(by_length(&rows), "validation at step 1: loss 0.5000; exact by length all: 25 %");

@@ -14,6 +14,17 @@ pub enum ThinkingRequest {
     Off,
 }
 
+impl ThinkingRequest {
+    /// Value of the chat template's `enable_thinking`; none leaves the choice to the template.
+    pub fn enable_thinking(self) -> Option<bool> {
+        match self {
+            ThinkingRequest::Auto => None,
+            ThinkingRequest::On => Some(true),
+            ThinkingRequest::Off => Some(false),
+        }
+    }
+}
+
 /// Generation settings of a run; part of its identity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generation {

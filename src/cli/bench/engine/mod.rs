@@ -1,4 +1,4 @@
-//! `earnest bench engine`: throughput on prompts like an evaluation's.
+//! `earnest bench engine`: throughput on an evaluation's prompts.
 mod sweep;
 
 use std::fmt::Write;
@@ -26,13 +26,13 @@ use earnest_models::memory::human_bytes;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Workloads:
-  few-shot   64 word problems after eight worked examples, nearly all shared, 64 new tokens
-  zero-shot  128 questions on numbers with a line of instructions, 24 new tokens
-  (with SmolLM2's tokenizer prompts of 951 and 56 tokens; others cut them otherwise)
+  few-shot   64 word problems after eight worked examples, mostly shared, 64 new tokens
+  zero-shot  128 questions on numbers after one line of instructions, 24 new tokens
+  (prompts of 951 and 56 tokens with SmolLM2's tokenizer)
 End-of-sequence tokens are ignored, so that every engine does the same work; loading is not counted; the prefix cache \
-is empty at the start of each repetition. Ctrl-C prints what was measured until then.
+is empty at the start of each repetition. Ctrl-C prints the measurements so far.
 
---sweep measures prefilling and decoding apart on prompts of random tokens, changing one of batch, length and shared share at a time, and holds both against the device's roofline: the least time that its peaks of arithmetic and memory, the better of before and after, allow for the same work.
+--sweep measures prefill and decode separately on prompts of random tokens, varying one of batch, prompt length and shared prefix at a time, and compares both with the device's roofline: the least time for the same work at its peak arithmetic and memory bandwidth, measured before and after (the better counts).
 
 Examples:
   earnest bench engine --model model.gguf
@@ -43,7 +43,7 @@ pub struct BenchEngineArgs {
     #[command(flatten)]
     pub model: BenchModel,
 
-    /// Only this workload [default: both]
+    /// Workload [default: both]
     #[arg(long, value_name = "NAME", value_enum)]
     pub workload: Option<WorkloadArg>,
 
@@ -51,34 +51,34 @@ pub struct BenchEngineArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub prompts: Option<u32>,
 
-    /// Tokens to generate for each prompt [default: the workload's]
+    /// New tokens per prompt [default: the workload's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub new_tokens: Option<u32>,
 
-    /// Repetitions of each workload, of which the median counts; with --sweep of each load, of which the fastest counts
+    /// Repetitions per workload; the result is their median (with --sweep: of each load, the fastest)
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
 
-    /// Throughput against batch, prompt length and shared beginnings instead, beside the device's roofline
+    /// Measure throughput by batch, prompt length and shared prefix instead, beside the device's roofline
     #[arg(long, conflicts_with_all = ["workload", "prompts", "dump"])]
     pub sweep: bool,
 
-    /// Batches of the sweep; the first is kept while the others change
+    /// Batch sizes of the sweep; the first is the baseline for the other variables
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_values = ["16", "1", "64"], requires = "sweep",
         value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub batch: Vec<u32>,
 
-    /// Tokens of a prompt in the sweep; likewise
+    /// Prompt lengths of the sweep in tokens; the first is the baseline
     #[arg(long, value_name = "LENGTHS", value_delimiter = ',', default_values = ["128", "32", "512"], requires = "sweep",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub prompt_tokens: Vec<u32>,
 
-    /// Share of a prompt, from its beginning, that all have in common in the sweep; likewise
+    /// Shared prefixes of the sweep as fractions of the prompt; the first is the baseline
     #[arg(long, value_name = "SHARES", value_delimiter = ',', default_values = ["0", "0.5", "0.9"], requires = "sweep",
         value_parser = share)]
     pub shared: Vec<f64>,
 
-    /// Write the prompts (text and token ids) to this file, for measuring other engines on them
+    /// File for the prompts (text and token ids), to measure other engines on them
     #[arg(long, value_name = "FILE")]
     pub dump: Option<PathBuf>,
 
@@ -97,7 +97,7 @@ pub enum WorkloadArg {
     ZeroShot,
 }
 
-/// Everything that a reader needs to judge the numbers.
+/// The JSON document: measurements and their conditions.
 #[derive(Debug, Serialize)]
 struct Document {
     earnest: &'static str,
@@ -107,12 +107,12 @@ struct Document {
     /// The engine's settings.
     options: serde_json::Value,
     load_s: f64,
-    /// Most memory held while loading, in bytes.
+    /// Peak memory during loading, in bytes.
     load_peak_memory: Option<u64>,
-    /// Repetitions of each workload, or of each load of the sweep, that were to be measured.
+    /// Planned repetitions of each workload, or of each load of the sweep.
     planned_repetitions: u32,
     measurements: Vec<Measurement>,
-    /// What the device can do at best; with --sweep.
+    /// Peaks of the device; with --sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     peaks: Option<Peaks>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -120,11 +120,11 @@ struct Document {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+    let value: f64 = text.parse().map_err(|_| format!("{text} is not a number"))?;
     if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(format!("{text} is not between 0 and 1")) }
 }
 
-/// Measures and shows.
+/// Measures and prints the results.
 pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let say = |text: String| {
         if !quiet {
@@ -132,10 +132,11 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
         }
     };
     let largest = args.batch.iter().copied().max().unwrap_or(1) as usize;
-    let engine_args = if args.sweep { super::holding(&args.engine, largest)? } else { args.engine.clone() };
-    if args.sweep && Device::choose(&args.engine.settings()?)?.0 != Device::Cpu {
+    let settings = args.engine.settings()?;
+    let settings = if args.sweep { super::with_batch(settings, largest)? } else { settings };
+    if args.sweep && Device::choose(&settings)?.0 != Device::Cpu {
         return Err(CliError::usage("--sweep measures the engine on a CPU")
-            .help("`earnest dev device` measures a GPU; --device cpu sweeps here"));
+            .help("use `earnest dev device` for a GPU, or add --device cpu"));
     }
     let checkpoint = args.model.open()?;
     let workloads = if args.sweep { Vec::new() } else { workloads(args, &checkpoint)? };
@@ -164,7 +165,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
         };
     let loaded = || (start.elapsed().as_secs_f64(), peak_memory());
     let (document, measured, planned, failed) = if args.sweep {
-        let (mut native, options) = model::load_cpu(&checkpoint, engine_args.settings()?.cpu_options())?;
+        let (mut native, options) = model::load_cpu(&checkpoint, settings.cpu_options())?;
         let mut document = document(native.card(), options, loaded());
         let stop = stop_on_signal()?;
         let Swept { peaks, loads, planned, failed } = sweep(args, &mut native, &checkpoint.config, &stop, &say)?;
@@ -172,17 +173,17 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
         (document.peaks, document.sweep) = (Some(peaks), loads);
         (document, measured, planned, failed)
     } else {
-        let LoadedEngine { mut engine, options, notes, .. } = model::load(&checkpoint, &engine_args.settings()?)?;
+        let LoadedEngine { mut engine, options, notes, .. } = model::load(&checkpoint, &settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         let mut document = document(engine.card(), options, loaded());
         let stop = stop_on_signal()?;
-        let asked = Asked { workloads: &workloads, repetitions: args.repeat as usize, stop: &stop };
-        let (found, failed) = asked.measure(engine.as_mut(), &say);
+        let plan = Plan { workloads: &workloads, repetitions: args.repeat as usize, stop: &stop };
+        let (found, failed) = plan.measure(engine.as_mut(), &say);
         let measured = found.iter().map(|one| one.repetitions.len()).sum();
         document.measurements = found;
         (document, measured, workloads.len() * args.repeat as usize, failed)
     };
-    // What was measured before the end is a result, whatever ended it.
+    // Measurements before an interruption or an error are printed too.
     match measured {
         0 => {}
         _ if args.json => printer.json(&document)?,
@@ -199,15 +200,15 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
     }
 }
 
-/// What is repeated, until somebody wishes to stop.
-struct Asked<'a> {
+/// Workloads to measure.
+struct Plan<'a> {
     workloads: &'a [Workload],
     repetitions: usize,
     stop: &'a AtomicBool,
 }
 
-impl Asked<'_> {
-    /// What was measured before it was stopped or failed, and how it failed.
+impl Plan<'_> {
+    /// Measures the workloads; returns the measurements before a stop or an error, and the error.
     fn measure(&self, engine: &mut dyn Engine, say: &dyn Fn(String)) -> (Vec<Measurement>, Option<CliError>) {
         let mut found = Vec::new();
         for workload in self.workloads {
@@ -231,7 +232,7 @@ impl Asked<'_> {
     }
 }
 
-/// An error before loading where the engine would refuse a prompt after it.
+/// Checks before loading that the prompts fit the context.
 fn fits(workload: &Workload, checkpoint: &Checkpoint) -> Result<(), CliError> {
     let context = checkpoint.config.max_positions;
     let longest = workload.ids.iter().map(Vec::len).max().unwrap_or(0);
@@ -239,14 +240,14 @@ fn fits(workload: &Workload, checkpoint: &Checkpoint) -> Result<(), CliError> {
         return Ok(());
     }
     let problem = format!(
-        "{}: a prompt of {longest} tokens and {} new ones exceed the model's context of {context}",
+        "{}: {longest} prompt tokens and {} new tokens exceed the model's context of {context}",
         name(workload.kind),
         workload.new_tokens
     );
     let room = context.saturating_sub(longest);
-    let fewer = if room > 0 { format!("ask for at most --new-tokens {room}, or ") } else { String::new() };
+    let fewer = if room > 0 { format!("use at most --new-tokens {room}, or ") } else { String::new() };
     let shorter = if workload.kind == WorkloadKind::FewShot { "choose --workload zero-shot, or " } else { "" };
-    Err(CliError::usage(problem).help(format!("{fewer}{shorter}take a model with a larger context")))
+    Err(CliError::usage(problem).help(format!("{fewer}{shorter}use a model with a larger context")))
 }
 
 fn workloads(args: &BenchEngineArgs, checkpoint: &Checkpoint) -> Result<Vec<Workload>, CliError> {
@@ -260,7 +261,7 @@ fn workloads(args: &BenchEngineArgs, checkpoint: &Checkpoint) -> Result<Vec<Work
             let prompts = args.prompts.map_or(prompts, |n| n as usize);
             let new_tokens = args.new_tokens.map_or(new_tokens, |n| n as usize);
             Workload::new(kind, prompts, new_tokens, &checkpoint.tokenizer)
-                .map_err(|error| CliError::new(Exit::Model, format!("cannot make the prompts: {error}")))
+                .map_err(|error| CliError::new(Exit::Model, format!("cannot encode the prompts: {error}")))
         })
         .collect()
 }
@@ -291,7 +292,7 @@ fn screen(d: &Document) -> String {
             writeln!(out, "\n{}: {prompts}, {tokens} each", name(m.workload))?;
             let spread = match m.repetitions.len() {
                 1 => format!("one repetition of {low:.3} s"),
-                many => format!("median of {many}; {low:.3} to {high:.3} s a repetition"),
+                many => format!("median of {many}; {low:.3} to {high:.3} s per repetition"),
             };
             writeln!(out, "  {:.2} samples/s ({spread})", m.samples_per_s)?;
             writeln!(
@@ -317,7 +318,7 @@ fn screen(d: &Document) -> String {
                 r.decode_s,
                 rate(r.decoded_tokens, r.seconds)
             )?;
-            writeln!(out, "  memory   {} at most so far", peak(m.peak_memory))?;
+            writeln!(out, "  memory   {} peak so far", peak(m.peak_memory))?;
         }
         Ok(())
     };

@@ -1,4 +1,4 @@
-//! `earnest bench engine --sweep`: prefilling and decoding apart, held against the device's roofline.
+//! `earnest bench engine --sweep`: prefill and decode separately, compared with the device's roofline.
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
@@ -12,17 +12,17 @@ use earnest_eval::report::{Align, Table};
 use earnest_models::checkpoint::DecoderConfig;
 use earnest_models::memory::human_bytes;
 
-/// What was measured, and why no more.
+/// Results of a sweep.
 pub(super) struct Swept {
-    /// The device's peaks, the better of those before the sweep and after it.
+    /// Peaks of the device, the better of before and after the sweep.
     pub(super) peaks: Peaks,
     pub(super) loads: Vec<LoadMeasurement>,
     pub(super) planned: usize,
-    /// An error of the engine; none where all was measured or the user stopped.
+    /// Error of the engine that ended the sweep early.
     pub(super) failed: Option<CliError>,
 }
 
-/// Tokens that the sweep generates where nothing else is said.
+/// Default of `--new-tokens` in a sweep.
 const SWEEP_TOKENS: usize = 16;
 
 /// The loads that fit the model's context.
@@ -36,13 +36,13 @@ fn loads(
     say: &dyn Fn(String),
 ) -> Result<Vec<Load>, CliError> {
     let longest = |load: &Load| load.longest(space.token_budget);
-    let all = asked(args);
+    let all = planned(args);
     let shortest = all.iter().map(longest).min().unwrap_or(0);
     let (fitting, others): (Vec<Load>, Vec<Load>) =
         all.into_iter().partition(|load| longest(load) <= config.max_positions);
     for load in others {
         say(format!(
-            "batch {}, prompts of {} tokens: the first sequences would decode to {} tokens until the last prompts are computed, beyond the context of {}: left out",
+            "batch {}, prompts of {} tokens: left out, because the first sequences would reach {} tokens before the last prompts are computed, beyond the context of {}",
             load.batch,
             load.prompt_tokens,
             longest(&load),
@@ -51,7 +51,7 @@ fn loads(
     }
     if fitting.is_empty() {
         let problem = format!(
-            "nothing to measure: the first sequences would decode to at least {shortest} tokens until the last prompts are computed, beyond the context of {}",
+            "nothing to measure: the first sequences would reach at least {shortest} tokens before the last prompts are computed, beyond the context of {}",
             config.max_positions
         );
         return Err(
@@ -61,8 +61,8 @@ fn loads(
     Ok(fitting)
 }
 
-/// What is asked for: the first of each list together, then each other value in its place.
-fn asked(args: &BenchEngineArgs) -> Vec<Load> {
+/// Planned loads: the first value of each list, then each other value in its place.
+fn planned(args: &BenchEngineArgs) -> Vec<Load> {
     let new_tokens = args.new_tokens.map_or(SWEEP_TOKENS, |n| (n as usize).max(2));
     let (Some(&batch), Some(&length), Some(&shared)) =
         (args.batch.first(), args.prompt_tokens.first(), args.shared.first())
@@ -76,7 +76,7 @@ fn asked(args: &BenchEngineArgs) -> Vec<Load> {
     std::iter::once(base).chain(batches).chain(lengths).chain(shares).collect()
 }
 
-/// Of `repeat` measurements the one with the fastest decoding and prefilling together.
+/// Measures every load `repeat` times and keeps the fastest measurement, prefill and decode together.
 pub(super) fn sweep(
     args: &BenchEngineArgs,
     native: &mut CpuEngine,
@@ -96,7 +96,7 @@ pub(super) fn sweep(
         for _ in 0..args.repeat {
             let one = match measure_load(native, space, load, stop) {
                 Ok(Some(one)) => one,
-                // The fastest of fewer repetitions is another quantity.
+                // The fastest of fewer repetitions would not be comparable.
                 Ok(None) => break 'loads,
                 Err(error) => {
                     failed = Some(failure(error));
@@ -109,7 +109,7 @@ pub(super) fn sweep(
         }
         measured.extend(best);
     }
-    // A clock that rose meanwhile, or another program that ended, would make the shares of what came before too large.
+    // The clock may have risen or another program ended since, so the better peaks count.
     let peaks = if measured.is_empty() { before } else { before.best_of(native.peaks()) };
     let (card, cost) = (native.card(), TokenCost::of(config));
     measured.iter_mut().for_each(|load| load.hold_against(Roofline { cost, peaks: &peaks }, &card));
@@ -156,11 +156,11 @@ pub(super) fn sweep_screen(out: &mut String, peaks: &Peaks, sweep: &[LoadMeasure
     out.push_str(&table.render());
     writeln!(
         out,
-        "\nwith shared: prompt tokens a second, those from the prefix cache included; of roofline: the least"
+        "\nwith shared: prompt tokens per second, those from the prefix cache included; of roofline: the least"
     )?;
     writeln!(
         out,
-        "time that the peaks of arithmetic and memory allow for the same work, as a share of the time taken."
+        "time that the peaks of arithmetic and memory allow for the same work, as a share of the measured time."
     )?;
     writeln!(out, "Peaks are the better of those before and after; memory is read in a piece of the weights' size.")
 }

@@ -1,7 +1,7 @@
-//! What is printed of a measurement: everything that a reader needs to judge the numbers.
+//! The JSON document of a measurement, with everything needed to interpret the numbers.
 use serde::Serialize;
 
-use crate::cli::bench::questions::{Asked, Dropped, LatencyMode, TokenRule};
+use crate::cli::bench::questions::{Dropped, LatencyMode, ModeQuestions, TokenRule};
 use earnest_engine::bench::{Latency, ModeResult};
 use earnest_engine::{Card, FinishReason};
 use earnest_eval::run::Host;
@@ -9,7 +9,7 @@ use earnest_stats::{Z95, wilson};
 use earnest_tasks::suite::nupa::published_inference_times;
 use earnest_tasks::suite::{Answered, Suite};
 
-/// Everything that a reader needs to judge the numbers.
+/// A measurement and its conditions.
 #[derive(Debug, Serialize)]
 pub(super) struct Document {
     pub(super) earnest: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Document {
     pub(super) options: serde_json::Value,
     #[serde(flatten)]
     pub(super) settings: Settings,
-    /// Passes that were measured; fewer than planned where the user stopped or the engine failed.
+    /// Measured passes; fewer than planned if the user stopped or the engine failed.
     pub(super) passes: usize,
     pub(super) planned_passes: usize,
     pub(super) questions: usize,
@@ -28,7 +28,7 @@ pub(super) struct Document {
     pub(super) modes: Vec<ModeDocument>,
 }
 
-/// What was asked for.
+/// Settings of the measurement.
 #[derive(Debug, Serialize)]
 pub(super) struct Settings {
     pub(super) tasks: Vec<String>,
@@ -37,10 +37,10 @@ pub(super) struct Settings {
     #[serde(rename = "asked_modes")]
     pub(super) modes: Vec<LatencyMode>,
     pub(super) batches: Vec<usize>,
-    /// Questions of a pass, if there are so many.
+    /// Questions per pass, if there are enough.
     pub(super) samples: usize,
     pub(super) repetitions: u32,
-    /// Samples before the first pass of each mode and batch size, not counted.
+    /// Uncounted samples before the first pass of each mode and batch size.
     pub(super) warm_up: u32,
     pub(super) window: usize,
     pub(super) tokens: TokenRule,
@@ -53,13 +53,13 @@ pub(super) struct Settings {
 pub(super) struct ModeDocument {
     pub(super) mode: LatencyMode,
     pub(super) latencies: Vec<Row>,
-    /// The rule that decides what is right.
+    /// Scoring rule.
     pub(super) read_by: &'static str,
-    /// Completions that are right, in the first pass; none where the tokens are not the model's own choice.
+    /// Right completions in the first pass; none if their number of tokens is fixed.
     pub(super) right: Option<usize>,
-    /// The share of them, with its 95 % Wilson interval.
+    /// Share of right completions with its 95 % Wilson interval.
     pub(super) exact_match: Option<[f64; 3]>,
-    /// Completions that the budget or the window cut.
+    /// Completions truncated by the budget or the window.
     pub(super) truncated: Option<usize>,
     /// Questions whose tokens differed between passes or batch sizes.
     pub(super) unsteady: Vec<String>,
@@ -70,37 +70,37 @@ pub(super) struct ModeDocument {
 pub(super) struct Row {
     #[serde(flatten)]
     pub(super) latency: Latency,
-    /// The paper's seconds a sample (Table 2: Llama-3.1-8B on one A800) at this batch size.
+    /// The paper's seconds per sample (Table 2: Llama-3.1-8B on one A800) at this batch size.
     pub(super) published: Option<f64>,
-    /// How often a direct answer fits into this time, from the medians at the same batch size.
+    /// Ratio to the median time of direct answers at the same batch size.
     pub(super) times_direct: Option<f64>,
-    /// The same for the fastest batch size of direct answers that takes no more memory for keys and values.
+    /// Ratio to direct answers at their fastest batch size with no more memory for keys and values.
     pub(super) same_memory: Option<SameMemory>,
     /// Ids of [`Latency::slow_questions`].
     pub(super) slow_items: Vec<String>,
 }
 
-/// Direct answers in no more memory.
+/// Comparison with direct answers in no more memory.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct SameMemory {
-    /// Their batch size.
+    /// Batch size of the direct answers.
     pub(super) batch: usize,
-    /// How often one of them fits into the other mode's time.
+    /// Ratio of the times.
     pub(super) times: f64,
 }
 
-pub(super) fn documents(asked: &[Asked], results: Vec<ModeResult>, tokens: TokenRule) -> Vec<ModeDocument> {
+pub(super) fn documents(asked: &[ModeQuestions], results: Vec<ModeResult>, tokens: TokenRule) -> Vec<ModeDocument> {
     let direct: Vec<Latency> = asked
         .iter()
         .zip(&results)
         .find(|(asked, _)| asked.mode == LatencyMode::Direct)
         .map_or_else(Vec::new, |(_, result)| result.latencies.clone());
-    let document = |(asked, result): (&Asked, ModeResult)| {
+    let document = |(asked, result): (&ModeQuestions, ModeResult)| {
         let id = |&question: &usize| asked.items.get(question).map(|item| item.id.clone());
-        // Nothing is said of answers that nobody chose, or that did not come before the user stopped.
+        // Completions of fixed length or of an interrupted first pass are not scored.
         let own = tokens == TokenRule::Written && !result.completions.is_empty();
-        let judged = asked.items.iter().zip(&result.completions);
-        let right = judged.filter(|(item, completion)| {
+        let scored = asked.items.iter().zip(&result.completions);
+        let right = scored.filter(|(item, completion)| {
             let truncated = completion.finish == FinishReason::Length;
             asked.suite.score(item, &Answered { completion: &completion.text, truncated }).correct
         });
@@ -123,7 +123,7 @@ pub(super) fn documents(asked: &[Asked], results: Vec<ModeResult>, tokens: Token
     asked.iter().zip(results).map(document).collect()
 }
 
-/// A batch size of a mode, beside direct answers and the paper's value.
+/// Row of a batch size, beside direct answers and the paper's value.
 fn row(mode: LatencyMode, latency: Latency, direct: &[Latency], id: &dyn Fn(&usize) -> Option<String>) -> Row {
     let times = |base: &Latency| latency.seconds_per_sample.median / base.seconds_per_sample.median;
     let others = || direct.iter().filter(|_| mode != LatencyMode::Direct);
@@ -136,7 +136,7 @@ fn row(mode: LatencyMode, latency: Latency, direct: &[Latency], id: &dyn Fn(&usi
     Row { published: published(mode, latency.batch), times_direct, same_memory, slow_items, latency }
 }
 
-/// The paper's seconds a sample.
+/// The paper's seconds per sample.
 pub(super) fn published(mode: LatencyMode, batch: usize) -> Option<f64> {
     let rows = published_inference_times().iter();
     let mut rows = rows.filter(|row| row.method == mode.names().1 && row.batch_size == batch);

@@ -13,7 +13,7 @@ use super::BenchModel;
 use super::questions::{LatencyMode, Selection, TokenRule};
 use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
-use crate::cli::catalogue::refused;
+use crate::cli::catalogue::suite_error;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
@@ -27,10 +27,10 @@ use earnest_tasks::suite::nupa::{
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Both modes are asked the same questions of the NUPA Test, in the suite's order, greedily; a question whose prompt \
-and right completion exceed the window in a mode is dropped from all. At batch size B, at most B samples are in the engine; the \
-prefix cache is empty at the start of each pass. Passes alternate between modes and batch sizes, and each \
-repetition begins at another question. The brackets hold the range of the repetitions, from 6 on a 95 % interval of the median.
+    after_help = "Both modes get the same questions of the NUPA Test, in the suite's order, with greedy decoding; a question whose prompt and right \
+completion exceed the window in one mode is dropped from all. At batch size B, at most B samples are in the engine; the prefix \
+cache is empty at the start of each pass. Passes alternate between modes and batch sizes, and each repetition starts at another \
+question. Brackets give the range of the repetitions, or with at least 6 a 95 % interval of the median.
 
 Examples:
   earnest bench latency --model model.gguf --batch 1,16 --samples 32
@@ -41,41 +41,41 @@ pub struct LatencyArgs {
     #[command(flatten)]
     pub model: BenchModel,
 
-    /// Only these tasks, separated by commas; `earnest suites` lists them [default: all that have a rule]
+    /// Tasks, separated by commas, from `earnest suites` [default: all that have a rule]
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     pub tasks: Option<Vec<String>>,
 
-    /// Only these lengths: a number, a range or a list, e.g. 5, 1..3 or 1,2,5-7 [default: all]
+    /// Lengths: a number, a range or a list, e.g. 5, 1..3 or 1,2,5-7 [default: all]
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: Option<Lengths>,
 
-    /// What to ask for
+    /// Forms of the answer, separated by commas
     #[arg(long, value_name = "MODES", value_enum, value_delimiter = ',', default_values = ["direct", "rf-cot"])]
     pub modes: Vec<LatencyMode>,
 
-    /// Samples in the engine at once, separated by commas
+    /// Batch sizes: samples in the engine at once, separated by commas
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_values = ["1", "16", "128", "256"],
         value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub batch: Vec<u32>,
 
-    /// Questions of a pass [default: the largest batch]
+    /// Questions per pass [default: the largest batch]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub samples: Option<u32>,
 
-    /// Passes of each mode at each batch size; the median counts
+    /// Passes per mode and batch size; the result is their median
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
 
-    /// Samples asked before the first pass of each mode at each batch size, not counted
+    /// Warm-up samples before the first pass of each mode and batch size, not counted
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub warm_up: u32,
 
-    /// Tokens that prompt and completion may have together; the paper's window is 2000 [default: 2000, or the model's
-    /// context if that is less]
+    /// Window for prompt and completion together, in tokens; the paper's is 2000 [default: 2000, or the model's context if that
+    /// is shorter]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub context: Option<u32>,
 
-    /// How many tokens are generated
+    /// Number of tokens to generate
     #[arg(long, value_name = "RULE", value_enum, default_value = "written")]
     pub tokens: TokenRule,
 
@@ -83,7 +83,7 @@ pub struct LatencyArgs {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
-    /// Chat template or bare text: auto, chat or raw [default: auto]
+    /// Prompt format: auto, chat or raw [default: auto]
     #[arg(long, value_name = "MODE")]
     pub prompt: Option<Prompts>,
 
@@ -95,7 +95,7 @@ pub struct LatencyArgs {
     pub json: bool,
 }
 
-/// Measures and shows.
+/// Measures and prints the results.
 pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let say = |text: String| {
         if !quiet {
@@ -106,16 +106,16 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let batches: Vec<usize> = batches.into_iter().map(|batch| batch as usize).collect();
     let largest = batches.iter().copied().max().unwrap_or(1);
     let samples = args.samples.map_or(largest, |samples| samples as usize);
-    let engine_args = super::holding(&args.engine, largest)?;
+    let engine_settings = super::with_batch(args.engine.settings()?, largest)?;
     let options = options(args, &modes)?;
-    let chosen = args.model.choose()?;
+    let chosen = args.model.locate()?;
     let checkpoint = model::open(&chosen)?;
-    let says = model::checkpoint_defaults(&chosen, &checkpoint);
+    let defaults = model::checkpoint_defaults(&chosen, &checkpoint);
     let context = checkpoint.config.max_positions;
     let window = args.context.map_or(2000.min(context), |context| context as usize);
     if window > context {
         let problem = format!("--context {window} exceeds the model's context of {context} tokens");
-        return Err(CliError::usage(problem).help(format!("ask for at most --context {context}")));
+        return Err(CliError::usage(problem).help(format!("choose at most --context {context}")));
     }
     let prompts = args.prompt.clone().unwrap_or_default();
     if let Some(name) = prompts.names.first() {
@@ -146,7 +146,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         };
         let (adapter, profile) = (adapter(prompter.mode()), usual_profile(prompter.mode()));
         let options = NupaOptions { style, adapter, profile, ..options.clone() };
-        Ok((mode, NupaSuite::new(options).map_err(refused)?))
+        Ok((mode, NupaSuite::new(options).map_err(suite_error)?))
     });
     let suites = suites.collect::<Result<Vec<_>, CliError>>()?;
     let selection = Selection {
@@ -155,22 +155,22 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         window,
         samples,
         tokens: args.tokens,
-        thinks: says.thinks,
-        stop_ids: says.stop_ids,
+        thinks: defaults.thinks,
+        stop_ids: defaults.stop_ids,
     };
     let (asked, dropped) = selection.choose(suites)?;
     let questions = asked.first().map_or(0, |asked| asked.prompts.len());
     if questions == 0 {
         let names: Vec<_> = modes.iter().map(|mode| mode.names().0).collect();
         let (looked_at, names) = (dropped.looked_at, names.join(" and "));
-        let problem = format!("none of {looked_at} questions fits a window of {window} tokens in {names}");
+        let problem = format!("none of {looked_at} questions fits a window of {window} tokens with {names}");
         let direct = if modes.len() > 1 { ", or --modes direct, whose answers are short" } else { "" };
         return Err(CliError::usage(problem).help(format!(
-            "choose shorter --lengths or a larger --context{direct}; `earnest rf-lengths` says what fits"
+            "choose shorter --lengths or a larger --context{direct}; `earnest rf-lengths` lists the lengths that fit"
         )));
     }
     say(format!("loading {}", args.model.path.display()));
-    let LoadedEngine { engine: mut native, options, notes, .. } = model::load(&checkpoint, &engine_args.settings()?)?;
+    let LoadedEngine { engine: mut native, options, notes, .. } = model::load(&checkpoint, &engine_settings)?;
     notes.iter().for_each(|note| printer.warning(note));
     let card = native.card();
     let blocks = native.statistics().blocks_total.max(1);
@@ -185,19 +185,19 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let stop = stop_on_signal()?;
     let names: Vec<_> = asked.iter().map(|asked| asked.mode.names().0).collect();
     let mut passes = Passes::new(printer, quiet, names, args.repeat as usize, questions);
-    // The question's name says more than its place.
+    // Errors name the question instead of its position.
     let named = |error: BenchError| match &error {
         BenchError::InMode { mode, error: inner } => match (asked.get(*mode), inner.as_ref()) {
             (Some(asked), BenchError::Rejected { prompt, why }) => {
                 let item = asked.items.get(*prompt).map_or_else(String::new, |item| format!(", {}", item.id));
-                let message = format!("{}{item}: the engine refuses the prompt: {why}", asked.mode.names().0);
+                let message = format!("{}{item}: the engine rejects the prompt: {why}", asked.mode.names().0);
                 CliError { message, ..super::failure(error) }
             }
             _ => super::failure(error),
         },
         _ => super::failure(error),
     };
-    let measured = measure_latency(native.as_mut(), &plan, &stop, &mut |event| passes.hear(event)).map_err(named)?;
+    let measured = measure_latency(native.as_mut(), &plan, &stop, &mut |event| passes.event(event)).map_err(named)?;
     drop(passes);
     let planned_passes = args.repeat as usize * asked.len() * batches.len();
     let LatencyResults { modes: results, passes, ended } = measured;
@@ -214,7 +214,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         dropped,
         modes: documents(&asked, results, args.tokens),
     };
-    // What was measured before the end is a result, whatever ended it.
+    // Measurements before an interruption or an error are printed too.
     match passes {
         0 => {}
         _ if args.json => printer.json(&document)?,
@@ -243,12 +243,12 @@ fn distinct<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
 fn options(args: &LatencyArgs, modes: &[LatencyMode]) -> Result<NupaOptions, CliError> {
     let ruled = ruled_tasks();
     let tasks = match &args.tasks {
-        Some(names) => tasks(names).map_err(refused)?,
+        Some(names) => tasks(names).map_err(suite_error)?,
         None => TASKS.into_iter().filter(|task| ruled.contains(task)).collect(),
     };
     if let (true, Some(task)) = (modes.contains(&LatencyMode::RfCot), tasks.iter().find(|task| !ruled.contains(task))) {
-        return Err(CliError::usage(format!("rf-cot: {} has no rule to follow", task.short_name()))
-            .help("ask for it with --modes direct; without --tasks all that have a rule are asked"));
+        return Err(CliError::usage(format!("rf-cot: {} has no rule", task.short_name()))
+            .help("use --modes direct for it; without --tasks, all tasks that have a rule are used"));
     }
     Ok(NupaOptions { tasks, lengths: lengths(args.lengths.as_ref()), seed: args.seed, ..NupaOptions::default() })
 }

@@ -1,4 +1,4 @@
-//! What is told of passes while they run: a bar on a terminal, lines elsewhere.
+//! Progress of the passes: a bar on a terminal, otherwise lines.
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -8,7 +8,7 @@ use crate::cli::progress::{bar_style, clock, columns};
 use crate::cli::values::counted;
 use earnest_engine::bench::{PassEvent, PassStage};
 
-/// Tells of passes.
+/// Display of the passes' progress.
 pub(super) struct Passes {
     printer: Printer,
     quiet: bool,
@@ -21,7 +21,7 @@ pub(super) struct Passes {
 }
 
 impl Passes {
-    /// Of `modes` by their names, each asked `samples` questions in `repetitions` passes.
+    /// Creates the display for these modes, each with `samples` questions in `repetitions` passes.
     pub(super) fn new(
         printer: Printer,
         quiet: bool,
@@ -37,15 +37,15 @@ impl Passes {
         Passes { printer, quiet, bar, modes, repetitions, samples, kinds: Vec::new() }
     }
 
-    /// An event of the measurement.
-    pub(super) fn hear(&mut self, event: PassEvent) {
+    /// Shows an event of the measurement.
+    pub(super) fn event(&mut self, event: PassEvent) {
         let PassEvent { repetition, mode, batch, stage } = event;
         let name = self.modes.get(mode).copied().unwrap_or_default();
         let what = format!("pass {} of {}, {name}, batch {batch}", repetition + 1, self.repetitions);
         match stage {
             PassStage::Begun => {
                 let left = self.left(repetition, mode, batch);
-                let left = left.map_or_else(String::new, |left| format!(", about {} left in all", clock(left)));
+                let left = left.map_or_else(String::new, |left| format!(", about {} left in total", clock(left)));
                 if let Some(bar) = &self.bar {
                     bar.reset();
                     bar.set_message(format!("{what}{left}"));
@@ -68,7 +68,7 @@ impl Passes {
         }
     }
 
-    /// Seconds of this pass and all after it: known from the second repetition on, when each kind has run.
+    /// Remaining seconds from this pass on; known from the second repetition, when each kind has run once.
     fn left(&self, repetition: usize, mode: usize, batch: usize) -> Option<f64> {
         let here = self.kinds.iter().position(|(kind, _)| *kind == (mode, batch))?;
         let sum = |kinds: &[((usize, usize), f64)]| kinds.iter().map(|(_, seconds)| seconds).sum::<f64>();
@@ -98,14 +98,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_known_from_the_second_repetition_on() {
+    fn remaining_time_is_known_from_the_second_repetition_on() {
         let mut passes = Passes::new(Printer::new(), true, vec!["direct", "rf-cot"], 3, 4);
-        let mut hear = |repetition, mode, batch, stage| passes.hear(PassEvent { repetition, mode, batch, stage });
-        hear(0, 0, 1, PassStage::Ended(1.0));
-        hear(0, 0, 4, PassStage::Ended(0.5));
-        hear(0, 1, 1, PassStage::Ended(20.0));
-        hear(0, 1, 4, PassStage::Ended(10.0));
-        hear(1, 0, 1, PassStage::Ended(3.0));
+        let mut event = |repetition, mode, batch, stage| passes.event(PassEvent { repetition, mode, batch, stage });
+        event(0, 0, 1, PassStage::Ended(1.0));
+        event(0, 0, 4, PassStage::Ended(0.5));
+        event(0, 1, 1, PassStage::Ended(20.0));
+        event(0, 1, 4, PassStage::Ended(10.0));
+        event(1, 0, 1, PassStage::Ended(3.0));
         // The rest of the second repetition and all of the third; the newest pass of a kind counts.
         assert_eq!(passes.left(1, 0, 4), Some(0.5 + 20.0 + 10.0 + 33.5));
         assert_eq!(passes.left(2, 1, 4), Some(10.0));

@@ -1,4 +1,4 @@
-//! The table, and what must be said beside it.
+//! Table of the results, and notes.
 use std::fmt::Write;
 
 use super::document::{Document, ModeDocument, Row, published};
@@ -7,7 +7,7 @@ use earnest_engine::bench::Spread;
 use earnest_eval::report::{Align, Table, wrap};
 use earnest_models::memory::human_bytes;
 
-/// Three significant digits, more of what is larger.
+/// Formats seconds with three significant digits, and no fewer before the decimal point.
 fn seconds(value: f64) -> String {
     if !(value > 0.0 && value.is_finite()) {
         return "0".to_owned();
@@ -18,10 +18,10 @@ fn seconds(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A column: its heading, and what a row has in it.
+/// A column: its heading and its cell in a row.
 type Column = (&'static str, fn(&Row) -> String);
 
-/// What a sample costs.
+/// Cost of a sample.
 static COSTS: [Column; 4] = [
     ("s/sample", |row| seconds(row.latency.seconds_per_sample.median)),
     ("", |row| {
@@ -34,7 +34,7 @@ static COSTS: [Column; 4] = [
     ("times direct", |row| row.times_direct.map_or_else(String::new, |times| format!("{times:.1}"))),
 ];
 
-/// Where the cost comes from.
+/// Parts of the cost.
 static PARTS: [Column; 6] = [
     ("prefill", |row| seconds(row.latency.prefill_per_sample)),
     ("decode", |row| seconds(row.latency.decode_per_sample)),
@@ -44,8 +44,8 @@ static PARTS: [Column; 6] = [
     ("KV memory", |row| human_bytes(row.latency.kv_bytes)),
 ];
 
-/// Each mode at each batch size, with some of what is known of it. A column that says nothing, such as the paper's values of other batch
-/// sizes, is left out; no table where none is left.
+/// Table of some columns for each mode and batch size. Empty columns, such as the paper's values of other batch sizes, are left out;
+/// none if no column remains.
 fn table(d: &Document, columns: &[Column]) -> Option<String> {
     let rows = || d.modes.iter().flat_map(|mode| &mode.latencies);
     let columns: Vec<&Column> = columns.iter().filter(|(_, cell)| rows().any(|row| !cell(row).is_empty())).collect();
@@ -64,7 +64,7 @@ fn table(d: &Document, columns: &[Column]) -> Option<String> {
     Some(table.render())
 }
 
-/// One table if it fits the columns of the screen, otherwise several.
+/// One table if it fits the width, otherwise several.
 fn tables(d: &Document, width: usize) -> Vec<String> {
     let fits = |text: &String| text.lines().all(|line| line.chars().count() <= width);
     if let Some(whole) = table(d, &[&COSTS[..], &PARTS[..]].concat()).filter(fits) {
@@ -82,7 +82,7 @@ fn tables(d: &Document, width: usize) -> Vec<String> {
     [some(&COSTS), some(&PARTS)].concat()
 }
 
-/// The document for people, in a screen of so many columns.
+/// The document as text of this width.
 pub(super) fn screen(d: &Document, width: usize) -> String {
     let mut text = String::new();
     let write = |out: &mut String| -> std::fmt::Result {
@@ -96,7 +96,7 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
         out.push_str(&wrap(&engine, width, "engine     "));
         let rows = || d.modes.iter().flat_map(|mode| &mode.latencies);
         if let Some(peak) = rows().filter_map(|row| row.latency.peak_memory).max() {
-            writeln!(out, "memory     {} of the process at most, loading included", human_bytes(peak))?;
+            writeln!(out, "memory     {} peak of the process, loading included", human_bytes(peak))?;
         }
         let tokens = match d.settings.tokens {
             TokenRule::Written => "as many tokens as the model writes",
@@ -115,19 +115,19 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
         if dropped > 0 {
             writeln!(
                 out,
-                "dropped    {dropped} of {} questions exceed the window with their right completion",
+                "dropped    {dropped} of {} questions whose prompt and right completion exceed the window",
                 d.dropped.looked_at
             )?;
         }
         if d.passes < d.planned_passes {
-            writeln!(out, "measured   {} of {} passes: what follows is of those", d.passes, d.planned_passes)?;
+            writeln!(out, "measured   {} of {} passes; the results are of those", d.passes, d.planned_passes)?;
         }
         writeln!(out)?;
         out.push_str(&tables(d, width).join("\n"));
         writeln!(out)?;
         let counts = || rows().map(|row| row.latency.passes.len());
         let passes = match (counts().min(), counts().max()) {
-            (Some(1), Some(1)) => ", of one pass: no interval".to_owned(),
+            (Some(1), Some(1)) => "; one pass, no interval".to_owned(),
             (Some(few), Some(many)) => {
                 let passes = if few == many { many.to_string() } else { format!("{few} to {many}") };
                 match (rows().all(|row| row.latency.is_interval), rows().any(|row| row.latency.is_interval)) {
@@ -146,9 +146,9 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
         };
         out.push_str(&wrap(
             &format!(
-                "s/sample: a pass's seconds over its samples{passes}; prefill and decode: s/sample of steps with and without \
-                 prompt tokens; first token: median seconds from submission; tokens: generated, a sample and a second; KV memory: most that keys and values of the samples in \
-                 the engine took{paper}."
+                "s/sample: seconds of a pass over its samples{passes}; prefill and decode: s/sample of steps with and without \
+                 prompt tokens; first token: median seconds from submission; tokens: generated per sample and per second; KV memory: \
+                 peak of keys and values in the engine{paper}."
             ),
             width,
             "",
@@ -159,10 +159,12 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
             let name = mode.mode.names().0;
             if let (Some(right), Some([share, low, high])) = (mode.right, mode.exact_match) {
                 let (share, low, high) = (100.0 * share, 100.0 * low, 100.0 * high);
-                let of = format!("{right} of {}, read by {}", d.questions, mode.read_by);
+                let of = format!("{right} of {}, scored by {}", d.questions, mode.read_by);
                 write!(lines, "{name}: exact match {share:.1} % [{low:.1}, {high:.1}] ({of})")?;
                 match mode.truncated {
-                    Some(cut) if cut > 0 => writeln!(lines, ", {cut} completions cut by their budget or the window")?,
+                    Some(cut) if cut > 0 => {
+                        writeln!(lines, ", {cut} completions truncated by the budget or the window")?
+                    }
                     _ => writeln!(lines)?,
                 }
             }
@@ -171,7 +173,7 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
                 writeln!(
                     lines,
                     "{name}: {count} completions differ between passes or batch sizes: {}",
-                    some(&mode.unsteady)
+                    first_few(&mode.unsteady)
                 )?;
             }
             for row in &mode.latencies {
@@ -182,17 +184,27 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
                 }
                 if !l.outlying_passes.is_empty() {
                     let places: Vec<String> = l.outlying_passes.iter().map(ToString::to_string).collect();
-                    writeln!(lines, "{name}, batch {}: over 10 % from the median: pass {}", l.batch, some(&places))?;
+                    writeln!(
+                        lines,
+                        "{name}, batch {}: more than 10 % from the median: pass {}",
+                        l.batch,
+                        first_few(&places)
+                    )?;
                 }
                 if !row.slow_items.is_empty() {
-                    writeln!(lines, "{name}, batch {}: slow for their tokens: {}", l.batch, some(&row.slow_items))?;
+                    writeln!(
+                        lines,
+                        "{name}, batch {}: slow for their number of tokens: {}",
+                        l.batch,
+                        first_few(&row.slow_items)
+                    )?;
                 }
             }
         }
         let compared =
             |mode: &ModeDocument| mode.latencies.iter().map(|row| row.latency.passes.len()).sum::<usize>() > 1;
         if d.modes.iter().all(|mode| mode.unsteady.is_empty() && compared(mode)) {
-            writeln!(lines, "Every completion had the same tokens in every pass at every batch size.")?;
+            writeln!(lines, "All completions had the same tokens in every pass at every batch size.")?;
         }
         lines.lines().for_each(|line| out.push_str(&wrap(line, width, "")));
         Ok(())
@@ -201,7 +213,7 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
     text
 }
 
-/// Table 2's second comparison: direct answers that take no more memory.
+/// Writes Table 2's second comparison, with direct answers in no more memory.
 fn memory_lines(out: &mut String, d: &Document) -> std::fmt::Result {
     let mut said = false;
     for mode in &d.modes {
@@ -209,7 +221,7 @@ fn memory_lines(out: &mut String, d: &Document) -> std::fmt::Result {
             let Some(same) = row.same_memory else { continue };
             writeln!(
                 out,
-                "{}, batch {}: {:.1} times direct at batch {}, the fastest whose keys and values take no more memory",
+                "{}, batch {}: {:.1} times direct at batch {}, its fastest batch with no more memory for keys and values",
                 mode.mode.names().0,
                 row.latency.batch,
                 same.times,
@@ -231,8 +243,8 @@ fn memory_lines(out: &mut String, d: &Document) -> std::fmt::Result {
     Ok(())
 }
 
-/// The first few of a list.
-fn some(ids: &[String]) -> String {
+/// The first three of a list, and the number of others.
+fn first_few(ids: &[String]) -> String {
     let few = ids.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
     if ids.len() > 3 { format!("{few} and {} more", ids.len() - 3) } else { few }
 }

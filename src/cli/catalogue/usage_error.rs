@@ -1,11 +1,12 @@
-//! Command lines with an option or a name that the suite does not have.
+//! Errors for options and names that the suite does not have.
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
+use super::command::SUITES_HEADING;
 use crate::cli::error::CliError;
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
 
-/// The command that the words of a command line lead to, and the suite among them.
+/// The command that a command line leads to, and its suite.
 fn at(mut command: Command, words: impl Iterator<Item = String>) -> (Command, Option<&'static str>) {
     let mut suite = None;
     for word in words {
@@ -19,17 +20,17 @@ fn at(mut command: Command, words: impl Iterator<Item = String>) -> (Command, Op
 
 /// True for a command whose subcommands are the suites.
 fn has_suites(command: &Command) -> bool {
-    command.get_subcommand_help_heading() == Some("Suites")
+    command.get_subcommand_help_heading() == Some(SUITES_HEADING)
 }
 
-/// Names of the subcommands where a command line went wrong.
+/// Names of the subcommands at the point where a command line is wrong.
 pub fn names_at(command: Command, words: impl Iterator<Item = String>) -> Vec<String> {
     let (command, _) = at(command, words);
     command.get_subcommands().filter(|found| !found.is_hide_set()).map(|found| found.get_name().to_owned()).collect()
 }
 
-/// A clap error that concerns suites, said in their words; none for any other.
-pub fn refusal(error: &Error, command: Command, words: impl Iterator<Item = String>) -> Option<CliError> {
+/// An error about suites for a clap error; none for other errors.
+pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<Item = String>) -> Option<CliError> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -41,19 +42,19 @@ pub fn refusal(error: &Error, command: Command, words: impl Iterator<Item = Stri
             Some(CliError::usage(format!("there is no suite {name}")).help(choose_from()))
         }
         ErrorKind::MissingSubcommand if has_suites(&command) => {
-            Some(CliError::usage(format!("{} takes a SUITE", command.get_name())).help(choose_from()))
+            Some(CliError::usage(format!("{} needs a SUITE", command.get_name())).help(choose_from()))
         }
         ErrorKind::UnknownArgument => {
             let option = text(ContextKind::InvalidArg)?.strip_prefix("--")?.split('=').next()?;
             let owners = owners(option);
             match suite {
                 _ if owners.is_empty() => None,
-                // What is its own was not understood because it stands before the name.
+                // The suite's own option is unknown only if it stands before the suite's name.
                 Some(suite) if !owners.contains(&suite) => Some(foreign(suite, option)),
                 None if !has_suites(&command) => None,
                 _ => {
                     let message = format!("--{option} is an option of {}", owners.join(", "));
-                    Some(CliError::usage(message).help("options of a SUITE stand behind its name"))
+                    Some(CliError::usage(message).help("put options of a SUITE after its name"))
                 }
             }
         }
@@ -71,11 +72,11 @@ fn owners(option: &str) -> Vec<&'static str> {
     BUILT_IN.iter().filter(has).map(|suite| suite.card().name).collect()
 }
 
-/// An option that another suite has.
+/// The error for an option of another suite.
 pub fn foreign(suite: &str, option: &str) -> CliError {
     let own: Vec<String> = registry::find(suite)
         .map(|suite| suite.card().options.iter().map(|own| format!("--{}", own.name)).collect())
         .unwrap_or_default();
-    let message = format!("{suite} has no --{option}: it is an option of {}", owners(option).join(", "));
-    CliError::usage(message).help(format!("options of {suite} are {}", own.join(", ")))
+    let message = format!("{suite} has no --{option}, which is an option of {}", owners(option).join(", "));
+    CliError::usage(message).help(format!("the options of {suite} are {}", own.join(", ")))
 }

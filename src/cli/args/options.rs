@@ -1,0 +1,220 @@
+//! Groups of options that several commands share, and the settings that they become.
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::cli::catalogue;
+use crate::cli::error::CliError;
+use crate::cli::models::HubArgs;
+use crate::cli::values::{ByteSize, Prompts, one_of};
+use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
+use earnest_eval::model::{BUILT_IN, DeviceChoice, EngineSettings};
+use earnest_eval::run::ThinkingRequest;
+use earnest_tasks::suite::ThinkingText;
+
+/// `--seed`.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct SeedArgs {
+    /// Seed of the items and of sampling
+    #[arg(long, value_name = "SEED", default_value_t = 1, help_heading = "Items")]
+    pub seed: u64,
+}
+
+/// A model and its prompt format.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArgs {
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = BUILT_IN)]
+    pub model: PathBuf,
+
+    /// Prompt format: `chat` uses the checkpoint's chat template, `raw` plain text, `auto` chat if there is a template; for
+    /// suites with several prompts also their names, e.g. `all` or `raw,simple-code` [default: auto]
+    #[arg(long, value_name = "PROMPT")]
+    pub prompt: Option<Prompts>,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+}
+
+/// Decoding and token budgets.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Generation")]
+pub struct GenerationArgs {
+    /// Sampling temperature; 0 is greedy decoding, which keeps runs comparable [default: 0]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub temperature: Option<f32>,
+
+    /// Number of top tokens to sample from; 0 means all [default: 0]
+    #[arg(long, value_name = "K")]
+    pub top_k: Option<usize>,
+
+    /// Probability mass of the most probable tokens to sample from [default: 1]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub top_p: Option<f32>,
+
+    /// Smallest probability of a sampled token, relative to the most probable one [default: 0]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub min_p: Option<f32>,
+
+    /// Divisor of the logits of tokens seen before; 1 means no penalty [default: 1]
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub repetition_penalty: Option<f32>,
+
+    /// Start from the decoding recommended by the list of models (`earnest models show NAME`), else by the checkpoint's
+    /// generation_config; the options above override it
+    #[arg(long)]
+    pub recommended: bool,
+
+    /// Limit of new tokens per completion, instead of the suite's budget
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+
+    /// Tokens that end a completion: all that the checkpoint names, or only the tokenizer's end-of-sequence token, as in the
+    /// GSM-Symbolic study (models that end turns with another token then run on) [default: all]
+    #[arg(long, value_name = "WHICH", value_parser = one_of(&[
+        ("all", "", EndOfSequence::All),
+        ("tokenizer", "", EndOfSequence::Tokenizer),
+    ]))]
+    pub eos: Option<EndOfSequence>,
+
+    /// Thinking mode: sets the chat template's enable_thinking, where it has one, and the suite's larger budget for models that
+    /// think first; auto leaves both to the template
+    #[arg(long, value_name = "WHEN", value_parser = thinking(), default_value = "auto")]
+    pub thinking: ThinkingRequest,
+
+    /// Thinking text in scoring
+    #[arg(long, value_name = "HOW", default_value = "strip", value_parser = one_of(&[
+        ("strip", "Score only the text after the thinking", ThinkingText::Stripped),
+        ("keep", "Score the thinking too", ThinkingText::Kept),
+    ]))]
+    pub thinking_text: ThinkingText,
+}
+
+/// Parser of `--thinking`.
+pub fn thinking() -> impl TypedValueParser<Value = ThinkingRequest> {
+    one_of(&[("auto", "", ThinkingRequest::Auto), ("on", "", ThinkingRequest::On), ("off", "", ThinkingRequest::Off)])
+}
+
+impl GenerationArgs {
+    /// The settings, with the seed from `--seed`.
+    pub fn settings(&self, seed: u64) -> GenerationSettings {
+        GenerationSettings {
+            temperature: self.temperature,
+            top_k: self.top_k,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            repetition_penalty: self.repetition_penalty,
+            recommended: self.recommended,
+            max_tokens: self.max_tokens,
+            eos: self.eos.unwrap_or_default(),
+            thinking: self.thinking,
+            seed,
+        }
+    }
+}
+
+/// Limits of the engine, none of which changes an answer, and its device.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Engine")]
+pub struct EngineArgs {
+    /// Maximum batch size in sequences [default: chosen by the engine]
+    #[arg(long, value_name = "N")]
+    pub max_batch: Option<usize>,
+
+    /// Memory for the KV cache, e.g. 2GiB or 512MiB [default: chosen by the engine]
+    #[arg(long, value_name = "SIZE")]
+    pub kv_memory: Option<ByteSize>,
+
+    /// Number of CPU threads, at most one per core [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<usize>,
+
+    /// Turn the prefix cache off: compute every prompt from its first token
+    #[arg(long)]
+    pub no_prefix_cache: bool,
+
+    /// Device of the native engine: auto (a GPU that is ready, else the CPU), cpu, cuda or cuda:N. Part of a run's settings,
+    /// because devices round differently [default: auto]
+    #[arg(long, value_name = "DEVICE", env = "EARNEST_DEVICE", hide_env_values = true, value_parser = str::parse::<DeviceChoice>)]
+    pub device: Option<DeviceChoice>,
+
+    /// Batch-invariant arithmetic on a GPU: a request's bits do not depend on its batch, as is always so on the CPU. Part of a
+    /// run's settings
+    #[arg(long)]
+    pub batch_invariant: bool,
+
+    /// Several GPUs for one model: not supported, start one process per GPU with --shard
+    #[arg(long, value_name = "N,N", hide = true)]
+    pub devices: Option<String>,
+}
+
+impl EngineArgs {
+    /// The settings.
+    ///
+    /// # Errors
+    /// A limit leaves nothing to compute, or one model is to run on several GPUs.
+    pub fn settings(&self) -> Result<EngineSettings, CliError> {
+        if let Some(list) = &self.devices {
+            return Err(CliError::usage(format!("--devices {list}: one model on several GPUs is not supported"))
+                .help("start one process per GPU: --device cuda:0 --shard 1/2, --device cuda:1 --shard 2/2"));
+        }
+        let settings = EngineSettings {
+            max_batch: self.max_batch,
+            kv_memory: self.kv_memory.map(|size| size.0),
+            threads: self.threads,
+            prefix_cache: !self.no_prefix_cache,
+            device: self.device.unwrap_or_default(),
+            batch_invariant: self.batch_invariant,
+        };
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+/// Parser of `--threads`: at least one.
+pub fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1 thread is needed; leave the option out for all cores".to_owned()),
+        Ok(threads) => Ok(threads),
+        Err(_) => Err(format!("{text} is not a number of threads")),
+    }
+}
+
+/// The results folder.
+#[derive(Debug, Clone, Args)]
+pub struct ResultsArgs {
+    /// Results folder
+    #[arg(
+        long = "results",
+        value_name = "DIR",
+        env = "EARNEST_RESULTS",
+        hide_env_values = true,
+        default_value = DEFAULT_RESULTS,
+        help_heading = "Results"
+    )]
+    pub folder: PathBuf,
+}
+
+/// Default of `--results`.
+const DEFAULT_RESULTS: &str = "earnest-results";
+
+/// The results folder without `--results`: EARNEST_RESULTS, or the default.
+pub fn default_results() -> PathBuf {
+    let folder = std::env::var_os("EARNEST_RESULTS").filter(|value| !value.is_empty());
+    folder.map_or_else(|| DEFAULT_RESULTS.into(), PathBuf::from)
+}
+
+/// `--metric`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TableArgs {
+    /// Table to print, for suites that have several, or `all`; a finished run prints another one at once [default: the first]
+    #[arg(long, value_name = "METRIC", value_parser = tables(), help_heading = "Results")]
+    pub metric: Option<String>,
+}
+
+/// Names of tables.
+fn tables() -> PossibleValuesParser {
+    PossibleValuesParser::new(catalogue::tables().into_iter().chain(["all"]))
+}
