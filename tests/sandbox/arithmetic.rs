@@ -39,14 +39,15 @@ fn quotients_and_remainders() {
         (110.0, -10.0, -11.0, -0.0),
     ] {
         let (value, divisor) = (source(value), source(divisor));
-        assert_eq!(float(&format!("return {value} // {divisor}")), quotient, "{value} // {divisor}");
-        assert_eq!(float(&format!("return divmod({value}, {divisor})[0]")), quotient, "{value} // {divisor}");
-        for body in [format!("return {value} % {divisor}"), format!("return divmod({value}, {divisor})[1]")] {
+        assert_eq!(float(&format!("x = {value}\nreturn x // {divisor}")), quotient, "{value} // {divisor}");
+        assert_eq!(float(&format!("x = {value}\nreturn divmod(x, {divisor})[0]")), quotient, "{value} // {divisor}");
+        for body in ["return x % y", "return divmod(x, y)[1]"].map(|body| format!("x, y = {value}, {divisor}\n{body}")) {
             let rest = float(&body);
             assert!((rest - remainder).abs() < 1e-12, "{body}: {rest}");
             assert_eq!(rest.is_sign_negative(), remainder.is_sign_negative(), "{body}");
         }
     }
+    assert_eq!(float("return 1.0 // 0.1"), 9.0);
     assert_eq!(float("x = 1\nreturn x // 0.1"), 9.0);
     assert_eq!(float("x = -7.5\nreturn x % 2"), 0.5);
     assert_eq!(float("x = 2.0\nreturn x ** 0.5"), 2f64.sqrt());
