@@ -41,7 +41,8 @@ fn quotients_and_remainders() {
         let (value, divisor) = (source(value), source(divisor));
         assert_eq!(float(&format!("x = {value}\nreturn x // {divisor}")), quotient, "{value} // {divisor}");
         assert_eq!(float(&format!("x = {value}\nreturn divmod(x, {divisor})[0]")), quotient, "{value} // {divisor}");
-        for body in ["return x % y", "return divmod(x, y)[1]"].map(|body| format!("x, y = {value}, {divisor}\n{body}")) {
+        for body in ["return x % y", "return divmod(x, y)[1]"].map(|body| format!("x, y = {value}, {divisor}\n{body}"))
+        {
             let rest = float(&body);
             assert!((rest - remainder).abs() < 1e-12, "{body}: {rest}");
             assert_eq!(rest.is_sign_negative(), remainder.is_sign_negative(), "{body}");

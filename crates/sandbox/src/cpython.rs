@@ -53,8 +53,8 @@ pub fn probe(python: &Path) -> Result<Cpython, SandboxError> {
     if !status.success() || !matches!(read, Some(Ok(_))) {
         return Err(failed(format!("it cannot import the modules that programs may use ({status})")));
     }
-    let cpython: Cpython =
-        serde_json::from_slice(&printed).map_err(|_| failed("its output is not that of a Python interpreter".into()))?;
+    let cpython: Cpython = serde_json::from_slice(&printed)
+        .map_err(|_| failed("its output is not that of a Python interpreter".into()))?;
     if !cpython.version.starts_with("CPython 3.") {
         return Err(failed(format!("it is {}, not CPython 3", cpython.version)));
     }

@@ -183,11 +183,13 @@ fn quotient_remainder(a: &PyObject, b: &PyObject, vm: &VirtualMachine) -> PyResu
 }
 
 fn remainder(a: &PyObject, b: &PyObject, vm: &VirtualMachine) -> PyResult {
-    Ok(quotient_remainder(a, b, vm)?.map_or_else(|| vm.ctx.not_implemented(), |(_, rest)| vm.ctx.new_float(rest).into()))
+    Ok(quotient_remainder(a, b, vm)?
+        .map_or_else(|| vm.ctx.not_implemented(), |(_, rest)| vm.ctx.new_float(rest).into()))
 }
 
 fn floor_divide(a: &PyObject, b: &PyObject, vm: &VirtualMachine) -> PyResult {
-    Ok(quotient_remainder(a, b, vm)?.map_or_else(|| vm.ctx.not_implemented(), |(whole, _)| vm.ctx.new_float(whole).into()))
+    Ok(quotient_remainder(a, b, vm)?
+        .map_or_else(|| vm.ctx.not_implemented(), |(whole, _)| vm.ctx.new_float(whole).into()))
 }
 
 fn divmod(a: &PyObject, b: &PyObject, vm: &VirtualMachine) -> PyResult {

@@ -23,9 +23,9 @@ impl SandboxError {
     /// Hint for the user: the next step.
     pub fn help(&self) -> Option<String> {
         match self {
-            SandboxError::Python { .. } => {
-                Some("pass a CPython 3 executable to --python, or omit the option to use the embedded interpreter".into())
-            }
+            SandboxError::Python { .. } => Some(
+                "pass a CPython 3 executable to --python, or omit the option to use the embedded interpreter".into(),
+            ),
             SandboxError::SelfCheck { .. } | SandboxError::NotAWorker { .. } => {
                 Some("`earnest doctor` shows what the sandbox can use here".into())
             }

@@ -58,7 +58,8 @@ pub struct Request {
 pub fn send<T: Serialize>(to: &mut impl Write, message: &T) -> io::Result<()> {
     let json = serde_json::to_vec(message).map_err(io::Error::other)?;
     let length = u32::try_from(json.len()).ok().filter(|&length| length as usize <= MAX_MESSAGE);
-    let length = length.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the message is larger than 64 MiB"))?;
+    let length =
+        length.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the message is larger than 64 MiB"))?;
     to.write_all(&length.to_le_bytes())?;
     to.write_all(&json)?;
     to.flush()

@@ -71,7 +71,8 @@ fn serve_pool(mut pool: UnixStream, setup: &Setup) -> io::Result<()> {
             (prepared, embedded::VERSION.to_owned(), Filter::computing(), Vec::new(), 3)
         }
         Interpreter::Cpython(cpython) => {
-            let invocation = Invocation::new(cpython).ok_or_else(|| io::Error::other("the interpreter's path contains a NUL byte"))?;
+            let invocation = Invocation::new(cpython)
+                .ok_or_else(|| io::Error::other("the interpreter's path contains a NUL byte"))?;
             let name = format!("{} ({})", cpython.version, cpython.executable.display());
             (Prepared::Cpython(invocation), name, Filter::starting(), cpython.readable.clone(), 64)
         }
@@ -94,7 +95,8 @@ fn serve_pool(mut pool: UnixStream, setup: &Setup) -> io::Result<()> {
     });
     let reached = match (&filter, filtered) {
         (Some(_), Some(reached)) => reached,
-        _ => try_all(None).ok_or_else(|| io::Error::other("a process under the sandbox's limits does not run on this system"))?,
+        _ => try_all(None)
+            .ok_or_else(|| io::Error::other("a process under the sandbox's limits does not run on this system"))?,
     };
     let confinement = Confinement { landlock, seccomp: filter.is_some() };
     send(&mut pool, &Ready { interpreter: name, confinement, reached })?;

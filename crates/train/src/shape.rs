@@ -76,7 +76,9 @@ impl Size {
             return wrong("every dimension must be at least 1".into());
         }
         if !hidden.is_multiple_of(heads) || !heads.is_multiple_of(kv_heads) {
-            return wrong(format!("{hidden} must be a multiple of {heads} heads, and {heads} heads a multiple of {kv_heads} key heads"));
+            return wrong(format!(
+                "{hidden} must be a multiple of {heads} heads, and {heads} heads a multiple of {kv_heads} key heads"
+            ));
         }
         if !self.head_dim().is_multiple_of(2) || self.head_dim() > 256 {
             return wrong(format!("a head would be {} wide; its width must be even and at most 256", self.head_dim()));

@@ -4,9 +4,9 @@ use candle_core::{DType, Device, Tensor};
 use super::Decoder;
 use super::linear::Linear;
 use super::model::Layer;
+use crate::TrainError;
 use crate::adapter::{Adapter, AdapterSettings};
 use crate::parameters::{Parameters, normal};
-use crate::TrainError;
 use earnest_models::checkpoint::{BlockLayout, DecoderConfig, Norm};
 
 /// Standard deviation of fresh weights of a matrix with `inputs` columns, which keeps the scale of activations. GPT-2's 0.02

@@ -79,9 +79,8 @@ fn fused_attention_equals_composed_attention() {
         let layer = &decoder.layers[0];
         let rope = RotaryTable::new(&config.ropes[0], length, &Device::Cpu).unwrap();
         let all = || [&q, &k, &v].map(|x| x.as_tensor().clone());
-        let composed = decoder
-            .composed_attention(layer, all(), (examples, length, first), std::slice::from_ref(&rope))
-            .unwrap();
+        let composed =
+            decoder.composed_attention(layer, all(), (examples, length, first), std::slice::from_ref(&rope)).unwrap();
         let shape = AttentionShape {
             length,
             first,

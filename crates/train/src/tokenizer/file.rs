@@ -57,7 +57,12 @@ fn decoder(settings: &TokenizerSettings) -> Value {
 }
 
 /// Builds `tokenizer.json`; tokens from id `hints` on are index hints.
-pub(super) fn tokenizer_json(settings: &TokenizerSettings, vocabulary: &[String], hints: usize, merges: &[(String, String)]) -> Value {
+pub(super) fn tokenizer_json(
+    settings: &TokenizerSettings,
+    vocabulary: &[String],
+    hints: usize,
+    merges: &[(String, String)],
+) -> Value {
     let ids: serde_json::Map<String, Value> =
         vocabulary.iter().enumerate().map(|(id, token)| (token.clone(), json!(id))).collect();
     // Added tokens are extracted before pre-tokenization, so the digits of a hint stay in one token.

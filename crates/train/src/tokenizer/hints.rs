@@ -30,11 +30,12 @@ pub(crate) fn check_hints(settings: &TokenizerSettings, hints: Option<usize>) ->
         (Some(hints), _) if !(1..=MAX_HINTS).contains(&hints) => {
             refused(format!("{hints} is out of range; use 1 to {MAX_HINTS}"))
         }
-        (Some(_), DigitGroups::Places) => {
-            refused("the tokenizer `places` already encodes positions; drop the hints or choose another tokenizer".into())
-        }
+        (Some(_), DigitGroups::Places) => refused(
+            "the tokenizer `places` already encodes positions; drop the hints or choose another tokenizer".into(),
+        ),
         (Some(_), DigitGroups::Random) if settings.digits > 1 => refused(
-            "hints precede tokens, and random groups vary between examples; drop the hints or choose another tokenizer".into(),
+            "hints precede tokens, and random groups vary between examples; drop the hints or choose another tokenizer"
+                .into(),
         ),
         (Some(_), _) => Ok(()),
     }

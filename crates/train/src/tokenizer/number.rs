@@ -98,7 +98,9 @@ impl NumberTokenizer {
                 let mut ids = [0; 10];
                 for (digit, id) in ids.iter_mut().enumerate() {
                     let token = format!("{}{digit}", vocabulary_mark(place));
-                    *id = inner.token_to_id(&token).ok_or_else(|| invalid(format!("tokenizer.json has no token {token:?}")))?;
+                    *id = inner
+                        .token_to_id(&token)
+                        .ok_or_else(|| invalid(format!("tokenizer.json has no token {token:?}")))?;
                 }
                 places.push(ids);
             }
@@ -319,7 +321,8 @@ mod tests {
             assert_eq!(tokenizer.encode_for_training(text, &mut random).unwrap(), ids);
             assert_eq!(tokenizer.inner.decode(&ids, true).unwrap(), text, "hints are not special tokens");
             // Words are what they are without hints, and no token is another than before.
-            let plain = NumberTokenizer::learn(&settings, texts.map(without_hints).each_ref().map(String::as_str)).unwrap();
+            let plain =
+                NumberTokenizer::learn(&settings, texts.map(without_hints).each_ref().map(String::as_str)).unwrap();
             assert_eq!(tokenizer.len(), plain.len() + 90);
             let unhinted_ids = plain.encode("Add two numbers: 12 + 4 =").unwrap();
             assert_eq!(tokenizer.encode("Add two numbers: 12 + 4 =").unwrap(), unhinted_ids);

@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn items_and_prompts_come_back_from_few_bytes() {
-        let entries: Vec<Entry> = (PACK_ITEMS..2 * PACK_ITEMS).filter(|place| !place.is_multiple_of(7)).map(entry).collect();
+        let entries: Vec<Entry> =
+            (PACK_ITEMS..2 * PACK_ITEMS).filter(|place| !place.is_multiple_of(7)).map(entry).collect();
         let pack = Pack::of(1, &entries);
         let page = Page::open(1, &pack.questions, pack.prompts.as_ref()).unwrap();
         assert_eq!(page.entries().collect::<Vec<_>>(), entries);
