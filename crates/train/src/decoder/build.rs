@@ -12,12 +12,12 @@ use earnest_models::checkpoint::{BlockLayout, DecoderConfig, Norm};
 /// Standard deviation of fresh weights of a matrix with `inputs` columns, which keeps the scale of activations. GPT-2's 0.02
 /// corresponds to a width of 2,500; at the widths of number models it leaves attention uniform for hundreds of steps.
 /// Projections that write to the residual stream are scaled down by the number of layers.
-pub(super) fn init_std(inputs: usize) -> f64 {
+pub(crate) fn init_std(inputs: usize) -> f64 {
     1.0 / (inputs as f64).sqrt()
 }
 
 /// Name of the embedding table in a checkpoint.
-pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
+pub(crate) const EMBEDDING: &str = "model.embed_tokens.weight";
 
 /// Source of a model's tensors.
 enum TensorSource<'a> {

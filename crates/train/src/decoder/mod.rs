@@ -8,5 +8,5 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub(super) use build::{EMBEDDING, init_std};
+pub(crate) use build::{EMBEDDING, init_std};
 pub use model::Decoder;

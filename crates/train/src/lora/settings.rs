@@ -128,7 +128,7 @@ pub struct LoraSettings {
 }
 
 impl LoraSettings {
-    /// The learning rate's course.
+    /// Returns the learning rate schedule.
     pub fn schedule(&self) -> Schedule {
         Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps: self.steps, floor: 0.0 }
     }

@@ -3,7 +3,7 @@ use super::settings::{DigitGroups, TokenizerSettings};
 use crate::TrainError;
 
 /// Letters of hints, one for each part of a number: integer part, decimals, exponent.
-const HINT_LETTERS: [char; 3] = ['i', 'd', 'e'];
+pub(super) const HINT_LETTERS: [char; 3] = ['i', 'd', 'e'];
 /// Largest alphabet of index hints; each takes three tokens.
 pub(super) const MAX_HINTS: usize = 1000;
 

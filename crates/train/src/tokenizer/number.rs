@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 use super::file::{SPECIAL, tokenizer_json, vocabulary_mark};
-use super::hints::{check_hints, find_hint, hint_length};
+use super::hints::{HINT_LETTERS, check_hints, find_hint, hint_length};
 use super::settings::{DigitGroups, TokenizerSettings};
 use super::words::learn_words;
 use crate::TrainError;
