@@ -75,9 +75,9 @@ fn the_differentiable_decoder_is_the_engine() {
 #[test]
 fn other_decoders_are_refused_by_name() {
     for (name, part) in [
-        ("mixtral", "MixtralForCausalLM cannot be trained: its arrangement"),
+        ("mixtral", "MixtralForCausalLM cannot be trained: its decoder layout"),
         ("phi2", "PhiForCausalLM cannot be trained"),
-        ("phi3", "Phi3ForCausalLM cannot be trained: an adapter of its fused projections"),
+        ("phi3", "Phi3ForCausalLM cannot be trained: adapting its fused projections"),
     ] {
         let failed = Base::open(&tiny(name), Retrofit::default()).unwrap_err().to_string();
         assert!(failed.contains(part), "{failed}");

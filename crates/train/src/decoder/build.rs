@@ -136,7 +136,7 @@ fn check_differentiable(c: &DecoderConfig) -> Result<f32, TrainError> {
     let unsupported = |part: &'static str| Err(TrainError::Architecture { architecture: c.architecture.clone(), part });
     let Norm::Rms { eps } = c.norm else { return unsupported("a layer norm") };
     if c.block == BlockLayout::Parallel {
-        return unsupported("its arrangement of norms");
+        return unsupported("the placement of its norms");
     }
     if !c.gated {
         return unsupported("a feed-forward block without a gate");
@@ -145,7 +145,7 @@ fn check_differentiable(c: &DecoderConfig) -> Result<f32, TrainError> {
         return unsupported("a mixture of experts");
     }
     if c.head_bias {
-        return unsupported("a bias of the head");
+        return unsupported("a bias in the output head");
     }
     Ok(eps)
 }

@@ -224,5 +224,5 @@ fn unsupported_parts_are_named() {
     let mut config = TINY.decoder(11, 32, PositionEncoding::Rope);
     config.head_bias = true;
     let failed = Decoder::fresh(&config, 1, &mut Parameters::default(), &Device::Cpu).unwrap_err();
-    assert!(failed.to_string().contains("a bias of the head"), "{failed}");
+    assert!(failed.to_string().contains("a bias in the output head"), "{failed}");
 }

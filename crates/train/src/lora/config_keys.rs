@@ -75,8 +75,8 @@ pub(super) fn family(config: &DecoderConfig) -> Result<Family, TrainError> {
         "Gemma2ForCausalLM" | "gguf:gemma2" => return Ok(Family::Gemma2),
         "Gemma3ForCausalLM" | "gguf:gemma3" => return Ok(Family::Gemma3),
         "SmolLM3ForCausalLM" => return Ok(Family::SmolLm3),
-        "Phi3ForCausalLM" | "gguf:phi3" => "an adapter of its fused projections",
-        _ => "its arrangement of the decoder",
+        "Phi3ForCausalLM" | "gguf:phi3" => "adapting its fused projections",
+        _ => "its decoder layout",
     };
     Err(TrainError::Architecture { architecture: config.architecture.clone(), part })
 }
