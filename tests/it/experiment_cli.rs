@@ -136,7 +136,7 @@ fn files_and_folders_that_make_no_sense_are_named() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     for (from, to, named) in [
-        ("\"rope\"", "\"learned\"", "no positional encoding"),
+        ("\"rope\"", "\"learned\"", "unknown positional encoding"),
         ("steps = 24", "step = 24", "step"),
         ("task = \"length_Integer\"", "task = \"lenght_Integer\"", "length_Integer"),
         ("then_after = 16", "then_after = 15", "multiple of 8"),

@@ -228,7 +228,7 @@ fn the_engine_answers_as_the_trainer_validates() {
                 seed: settings.seed,
             };
             let stream = QuestionStream::new(stream, Split::Valid).unwrap();
-            let questions = stream.fixed(settings.validation);
+            let questions = stream.first_questions(settings.validation);
             let prompts: Vec<String> =
                 questions.iter().enumerate().map(|(n, q)| stream.text(q, n as u64).unwrap().prompt).collect();
             let answers = engine_answers(&place, &prompts);

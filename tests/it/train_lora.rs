@@ -75,9 +75,9 @@ fn the_differentiable_decoder_is_the_engine() {
 #[test]
 fn other_decoders_are_refused_by_name() {
     for (name, part) in [
-        ("mixtral", "MixtralForCausalLM can not be trained: its arrangement"),
-        ("phi2", "PhiForCausalLM can not be trained"),
-        ("phi3", "Phi3ForCausalLM can not be trained: an adapter of its fused projections"),
+        ("mixtral", "MixtralForCausalLM cannot be trained: its decoder layout"),
+        ("phi2", "PhiForCausalLM cannot be trained"),
+        ("phi3", "Phi3ForCausalLM cannot be trained: adapting its fused projections"),
     ] {
         let failed = Base::open(&tiny(name), Retrofit::default()).unwrap_err().to_string();
         assert!(failed.contains(part), "{failed}");
@@ -241,7 +241,7 @@ fn merged_is_what_was_trained() {
             opened.tokenizer.encode(text, true).unwrap(),
             trainer.base().checkpoint().tokenizer.encode(text, true).unwrap()
         );
-        let decoder = trainer.decoder().for_use();
+        let decoder = trainer.decoder().for_inference();
         let (mut engine, mut unadapted) = (engine(&merged), engine(&tiny(name)));
         let prompt = ids(30);
         let ours = after(&decoder, &prompt);
@@ -309,7 +309,7 @@ fn a_merged_retrofit_has_no_positions_and_a_name_that_says_so() {
     let config = std::fs::read_to_string(merged.join("config.json")).unwrap();
     assert!(config.contains("SmolLM3ForCausalLM") && !config.to_lowercase().contains("llama"), "{config}");
     let prompt = ids(20);
-    let ours = after(&trainer.decoder().for_use(), &prompt);
+    let ours = after(&trainer.decoder().for_inference(), &prompt);
     near("nope", &ours, &engine(&merged).logits_after(&prompt, 1).unwrap(), 1e-4);
     // Without positions, only the last token's place matters to what attention sees.
     let mut swapped = prompt.clone();
@@ -320,7 +320,7 @@ fn a_merged_retrofit_has_no_positions_and_a_name_that_says_so() {
         let (a, b) = (after(decoder, &prompt), after(decoder, &swapped));
         a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
     };
-    assert!(moved(&trainer.decoder().for_use()) < moved(&rotated));
+    assert!(moved(&trainer.decoder().for_inference()) < moved(&rotated));
     let digits = Checkpoint::open(&merged).unwrap().tokenizer;
     let of = |text: &str| digits.encode(text, false).unwrap();
     assert_eq!(of("907"), [of("9"), of("0"), of("7")].concat());
@@ -359,7 +359,7 @@ fn pairs_and_rules_are_learnt() {
     let (_, _, validations, _) = train(&with(pairs(0.0)), &place.path().join("all"), None);
     assert!(validations.iter().all(|validation| validation.cells.is_empty()));
     let refused = LoraTrainer::open(with(pairs(0.999_999)), &place.path().join("none")).err().unwrap().to_string();
-    assert!(refused.contains("0 are learnt"), "{refused}");
+    assert!(refused.contains("0 rows are for training"), "{refused}");
     std::fs::write(&file, "{}").unwrap();
     let refused = LoraTrainer::open(with(pairs(0.3)), &place.path().join("pairs")).err().unwrap().to_string();
     assert!(refused.contains("not the file"), "{refused}");

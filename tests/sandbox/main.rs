@@ -1,7 +1,9 @@
-//! Tests of the sandbox: in an executable of their own, since they measure time and kill processes.
+//! Tests of the sandbox, in a separate executable because they measure time and kill processes.
 
+mod arithmetic;
 mod cpython;
 mod hostile;
+mod outcome;
 mod parent;
 mod processes;
 mod speed;

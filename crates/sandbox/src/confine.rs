@@ -1,13 +1,13 @@
-//! What the kernel takes away from a process, where it can: the file system and the network (landlock) and every system
-//! call that computing does not need (seccomp).
+//! Confinement by the kernel, where it supports it: no file system and no network (landlock), and only the system calls that
+//! computing needs (seccomp).
 use serde::{Deserialize, Serialize};
 
-/// What is in force besides the limits, which every Unix system has.
+/// Kernel confinement in force, besides the resource limits that every Unix system has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     /// The landlock ABI in force: 1 and up for files, 4 and up for TCP, 6 and up for signals.
     pub landlock: Option<u32>,
-    /// System calls are filtered.
+    /// True if system calls are filtered.
     pub seccomp: bool,
 }
 
@@ -25,10 +25,10 @@ mod system {
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     };
 
-    /// The newest ABI that was tried; older kernels give what they have.
+    /// Newest landlock ABI requested; older kernels enforce the part they support.
     const NEWEST: ABI = ABI::V6;
 
-    /// Takes all files but these, and the network, from the calling thread and what it forks; the ABI in force.
+    /// Denies the calling thread and its children all files but these, and the network; returns the ABI in force.
     pub fn restrict_files(readable: &[PathBuf]) -> Option<u32> {
         let restrict = || -> Result<_, RulesetError> {
             Ruleset::default()
@@ -52,23 +52,23 @@ mod system {
     pub struct Filter(BpfProgram);
 
     impl Filter {
-        /// For an interpreter that has all it needs: memory, time, random numbers, and writing to the one pipe it has.
+        /// Filter for an interpreter that is loaded: memory, time, random numbers, and writing to its one pipe.
         pub fn computing() -> Option<Self> {
-            let mut calls = always();
+            let mut calls = base_calls();
             calls.push((libc::SYS_write, on_output()));
             Filter::compile(calls)
         }
 
-        /// For an interpreter that is yet to be started: it also opens files for reading, and replaces the program.
+        /// Filter for an interpreter that is still to be started: it also allows `execve` and opening files for reading.
         pub fn starting() -> Option<Self> {
-            let mut calls = always();
+            let mut calls = base_calls();
             calls.push((libc::SYS_write, on_output()));
             let writing = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND) as u64;
             calls.push((libc::SYS_openat, only(2, SeccompCmpOp::MaskedEq(writing), 0)));
-            // TCGETS, FIONCLEX, FIOCLEX: the same on all three architectures, of another type with each C library.
+            // TCGETS, FIONCLEX, FIOCLEX: the same numbers on all three architectures; their type differs between C libraries.
             let terminal = [0x5401, 0x5450, 0x5451];
             calls.push((libc::SYS_ioctl, terminal.iter().flat_map(|&call| only(1, SeccompCmpOp::Eq, call)).collect()));
-            // Limits can be asked for, not set.
+            // Reading limits, not setting them.
             calls.push((libc::SYS_prlimit64, only(2, SeccompCmpOp::Eq, 0)));
             #[cfg(target_arch = "x86_64")]
             for call in [
@@ -110,7 +110,7 @@ mod system {
             Filter::compile(calls)
         }
 
-        /// Calls that are not named fail with `EPERM`, which Python turns into an exception.
+        /// Compiles the filter: all other calls fail with `EPERM`, which Python turns into an exception.
         fn compile(calls: Vec<(i64, Vec<SeccompRule>)>) -> Option<Self> {
             let refused = SeccompAction::Errno(libc::EPERM as u32);
             let architecture = std::env::consts::ARCH.try_into().ok()?;
@@ -119,14 +119,14 @@ mod system {
             filter.try_into().ok().map(Filter)
         }
 
-        /// Filters the calling thread's system calls, for good.
+        /// Applies the filter to the calling thread, irrevocably; false if the kernel refuses.
         pub fn apply(&self) -> bool {
             seccompiler::apply_filter(&self.0).is_ok()
         }
     }
 
-    /// Calls without which nothing computes, and which reach nothing outside the process.
-    fn always() -> Vec<(i64, Vec<SeccompRule>)> {
+    /// Calls that every program needs and that reach nothing outside the process.
+    fn base_calls() -> Vec<(i64, Vec<SeccompRule>)> {
         [
             libc::SYS_read,
             libc::SYS_close,
@@ -158,18 +158,18 @@ mod system {
         .into()
     }
 
-    /// Standard output and standard error, which are the sample's pipe.
+    /// Rules for a first argument that is standard output or standard error, which are the sample's pipe.
     fn on_output() -> Vec<SeccompRule> {
         [libc::STDOUT_FILENO, libc::STDERR_FILENO]
             .iter()
             .flat_map(|&descriptor| {
-                // An `int`: what stands in the upper half of its register means nothing.
+                // An `int`: the upper half of its register is undefined.
                 rule(SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, descriptor as u64))
             })
             .collect()
     }
 
-    /// The rule that an argument compares so. Pointers and counts are compared whole, which is right for all that we ask.
+    /// Rule on one argument, compared as 64 bits.
     fn only(argument: u8, comparison: SeccompCmpOp, value: u64) -> Vec<SeccompRule> {
         rule(SeccompCondition::new(argument, SeccompCmpArgLen::Qword, comparison, value))
     }
@@ -178,13 +178,13 @@ mod system {
         condition.and_then(|condition| SeccompRule::new(vec![condition])).into_iter().collect()
     }
 
-    /// The calling process is killed when the thread that forked it ends. False if `parent` is gone already.
+    /// Has the kernel kill the calling process when the thread that forked it ends; false if `parent` has already ended.
     pub fn die_with_parent(parent: i32) -> bool {
         // SAFETY: both calls take and return numbers.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 && libc::getppid() == parent }
     }
 
-    /// Closes all descriptors from this one on.
+    /// Closes all descriptors from `first` on.
     pub fn close_from(first: i32) {
         // SAFETY: closes descriptors that nothing in this process uses any more.
         let closed = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) } == 0;
@@ -198,44 +198,44 @@ mod system {
 mod system {
     use std::path::PathBuf;
 
-    /// There is nothing like landlock here.
+    /// Always `None`: landlock is Linux only.
     pub fn restrict_files(_: &[PathBuf]) -> Option<u32> {
         None
     }
 
-    /// There is nothing like seccomp here.
+    /// No value: seccomp is Linux only.
     pub enum Filter {}
 
     impl Filter {
-        /// None.
+        /// Always `None`.
         pub fn computing() -> Option<Self> {
             None
         }
 
-        /// None.
+        /// Always `None`.
         pub fn starting() -> Option<Self> {
             None
         }
 
-        /// Never called.
+        /// Unreachable: the type has no value.
         pub fn apply(&self) -> bool {
             match *self {}
         }
     }
 
-    /// A process can only look whether its parent is still there.
+    /// Checks once that the parent is still `parent`; the kernel offers nothing better here.
     pub fn die_with_parent(parent: i32) -> bool {
         // SAFETY: returns a number.
         unsafe { libc::getppid() == parent }
     }
 
-    /// Closes all descriptors from this one on.
+    /// Closes all descriptors from `first` on.
     pub fn close_from(first: i32) {
         super::close_each_from(first);
     }
 }
 
-/// For kernels without `close_range`.
+/// Closes descriptors one by one, for kernels without `close_range`.
 fn close_each_from(first: i32) {
     // SAFETY: asks for a number; closes descriptors that nothing in this process uses any more.
     unsafe {

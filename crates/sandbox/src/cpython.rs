@@ -1,4 +1,4 @@
-//! CPython as the interpreter: what is asked of the executable before it is used, and how a sample starts it.
+//! CPython as the interpreter: the probe of an executable, and its invocation for a sample.
 use std::ffi::{CString, c_char};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -11,8 +11,8 @@ use super::protocol::Cpython;
 
 const HARNESS_MAIN: &str = include_str!("harness_main.py");
 
-/// Prints JSON: what the interpreter is, and which files it has mapped and can import from once the modules that programs
-/// may use are there.
+/// Prints JSON: executable, version, and the files that the interpreter maps and imports from, once the modules that
+/// programs may use are imported.
 const PROBE: &str = r#"
 import json, os, platform, sys
 import array, cmath, decimal, fractions, math, numbers, random, typing
@@ -30,11 +30,11 @@ print(json.dumps({
 }))
 "#;
 
-/// Longest answer of an executable that is read.
-const LONGEST: u64 = 1 << 20;
+/// Largest probe output that is read, in bytes.
+const MAX_OUTPUT: u64 = 1 << 20;
 
-/// Asks an executable what it is. It runs without limits: the user has chosen it.
-pub fn examine(python: &Path) -> Result<Cpython, SandboxError> {
+/// Runs the probe. It has no limits: the user chose the executable.
+pub fn probe(python: &Path) -> Result<Cpython, SandboxError> {
     let failed = |reason: String| SandboxError::Python { python: python.to_owned(), reason };
     let mut child = Command::new(python)
         .args(["-I", "-S", "-B", "-c", PROBE])
@@ -44,24 +44,24 @@ pub fn examine(python: &Path) -> Result<Cpython, SandboxError> {
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let mut printed = Vec::new();
-    let read = child.stdout.take().map(|out| out.take(LONGEST).read_to_end(&mut printed));
-    // It may go on printing, or not.
-    if printed.len() as u64 == LONGEST {
+    let read = child.stdout.take().map(|out| out.take(MAX_OUTPUT).read_to_end(&mut printed));
+    // An executable that prints without end would never exit.
+    if printed.len() as u64 == MAX_OUTPUT {
         child.kill().ok();
     }
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
     if !status.success() || !matches!(read, Some(Ok(_))) {
-        return Err(failed(format!("it did not import the modules that programs may use ({status})")));
+        return Err(failed(format!("it cannot import the modules that programs may use ({status})")));
     }
-    let found: Cpython =
-        serde_json::from_slice(&printed).map_err(|_| failed("its answer is not one of a Python interpreter".into()))?;
-    if !found.version.starts_with("CPython 3.") {
-        return Err(failed(format!("it is {}", found.version)));
+    let cpython: Cpython = serde_json::from_slice(&printed)
+        .map_err(|_| failed("its output is not that of a Python interpreter".into()))?;
+    if !cpython.version.starts_with("CPython 3.") {
+        return Err(failed(format!("it is {}, not CPython 3", cpython.version)));
     }
-    Ok(found)
+    Ok(cpython)
 }
 
-/// The arguments and the environment with which a sample's process becomes the interpreter, made before the fork.
+/// Executable, arguments and environment of a sample's interpreter, allocated before the fork.
 pub struct Invocation {
     executable: CString,
     arguments: Vec<CString>,
@@ -69,13 +69,13 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// Prepares the call. `None` if the path has a NUL, which no path has that was found.
+    /// Allocates the arguments; `None` if the path contains a NUL.
     pub fn new(cpython: &Cpython) -> Option<Self> {
         let executable = CString::new(cpython.executable.as_os_str().as_bytes()).ok()?;
-        // No option isolates from the environment, because it is empty but for what is wanted; the empty entry of the
-        // search path, the current folder, goes before anything is imported.
+        // No -I or -E: the environment holds PYTHONHASHSEED alone, which they would ignore. The empty entry of the search
+        // path, the current folder, is removed before anything is imported.
         let script = format!("import sys\nsys.path = [path for path in sys.path if path]\n{HARNESS}\n{HARNESS_MAIN}");
-        // The first argument must be the whole path: by it the interpreter finds its library.
+        // The first argument must be the full path: the interpreter locates its library by it.
         let mut arguments = vec![executable.clone()];
         for argument in ["-s", "-S", "-B", "-W", "ignore", "-X", "utf8", "-c", &script] {
             arguments.push(CString::new(argument).ok()?);
@@ -84,7 +84,7 @@ impl Invocation {
         Some(Invocation { executable, arguments, environment })
     }
 
-    /// Replaces the calling process; returns only if that failed.
+    /// Replaces the calling process; returns only on failure.
     pub fn execute(&self) {
         let pointers = |texts: &[CString]| -> Vec<*const c_char> {
             texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
@@ -94,7 +94,7 @@ impl Invocation {
         unsafe { libc::execve(self.executable.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
     }
 
-    /// What the interpreter reads from standard input.
+    /// Standard input of the interpreter: the function's name, a newline, the source.
     pub fn input(source: &str, function: &str) -> Vec<u8> {
         format!("{function}\n{source}").into_bytes()
     }

@@ -1,5 +1,5 @@
-# Runs one program as the study does and says what came of it. Both interpreters run this text, so that there is one
-# definition of what a program may see and of how an exception is named.
+# Runs one program as the study does and reports its outcome. Both interpreters run this file, so that there is one
+# definition of a program's globals and of exception families.
 import array
 import builtins
 import cmath
@@ -17,7 +17,7 @@ BUILTINS = (
 ).split()
 MODULES = (numbers, math, cmath, decimal, fractions, random, typing, array)
 
-# An exception is named by the first of these that it is an instance of.
+# The family of an exception is the first of these that it is an instance of.
 FAMILIES = (
     SyntaxError, NameError, AttributeError, ZeroDivisionError, TypeError, ValueError, MemoryError, RecursionError,
     ArithmeticError, LookupError, ImportError, AssertionError, Exception, BaseException,
@@ -25,7 +25,7 @@ FAMILIES = (
 
 
 class Sink:
-    """Standard output and error of a program: what it prints is nobody's business."""
+    """Standard output and error of a program, which are discarded."""
 
     def write(self, text):
         return len(text)
@@ -41,7 +41,7 @@ def new_globals():
 
 
 def run(source, function):
-    """`kind` and `text`, with a unit separator between them."""
+    """Returns `kind` and `text`, separated by a unit separator."""
     local = {}
     # The same program gives the same number every time.
     random.seed(0)

@@ -1,14 +1,14 @@
-//! Model-written Python, run where it can do no harm: in a child of a worker process that has no environment, no open
-//! files, no file system, no network, little memory and little time. `docs/sandbox.md` says what that covers.
+//! Sandbox for model-written Python: each program runs in a child of a worker process without environment, open files, file
+//! system or network, under a memory limit and a time limit. `docs/sandbox.md` describes the guarantees.
 //!
 //! ```text
-//! our process                   worker (our program again)              a sample's process
+//! calling process               worker (the same executable)            a sample's process
 //! Pool::run ── request ──────>  a fresh interpreter, modules
 //!                               imported; forks ───────────────────>    limits itself, runs, writes its answer
 //!              <── outcome ───  kills it when its time is over
 //! ```
 //!
-//! A worker is the same program started again: [`serve_if_worker`] must be the first thing that its `main` does.
+//! A worker is the same executable started again: [`serve_if_worker`] must be the first call in its `main`.
 
 mod attempts;
 mod confine;
@@ -24,7 +24,7 @@ mod rounding;
 mod settings;
 mod worker;
 
-pub use attempts::ATTEMPTS;
+pub use attempts::{ATTEMPTS, succeeding_attempts};
 pub use confine::Confinement;
 pub use error::SandboxError;
 pub use outcome::{Exception, Number, Outcome};

@@ -1,20 +1,20 @@
-//! Limits that every Unix system knows.
+//! Resource limits (`setrlimit`).
 use std::io;
 use std::time::Duration;
 
-/// What a sample's process may use.
+/// Resource limits of a sample's process.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Address space, in bytes.
     pub address_space: u64,
-    /// Processor time, as the last resort: the clock is watched from outside.
+    /// Processor time. A last resort: the supervisor enforces wall-clock time.
     pub cpu: Duration,
     /// Open files.
     pub files: u64,
 }
 
 impl Limits {
-    /// Limits the calling process, for good.
+    /// Applies the limits to the calling process, irrevocably.
     pub fn apply(&self) -> io::Result<()> {
         set(libc::RLIMIT_AS, self.address_space)?;
         set(libc::RLIMIT_CPU, self.cpu.as_secs() + 1)?;
@@ -25,11 +25,11 @@ impl Limits {
     }
 }
 
-/// Bytes of address space that the calling process has; none where the system does not say.
+/// Address space of the calling process in bytes; `None` without `/proc`.
 pub fn address_space() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_whitespace().next()?.parse().ok()?;
-    // SAFETY: asks for a number.
+    // SAFETY: takes and returns numbers.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     Some(pages * u64::try_from(page).ok()?)
 }
@@ -39,17 +39,17 @@ type Resource = libc::__rlimit_resource_t;
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 type Resource = libc::c_int;
 
-fn set(resource: Resource, most: u64) -> io::Result<()> {
-    let most = libc::rlim_t::try_from(most).unwrap_or(libc::RLIM_INFINITY);
+fn set(resource: Resource, max: u64) -> io::Result<()> {
+    let max = libc::rlim_t::try_from(max).unwrap_or(libc::RLIM_INFINITY);
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls get a valid structure.
+    // SAFETY: both calls get a valid struct.
     let failed = unsafe {
         if libc::getrlimit(resource, &mut limit) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // An unprivileged process cannot raise the hard limit that it was given.
-        let most = most.min(limit.rlim_max);
-        libc::setrlimit(resource, &libc::rlimit { rlim_cur: most, rlim_max: most }) != 0
+        // An unprivileged process cannot raise its hard limit.
+        let max = max.min(limit.rlim_max);
+        libc::setrlimit(resource, &libc::rlimit { rlim_cur: max, rlim_max: max }) != 0
     };
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Workers, lent to whoever has a program to run.
+//! Pool of workers.
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
@@ -11,158 +11,160 @@ use std::time::{Duration, Instant};
 use super::protocol::{Interpreter, Ready, Request, Setup, receive, send};
 use super::{Confinement, Number, Outcome, SandboxError, Settings, cpython, worker};
 
-/// Longest time in which a worker starts its interpreter.
-const STARTING: Duration = Duration::from_secs(60);
-/// What a worker may need beyond a sample's time before it counts as stuck.
+/// Timeout for a worker to start its interpreter.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time beyond a sample's limit after which a worker counts as stuck.
 const GRACE: Duration = Duration::from_secs(10);
-/// Longest time in which a worker that nobody needs any more ends by itself.
-const ENDING: Duration = Duration::from_secs(2);
-/// A worker that dies within this time after it was asked may have been dying before.
-const AT_ONCE: Duration = Duration::from_millis(50);
-/// How often a program is given to another worker when one died before it could begin.
+/// Timeout for a dismissed worker to exit before it is killed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// A worker that dies within this time of a request may have been dying before it.
+const EARLY_DEATH: Duration = Duration::from_millis(50);
+/// Number of workers that a program is given to when each dies before it begins.
 const ATTEMPTS: usize = 3;
 
-/// Workers that run programs, each in a process of its own. Any number of threads may call [`Pool::run`].
+/// Pool of workers that run programs, each in its own process. Any number of threads may call [`Pool::run`].
 ///
-/// A worker that dies, hangs or is killed is replaced; only the sample that it had is lost.
+/// A worker that dies, hangs or is killed is replaced; only its current sample is lost.
 #[derive(Debug)]
 pub struct Pool {
     settings: Settings,
     setup: Setup,
     report: Report,
-    lent: Mutex<Lent>,
-    returned: Condvar,
+    workers: Mutex<Workers>,
+    released: Condvar,
 }
 
-/// What a pool runs programs with.
+/// Interpreter and confinement of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
     /// Name and version of the interpreter.
     pub interpreter: String,
     pub confinement: Confinement,
-    /// Which of [`ATTEMPTS`](super::ATTEMPTS) succeeded in a program's process: none where the kernel can refuse them all.
+    /// Those of [`ATTEMPTS`](super::ATTEMPTS) that succeed in a program's process: none if the kernel can refuse them all.
     pub reached: Vec<String>,
 }
 
+/// Idle workers, and the number of programs that run.
 #[derive(Debug, Default)]
-struct Lent {
+struct Workers {
     idle: Vec<Worker>,
-    working: usize,
+    running: usize,
 }
 
 impl Pool {
-    /// Starts one worker, has it compute something, and starts the others when they are needed.
+    /// Starts one worker and checks that it computes; the others start when they are needed.
     ///
     /// # Errors
-    /// If no worker can be started or does not compute; the error says what to do.
+    /// [`SandboxError`] if the worker cannot be started or fails its self-check.
     pub fn new(settings: Settings) -> Result<Self, SandboxError> {
         let interpreter = match &settings.python {
             None => Interpreter::Embedded,
-            Some(python) => Interpreter::Cpython(cpython::examine(python)?),
+            Some(python) => Interpreter::Cpython(cpython::probe(python)?),
         };
         let setup = Setup { interpreter, wall: settings.wall, memory: settings.memory };
         let (worker, ready) = Worker::start(&settings, &setup)?;
         let Ready { interpreter, confinement, reached } = ready;
         let report = Report { interpreter, confinement, reached };
-        let lent = Mutex::new(Lent { idle: vec![worker], working: 0 });
-        let pool = Pool { settings, setup, report, lent, returned: Condvar::new() };
+        let workers = Mutex::new(Workers { idle: vec![worker], running: 0 });
+        let pool = Pool { settings, setup, report, workers, released: Condvar::new() };
         match pool.run("def check():\n    return int(math.sqrt(1764) * 42)", "check") {
             Outcome::Number(number @ Number::Int(_)) if number.to_f64() == 1764.0 => Ok(pool),
             other => Err(SandboxError::SelfCheck { outcome: other.to_string() }),
         }
     }
 
-    /// What programs are run with.
+    /// Interpreter and confinement in force.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// The settings it was made with.
+    /// Settings of the pool.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Runs a program, that is defines `source` and calls `function` without arguments; waits for a free worker first.
+    /// Runs a program: executes `source` and calls `function` without arguments. Blocks until a worker is free.
     pub fn run(&self, source: &str, function: &str) -> Outcome {
         let request = Request { source: source.to_owned(), function: function.to_owned() };
-        let _place = self.take_place();
+        let _permit = self.acquire();
         let mut died = false;
         for _ in 0..ATTEMPTS {
             let mut worker = match self.worker() {
                 Ok(worker) => worker,
                 Err(error) => return Outcome::Unavailable(error.to_string()),
             };
-            let asked = Instant::now();
+            let sent = Instant::now();
             match worker.run(&request) {
-                Answer::Outcome(outcome) => {
+                Reply::Outcome(outcome) => {
                     self.lock().idle.push(worker);
                     return outcome;
                 }
-                Answer::NeverBegun => {}
-                // At once, it may have been killed from outside while it was idle and not yet gone; a program that kills its
-                // worker does it again.
-                Answer::Died if !died && asked.elapsed() < AT_ONCE => died = true,
-                Answer::Died => return Outcome::Crashed("the worker died".to_owned()),
-                Answer::Stuck => return Outcome::TimeLimit,
-                Answer::Refused(reason) => return Outcome::Unavailable(reason),
+                Reply::NotReceived => {}
+                // An early death may be a kill from outside while the worker was idle. A program that kills its worker does it
+                // again.
+                Reply::Died if !died && sent.elapsed() < EARLY_DEATH => died = true,
+                Reply::Died => return Outcome::Crashed("the worker died".to_owned()),
+                Reply::Stuck => return Outcome::TimeLimit,
+                Reply::Refused(reason) => return Outcome::Unavailable(reason),
             }
         }
-        Outcome::Unavailable("workers die before they begin".to_owned())
+        Outcome::Unavailable("workers died before the program began".to_owned())
     }
 
-    /// An idle worker that lives, or a new one.
+    /// Returns an idle worker that is alive, or starts one.
     fn worker(&self) -> Result<Worker, SandboxError> {
         while let Some(mut worker) = { self.lock().idle.pop() } {
-            if worker.lives() {
+            if worker.is_alive() {
                 return Ok(worker);
             }
         }
         Worker::start(&self.settings, &self.setup).map(|(worker, _)| worker)
     }
 
-    fn take_place(&self) -> Place<'_> {
-        let mut lent = self.lock();
-        while lent.working >= self.settings.workers.max(1) {
-            lent = self.returned.wait(lent).unwrap_or_else(PoisonError::into_inner);
+    /// Waits until fewer programs run than the settings allow.
+    fn acquire(&self) -> Permit<'_> {
+        let mut workers = self.lock();
+        while workers.running >= self.settings.workers.max(1) {
+            workers = self.released.wait(workers).unwrap_or_else(PoisonError::into_inner);
         }
-        lent.working += 1;
-        Place(self)
+        workers.running += 1;
+        Permit(self)
     }
 
-    /// Nothing that can panic happens while it is held, and a list of workers is never half-changed.
-    fn lock(&self) -> MutexGuard<'_, Lent> {
-        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the workers. A poisoned lock is usable: no code that can panic runs under it.
+    fn lock(&self) -> MutexGuard<'_, Workers> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The right to use a worker, given back in any case.
-struct Place<'a>(&'a Pool);
+/// Permit to run one program, released on drop.
+struct Permit<'a>(&'a Pool);
 
-impl Drop for Place<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.0.lock().working -= 1;
-        self.0.returned.notify_one();
+        self.0.lock().running -= 1;
+        self.0.released.notify_one();
     }
 }
 
-/// A worker's process.
+/// Process of a worker.
 #[derive(Debug)]
 struct Worker {
     child: Child,
     socket: UnixStream,
-    patience: Duration,
+    timeout: Duration,
 }
 
-/// What a worker made of a request.
-enum Answer {
+/// Reply of a worker to a request.
+enum Reply {
     Outcome(Outcome),
-    /// It was dead before it had the whole request.
-    NeverBegun,
-    /// It died at work.
+    /// The worker was dead before it had the whole request.
+    NotReceived,
+    /// The worker died while the program ran.
     Died,
-    /// It neither answered nor died.
+    /// The worker neither replied nor died.
     Stuck,
-    /// The request cannot be sent to any worker.
+    /// The request is too large for any worker.
     Refused(String),
 }
 
@@ -177,12 +179,12 @@ impl Worker {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // A group of its own: Ctrl-C at the terminal stops the run, not the sample that is being judged.
+            // A new process group: Ctrl-C at the terminal stops the run, not the sample that is being scored.
             .process_group(0)
             .spawn()
             .map_err(start)?;
-        let mut worker = Worker { child, socket, patience: settings.wall + GRACE };
-        let hello = worker.wait_at_most(STARTING).and_then(|()| {
+        let mut worker = Worker { child, socket, timeout: settings.wall + GRACE };
+        let hello = worker.set_timeout(START_TIMEOUT).and_then(|()| {
             send(&mut worker.socket, setup)?;
             receive(&mut worker.socket)
         });
@@ -190,7 +192,7 @@ impl Worker {
             Ok(ready) => Ok((worker, ready)),
             Err(error) => {
                 let reason = if error.kind() == io::ErrorKind::UnexpectedEof {
-                    "it ended at once; its main must begin with earnest::sandbox::serve_if_worker()".to_owned()
+                    "it exited immediately; its main must begin with earnest_sandbox::serve_if_worker()".to_owned()
                 } else {
                     error.to_string()
                 };
@@ -199,37 +201,37 @@ impl Worker {
         }
     }
 
-    fn wait_at_most(&self, patience: Duration) -> io::Result<()> {
-        self.socket.set_read_timeout(Some(patience))?;
-        self.socket.set_write_timeout(Some(patience))
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.socket.set_read_timeout(Some(timeout))?;
+        self.socket.set_write_timeout(Some(timeout))
     }
 
-    fn lives(&mut self) -> bool {
+    fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    fn run(&mut self, request: &Request) -> Answer {
-        if let Err(error) = self.wait_at_most(self.patience).and_then(|()| send(&mut self.socket, request)) {
+    fn run(&mut self, request: &Request) -> Reply {
+        if let Err(error) = self.set_timeout(self.timeout).and_then(|()| send(&mut self.socket, request)) {
             return match error.kind() {
-                io::ErrorKind::InvalidInput => Answer::Refused(error.to_string()),
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Answer::Stuck,
-                _ => Answer::NeverBegun,
+                io::ErrorKind::InvalidInput => Reply::Refused(error.to_string()),
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Reply::Stuck,
+                _ => Reply::NotReceived,
             };
         }
         match receive(&mut self.socket) {
-            Ok(outcome) => Answer::Outcome(outcome),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Answer::Stuck,
-            Err(_) => Answer::Died,
+            Ok(outcome) => Reply::Outcome(outcome),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Reply::Stuck,
+            Err(_) => Reply::Died,
         }
     }
 }
 
 impl Drop for Worker {
-    /// Tells the worker to end, which kills its sample too, and waits until it has.
+    /// Closes the socket, on which the worker exits and its sample with it, and waits until it has.
     fn drop(&mut self) {
         self.socket.shutdown(Shutdown::Both).ok();
-        let deadline = Instant::now() + ENDING;
-        while self.lives() {
+        let deadline = Instant::now() + EXIT_TIMEOUT;
+        while self.is_alive() {
             if Instant::now() > deadline {
                 self.child.kill().ok();
                 self.child.wait().ok();

@@ -1,4 +1,4 @@
-//! A sample's process: forked from the worker, limited, watched, killed when its time is over.
+//! A sample's process: forked from the worker, limited, supervised, killed at its deadline.
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,76 +9,89 @@ use super::confine::{Filter, close_from, die_with_parent};
 use super::limits::Limits;
 use super::outcome::BEGUN;
 
-/// What happens in the sample's process once it is limited.
+/// Code that runs in the sample's process once the limits are in force.
 pub trait Program {
-    /// Runs and returns what is to be written as the answer; a program that replaces the process does not return. It writes
-    /// [`BEGUN`] to standard output first.
+    /// Writes [`BEGUN`] to standard output, runs, and returns the answer to write; a program that replaces the process does not
+    /// return.
     fn run(&self) -> Option<Vec<u8>>;
 }
 
-/// How a sample's process is started and watched.
-pub struct Watch<'a> {
+/// Limits and supervision of a sample's process.
+pub struct Supervision<'a> {
     pub limits: Limits,
     pub filter: Option<&'a Filter>,
     pub wall: Duration,
-    /// Once the other end of this socket is closed, nobody waits for the answer any more.
-    pub asker: RawFd,
-    /// What the process finds on its standard input.
+    /// The pool's socket. Once the pool has closed it, the sample is abandoned.
+    pub pool: RawFd,
+    /// Standard input of the process.
     pub input: &'a [u8],
 }
 
-/// An answer above this size is none.
-const LARGEST_ANSWER: usize = 8 << 20;
+/// Largest output of a process, in bytes; beyond it, the process is killed.
+const MAX_OUTPUT: usize = 8 << 20;
 
-/// How the outcome of a process begins that died before its program ran.
-pub const NOT_STARTED: &str = "the interpreter did not start: ";
+/// Death of a process before its program began, which says nothing about the program.
+#[derive(Debug, thiserror::Error)]
+#[error("the interpreter did not start: {cause}")]
+pub struct NotStarted {
+    cause: String,
+}
 
-/// Exit statuses of the process itself, outside those of interpreters.
+/// Exit statuses of our own code in the process, distinct from those of interpreters.
 const CANNOT_LIMIT: i32 = 121;
 const NO_ANSWER: i32 = 122;
 
-/// Runs a program in a process of its own.
-pub fn run(program: &dyn Program, watch: &Watch<'_>) -> Outcome {
+/// Runs a program in a forked process.
+///
+/// # Errors
+/// [`NotStarted`] if the process dies before the program begins.
+pub fn run(program: &dyn Program, supervision: &Supervision<'_>) -> Result<Outcome, NotStarted> {
     let pipes = || -> io::Result<_> { Ok((io::pipe()?, io::pipe()?)) };
     let ((input_end, input), (output, output_end)) = match pipes() {
         Ok(pipes) => pipes,
-        Err(error) => return Outcome::Unavailable(format!("no pipe: {error}")),
+        Err(error) => return Ok(Outcome::Unavailable(format!("cannot create a pipe: {error}"))),
     };
-    // SAFETY: getpid has no conditions. The forking thread is the only one that works in this process (the main thread
-    // waits for it), so that the child finds no lock held.
+    // SAFETY: getpid has no preconditions. No other thread of this process runs (the main thread waits for this one), so the
+    // child finds no lock held.
     let (parent, child) = unsafe { (libc::getpid(), libc::fork()) };
     match child {
-        -1 => Outcome::Unavailable(format!("no process: {}", io::Error::last_os_error())),
-        0 => sample(program, watch, parent, input_end, output_end),
+        -1 => Ok(Outcome::Unavailable(format!("cannot fork: {}", io::Error::last_os_error()))),
+        0 => sample(program, supervision, parent, input_end, output_end),
         child => {
             drop((input_end, output_end));
-            supervise(child, watch, input, output)
+            supervise(child, supervision, input, output)
         }
     }
 }
 
-/// The child's life.
-fn sample(program: &dyn Program, watch: &Watch<'_>, parent: i32, input: PipeReader, output: PipeWriter) -> ! {
+/// Runs the program in the forked child and exits.
+fn sample(
+    program: &dyn Program,
+    supervision: &Supervision<'_>,
+    parent: i32,
+    input: PipeReader,
+    output: PipeWriter,
+) -> ! {
     let prepared = (|| -> io::Result<bool> {
-        // SAFETY: the descriptors are open; what stood at 0, 1 and 2 is not used in this process.
+        // SAFETY: the descriptors are open; the former 0, 1 and 2 are not used in this process.
         unsafe {
             for (from, to) in [(input.as_raw_fd(), 0), (output.as_raw_fd(), 1), (output.as_raw_fd(), 2)] {
                 if libc::dup2(from, to) < 0 {
                     return Err(io::Error::last_os_error());
                 }
             }
-            // A group of its own, so that what it might start is killed with it.
+            // A new process group, so that anything it starts is killed with it.
             libc::setpgid(0, 0);
         }
         if !die_with_parent(parent) {
             return Ok(false);
         }
-        watch.limits.apply()?;
-        // Before the filter, which allows no call for it.
+        supervision.limits.apply()?;
+        // Before the filter, which denies it.
         close_from(3);
-        Ok(watch.filter.is_none_or(Filter::apply))
+        Ok(supervision.filter.is_none_or(Filter::apply))
     })();
-    // Closed by `close_from`: their destructors must not close what has the same number then.
+    // `close_from` closed them: their destructors must not close reused descriptors.
     std::mem::forget((input, output));
     let status = if !matches!(prepared, Ok(true)) {
         CANNOT_LIMIT
@@ -95,19 +108,24 @@ fn sample(program: &dyn Program, watch: &Watch<'_>, parent: i32, input: PipeRead
     unsafe { libc::_exit(status) }
 }
 
-/// The worker's side: feeds, reads, and kills.
-fn supervise(child: libc::pid_t, watch: &Watch<'_>, input: PipeWriter, mut output: PipeReader) -> Outcome {
-    let deadline = Instant::now() + watch.wall;
-    let mut feed = Feed::new(input, watch.input);
+/// Feeds, reads and finally kills the child, in the worker.
+fn supervise(
+    child: libc::pid_t,
+    supervision: &Supervision<'_>,
+    input: PipeWriter,
+    mut output: PipeReader,
+) -> Result<Outcome, NotStarted> {
+    let deadline = Instant::now() + supervision.wall;
+    let mut stdin = StdinWriter::new(input, supervision.input);
     let mut written = Vec::new();
     let ended = loop {
         let Some(left) = deadline.checked_duration_since(Instant::now()) else { break Ended::Late };
         let mut polled = [
             libc::pollfd { fd: output.as_raw_fd(), events: libc::POLLIN, revents: 0 },
-            libc::pollfd { fd: watch.asker, events: 0, revents: 0 },
-            libc::pollfd { fd: feed.descriptor(), events: libc::POLLOUT, revents: 0 },
+            libc::pollfd { fd: supervision.pool, events: 0, revents: 0 },
+            libc::pollfd { fd: stdin.descriptor(), events: libc::POLLOUT, revents: 0 },
         ];
-        // SAFETY: three valid structures; a negative descriptor is passed over.
+        // SAFETY: three valid structs; poll ignores a negative descriptor.
         let ready = unsafe { libc::poll(polled.as_mut_ptr(), 3, left.as_millis().min(60_000) as i32 + 1) };
         if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             break Ended::Closed;
@@ -116,7 +134,7 @@ fn supervise(child: libc::pid_t, watch: &Watch<'_>, input: PipeWriter, mut outpu
             break Ended::Abandoned;
         }
         if polled[2].revents != 0 {
-            feed.more();
+            stdin.write();
         }
         if polled[0].revents != 0 {
             let mut chunk = [0; 1 << 16];
@@ -124,30 +142,29 @@ fn supervise(child: libc::pid_t, watch: &Watch<'_>, input: PipeWriter, mut outpu
                 Ok(0) | Err(_) => break Ended::Closed,
                 Ok(count) => written.extend(chunk.iter().take(count)),
             }
-            if written.len() > LARGEST_ANSWER {
+            if written.len() > MAX_OUTPUT {
                 break Ended::TooLarge;
             }
         }
     };
     let answer = Outcome::parse(&written);
-    // A process that closed the pipe without an answer is dying; how, says what went wrong.
+    // A process that closed the pipe without an answer is exiting: its status names the cause.
     let status = if matches!(ended, Ended::Closed) && answer.is_none() { await_exit(child, deadline) } else { None };
     let status = status.map_or_else(|| kill(child), Some);
     let begun = written.windows(BEGUN.len()).any(|window| window == BEGUN);
     match (answer, ended, status) {
-        (Some(outcome), _, _) => outcome,
-        (None, Ended::Late, _) => Outcome::TimeLimit,
-        (None, Ended::TooLarge, _) => Outcome::Crashed("it wrote without end".to_owned()),
-        (None, Ended::Abandoned, _) => Outcome::Unavailable("nobody waits for the answer".to_owned()),
-        (None, Ended::Closed, status) => match autopsy(status, &written) {
-            // Not the program's doing.
-            Outcome::Crashed(how) if !begun => Outcome::Unavailable(format!("{NOT_STARTED}{how}")),
-            outcome => outcome,
+        (Some(outcome), _, _) => Ok(outcome),
+        (None, Ended::Late, _) => Ok(Outcome::TimeLimit),
+        (None, Ended::TooLarge, _) => Ok(Outcome::Crashed("it wrote more than 8 MiB".to_owned())),
+        (None, Ended::Abandoned, _) => Ok(Outcome::Unavailable("the pool closed the connection".to_owned())),
+        (None, Ended::Closed, status) => match classify_exit(status, &written) {
+            Outcome::Crashed(cause) if !begun => Err(NotStarted { cause }),
+            outcome => Ok(outcome),
         },
     }
 }
 
-/// Why watching ended.
+/// Reason why supervision of a process ended.
 enum Ended {
     Closed,
     Late,
@@ -155,11 +172,12 @@ enum Ended {
     Abandoned,
 }
 
-/// What a death means. The texts are those of Rust's standard library and of CPython for what kills a process.
-fn autopsy(status: Option<i32>, written: &[u8]) -> Outcome {
-    let said = String::from_utf8_lossy(written);
-    let said = said.replace(&*String::from_utf8_lossy(BEGUN), "");
-    let says = |text: &str| said.contains(text);
+/// Outcome of a process that died without an answer. The texts are those that Rust's standard library and CPython write before
+/// they end a process.
+fn classify_exit(status: Option<i32>, written: &[u8]) -> Outcome {
+    let output = String::from_utf8_lossy(written);
+    let output = output.replace(&*String::from_utf8_lossy(BEGUN), "");
+    let says = |text: &str| output.contains(text);
     if says("memory allocation of") || says("capacity overflow") || says("MemoryError") || says("out of memory") {
         return Outcome::MemoryLimit;
     }
@@ -174,21 +192,21 @@ fn autopsy(status: Option<i32>, written: &[u8]) -> Outcome {
         };
     }
     match libc::WEXITSTATUS(status) {
-        CANNOT_LIMIT => Outcome::Unavailable("a process could not limit itself".to_owned()),
+        CANNOT_LIMIT => Outcome::Unavailable("a process could not apply its limits".to_owned()),
         NO_ANSWER if says("panicked at") => {
-            // The line behind the one that names the place.
-            let lines = said.lines().skip_while(|line| !line.contains("panicked at")).skip(1);
+            // The message follows the line that names the place.
+            let lines = output.lines().skip_while(|line| !line.contains("panicked at")).skip(1);
             let message = lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
             Outcome::Crashed(format!("the interpreter panicked: {}", message.chars().take(200).collect::<String>()))
         }
         status => {
-            let last = said.lines().rev().find(|line| !line.trim().is_empty() && line.len() < 200);
+            let last = output.lines().rev().find(|line| !line.trim().is_empty() && line.len() < 200);
             Outcome::Crashed(format!("exit status {status}{}", last.map_or(String::new(), |line| format!(": {line}"))))
         }
     }
 }
 
-/// Waits until a process has ended; none if it has not when time is over.
+/// Waits for a process to exit; `None` if it still runs at the deadline.
 fn await_exit(child: libc::pid_t, deadline: Instant) -> Option<i32> {
     loop {
         if let Some(status) = reap(child, libc::WNOHANG) {
@@ -201,9 +219,9 @@ fn await_exit(child: libc::pid_t, deadline: Instant) -> Option<i32> {
     }
 }
 
-/// Kills a process with its group, and waits for its end. None: whatever it did, it was killed.
+/// Kills a process with its group and reaps it. Always `None`: a killed process has no status of its own.
 fn kill(child: libc::pid_t) -> Option<i32> {
-    // SAFETY: the process has not been waited for, so both numbers are still its own.
+    // SAFETY: the process has not been reaped, so both ids still belong to it.
     unsafe {
         libc::kill(-child, libc::SIGKILL);
         libc::kill(child, libc::SIGKILL);
@@ -215,37 +233,37 @@ fn kill(child: libc::pid_t) -> Option<i32> {
 fn reap(child: libc::pid_t, options: i32) -> Option<i32> {
     let mut status = 0;
     loop {
-        // SAFETY: gets a valid place for the status.
-        let found = unsafe { libc::waitpid(child, &mut status, options) };
-        if found == child {
+        // SAFETY: `status` is valid for writes.
+        let reaped = unsafe { libc::waitpid(child, &mut status, options) };
+        if reaped == child {
             return Some(status);
         }
-        if found == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+        if reaped == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return None;
         }
     }
 }
 
-/// The input that the process has not taken yet.
-struct Feed<'a> {
+/// Non-blocking writer of a process's standard input, with the rest that is still to be written.
+struct StdinWriter<'a> {
     pipe: Option<PipeWriter>,
     rest: &'a [u8],
 }
 
-impl<'a> Feed<'a> {
+impl<'a> StdinWriter<'a> {
     fn new(pipe: PipeWriter, input: &'a [u8]) -> Self {
         let pipe = OwnedFd::from(pipe);
         // SAFETY: sets a flag of an open descriptor.
         let set = unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } == 0;
-        Feed { pipe: (set && !input.is_empty()).then(|| pipe.into()), rest: input }
+        StdinWriter { pipe: (set && !input.is_empty()).then(|| pipe.into()), rest: input }
     }
 
     fn descriptor(&self) -> RawFd {
         self.pipe.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
-    /// Writes what fits. Closes the pipe at the end, and where the process does not read any more.
-    fn more(&mut self) {
+    /// Writes as much as the pipe takes. Closes the pipe at the end of the input or when the process no longer reads.
+    fn write(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.write(self.rest) {
             Ok(count) => self.rest = self.rest.get(count..).unwrap_or_default(),

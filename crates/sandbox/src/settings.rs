@@ -1,29 +1,29 @@
-//! What a sandbox is asked to be.
+//! Settings of a sandbox.
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Settings of a [`Pool`](super::Pool).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The worker: a program whose `main` begins with [`serve_if_worker`](super::serve_if_worker).
+    /// Worker executable: a program whose `main` begins with [`serve_if_worker`](super::serve_if_worker).
     pub program: PathBuf,
-    /// A CPython 3 executable to run samples with instead of the embedded interpreter.
+    /// CPython 3 executable that runs samples; `None` for the embedded interpreter.
     pub python: Option<PathBuf>,
-    /// Samples that may run at once.
+    /// Maximum number of samples that run concurrently.
     pub workers: usize,
-    /// Time a sample may take by the clock.
+    /// Wall-clock limit of a sample.
     pub wall: Duration,
-    /// Address space a sample may take beyond what the interpreter itself has, in bytes.
+    /// Address space of a sample beyond the interpreter's own, in bytes.
     pub memory: u64,
 }
 
 impl Settings {
-    /// Time a sample may take unless said otherwise. Ordinary solutions take a millisecond.
+    /// Default wall-clock limit. Ordinary solutions take a millisecond.
     pub const WALL: Duration = Duration::from_secs(10);
-    /// Memory a sample may take unless said otherwise.
+    /// Default memory limit, in bytes.
     pub const MEMORY: u64 = 512 << 20;
 
-    /// The default limits, a worker a core, and this program file.
+    /// Returns the default limits, one worker per core, and this worker executable.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Settings {
             program: program.into(),
@@ -34,11 +34,11 @@ impl Settings {
         }
     }
 
-    /// The default settings with the running program as the worker; its `main` must begin with
+    /// Returns the default settings with the running program as the worker; its `main` must begin with
     /// [`serve_if_worker`](super::serve_if_worker).
     ///
     /// # Errors
-    /// If the system does not say which file the running program is.
+    /// If the path of the running program cannot be determined.
     pub fn of_this_program() -> std::io::Result<Self> {
         Ok(Self::new(std::env::current_exe()?))
     }

@@ -1,24 +1,24 @@
-//! Low-rank adaptation (LoRA, Hu et al. 2021): a matrix W is used as `W + alpha / rank * B A`, and A and B are trained.
+//! Low-rank adaptation (LoRA, Hu et al. 2021): a weight W becomes `W + alpha / rank * B A`, of which A and B are trained.
 use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result as TensorResult, Shape, Tensor, bail};
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
-use super::norm::values;
+use super::norm::contiguous_values;
 use super::parameters::{Parameters, normal};
 
-/// Projections that can be adapted, by their names in a checkpoint.
+/// Projections that can be adapted, by checkpoint name.
 pub const TARGETS: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
-/// What is adapted, and how strongly. The defaults are the paper's (A.4.5).
+/// Settings of adapters. The defaults are the paper's (A.4.5).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AdapterSettings {
-    /// Rows of A.
+    /// Rank: the rows of A.
     pub rank: usize,
-    /// The product counts `alpha / rank` times.
+    /// Scale: the product is multiplied by `alpha / rank`.
     pub alpha: f64,
-    /// Names out of [`TARGETS`].
+    /// Adapted projections, out of [`TARGETS`].
     pub targets: Vec<String>,
-    /// Share of an adapter's inputs that a training step leaves out (the paper: 0.1).
+    /// Dropout rate on the inputs of adapters (the paper: 0.1).
     #[serde(default)]
     pub dropout: f64,
 }
@@ -30,38 +30,41 @@ impl Default for AdapterSettings {
 }
 
 impl AdapterSettings {
-    /// Checks rank and names.
+    /// Checks rank, alpha, dropout and targets.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`].
     pub fn check(&self) -> Result<(), TrainError> {
         let wrong = |setting, problem| Err(TrainError::Setting { setting, problem });
         if self.rank == 0 || !self.alpha.is_finite() || self.alpha <= 0.0 {
-            return wrong("rank", "rank and alpha are positive".into());
+            return wrong("rank", "rank and alpha must be positive".into());
         }
         if !(0.0..1.0).contains(&self.dropout) {
-            return wrong("dropout", "it is a share from 0 on and below 1".into());
+            return wrong("dropout", "it must be at least 0 and below 1".into());
         }
         match self.targets.iter().find(|target| !TARGETS.contains(&target.as_str())) {
             Some(unknown) => {
-                wrong("targets", format!("there is no projection {unknown}; there are {}", TARGETS.join(", ")))
+                wrong("targets", format!("unknown projection {unknown}; choose from {}", TARGETS.join(", ")))
             }
-            None if self.targets.is_empty() => wrong("targets", "at least one projection is adapted".into()),
+            None if self.targets.is_empty() => wrong("targets", "name at least one projection".into()),
             None => Ok(()),
         }
     }
 }
 
-/// The two factors of one matrix.
+/// Low-rank update of one weight.
 #[derive(Debug, Clone)]
 pub struct Adapter {
     /// `[rank, in]`
     a: Tensor,
-    /// `[out, rank]`, zero at first: the adapted model begins as the loaded one.
+    /// `[out, rank]`, initially zero: training starts from the unmodified checkpoint.
     b: Tensor,
     scale: f64,
     dropout: Option<Dropout>,
 }
 
 impl Adapter {
-    /// Fresh factors for the matrix `NAME.weight` of this shape, added to the parameters as PEFT names them.
+    /// Creates fresh factors for the weight `NAME.weight` of this shape, and adds them to `parameters` under PEFT's names.
     pub(super) fn new(
         settings: &AdapterSettings,
         name: &str,
@@ -71,9 +74,9 @@ impl Adapter {
         device: &Device,
     ) -> TensorResult<Self> {
         let (name_a, name_b) = (format!("{name}.lora_A.weight"), format!("{name}.lora_B.weight"));
-        // PEFT draws uniformly with this deviation.
-        let deviation = (1.0 / (3.0 * columns as f64)).sqrt();
-        let a = normal(seed, &name_a, &[settings.rank, columns], deviation, device)?;
+        // Standard deviation of PEFT's uniform initialisation.
+        let std = (1.0 / (3.0 * columns as f64)).sqrt();
+        let a = normal(seed, &name_a, &[settings.rank, columns], std, device)?;
         let b = Tensor::zeros((rows, settings.rank), DType::F32, device)?;
         Ok(Adapter {
             a: parameters.insert(&name_a, &a)?,
@@ -83,34 +86,34 @@ impl Adapter {
         })
     }
 
-    /// The same adapter, of whose inputs this share is left out.
+    /// Returns the adapter with dropout on its inputs.
     pub(super) fn with_dropout(&self, rate: f64, key: u64) -> Self {
         let dropout = (rate > 0.0).then_some(Dropout { rate, key });
         Adapter { dropout, ..self.clone() }
     }
 
-    /// The same adapter, of which no gradient is computed. It shares its numbers, so it is always up to date.
+    /// Returns the adapter without gradients. It shares the values, so it is always up to date.
     pub(super) fn detached(&self) -> Self {
         Adapter { a: self.a.detach(), b: self.b.detach(), scale: self.scale, dropout: None }
     }
 
-    /// What is added to the product of `x` (`[rows, in]`) with the matrix.
+    /// Computes the update's contribution to the output for `x` (`[rows, in]`).
     pub(super) fn apply(&self, x: &Tensor) -> TensorResult<Tensor> {
         let x = match self.dropout {
             Some(dropout) if x.device().is_cpu() => x.contiguous()?.apply_op1(dropout)?,
-            Some(_) => bail!("dropout is for the CPU"),
+            Some(_) => bail!("dropout is implemented for the CPU only"),
             None => x.clone(),
         };
         x.matmul(&self.a.t()?)?.matmul(&self.b.t()?)? * self.scale
     }
 
-    /// What is added to the matrix itself.
+    /// Computes the update of the weight, `alpha / rank * B A`.
     pub(super) fn delta(&self) -> TensorResult<Tensor> {
         self.b.matmul(&self.a)? * self.scale
     }
 }
 
-/// Sets a share of the inputs to zero and scales the others up. Which ones depends on the key and the place alone.
+/// Dropout: sets a share of the inputs to zero and scales the others up. The mask depends on the key and the index alone.
 #[derive(Debug, Clone, Copy)]
 struct Dropout {
     rate: f64,
@@ -119,15 +122,15 @@ struct Dropout {
 
 impl Dropout {
     fn apply(self, values: &[f32]) -> Vec<f32> {
-        let kept = (1.0 / (1.0 - self.rate)) as f32;
+        let scale = (1.0 / (1.0 - self.rate)) as f32;
         let limit = (self.rate * (1u64 << 32) as f64) as u64;
-        let factor = |place: usize| if mixed(self.key ^ place as u64) >> 32 < limit { 0.0 } else { kept };
-        values.iter().enumerate().map(|(place, value)| value * factor(place)).collect()
+        let factor = |index: usize| if splitmix64(self.key ^ index as u64) >> 32 < limit { 0.0 } else { scale };
+        values.iter().enumerate().map(|(index, value)| value * factor(index)).collect()
     }
 }
 
-/// SplitMix64 (Steele et al. 2014): a number whose bits all depend on all bits of the argument.
-pub(super) fn mixed(key: u64) -> u64 {
+/// SplitMix64 (Steele et al. 2014): a hash whose bits all depend on all bits of the key.
+pub(super) fn splitmix64(key: u64) -> u64 {
     let mut z = key.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -140,7 +143,7 @@ impl CustomOp1 for Dropout {
     }
 
     fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> TensorResult<(CpuStorage, Shape)> {
-        Ok((CpuStorage::F32(self.apply(values(x, layout)?)), layout.shape().clone()))
+        Ok((CpuStorage::F32(self.apply(contiguous_values(x, layout)?)), layout.shape().clone()))
     }
 
     fn bwd(&self, _: &Tensor, _: &Tensor, gradient: &Tensor) -> TensorResult<Option<Tensor>> {
@@ -156,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dropout_leaves_its_share_out_and_has_the_gradient_of_what_it_does() {
+    fn dropout_zeroes_its_share_and_has_the_matching_gradient() {
         let dropout = Dropout { rate: 0.25, key: 7 };
         let x = Var::from_tensor(&Tensor::ones((100, 100), DType::F32, &Device::Cpu).unwrap()).unwrap();
         let out = x.apply_op1(dropout).unwrap();

@@ -1,64 +1,64 @@
-//! What can go wrong in training.
+//! Errors of training.
 use std::path::PathBuf;
 
 use earnest_models::checkpoint::CheckpointError;
 
-/// Why a model can not be trained.
+/// Reason why a model cannot be trained.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// A setting, or a combination of settings, that makes no sense.
+    /// Invalid setting, or combination of settings.
     #[error("{setting}: {problem}")]
     Setting {
-        /// Its name on the command line and in experiment files.
+        /// Name on the command line and in experiment files.
         setting: &'static str,
-        /// What is wrong, and what would be right.
+        /// The problem and a valid alternative.
         problem: String,
     },
-    /// The checkpoint's architecture has parts that can not be differentiated here.
+    /// The checkpoint's architecture has parts that cannot be differentiated.
     #[error(
-        "{architecture} can not be trained: {part} is not supported; Llama, Mistral, Qwen 2 and 3, SmolLM3 and Gemma checkpoints can be"
+        "{architecture} cannot be trained: {part} is not supported; Llama, Mistral, Qwen 2 and 3, SmolLM3 and Gemma checkpoints are"
     )]
     Architecture {
-        /// The architecture's name.
+        /// Name of the architecture.
         architecture: String,
-        /// The part.
+        /// Unsupported part.
         part: &'static str,
     },
-    /// A tensor operation failed, for want of memory for instance.
+    /// A tensor operation failed, for instance for lack of memory.
     #[error("a tensor operation failed: {0}")]
     Tensor(#[from] candle_core::Error),
-    /// The loss is no number any more.
-    #[error("the loss is {loss} at step {step}: the learning rate is too high, or the checkpoint is damaged")]
+    /// The loss is not finite.
+    #[error("the loss is {loss} at step {step}: lower the learning rate, or check that the checkpoint is intact")]
     Diverged {
         /// The step, from 1.
         step: u64,
-        /// What was computed instead of a loss.
+        /// Value of the loss: an infinity or NaN.
         loss: f32,
     },
-    /// The checkpoint that is trained on can not be read.
+    /// The checkpoint that is adapted cannot be read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// A file could not be written or read.
+    /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// Error of the operating system.
         #[source]
         source: std::io::Error,
     },
-    /// Another process trains in the folder.
-    #[error("{} is in the hands of another training; wait until it ends, or stop it", path.display())]
+    /// The folder is locked by another training.
+    #[error("{} is locked by another training; wait until it ends, or stop it", path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
     },
-    /// A file of an interrupted training does not fit, or is damaged.
-    #[error("{} can not be resumed from: {problem}", path.display())]
+    /// A file of an earlier training is damaged or belongs to another training.
+    #[error("{} cannot be used: {problem}", path.display())]
     Resume {
         /// The file or folder.
         path: PathBuf,
-        /// What does not fit.
+        /// The mismatch or damage.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A trained model as an ordinary Hugging Face folder.
+//! Checkpoint folders of trained models, in Hugging Face's layout.
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -13,21 +13,21 @@ use super::tokenizer::{BEGIN, END, PAD, SPECIAL};
 use super::{NumberTokenizer, TrainError};
 use earnest_models::checkpoint::{DecoderConfig, Norm, Position};
 
-/// Element type of the tensors in the file.
+/// Element type of stored tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoredType {
-    /// As trained.
+    /// 32-bit float, as trained.
     #[default]
     F32,
-    /// Half the size, 8 bits of mantissa.
+    /// bfloat16: half the size, 8 bits of significand.
     Bf16,
-    /// Half the size, 11 bits of mantissa.
+    /// float16: half the size, 11 bits of significand.
     F16,
 }
 
-/// Writes `model.safetensors`, `config.json`, `generation_config.json`, `tokenizer.json` and `tokenizer_config.json`, each in
-/// one step.
+/// Writes `model.safetensors`, `config.json`, `generation_config.json`, `tokenizer.json` and `tokenizer_config.json`, each
+/// atomically.
 ///
 /// # Errors
 /// [`TrainError::File`], [`TrainError::Tensor`].
@@ -40,31 +40,31 @@ pub fn write_model<'a>(
 ) -> Result<(), TrainError> {
     std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
     let text = |value: &Value| format!("{value:#}\n").into_bytes();
-    put(&folder.join("tokenizer.json"), &text(tokenizer.json()))?;
-    put(&folder.join("tokenizer_config.json"), &text(&tokenizer_config(config)))?;
-    put(&folder.join("generation_config.json"), &text(&generation_config()))?;
-    put(&folder.join("config.json"), &text(&config_json(config, stored)))?;
-    put(&folder.join("model.safetensors"), &safetensors_bytes(tensors, stored)?)
+    write_atomic(&folder.join("tokenizer.json"), &text(tokenizer.json()))?;
+    write_atomic(&folder.join("tokenizer_config.json"), &text(&tokenizer_config(config)))?;
+    write_atomic(&folder.join("generation_config.json"), &text(&generation_config()))?;
+    write_atomic(&folder.join("config.json"), &text(&config_json(config, stored)))?;
+    write_atomic(&folder.join("model.safetensors"), &safetensors_bytes(tensors, stored)?)
 }
 
-/// Writes a file beside its place, then renames it: a reader sees the old one or the new one, and after a power cut the disk has
-/// one of them whole.
-pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+/// Writes a file atomically, by way of a `.part` file that is renamed: readers, and the disk after a power cut, have the old or
+/// the new content.
+pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     let failed = |source| TrainError::File { path: path.to_owned(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
-    let beside = path.with_file_name(name);
-    let mut file = File::create(&beside).map_err(failed)?;
+    let part = path.with_file_name(name);
+    let mut file = File::create(&part).map_err(failed)?;
     file.write_all(bytes).map_err(failed)?;
     file.sync_all().map_err(failed)?;
     drop(file);
-    std::fs::rename(&beside, path).map_err(failed)?;
+    std::fs::rename(&part, path).map_err(failed)?;
     sync_folder(path).map_err(failed)
 }
 
-/// Waits until the disk knows the names in a file's folder.
+/// Syncs the directory entries of a file's folder to disk.
 fn sync_folder(path: &Path) -> std::io::Result<()> {
-    // Other systems do not open folders as files.
+    // Other systems cannot open a folder as a file.
     if cfg!(unix) {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(folder)?.sync_all()?;
@@ -72,10 +72,11 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes a folder for one process, until the file is dropped; experiments lock the folders of their trainings with the same file.
+/// Locks a folder for this process until the file is dropped. Experiments lock the folders of their trainings with the same
+/// file.
 ///
 /// # Errors
-/// [`TrainError::Busy`] if another process has it; [`TrainError::File`].
+/// [`TrainError::Busy`] if another process holds the lock; [`TrainError::File`].
 pub fn lock_folder(folder: &Path) -> Result<File, TrainError> {
     std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
     let path = folder.join("lock");
@@ -87,7 +88,7 @@ pub fn lock_folder(folder: &Path) -> Result<File, TrainError> {
     }
 }
 
-/// Tensors in the safetensors format, in the alphabet's order.
+/// Serialises tensors in the safetensors format, in alphabetical order.
 pub(super) fn safetensors_bytes<'a>(
     tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
     stored: StoredType,
@@ -114,9 +115,9 @@ pub(super) fn safetensors_bytes<'a>(
             (name.as_str(), view)
         })
         .collect();
-    // transformers looks for this mark.
-    let mark = std::collections::HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    safetensors::serialize(views, Some(mark)).map_err(|error| candle_core::Error::Msg(error.to_string()).into())
+    // transformers requires this entry.
+    let metadata = std::collections::HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    safetensors::serialize(views, Some(metadata)).map_err(|error| candle_core::Error::Msg(error.to_string()).into())
 }
 
 fn config_json(c: &DecoderConfig, stored: StoredType) -> Value {
@@ -140,7 +141,7 @@ fn config_json(c: &DecoderConfig, stored: StoredType) -> Value {
         "head_dim": c.head_dim,
         "hidden_act": "silu",
         "max_position_embeddings": c.max_positions,
-        // The shortest decimal of the f32, not the digits of its widening.
+        // The shortest decimal of the f32, not the digits of the f64.
         "rms_norm_eps": eps.to_string().parse::<f64>().unwrap_or(f64::from(eps)),
         "attention_bias": c.qkv_bias,
         "mlp_bias": c.mlp_bias,

@@ -1,9 +1,9 @@
-//! The product with a matrix that is not trained. candle's own product computes the gradient of both factors; of a loaded
-//! checkpoint that would be a third of the time and as much memory as all its weights.
+//! Product with a frozen weight. candle's product computes the gradients of both factors; for the weights of a checkpoint that
+//! would take a third of the time, and as much memory as all of them.
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Storage, Tensor, bail};
 
-/// `x` (`[rows, in]`) times the transpose of `weight` (`[out, in]`).
+/// Computes the product of `x` (`[rows, in]`) and the transpose of `weight` (`[out, in]`), without a gradient of the weight.
 pub(super) fn product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     if !x.device().is_cpu() {
         return x.matmul(&weight.detach().t()?);
@@ -29,7 +29,7 @@ impl CustomOp1 for FrozenProduct {
             bail!("a product of {:?} with the transpose of {:?}", layout.shape(), self.weight.shape());
         }
         let (storage, of_weight) = transposed.storage_and_layout();
-        let Storage::Cpu(weight) = &*storage else { bail!("a frozen matrix on another device") };
+        let Storage::Cpu(weight) = &*storage else { bail!("a frozen weight on another device") };
         Ok((x.matmul(weight, (1, rows, out, inner), layout, of_weight)?, Shape::from((rows, out))))
     }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_product_and_gives_the_gradient_of_one_factor() {
+    fn product_has_the_gradient_of_one_factor() {
         let draw = |name, shape: &[usize]| normal(1, name, shape, 1.0, &Device::Cpu).unwrap();
         let x = Var::from_tensor(&draw("x", &[5, 7])).unwrap();
         let weight = Var::from_tensor(&draw("w", &[3, 7])).unwrap();

@@ -1,11 +1,10 @@
-//! Attention and the gated activation with their gradients, each as one operation on the CPU. At the widths of number models
-//! sequences are short and matrices small, so that composed of tensor operations these two would take longer than all
-//! matrix products together.
+//! Attention and SwiGLU with their gradients, each fused into one operation on the CPU. Number models have short sequences and small
+//! matrices: composed of tensor operations, these two would take longer than all matrix products together.
 use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use super::norm::values;
+use super::norm::contiguous_values as values;
 
-/// `silu(gate) * up`, element by element. Both contiguous, on the CPU.
+/// Computes `silu(gate) * up`, element by element, on the CPU.
 pub(super) fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     gate.contiguous()?.apply_op2(&up.contiguous()?, SwiGlu)
 }
@@ -42,12 +41,12 @@ impl CustomOp2 for SwiGlu {
     }
 }
 
-/// What an attention is, apart from its queries, keys and values.
+/// Parameters of an attention, apart from queries, keys and values.
 #[derive(Debug, Clone)]
 pub(super) struct AttentionShape {
-    /// Tokens of a sequence.
+    /// Tokens in a sequence.
     pub(super) length: usize,
-    /// The first token that asks; those before it are only asked.
+    /// First token with a query; those before it have keys and values only.
     pub(super) first: usize,
     /// Query heads.
     pub(super) heads: usize,
@@ -61,24 +60,24 @@ pub(super) struct AttentionShape {
     pub(super) rotation: Option<(Vec<f32>, Vec<f32>, usize)>,
     /// The ALiBi slope of every query head.
     pub(super) slopes: Option<Vec<f32>>,
-    /// Tokens that a query sees, itself included.
+    /// Sliding window: tokens visible to a query, itself included.
     pub(super) window: Option<usize>,
 }
 
-/// Causal attention. `q` is `[examples * (length - first), heads * head_dim]`, `k` and `v` are
+/// Computes causal attention. `q` is `[examples * (length - first), heads * head_dim]`, `k` and `v` are
 /// `[examples * length, kv_heads * head_dim]`; the result has the shape of `q`. All on the CPU.
 pub(super) fn attention(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
     q.contiguous()?.apply_op3(&k.contiguous()?, &v.contiguous()?, shape)
 }
 
-/// One head of one sequence, rotated and gathered.
+/// Buffers for one head of one sequence, rotated.
 struct Head {
     /// `[queries, head_dim]`
     q: Vec<f32>,
     /// `[length, head_dim]`
     k: Vec<f32>,
     v: Vec<f32>,
-    /// `[queries, length]`: probabilities; zero where nothing is seen.
+    /// `[queries, length]`: attention weights; zero for masked keys.
     p: Vec<f32>,
 }
 
@@ -87,7 +86,7 @@ impl AttentionShape {
         self.length - self.first
     }
 
-    /// Rotates a head's row at a position; `sign` -1 turns it back.
+    /// Rotates a head's row at a position; `sign` -1 inverts the rotation.
     fn rotate(&self, row: &mut [f32], position: usize, sign: f32) {
         let Some((cos, sin, dims)) = &self.rotation else { return };
         let half = dims / 2;
@@ -98,7 +97,7 @@ impl AttentionShape {
         }
     }
 
-    /// Gathers head `head` of an example's rows and works out the probabilities.
+    /// Gathers the rows of one head of an example and computes its attention weights.
     fn head(&self, q: &[f32], k: &[f32], v: &[f32], head: usize, into: &mut Head) {
         let (d, kv) = (self.head_dim, head / (self.heads / self.kv_heads));
         let gather = |rows: &[f32], width: usize, at: usize, count: usize, into: &mut Vec<f32>| {
@@ -122,18 +121,18 @@ impl AttentionShape {
         for (row, (q, p)) in into.q.chunks_exact(d).zip(into.p.chunks_exact_mut(self.length)).enumerate() {
             let position = self.first + row;
             let from = self.window.map_or(0, |window| (position + 1).saturating_sub(window));
-            let mut most = f32::NEG_INFINITY;
+            let mut max = f32::NEG_INFINITY;
             for (key, p) in p.iter_mut().enumerate().take(position + 1).skip(from) {
                 *p = dot(q, &into.k[key * d..][..d]) * self.scale - slope * (position - key) as f32;
-                most = most.max(*p);
+                max = max.max(*p);
             }
-            let seen = &mut p[from..=position];
+            let visible = &mut p[from..=position];
             let mut total = 0.0;
-            for p in seen.iter_mut() {
-                *p = (*p - most).exp();
+            for p in visible.iter_mut() {
+                *p = (*p - max).exp();
                 total += *p;
             }
-            seen.iter_mut().for_each(|p| *p /= total);
+            visible.iter_mut().for_each(|p| *p /= total);
         }
     }
 
@@ -143,7 +142,7 @@ impl AttentionShape {
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // Eight sums side by side: one sum would have to be added in order.
+    // Eight partial sums, which vectorise; one sum would have to be accumulated in order.
     let mut sums = [0f32; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f32 = a8.remainder().iter().zip(b8.remainder()).map(|(a, b)| a * b).sum();
@@ -182,15 +181,15 @@ impl CustomOp3 for AttentionShape {
             bail!("attention over shapes {:?}, {:?} and {:?}", lq.shape(), lk.shape(), lv.shape());
         }
         let mut out = vec![0f32; q.len()];
-        let mut one = self.scratch();
+        let mut head_rows = self.scratch();
         let examples = q.chunks_exact(self.queries() * wide).zip(out.chunks_exact_mut(self.queries() * wide));
-        let kept = k.chunks_exact(self.length * narrow).zip(v.chunks_exact(self.length * narrow));
-        for ((q, out), (k, v)) in examples.zip(kept) {
+        let keys_values = k.chunks_exact(self.length * narrow).zip(v.chunks_exact(self.length * narrow));
+        for ((q, out), (k, v)) in examples.zip(keys_values) {
             for head in 0..self.heads {
-                self.head(q, k, v, head, &mut one);
-                for (row, p) in one.p.chunks_exact(self.length).enumerate() {
+                self.head(q, k, v, head, &mut head_rows);
+                for (row, p) in head_rows.p.chunks_exact(self.length).enumerate() {
                     let out = &mut out[row * wide + head * d..][..d];
-                    for (p, v) in p.iter().zip(one.v.chunks_exact(d)).take(self.first + row + 1) {
+                    for (p, v) in p.iter().zip(head_rows.v.chunks_exact(d)).take(self.first + row + 1) {
                         add_scaled(out, *p, v);
                     }
                 }
@@ -211,7 +210,7 @@ impl CustomOp3 for AttentionShape {
         let (qs, ks, vs, gs) = (flat(q)?, flat(k)?, flat(v)?, flat(gradient)?);
         let (d, wide, narrow) = (self.head_dim, self.heads * self.head_dim, self.kv_heads * self.head_dim);
         let (mut to_q, mut to_k, mut to_v) = (vec![0f32; qs.len()], vec![0f32; ks.len()], vec![0f32; vs.len()]);
-        let mut one = self.scratch();
+        let mut head_rows = self.scratch();
         let (mut dq, mut dk) = (vec![0f32; d], vec![0f32; self.length * d]);
         let mut ds = vec![0f32; self.length];
         let (step_q, step_k) = (self.queries() * wide, self.length * narrow);
@@ -221,21 +220,21 @@ impl CustomOp3 for AttentionShape {
             let (k, v) = (&ks[from_k..][..step_k], &vs[from_k..][..step_k]);
             for head in 0..self.heads {
                 let kv = head / (self.heads / self.kv_heads);
-                self.head(q, k, v, head, &mut one);
+                self.head(q, k, v, head, &mut head_rows);
                 dk.fill(0.0);
-                for (row, p) in one.p.chunks_exact(self.length).enumerate() {
-                    let seen = self.first + row + 1;
+                for (row, p) in head_rows.p.chunks_exact(self.length).enumerate() {
+                    let visible = self.first + row + 1;
                     let g = &g[row * wide + head * d..][..d];
                     let mut mean = 0.0;
-                    for ((p, ds), v) in p.iter().zip(&mut ds).zip(one.v.chunks_exact(d)).take(seen) {
+                    for ((p, ds), v) in p.iter().zip(&mut ds).zip(head_rows.v.chunks_exact(d)).take(visible) {
                         *ds = dot(g, v);
                         mean += p * *ds;
                     }
                     dq.fill(0.0);
-                    for key in 0..seen {
+                    for key in 0..visible {
                         let slope = p[key] * (ds[key] - mean) * self.scale;
-                        add_scaled(&mut dq, slope, &one.k[key * d..][..d]);
-                        add_scaled(&mut dk[key * d..][..d], slope, &one.q[row * d..][..d]);
+                        add_scaled(&mut dq, slope, &head_rows.k[key * d..][..d]);
+                        add_scaled(&mut dk[key * d..][..d], slope, &head_rows.q[row * d..][..d]);
                         add_scaled(&mut to_v[from_k + key * narrow + kv * d..][..d], p[key], g);
                     }
                     self.rotate(&mut dq, self.first + row, -1.0);

@@ -1,6 +1,6 @@
-//! Training on one machine: small decoders from scratch on streams of number questions, and LoRA on loaded checkpoints
-//! (section 3 and appendix A.4 of the Number Cookbook). It has a differentiable decoder of its own; what it writes are
-//! ordinary checkpoint folders, which the engine loads like any other.
+//! Training on one machine: small decoders from scratch on streams of number questions, and LoRA adapters of pretrained
+//! checkpoints (section 3 and appendix A.4 of the Number Cookbook). Training has a separate, differentiable decoder; its output
+//! are ordinary checkpoint folders, which the engine loads like any other.
 
 mod adapter;
 mod batch;
@@ -34,14 +34,14 @@ pub use adapter::{Adapter, AdapterSettings, TARGETS};
 pub use batch::{Batch, Example};
 pub use decoder::Decoder;
 pub use error::TrainError;
-pub(crate) use folder::put;
+pub(crate) use folder::write_atomic;
 pub use folder::{StoredType, lock_folder, write_model};
 pub use lora::{
     AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Merged, PromptForm, Retrofit, merge,
 };
 pub use loss::{answer_loss, answer_scores};
-pub use memorise::{Constant, DigitQuestion};
-pub use optimiser::{AdamW, AdamWSettings};
+pub use memorise::{Constant, DigitQuestion, UnknownConstant};
+pub use optimiser::{AdamW, AdamWSettings, MissingMoment};
 pub use parameters::{Gradients, Parameters};
 pub use progress::{CellScore, TrainEvent, Validation};
 pub use schedule::Schedule;

@@ -1,21 +1,21 @@
-//! The log of a training.
+//! Log of a training.
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use super::TrainError;
-use super::folder::put;
+use super::folder::write_atomic;
 use super::progress::TrainEvent;
 
-/// `log.jsonl`: an event a line.
+/// Writer of `log.jsonl`, one event per line.
 pub(super) struct Log {
     path: PathBuf,
     file: File,
 }
 
 impl Log {
-    /// Opens the log of a training that has made `step` steps; what an interrupted session wrote after its last saved state is
-    /// dropped, because it will be done again.
+    /// Opens the log of a training with `step` completed steps. Events after that step are dropped: an interrupted session wrote
+    /// them after its last saved state, and the steps will be repeated.
     pub(super) fn open(folder: &Path, step: u64) -> Result<Self, TrainError> {
         let path = folder.join("log.jsonl");
         let failed = |source| TrainError::File { path: path.clone(), source };
@@ -23,7 +23,7 @@ impl Log {
         if step > 0 && path.exists() {
             for line in BufReader::new(File::open(&path).map_err(failed)?).lines() {
                 let line = line.map_err(failed)?;
-                // A line that was cut by a kill is the last one, and after the state.
+                // A line truncated by a kill is the last one, and later than the state.
                 let Ok(event) = serde_json::from_str::<TrainEvent>(&line) else { break };
                 let at = match &event {
                     TrainEvent::Step { step, .. } | TrainEvent::Saved { step } => *step,
@@ -36,11 +36,12 @@ impl Log {
                 kept.push(b'\n');
             }
         }
-        put(&path, &kept)?;
+        write_atomic(&path, &kept)?;
         let file = File::options().append(true).open(&path).map_err(failed)?;
         Ok(Log { path, file })
     }
 
+    /// Appends an event and passes it to the reporter.
     pub(super) fn write(&mut self, event: &TrainEvent, report: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
         let mut line = serde_json::to_string(event).expect("an event is JSON");
         line.push('\n');

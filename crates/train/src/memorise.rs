@@ -1,20 +1,20 @@
-//! Digits of π and e by their place: what can only be remembered (Arithmetic-Bench, A.4 and A.5).
+//! Memorisation task: the digits of π and e by position, which can only be memorised (Arithmetic-Bench, A.4 and A.5).
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Mutex, OnceLock};
 
 use earnest_tasks::suite::nupa::{DigitSource, Split};
 
-/// Most digits that are asked for.
-pub(super) const MOST: usize = 100_000;
+/// Maximum number of digits.
+pub(super) const MAX_DIGITS: usize = 100_000;
 
-/// A limb holds nine decimal digits.
+/// Base of a limb, which holds nine decimal digits.
 const BASE: u64 = 1_000_000_000;
 const LIMB_DIGITS: usize = 9;
-/// Limbs beyond those that are used, for what is rounded away.
-const GUARD: usize = 3;
+/// Extra limbs that absorb rounding errors.
+const GUARD_LIMBS: usize = 3;
 
-/// A number whose digits are to be remembered.
+/// Constant whose digits are memorised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constant {
     /// 3.14159...
@@ -32,77 +32,82 @@ impl fmt::Display for Constant {
     }
 }
 
-impl FromStr for Constant {
-    type Err = ();
+/// Name of no [`Constant`].
+#[derive(Debug, thiserror::Error)]
+#[error("unknown constant {0:?}; choose pi or e")]
+pub struct UnknownConstant(pub String);
 
-    fn from_str(name: &str) -> Result<Self, ()> {
+impl FromStr for Constant {
+    type Err = UnknownConstant;
+
+    fn from_str(name: &str) -> Result<Self, UnknownConstant> {
         match name {
             "pi" => Ok(Constant::Pi),
             "e" => Ok(Constant::E),
-            _ => Err(()),
+            _ => Err(UnknownConstant(name.to_owned())),
         }
     }
 }
 
-/// Which digit of a constant?
+/// Question for one digit of a constant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigitQuestion {
-    /// Of which number.
+    /// The constant.
     pub constant: Constant,
-    /// The place, from 1; the digit before the point is the first. Written with as many digits as `count` has.
-    pub place: String,
-    /// Digits that are to be remembered.
+    /// Position from 1, where the digit before the point is the first, padded to the width of `count`.
+    pub position: String,
+    /// Number of digits to memorise.
     pub count: usize,
     digit: u8,
 }
 
 impl DigitQuestion {
-    /// The digit at `place`, from 1 to `count`.
-    fn new(constant: Constant, place: usize, count: usize) -> Self {
+    /// Creates the question for the digit at `position`, from 1 to `count`.
+    fn new(constant: Constant, position: usize, count: usize) -> Self {
         let width = count.to_string().len();
-        let digit = with_digits(constant, count, |digits| digits[place - 1]);
-        DigitQuestion { constant, place: format!("{place:0width$}"), count, digit }
+        let digit = with_digits(constant, count, |digits| digits[position - 1]);
+        DigitQuestion { constant, position: format!("{position:0width$}"), count, digit }
     }
 
-    /// What the model sees.
+    /// Returns the prompt.
     pub fn prompt(&self) -> String {
-        format!("{} {} =", self.constant, self.place)
+        format!("{} {} =", self.constant, self.position)
     }
 
-    /// The digit.
+    /// Returns the digit.
     pub fn answer(&self) -> String {
         self.digit.to_string()
     }
 
-    /// Question `stream` of the training, drawn from all places; or, in validation, place by place.
+    /// Draws question `stream` from all positions in training; in validation, walks through them in order.
     pub(super) fn sample(constant: Constant, count: usize, split: Split, seed: u64, stream: usize) -> Option<Self> {
-        let place = match split {
+        let position = match split {
             Split::Train => {
                 let mut random = DigitSource::named(&format!("train memorise {seed} {constant} {count} {stream}"));
                 1 + random.below(count as u64) as usize
             }
-            // There is nothing to generalise to: what is asked is what was learnt.
+            // Nothing to generalise to: validation covers the trained digits.
             _ if stream < count => stream + 1,
             _ => return None,
         };
-        Some(DigitQuestion::new(constant, place, count))
+        Some(DigitQuestion::new(constant, position, count))
     }
 }
 
-/// Calls `with` on at least `count` digits, which are computed once.
+/// Calls `with` on at least the first `count` digits, which are cached.
 fn with_digits<T>(constant: Constant, count: usize, with: impl FnOnce(&[u8]) -> T) -> T {
-    static KNOWN: [OnceLock<Mutex<Vec<u8>>>; 2] = [OnceLock::new(), OnceLock::new()];
-    let known = KNOWN[constant as usize].get_or_init(Mutex::default);
-    let mut known = known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if known.len() < count {
-        *known = digits(constant, count);
+    static CACHE: [OnceLock<Mutex<Vec<u8>>>; 2] = [OnceLock::new(), OnceLock::new()];
+    let cached = CACHE[constant as usize].get_or_init(Mutex::default);
+    let mut cached = cached.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if cached.len() < count {
+        *cached = digits(constant, count);
     }
-    with(&known)
+    with(&cached)
 }
 
-/// The first `count` decimal digits.
+/// Computes the first `count` decimal digits.
 fn digits(constant: Constant, count: usize) -> Vec<u8> {
-    let limbs = 1 + count.div_ceil(LIMB_DIGITS) + GUARD;
+    let limbs = 1 + count.div_ceil(LIMB_DIGITS) + GUARD_LIMBS;
     let value = match constant {
         Constant::Pi => {
             // Machin: π = 16 arctan(1/5) - 4 arctan(1/239).
@@ -128,13 +133,14 @@ fn digits(constant: Constant, count: usize) -> Vec<u8> {
     text.bytes().take(count).map(|byte| byte - b'0').collect()
 }
 
-/// A whole number, highest limb first; the point is behind the first limb.
+/// Fixed-point number with this integer part, most significant limb first; the point follows the first limb.
 fn number(value: u64, limbs: usize) -> Vec<u64> {
     let mut number = vec![0; limbs];
     number[0] = value;
     number
 }
 
+/// Computes `factor * arctan(1 / inverse)`.
 fn arctan_of_inverse(inverse: u64, factor: u64, limbs: usize) -> Vec<u64> {
     let mut power = number(factor, limbs);
     divide(&mut power, inverse);
@@ -167,7 +173,7 @@ fn add(number: &mut [u64], other: &[u64]) {
     }
 }
 
-/// `other` is not larger.
+/// Subtracts `other`, which must not be larger.
 fn subtract(number: &mut [u64], other: &[u64]) {
     let mut borrow = 0;
     for (limb, other) in number.iter_mut().zip(other).rev() {
@@ -192,21 +198,21 @@ mod tests {
         // Decimals 991 to 1000, computed with Python's integers.
         assert!(text(Constant::Pi, 1001).ends_with("2164201989"));
         assert!(text(Constant::E, 1001).ends_with("9570350354"));
-        // Digits do not depend on how many are asked for, so what is rounded away reaches none of them.
+        // Digits do not depend on how many are computed, so rounding errors reach none of them.
         for constant in [Constant::Pi, Constant::E] {
             assert!(text(constant, 3000).starts_with(&text(constant, 2000)));
         }
     }
 
     #[test]
-    fn validation_walks_all_places_and_training_draws_them() {
+    fn validation_walks_all_positions_and_training_draws_them() {
         let ask = |split, stream| DigitQuestion::sample(Constant::Pi, 100, split, 1, stream);
         let first = ask(Split::Valid, 0).unwrap();
         assert_eq!((first.prompt().as_str(), first.answer().as_str()), ("pi 001 =", "3"));
-        assert_eq!(ask(Split::Valid, 99).unwrap().place, "100");
+        assert_eq!(ask(Split::Valid, 99).unwrap().position, "100");
         assert_eq!(ask(Split::Valid, 100), None);
         let seen: std::collections::BTreeSet<String> =
-            (0..2000).map(|stream| ask(Split::Train, stream).unwrap().place).collect();
+            (0..2000).map(|stream| ask(Split::Train, stream).unwrap().position).collect();
         assert_eq!(seen.len(), 100);
     }
 }

@@ -1,7 +1,7 @@
-//! The RMS norm with its gradient, as one operation: composed of tensor operations it would be half of a small model's time.
+//! RMS norm with its gradient as one operation; composed of tensor operations, it would take half of a small model's time.
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
-/// `x / sqrt(mean(x^2) + eps) * weight` over the last dimension.
+/// Computes `x / sqrt(mean(x^2) + eps) * weight` over the last dimension.
 pub(super) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     if x.device().is_cpu() {
         return x.contiguous()?.apply_op2(weight, RmsNorm { eps });
@@ -14,14 +14,17 @@ struct RmsNorm {
     eps: f32,
 }
 
-/// A contiguous part of a storage.
-pub(super) fn values<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
-    let Some((start, end)) = layout.contiguous_offsets() else { bail!("this operation needs contiguous values") };
+/// Values of a contiguous layout.
+///
+/// # Errors
+/// If the layout is not contiguous.
+pub(super) fn contiguous_values<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+    let Some((start, end)) = layout.contiguous_offsets() else { bail!("this operation needs a contiguous tensor") };
     Ok(&storage.as_slice::<f32>()?[start..end])
 }
 
 impl RmsNorm {
-    /// One over the root mean square of a row.
+    /// Reciprocal of the root mean square of a row.
     fn inverse(&self, row: &[f32]) -> f32 {
         let squares: f32 = row.iter().map(|x| x * x).sum();
         1.0 / (squares / row.len() as f32 + self.eps).sqrt()
@@ -34,7 +37,7 @@ impl CustomOp2 for RmsNorm {
     }
 
     fn cpu_fwd(&self, x: &CpuStorage, lx: &Layout, w: &CpuStorage, lw: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (x, w) = (values(x, lx)?, values(w, lw)?);
+        let (x, w) = (contiguous_values(x, lx)?, contiguous_values(w, lw)?);
         let mut out = Vec::with_capacity(x.len());
         for row in x.chunks_exact(w.len()) {
             let inverse = self.inverse(row);

@@ -1,4 +1,4 @@
-//! AdamW (Loshchilov & Hutter, 2019) with clipping by the global norm and a state that can be saved.
+//! AdamW (Loshchilov & Hutter, 2019) with clipping by the global norm.
 use std::collections::BTreeMap;
 
 use candle_core::{Result, Tensor, Var};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Gradients, Parameters};
 
-/// Settings; the defaults are those of the paper's program (transformers' Trainer).
+/// Settings of AdamW. The defaults are those of the paper's program (transformers' Trainer).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct AdamWSettings {
     /// Decay of the first moment.
     pub beta1: f64,
     /// Decay of the second moment.
     pub beta2: f64,
-    /// Added to the root of the second moment.
+    /// Term added to the root of the second moment.
     pub eps: f64,
-    /// Decoupled weight decay; norms and biases are spared.
+    /// Decoupled weight decay, of matrices only.
     pub weight_decay: f64,
-    /// Gradients are scaled down to this global norm.
+    /// Maximum global norm of the gradient.
     pub clip: f64,
 }
 
@@ -27,27 +27,32 @@ impl Default for AdamWSettings {
     }
 }
 
-/// The optimiser and its two moments of every parameter.
+/// Missing moment of a parameter, or one of another shape, by name.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is missing or has another shape")]
+pub struct MissingMoment(pub String);
+
+/// AdamW optimiser with the two moments of every parameter.
 #[derive(Debug)]
 pub struct AdamW {
     settings: AdamWSettings,
-    /// Steps done.
+    /// Completed steps.
     step: u64,
     moments: BTreeMap<String, (Tensor, Tensor)>,
 }
 
 impl AdamW {
-    /// Fresh moments.
+    /// Creates an optimiser with zero moments.
     pub fn new(settings: AdamWSettings) -> Self {
         AdamW { settings, step: 0, moments: BTreeMap::new() }
     }
 
-    /// Steps done.
+    /// Returns the number of completed steps.
     pub fn steps(&self) -> u64 {
         self.step
     }
 
-    /// One step at this learning rate. Returns the norm of the gradient before clipping.
+    /// Updates the parameters at this learning rate; returns the global norm of the gradient before clipping.
     ///
     /// # Errors
     /// A tensor operation that fails.
@@ -86,7 +91,7 @@ impl AdamW {
         Ok(norm)
     }
 
-    /// The same for one parameter in one pass over its numbers; the tensor operations would make a dozen.
+    /// Updates one parameter in a single pass over its values; tensor operations would take a dozen passes.
     fn step_on_cpu(
         &mut self,
         name: &str,
@@ -119,29 +124,29 @@ impl AdamW {
         Ok(())
     }
 
-    /// The moments by name, for a file: `NAME.first` and `NAME.second`.
+    /// Moments by name, `NAME.first` and `NAME.second`, as they are saved.
     pub fn tensors(&self) -> impl Iterator<Item = (String, &Tensor)> {
         self.moments
             .iter()
             .flat_map(|(name, (first, second))| [(format!("{name}.first"), first), (format!("{name}.second"), second)])
     }
 
-    /// Continues after `step` steps with these moments.
+    /// Restores an optimiser with `step` completed steps and the moments that `tensors` returns by name.
     ///
     /// # Errors
-    /// The name of a moment that is missing.
+    /// [`MissingMoment`].
     pub fn restore(
         settings: AdamWSettings,
         step: u64,
         parameters: &Parameters,
         mut tensors: impl FnMut(&str) -> Option<Tensor>,
-    ) -> std::result::Result<Self, String> {
+    ) -> std::result::Result<Self, MissingMoment> {
         let mut moments = BTreeMap::new();
         if step > 0 {
             for (name, variable) in parameters.iter() {
                 let mut moment = |kind: &str| {
                     let name = format!("{name}.{kind}");
-                    tensors(&name).filter(|tensor| tensor.shape() == variable.shape()).ok_or(name)
+                    tensors(&name).filter(|tensor| tensor.shape() == variable.shape()).ok_or(MissingMoment(name))
                 };
                 let pair = (moment("first")?, moment("second")?);
                 moments.insert(name.to_owned(), pair);

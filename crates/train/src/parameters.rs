@@ -1,4 +1,4 @@
-//! The trained tensors of a model, by name.
+//! Trained tensors of a model, and their gradients.
 use std::collections::BTreeMap;
 
 use candle_core::{Device, Result, Tensor, Var};
@@ -6,13 +6,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
-/// What is trained. Names are those of a Hugging Face checkpoint; their order is the alphabet's, so that sums over all of
-/// them do not depend on anything else.
+/// Trained tensors by checkpoint name, in alphabetical order, so that sums over all of them are reproducible.
 #[derive(Debug, Clone, Default)]
 pub struct Parameters(BTreeMap<String, Var>);
 
 impl Parameters {
-    /// Adds a tensor.
+    /// Adds a tensor and returns its variable.
     pub fn insert(&mut self, name: &str, values: &Tensor) -> Result<Tensor> {
         let variable = Var::from_tensor(values)?;
         let tensor = variable.as_tensor().clone();
@@ -20,35 +19,35 @@ impl Parameters {
         Ok(tensor)
     }
 
-    /// The tensors in order.
+    /// Iterates over the tensors in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Var)> {
         self.0.iter().map(|(name, variable)| (name.as_str(), variable))
     }
 
-    /// The tensor of this name.
+    /// Returns the tensor with this name.
     pub fn get(&self, name: &str) -> Option<&Var> {
         self.0.get(name)
     }
 
-    /// Numbers in all tensors.
+    /// Returns the number of values in all tensors.
     pub fn count(&self) -> usize {
         self.0.values().map(|variable| variable.elem_count()).sum()
     }
 }
 
-/// The derivative of a loss by every trained tensor that it depends on, by name.
+/// Gradients of a loss by parameter name; parameters that it does not depend on have none.
 #[derive(Debug, Clone, Default)]
 pub struct Gradients(BTreeMap<String, Tensor>);
 
 impl Gradients {
-    /// The derivatives of a loss.
+    /// Computes the gradients of a loss.
     pub fn of(loss: &Tensor, parameters: &Parameters) -> Result<Self> {
         let store = loss.backward()?;
         let named = |(name, variable): (&str, &Var)| Some((name.to_owned(), store.get(variable.as_tensor())?.clone()));
         Ok(Gradients(parameters.iter().filter_map(named).collect()))
     }
 
-    /// Adds the derivatives of another part of the loss.
+    /// Adds the gradients of another part of the loss.
     pub fn add(&mut self, other: Gradients) -> Result<()> {
         for (name, gradient) in other.0 {
             let sum = match self.0.get(&name) {
@@ -60,24 +59,24 @@ impl Gradients {
         Ok(())
     }
 
-    /// The derivative by the tensor of this name.
+    /// Returns the gradient of the parameter with this name.
     pub fn get(&self, name: &str) -> Option<&Tensor> {
         self.0.get(name)
     }
 }
 
-/// Draws of a normal distribution with mean 0 and this deviation. The values depend on the seed and the name alone, not on
-/// which other tensors are drawn nor on the machine.
-pub(super) fn normal(seed: u64, name: &str, shape: &[usize], deviation: f64, device: &Device) -> Result<Tensor> {
+/// Draws a tensor from a normal distribution with mean 0. The values depend on the seed and the name alone, not on other tensors
+/// or the machine.
+pub(super) fn normal(seed: u64, name: &str, shape: &[usize], std: f64, device: &Device) -> Result<Tensor> {
     let key = Sha256::new().chain_update(format!("earnest weights {seed} {name}")).finalize();
     let mut random = ChaCha8Rng::from_seed(key.into());
     let count: usize = shape.iter().product();
-    // 53 bits, never zero.
+    // 53 random bits, never zero.
     let mut uniform = || ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     let mut values = Vec::with_capacity(count + 1);
     while values.len() < count {
-        // Box and Muller; `libm` gives the same bits everywhere.
-        let radius = deviation * libm::sqrt(-2.0 * libm::log(uniform()));
+        // Box-Muller; `libm` is bit-identical on all platforms.
+        let radius = std * libm::sqrt(-2.0 * libm::log(uniform()));
         let angle = 2.0 * std::f64::consts::PI * uniform();
         values.push((radius * libm::cos(angle)) as f32);
         values.push((radius * libm::sin(angle)) as f32);
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_are_normal_and_named() {
+    fn weights_are_normal_and_depend_on_seed_and_name() {
         let draw = |seed, name| normal(seed, name, &[100, 101], 0.02, &Device::Cpu).unwrap();
         let values = draw(1, "a").flatten_all().unwrap().to_vec1::<f32>().unwrap();
         let mean = values.iter().sum::<f32>() / values.len() as f32;

@@ -1,4 +1,4 @@
-//! Tables that tell a decoder where its tokens are.
+//! Positional encodings: rotary tables and attention masks.
 use candle_core::{Device, Result, Tensor};
 
 use earnest_models::checkpoint::{Rope, RopeScaling};
@@ -24,13 +24,13 @@ impl RotaryTable {
         Ok(RotaryTable { cos: table(f64::cos)?, sin: table(f64::sin)?, dims: rope.dims })
     }
 
-    /// Cosines, sines and rotated dimensions as plain numbers.
+    /// Returns cosines and sines, flattened, and the number of rotated dimensions.
     pub(super) fn values(&self) -> Result<(Vec<f32>, Vec<f32>, usize)> {
         let flat = |table: &Tensor| table.flatten_all()?.to_vec1::<f32>();
         Ok((flat(&self.cos)?, flat(&self.sin)?, self.dims))
     }
 
-    /// Rotates `[batch, heads, length, head_dim]`, which begins at position `first`: dimension i with i + dims / 2.
+    /// Rotates `[batch, heads, length, head_dim]`, whose first token is at position `first`; dimension i is paired with i + dims / 2.
     pub(super) fn rotate(&self, x: &Tensor, first: usize) -> Result<Tensor> {
         let (_, _, length, width) = x.dims4()?;
         let half = self.dims / 2;
@@ -45,16 +45,16 @@ impl RotaryTable {
     }
 }
 
-/// Angles a position, and the factor on cosine and sine.
+/// Returns the angle per position of every pair of dimensions, and the factor on cosine and sine.
 fn frequencies(rope: &Rope, length: usize) -> (Vec<f64>, f64) {
     let base = |index: usize| rope.theta.powf(-2.0 * index as f64 / rope.dims as f64);
-    let every = |scaled: &dyn Fn(usize, f64) -> f64| -> Vec<f64> {
+    let all = |scaled: &dyn Fn(usize, f64) -> f64| -> Vec<f64> {
         (0..rope.dims / 2).map(|index| scaled(index, base(index))).collect()
     };
     match &rope.scaling {
-        RopeScaling::None => (every(&|_, f| f), 1.0),
-        RopeScaling::Linear { factor } => (every(&|_, f| f / factor), 1.0),
-        RopeScaling::Divisors(divisors) => (every(&|index, f| f / divisors[index]), 1.0),
+        RopeScaling::None => (all(&|_, f| f), 1.0),
+        RopeScaling::Linear { factor } => (all(&|_, f| f / factor), 1.0),
+        RopeScaling::Divisors(divisors) => (all(&|index, f| f / divisors[index]), 1.0),
         RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_max_positions } => {
             let context = *original_max_positions as f64;
             let scaled = |f: f64| {
@@ -68,25 +68,25 @@ fn frequencies(rope: &Rope, length: usize) -> (Vec<f64>, f64) {
                     (1.0 - smooth) * f / factor + smooth * f
                 }
             };
-            (every(&|_, f| scaled(f)), 1.0)
+            (all(&|_, f| scaled(f)), 1.0)
         }
         RopeScaling::LongRope { short, long, original_max_positions, attention_factor } => {
             let divisors = if length > *original_max_positions { long } else { short };
-            (every(&|index, f| f / divisors[index]), *attention_factor)
+            (all(&|index, f| f / divisors[index]), *attention_factor)
         }
     }
 }
 
-/// What is added to scores, `[heads, length, length]` for ALiBi, `[1, length, length]` otherwise: minus infinity where a key
-/// lies after the query or before its window.
+/// Builds the additive attention mask, `[heads, length, length]` for ALiBi and `[1, length, length]` otherwise: minus infinity for
+/// keys after the query or before its window.
 pub(super) fn mask(length: usize, slopes: Option<&[f32]>, window: Option<usize>, device: &Device) -> Result<Tensor> {
     let slopes = slopes.unwrap_or(&[0.0]);
     let mut values = Vec::with_capacity(slopes.len() * length * length);
     for slope in slopes {
         for query in 0..length {
             values.extend((0..length).map(|key| {
-                let seen = key <= query && window.is_none_or(|window| query - key < window);
-                if seen { -slope * (query - key) as f32 } else { f32::NEG_INFINITY }
+                let visible = key <= query && window.is_none_or(|window| query - key < window);
+                if visible { -slope * (query - key) as f32 } else { f32::NEG_INFINITY }
             }));
         }
     }

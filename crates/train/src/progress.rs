@@ -1,34 +1,34 @@
-//! What a training tells.
+//! Progress of a training: events and validations.
 use serde::{Deserialize, Serialize};
 
-/// Exact match of one task at one length.
+/// Exact match for one task and length.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellScore {
-    /// The task.
+    /// Name of the task.
     pub task: String,
-    /// Digits.
+    /// Length in digits.
     pub length: usize,
-    /// The length is learnt, not only validated.
+    /// True if training covers the length; false if it is only validated.
     pub learnt: bool,
-    /// Questions.
+    /// Number of questions.
     pub questions: usize,
-    /// Answered exactly.
+    /// Number of exact answers.
     pub exact: usize,
 }
 
-/// A validation.
+/// Scores of a validation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// Steps before it.
+    /// Completed steps.
     pub step: u64,
-    /// Mean loss of the learnt cells' answers, in nats a token.
+    /// Mean loss over the answers of trained lengths, in nats per token.
     pub loss: f64,
-    /// By task and length.
+    /// Scores by task and length.
     pub cells: Vec<CellScore>,
 }
 
 impl Validation {
-    /// Exact match over the learnt lengths, every cell counting the same.
+    /// Returns the mean exact match over the cells of trained lengths, equally weighted.
     pub fn exact(&self) -> f64 {
         let learnt: Vec<f64> = self
             .cells
@@ -40,30 +40,30 @@ impl Validation {
     }
 }
 
-/// A line of the log, and what reporters see.
+/// Event of a training: a line of its log, and the argument of its reporter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TrainEvent {
-    /// A step was made.
+    /// A step is done.
     Step {
-        /// Its number, from 1.
+        /// Number of the step, from 1.
         step: u64,
-        /// Mean loss of its answers' tokens, in nats.
+        /// Mean loss over the targets, in nats per token.
         loss: f64,
-        /// The learning rate.
+        /// Learning rate.
         rate: f64,
-        /// Norm of the gradient before clipping.
+        /// Global norm of the gradient before clipping.
         gradient: f64,
-        /// Tokens computed, padding included.
+        /// Tokens of the batch, padding included.
         tokens: usize,
-        /// Seconds it took; the one thing that another machine does not repeat.
+        /// Duration in seconds, the one value that is not reproducible.
         seconds: f64,
     },
-    /// A validation was made.
+    /// A validation is done.
     Validated(Validation),
-    /// Everything needed to go on is in a file.
+    /// The state is saved.
     Saved {
-        /// Steps done.
+        /// Completed steps.
         step: u64,
     },
 }

@@ -1,27 +1,27 @@
-//! The learning rate over time.
+//! Learning rate schedule.
 use serde::{Deserialize, Serialize};
 
-/// Linear warm-up, then a cosine down to a fraction of the peak (the paper: 500 steps, to zero).
+/// Linear warm-up, then cosine decay to a fraction of the peak (the paper: 500 steps of warm-up, decay to zero).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// The highest rate.
+    /// Peak learning rate.
     pub peak: f64,
     /// Steps of the warm-up.
     pub warm_up: u64,
-    /// Steps in all.
+    /// Total steps, warm-up included.
     pub steps: u64,
-    /// The last rate as a fraction of the peak.
+    /// Final learning rate as a fraction of the peak.
     pub floor: f64,
 }
 
 impl Schedule {
-    /// The rate of a step, counted from 1.
+    /// Returns the learning rate of a step, counted from 1.
     pub fn rate(&self, step: u64) -> f64 {
         if step <= self.warm_up {
             return self.peak * step as f64 / self.warm_up as f64;
         }
-        let cosine = self.steps.saturating_sub(self.warm_up).max(1) as f64;
-        let done = ((step - self.warm_up) as f64 / cosine).min(1.0);
+        let decay_steps = self.steps.saturating_sub(self.warm_up).max(1) as f64;
+        let done = ((step - self.warm_up) as f64 / decay_steps).min(1.0);
         self.peak * (self.floor + (1.0 - self.floor) * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()))
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that determines a training from scratch.
+//! Settings of a training from scratch.
 use serde::{Deserialize, Serialize};
 
 use super::folder::StoredType;
@@ -8,17 +8,17 @@ use super::{
 };
 use earnest_tasks::suite::nupa::{IndexHints, NumberFormat, PairRules, ShorterOperand};
 
-/// How numbers are written in training and in use (Number Cookbook, 4.2).
+/// Number format in training and inference (Number Cookbook, 4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FormatSettings {
-    /// Parts written backwards: none, int, dec, each or total.
+    /// Reversed parts: none, int, dec, each or total.
     #[serde(default = "no_reversal")]
     pub reversal: String,
-    /// Operands padded to the longer one.
+    /// Zero-padding of operands to the longer one.
     #[serde(default)]
     pub zero_padding: bool,
-    /// Size of the alphabet of index hints.
+    /// Size of the alphabet of index hints; `None` for no hints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_hints: Option<usize>,
 }
@@ -34,10 +34,10 @@ impl Default for FormatSettings {
 }
 
 impl FormatSettings {
-    /// The format.
+    /// Returns the format.
     ///
     /// # Errors
-    /// [`TrainError::Setting`] with the reversals that there are.
+    /// [`TrainError::Setting`] for an unknown reversal.
     pub fn number_format(&self) -> Result<NumberFormat, TrainError> {
         let reversal = self
             .reversal
@@ -48,67 +48,67 @@ impl FormatSettings {
     }
 }
 
-/// Tasks that take the place of the first ones after a while.
+/// Second phase of a training, with other tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NextTasks {
-    /// The tasks.
+    /// Tasks of the second phase.
     pub tasks: Vec<String>,
-    /// The steps before; a multiple of 8. The learning rate begins anew after them.
+    /// Steps of the first phase, a multiple of 8. The learning rate schedule restarts after them.
     pub after: u64,
 }
 
-/// A training from scratch.
+/// Settings of a training from scratch; with them, it is reproducible.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainSettings {
-    /// Widths of the model.
+    /// Dimensions of the model.
     pub size: Size,
-    /// How it knows the order of tokens.
+    /// Positional encoding.
     #[serde(default)]
     pub position: PositionEncoding,
-    /// Its tokenizer.
+    /// Tokenizer.
     pub tokenizer: TokenizerSettings,
-    /// Tasks of the NUPA Test by name, of Arithmetic-Bench as `arithmetic-bench:NAME`. One named twice is asked twice as often.
+    /// Tasks of the NUPA Test by name, of Arithmetic-Bench as `arithmetic-bench:NAME`. A task named twice is sampled twice as often.
     pub tasks: Vec<String>,
-    /// What is learnt next, if anything, to see what is forgotten (Arithmetic-Bench, A.5). Validations ask all tasks all the time.
+    /// Second phase, if any, to measure forgetting (Arithmetic-Bench, A.5). Validations cover the tasks of both phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub then: Option<NextTasks>,
-    /// Lengths that are learnt; likewise.
+    /// Lengths in training; one named twice is sampled twice as often.
     pub lengths: Vec<usize>,
-    /// Longer ones that are only validated.
+    /// Lengths in validation only, for length generalisation.
     #[serde(default)]
     pub beyond: Vec<usize>,
-    /// How numbers are written.
+    /// Number format.
     #[serde(default)]
     pub format: FormatSettings,
-    /// The shorter operand may have any length (as in the paper's trainings), or at least half of the longer one's.
+    /// True if the shorter operand may have any length, as in the paper's trainings; otherwise it has at least half the longer one's.
     #[serde(default)]
     pub any_shorter_operand: bool,
     /// Seed of weights and questions.
     pub seed: u64,
-    /// Examples of a step.
+    /// Batch size: examples per step.
     pub batch: usize,
-    /// Steps.
+    /// Number of steps.
     pub steps: u64,
-    /// Peak of the learning rate.
+    /// Peak learning rate.
     pub learning_rate: f64,
     /// Steps of the warm-up.
     pub warm_up: u64,
-    /// The optimiser.
+    /// Optimiser.
     #[serde(default)]
     pub optimiser: AdamWSettings,
     /// Steps between validations.
     pub validate_every: u64,
-    /// Questions of each task and length in a validation.
+    /// Questions per task and length in a validation.
     pub validation: usize,
     /// Longest sequence in tokens.
     pub context: usize,
-    /// Parts of a batch whose gradients are computed at the same time. It changes the last bits of sums, so it is a setting
-    /// and not taken from the machine.
+    /// Parts of a batch whose gradients are computed in parallel. A setting, not a property of the machine, because it changes the
+    /// last bits of sums.
     #[serde(default = "two")]
     pub parts: usize,
-    /// Element type of the weights in the folder.
+    /// Element type of the stored weights.
     #[serde(default)]
     pub stored: StoredType,
 }
@@ -118,15 +118,15 @@ fn two() -> usize {
 }
 
 impl TrainSettings {
-    /// The tasks.
+    /// Returns the tasks of the first phase.
     ///
     /// # Errors
-    /// [`TrainError::Setting`] with the tasks that there are.
+    /// [`TrainError::Setting`] for an unknown task.
     pub fn training_tasks(&self) -> Result<Vec<TrainingTask>, TrainError> {
         self.tasks.iter().map(|name| name.parse()).collect()
     }
 
-    /// The tasks that come next.
+    /// Returns the tasks of the second phase.
     ///
     /// # Errors
     /// As [`TrainSettings::training_tasks`].
@@ -134,7 +134,7 @@ impl TrainSettings {
         self.then.iter().flat_map(|next| &next.tasks).map(|name| name.parse()).collect()
     }
 
-    /// The learning rate of a step, counted from 1.
+    /// Returns the learning rate of a step, counted from 1.
     pub fn rate(&self, step: u64) -> f64 {
         let over = |steps| Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps, floor: 0.0 };
         match &self.then {
@@ -144,14 +144,14 @@ impl TrainSettings {
         }
     }
 
-    /// What validations and tests ask, at these lengths: all tasks.
-    pub(crate) fn asked(&self, lengths: &[usize]) -> Result<StreamSettings, TrainError> {
+    /// Stream of validations and tests at these lengths: the tasks of both phases.
+    pub(crate) fn evaluation_stream(&self, lengths: &[usize]) -> Result<StreamSettings, TrainError> {
         let mut stream = self.stream(lengths)?;
         stream.tasks.extend(self.next_tasks()?);
         Ok(stream)
     }
 
-    /// What is streamed first, at these lengths.
+    /// Stream of the first phase at these lengths.
     pub(super) fn stream(&self, lengths: &[usize]) -> Result<StreamSettings, TrainError> {
         let shorter = if self.any_shorter_operand { ShorterOperand::Any } else { ShorterOperand::default() };
         Ok(StreamSettings {
@@ -164,71 +164,74 @@ impl TrainSettings {
         })
     }
 
-    /// Checks what single fields can not.
+    /// Checks the combination of settings.
     ///
     /// # Errors
     /// [`TrainError::Setting`].
     pub fn check(&self) -> Result<(), TrainError> {
         self.size.check()?;
-        let wrong = |setting, problem: &str| Err(TrainError::Setting { setting, problem: problem.to_owned() });
+        let invalid = |setting, problem: &str| Err(TrainError::Setting { setting, problem: problem.to_owned() });
         if self.tasks.is_empty() || self.lengths.is_empty() {
-            return wrong("tasks", "at least one task and one length are learnt");
+            return invalid("tasks", "name at least one task and one length");
         }
         if self.batch == 0 || self.steps == 0 || self.parts == 0 || self.parts > self.batch {
-            return wrong("batch", "batch, steps and parts are at least 1, and a part has at least one example");
+            return invalid("batch", "batch, steps and parts must be at least 1, and parts at most batch");
         }
         if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
-            return wrong("learning_rate", "it is a positive number");
+            return invalid("learning_rate", "it must be positive");
         }
         let AdamWSettings { beta1, beta2, eps, weight_decay, clip } = self.optimiser;
         if ![beta1, beta2].iter().all(|beta| (0.0..1.0).contains(beta)) {
-            return wrong("beta2", "decays of moments are from 0 to below 1");
+            return invalid("beta2", "beta1 and beta2 must be at least 0 and below 1");
         }
         if !(weight_decay >= 0.0 && weight_decay.is_finite()) {
-            return wrong("weight_decay", "it is 0 or a positive number");
+            return invalid("weight_decay", "it must not be negative");
         }
         if !(eps > 0.0 && eps.is_finite() && clip > 0.0) {
-            return wrong("clip", "it is a positive number");
+            return invalid("clip", "clip and eps must be positive");
         }
         if self.validate_every == 0 || self.validation == 0 {
-            return wrong("validation", "validate_every and validation are at least 1");
+            return invalid("validation", "validate_every and validation must be at least 1");
         }
         if let Some(length) = self.beyond.iter().find(|length| self.lengths.contains(length)) {
-            let problem = format!("length {length} is learnt, so it is not beyond what is learnt");
+            let problem = format!("length {length} is also in lengths; beyond is for lengths outside training");
             return Err(TrainError::Setting { setting: "beyond", problem });
         }
         if self.lengths.iter().chain(&self.beyond).any(|length| *length == 0) {
-            return wrong("lengths", "lengths are at least 1");
+            return invalid("lengths", "lengths must be at least 1");
         }
         let mut tasks = self.training_tasks()?;
         if let Some(next) = &self.then {
             if next.tasks.is_empty() || next.after == 0 || next.after >= self.steps || next.after % 8 != 0 {
-                return wrong("then", "it needs tasks, and comes after a multiple of 8 steps, before the last one");
+                return invalid(
+                    "then",
+                    "it needs tasks, and must start after a multiple of 8 steps, before the last step",
+                );
             }
             tasks.extend(self.next_tasks()?);
         }
         if !tasks.iter().any(|task| self.lengths.iter().any(|length| *length <= task.longest())) {
             let longest = tasks.iter().map(|task| task.longest()).max().unwrap_or(0);
-            let problem = format!("the tasks have no question of these lengths; the longest have {longest} digits");
+            let problem = format!("the tasks have no question of these lengths; their maximum is {longest} digits");
             return Err(TrainError::Setting { setting: "lengths", problem });
         }
         self.format.number_format()?;
         check_hints(&self.tokenizer, self.format.index_hints)
     }
 
-    /// True if training spells a number in several ways, all of them right: validations, which hold tokens against one of them,
-    /// then count too few as exact.
+    /// Returns true if a number has several valid tokenizations in training. Validations compare with one of them, so their exact
+    /// match is a lower bound.
     pub fn several_spellings(&self) -> bool {
         self.tokenizer.groups == DigitGroups::Random && self.tokenizer.digits > 1
     }
 
-    /// True if the folder ends with the newest weights and not with those of the best validation: where several spellings are
-    /// right, validation is no measure to choose by, and after other tasks than the first the last weights count.
+    /// Returns true if the folder keeps the last weights instead of those of the best validation: with several valid tokenizations
+    /// a validation is only a lower bound, and after a second phase the last weights are the ones of interest.
     pub fn keeps_newest(&self) -> bool {
         self.then.is_some() || self.several_spellings()
     }
 
-    /// Where the warm-up takes all steps or more: the highest learning rate of all, below the one that was asked for.
+    /// Returns the highest learning rate reached if the steps end during the warm-up, before the peak.
     pub fn unreached_rate(&self) -> Option<f64> {
         let after = self.then.as_ref().map_or(self.steps, |next| next.after.max(self.steps - next.after));
         (self.warm_up > after).then(|| self.learning_rate * after as f64 / self.warm_up as f64)

@@ -1,4 +1,4 @@
-//! Sizes of number models.
+//! Sizes of number models and their positional encodings.
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
@@ -6,39 +6,39 @@ use earnest_models::checkpoint::{
     Activation, BlockLayout, DecoderConfig, LayerConfig, Norm, Position, Rope, RopeScaling,
 };
 
-/// How a model knows the order of its tokens (Number Cookbook, A.4.3).
+/// Positional encoding (Number Cookbook, A.4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PositionEncoding {
-    /// Rotary embedding of queries and keys.
+    /// Rotary embedding.
     #[default]
     Rope,
-    /// None: the causal mask alone tells order.
+    /// No positional encoding: order comes from the causal mask alone.
     Nope,
-    /// A penalty on scores, linear in the distance, with the published sign (the paper's program has the opposite one).
+    /// Penalty on attention scores, linear in the distance, with the published sign (the paper's program uses the opposite one).
     Alibi,
 }
 
-/// The widths of a decoder in the Llama architecture.
+/// Dimensions of a decoder in the Llama architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
-    /// Layers.
+    /// Number of layers.
     pub layers: usize,
     /// Width of the residual stream.
     pub hidden: usize,
     /// Width of the feed-forward block.
     pub intermediate: usize,
-    /// Query heads.
+    /// Number of query heads.
     pub heads: usize,
-    /// Key/value heads.
+    /// Number of key/value heads.
     pub kv_heads: usize,
 }
 
 impl Size {
-    /// Named sizes: parameters without embeddings.
+    /// Named sizes; the name gives the number of parameters without embeddings.
     pub const NAMED: [(&'static str, Size); 6] = [
-        // Two layers, as the paper's smallest (Table 13 calls it 1.3M), at a quarter of its width.
+        // Two layers, as the paper's smallest (1.3M in Table 13), at a quarter of its width.
         ("0.3m", Size { layers: 2, hidden: 128, intermediate: 448, heads: 4, kv_heads: 2 }),
         ("1.3m", Size { layers: 2, hidden: 256, intermediate: 768, heads: 4, kv_heads: 2 }),
         ("5m", Size { layers: 6, hidden: 256, intermediate: 896, heads: 4, kv_heads: 2 }),
@@ -48,40 +48,45 @@ impl Size {
         ("3b", Size { layers: 24, hidden: 3072, intermediate: 10_752, heads: 24, kv_heads: 6 }),
     ];
 
-    /// The size of this name.
+    /// Returns the size with this name, ignoring case.
     pub fn named(name: &str) -> Option<Size> {
         Self::NAMED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, size)| *size)
     }
 
-    /// Width of a head.
+    /// Returns the width of a head.
     pub fn head_dim(&self) -> usize {
         self.hidden / self.heads
     }
 
-    /// Parameters without the embedding table.
+    /// Returns the number of parameters without the embedding table.
     pub fn parameters(&self) -> usize {
         let attention = self.hidden * self.head_dim() * 2 * (self.heads + self.kv_heads);
         let layer = attention + 3 * self.hidden * self.intermediate + 2 * self.hidden;
         self.layers * layer + self.hidden
     }
 
-    /// Checks that the widths fit together.
+    /// Checks that the dimensions are compatible.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`].
     pub fn check(&self) -> Result<(), TrainError> {
         let wrong = |problem: String| Err(TrainError::Setting { setting: "size", problem });
         let Size { layers, hidden, intermediate, heads, kv_heads } = *self;
         if [layers, hidden, intermediate, heads, kv_heads].contains(&0) {
-            return wrong("every width is at least 1".into());
+            return wrong("every dimension must be at least 1".into());
         }
         if !hidden.is_multiple_of(heads) || !heads.is_multiple_of(kv_heads) {
-            return wrong(format!("{heads} heads must divide the width {hidden}, {kv_heads} key heads the heads"));
+            return wrong(format!(
+                "{hidden} must be a multiple of {heads} heads, and {heads} heads a multiple of {kv_heads} key heads"
+            ));
         }
         if !self.head_dim().is_multiple_of(2) || self.head_dim() > 256 {
-            return wrong(format!("a head is {} wide; it must be even and at most 256", self.head_dim()));
+            return wrong(format!("a head would be {} wide; its width must be even and at most 256", self.head_dim()));
         }
         Ok(())
     }
 
-    /// The decoder: Llama, with RMS norms, SwiGLU and the embedding table as its output head.
+    /// Returns the architecture: Llama with RMS norms, SwiGLU and tied embeddings.
     pub fn decoder(&self, vocab_size: usize, max_positions: usize, encoding: PositionEncoding) -> DecoderConfig {
         let head_dim = self.head_dim();
         let (architecture, position) = match encoding {
@@ -133,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_that_do_not_fit_are_named() {
+    fn incompatible_widths_are_named() {
         let size = Size { layers: 1, hidden: 100, intermediate: 10, heads: 3, kv_heads: 1 };
         assert!(size.check().unwrap_err().to_string().contains("3 heads"));
         assert!(Size { heads: 4, kv_heads: 0, ..size }.check().is_err());

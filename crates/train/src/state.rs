@@ -1,13 +1,13 @@
-//! What an interrupted training needs to go on exactly where it was.
+//! Saved state of a training, from which it resumes exactly.
 use std::path::{Path, PathBuf};
 
 use candle_core::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::folder::{StoredType, put, safetensors_bytes};
+use super::folder::{StoredType, safetensors_bytes, write_atomic};
 use super::{AdamW, AdamWSettings, Parameters, TrainError};
 
-/// The file of weights and moments; the step is part of its name, so that the small file that names it decides alone.
+/// Path of the weights and moments. The step is part of the name, so that replacing `state.json` switches states atomically.
 fn tensors_path(folder: &Path, step: u64) -> PathBuf {
     folder.join(format!("state-{step}.safetensors"))
 }
@@ -16,18 +16,18 @@ fn header_path(folder: &Path) -> PathBuf {
     folder.join("state.json")
 }
 
-/// The small file.
+/// Content of `state.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
-    /// Steps done.
+    /// Completed steps.
     pub(super) step: u64,
-    /// SHA-256 of the settings.
+    /// SHA-256 of the settings, in hexadecimal.
     pub(super) settings: String,
-    /// The best validation so far, and its step.
+    /// Exact match of the best validation so far, and its step.
     pub(super) best: Option<(f64, u64)>,
 }
 
-/// Saves; the earlier state stays until the new one is whole.
+/// Saves the state; the previous one is removed once the new one is complete.
 pub(super) fn save(
     folder: &Path,
     header: &Header,
@@ -39,15 +39,14 @@ pub(super) fn save(
         .iter()
         .map(|(name, variable)| (name, variable.as_tensor()))
         .chain(moments.iter().map(|(name, tensor)| (name.as_str(), *tensor)));
-    put(&tensors_path(folder, header.step), &safetensors_bytes(all, StoredType::F32)?)?;
+    write_atomic(&tensors_path(folder, header.step), &safetensors_bytes(all, StoredType::F32)?)?;
     let text = serde_json::to_string_pretty(header).expect("numbers and text are JSON");
-    put(&header_path(folder), text.as_bytes())?;
-    // Both are on the disk now.
+    write_atomic(&header_path(folder), text.as_bytes())?;
     remove_tensors(folder, Some(header.step));
     Ok(())
 }
 
-/// Removes files of weights and moments, but for those of a step. They are superseded; one that can not be removed harms nobody.
+/// Removes the weights and moments of all steps but `kept`. Files that cannot be removed are ignored: they are never read again.
 fn remove_tensors(folder: &Path, kept: Option<u64>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -60,15 +59,15 @@ fn remove_tensors(folder: &Path, kept: Option<u64>) {
     }
 }
 
-/// An error for a state that can not be read, with the way on.
+/// Error for a damaged state, with the next step.
 fn damaged(path: PathBuf, problem: &str) -> TrainError {
     let problem = format!(
-        "{problem}; the state is damaged. Delete state.json in its folder and all steps are made again, or begin in another folder"
+        "{problem}; the state is damaged. Delete state.json in its folder to restart the training, or choose another folder"
     );
     TrainError::Resume { path, problem }
 }
 
-/// The state that a folder holds, if any.
+/// Reads the header of the state in a folder, if any.
 pub(super) fn read(folder: &Path) -> Result<Option<Header>, TrainError> {
     let path = header_path(folder);
     let text = match std::fs::read_to_string(&path) {
@@ -79,7 +78,7 @@ pub(super) fn read(folder: &Path) -> Result<Option<Header>, TrainError> {
     serde_json::from_str(&text).map(Some).map_err(|error| damaged(path, &error.to_string()))
 }
 
-/// Puts the saved weights into the parameters and gives the optimiser back.
+/// Restores the saved weights into `parameters`, and returns the optimiser.
 pub(super) fn restore(
     folder: &Path,
     header: &Header,
@@ -103,10 +102,10 @@ pub(super) fn restore(
         variable.set(saved)?;
     }
     AdamW::restore(settings, header.step, parameters, |name| tensors.get(name).cloned())
-        .map_err(|name| problem(format!("{name} is missing or has another shape")))
+        .map_err(|error| problem(error.to_string()))
 }
 
-/// Removes the state of a training that is done.
+/// Removes the state of a finished training.
 pub(super) fn remove(folder: &Path) -> Result<(), TrainError> {
     if read(folder)?.is_some() {
         let path = header_path(folder);

@@ -1,66 +1,66 @@
-//! An endless stream of questions with their answers, by number: what a training sees depends on nothing else.
+//! Endless stream of questions, addressed by number, so that a training is reproducible.
 use super::task::TaskCell;
 use super::tokenizer::{BEGIN, END, hints_before_tokens};
 use super::{Example, NumberTokenizer, TokenizerSettings, TrainError, TrainingQuestion, TrainingTask};
-use earnest_tasks::suite::nupa::{DigitSource, NumberFormat, PairRules, Second, Split, Wording, question};
+use earnest_tasks::suite::nupa::{self, DigitSource, NumberFormat, PairRules, Second, Split, Wording};
 
-/// Which questions are streamed.
+/// Settings of a question stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamSettings {
-    /// The tasks. One that is named twice is asked twice as often as the others.
+    /// Tasks; a task named twice is sampled twice as often.
     pub tasks: Vec<TrainingTask>,
-    /// Lengths; every length of every task that has it is as frequent as every other, or as often more so as it is named.
+    /// Lengths. All pairs of task and length are equally frequent; a length named twice is sampled twice as often.
     pub lengths: Vec<usize>,
-    /// How pairs are drawn.
+    /// Rules for drawing pairs of operands.
     pub pairs: PairRules,
-    /// How numbers are written.
+    /// Number format.
     pub format: NumberFormat,
-    /// The tokenizer before whose tokens index hints stand; without one they stand before every digit.
+    /// Tokenizer whose tokens index hints precede; `None` for hints before every digit.
     pub tokens: Option<TokenizerSettings>,
     /// Seed of the questions.
     pub seed: u64,
 }
 
-/// The stream.
+/// Endless stream of questions.
 pub struct QuestionStream {
     settings: StreamSettings,
     cells: Vec<TaskCell>,
-    /// Their tasks and lengths.
+    /// Tasks and lengths of the cells.
     keys: Vec<(TrainingTask, usize)>,
-    /// Cells by frequency.
-    drawn: Vec<usize>,
+    /// Indices of cells, repeated by weight.
+    weighted: Vec<usize>,
 }
 
-/// A question and its answer as text; the answer begins with the space that follows the prompt.
+/// Prompt and answer as text; the answer includes the space after the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPair {
-    /// What the model sees.
+    /// The prompt.
     pub prompt: String,
-    /// What it learns to write.
+    /// The expected completion.
     pub answer: String,
 }
 
 impl QuestionStream {
-    /// The stream of a part of the data.
+    /// Creates the stream of a split.
     ///
     /// # Errors
-    /// [`TrainError::Setting`] if no task has any of the lengths.
+    /// [`TrainError::Setting`] if no task has a question of any of the lengths.
     pub fn new(settings: StreamSettings, split: Split) -> Result<Self, TrainError> {
-        let (mut cells, mut keys, mut drawn) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut cells, mut keys, mut weighted) = (Vec::new(), Vec::new(), Vec::new());
         let times = |of: usize, all: &[usize]| all.iter().filter(|length| **length == of).count();
         for (at, &task) in settings.tasks.iter().enumerate() {
             if settings.tasks[..at].contains(&task) {
                 continue;
             }
-            let named = settings.tasks.iter().filter(|other| **other == task).count();
+            let weight = settings.tasks.iter().filter(|other| **other == task).count();
             for (place, &length) in settings.lengths.iter().enumerate() {
                 if settings.lengths[..place].contains(&length) || !(1..=task.longest()).contains(&length) {
                     continue;
                 }
                 let cell = TaskCell::new(task, length, split, settings.pairs, settings.seed)?;
-                // A cell may have no question of this part at all: integers of one digit, for instance.
+                // A cell may have no question in this split, for instance integers of one digit.
                 if cell.sample(0).is_some() {
-                    drawn.resize(drawn.len() + named * times(length, &settings.lengths), cells.len());
+                    weighted.resize(weighted.len() + weight * times(length, &settings.lengths), cells.len());
                     cells.push(cell);
                     keys.push((task, length));
                 }
@@ -70,83 +70,83 @@ impl QuestionStream {
             let problem = "no task has a question of any of these lengths".to_owned();
             return Err(TrainError::Setting { setting: "lengths", problem });
         }
-        Ok(QuestionStream { settings, cells, keys, drawn })
+        Ok(QuestionStream { settings, cells, keys, weighted })
     }
 
-    /// True if the stream has questions of the task at this length.
-    pub fn asks(&self, task: TrainingTask, length: usize) -> bool {
+    /// Returns true if the stream has questions of this task and length.
+    pub fn contains(&self, task: TrainingTask, length: usize) -> bool {
         self.keys.contains(&(task, length))
     }
 
-    /// Question `number` of the stream.
+    /// Returns question `number`.
     pub fn question(&self, number: u64) -> TrainingQuestion {
         let mut random = DigitSource::named(&format!("train cell {} {number}", self.settings.seed));
         loop {
-            let cell = self.drawn[random.below(self.drawn.len() as u64) as usize];
-            // Streams of other parts than the first are not tried in construction; an empty one is passed over.
+            let cell = self.weighted[random.below(self.weighted.len() as u64) as usize];
+            // Construction checks the cell's first random stream only; later ones may be empty and are skipped.
             if let Some(question) = self.cells[cell].sample(number as usize) {
                 return question;
             }
         }
     }
 
-    /// A question's text in the stream's format.
+    /// Returns prompt and answer of a question in the stream's number format.
     ///
     /// # Errors
-    /// [`TrainError::Setting`] for numbers that the format can not write.
-    pub fn text(&self, asked: &TrainingQuestion, number: u64) -> Result<TextPair, TrainError> {
+    /// [`TrainError::Setting`] for numbers that the format cannot express.
+    pub fn text(&self, question: &TrainingQuestion, number: u64) -> Result<TextPair, TrainError> {
         let format = &self.settings.format;
-        let asked = match asked {
-            TrainingQuestion::Nupa(asked) => asked,
-            TrainingQuestion::ArithmeticBench(asked) if format.is_plain() => {
-                return Ok(TextPair { prompt: asked.prompt(), answer: format!(" {}", asked.answer()) });
+        let question = match question {
+            TrainingQuestion::Nupa(question) => question,
+            TrainingQuestion::ArithmeticBench(question) if format.is_plain() => {
+                return Ok(TextPair { prompt: question.prompt(), answer: format!(" {}", question.answer()) });
             }
-            TrainingQuestion::Memorise(asked) if format.is_plain() => {
-                return Ok(TextPair { prompt: asked.prompt(), answer: format!(" {}", asked.answer()) });
+            TrainingQuestion::Memorise(question) if format.is_plain() => {
+                return Ok(TextPair { prompt: question.prompt(), answer: format!(" {}", question.answer()) });
             }
             TrainingQuestion::ArithmeticBench(_) | TrainingQuestion::Memorise(_) => {
-                let problem = "Arithmetic-Bench asks plainly written numbers: leave reversal, padding and hints out";
+                let problem = "only NUPA tasks support reversal, padding and hints; remove them or choose NUPA tasks";
                 return Err(TrainError::Setting { setting: "format", problem: problem.to_owned() });
             }
         };
         let mut random = DigitSource::named(&format!("train format {} {number}", self.settings.seed));
-        let same = asked.task.operation.second() == Second::SameRepresentation;
-        let number_b = asked.b.as_deref().filter(|_| same);
+        let same = question.task.operation.second() == Second::SameRepresentation;
+        let number_b = question.b.as_deref().filter(|_| same);
         let (a, b) = format
-            .operands(asked.task.representation, &asked.a, number_b, &mut random)
+            .operands(question.task.representation, &question.a, number_b, &mut random)
             .map_err(|error| TrainError::Setting { setting: "format", problem: error.to_string() })?;
         let grouped = |text: String| match &self.settings.tokens {
             Some(tokens) if format.index_hints.is_some() => hints_before_tokens(tokens, &text),
             _ => text,
         };
         let (a, b) = (grouped(a), b.map(grouped));
-        // A position, digit or count is not one of the numbers that the format is about.
-        let b = b.or_else(|| asked.b.clone());
+        // The format does not apply to a second operand that is a position, a digit or a count.
+        let b = b.or_else(|| question.b.clone());
         Ok(TextPair {
-            prompt: question(asked.task, &a, b.as_deref(), Wording::Corrected),
-            answer: format!(" {}", format.answer(&asked.answer)),
+            prompt: nupa::question(question.task, &a, b.as_deref(), Wording::Corrected),
+            answer: format!(" {}", format.answer(&question.answer)),
         })
     }
 
-    /// Example `number`, as ids.
+    /// Returns example `number` as token ids.
     ///
     /// # Errors
-    /// As [`QuestionStream::text`], and what the tokenizer says.
+    /// Errors of [`QuestionStream::text`] and of the tokenizer.
     pub fn example(&self, number: u64, tokenizer: &NumberTokenizer) -> Result<Example, TrainError> {
         let text = self.text(&self.question(number), number)?;
         let mut random = DigitSource::named(&format!("train groups {} {number}", self.settings.seed));
         let mut encode = |text: &str| tokenizer.encode_for_training(text, &mut random);
-        encoded(&text, &mut encode)
+        encode_pair(&text, &mut encode)
     }
 
-    /// The first `count` questions of each cell, by task and length, for validation.
-    pub fn fixed(&self, count: usize) -> Vec<TrainingQuestion> {
+    /// Returns the first `count` questions of each task and length, for evaluation.
+    pub fn first_questions(&self, count: usize) -> Vec<TrainingQuestion> {
         self.cells.iter().flat_map(|cell| (0..count).filter_map(|stream| cell.sample(stream))).collect()
     }
 }
 
-/// Beginning, prompt, answer, end.
-pub(super) fn encoded(
+/// Encodes prompt and answer, between the beginning and end tokens.
+pub(super) fn encode_pair(
     text: &TextPair,
     encode: &mut dyn FnMut(&str) -> Result<Vec<u32>, TrainError>,
 ) -> Result<Example, TrainError> {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_come_by_number_and_evenly() {
+    fn questions_are_addressed_by_number_and_evenly_drawn() {
         let stream = stream(Split::Train);
         assert_eq!(stream.question(77), self::stream(Split::Train).question(77));
         let mut counts: BTreeMap<(String, usize), usize> = BTreeMap::new();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_twice_is_asked_twice_as_often() {
+    fn names_given_twice_are_sampled_twice_as_often() {
         let tasks = ["add_Integer", "max_Integer", "add_Integer"].map(|task| task.parse().unwrap()).to_vec();
         let settings = StreamSettings { tasks, lengths: vec![3, 4, 4, 4], ..stream(Split::Train).settings };
         let stream = QuestionStream::new(settings, Split::Train).unwrap();
@@ -207,11 +207,11 @@ mod tests {
         for (task, length, expected) in shares {
             assert!(counts[&(task.to_owned(), length)].abs_diff(expected) < expected / 8, "{counts:?}");
         }
-        assert_eq!(stream.fixed(5).len(), 20, "a validation asks every cell alike");
+        assert_eq!(stream.first_questions(5).len(), 20, "a validation weights all cells equally");
     }
 
     #[test]
-    fn parts_share_no_question() {
+    fn splits_are_disjoint() {
         let ask = |split| {
             let stream = stream(split);
             let questions = (0..3000).map(move |number| stream.question(number));

@@ -1,31 +1,31 @@
-//! Tasks that are streamed: those of the NUPA Test, and those of Arithmetic-Bench on whole numbers.
+//! Training tasks: those of the NUPA Test, those of Arithmetic-Bench on integers, and the digits of constants.
 use std::fmt;
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
 use super::TrainError;
-use super::memorise::{self, Constant, DigitQuestion};
+use super::memorise::{self, Constant, DigitQuestion, UnknownConstant};
 use earnest_tasks::suite::arithmetic_bench;
 use earnest_tasks::suite::nupa::{self, Cell, DigitSource, PairRules, Split, TaskId};
 
-/// Before a task's name, it says that Arithmetic-Bench is meant.
+/// Prefix of the names of Arithmetic-Bench's tasks.
 const BENCH: &str = "arithmetic-bench:";
 
-/// Before the name of a constant, it says that its digits are to be remembered.
-const MEMORISE: &str = "memorise:";
+/// Prefix of the names of memorisation tasks.
+pub(super) const MEMORISE: &str = "memorise:";
 
-/// Draws in a row without a question of the split after which a cell counts as empty, as in NUPA.
-const PATIENCE: usize = 4000;
+/// Consecutive draws outside the split after which a cell counts as empty, as in NUPA.
+const MAX_DRAWS: usize = 4000;
 
-/// A task.
+/// Training task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrainingTask {
-    /// Of the NUPA Test: `add_Integer`.
+    /// Task of the NUPA Test: `add_Integer`.
     Nupa(TaskId),
-    /// Of Arithmetic-Bench: `arithmetic-bench:copy`.
+    /// Task of Arithmetic-Bench: `arithmetic-bench:copy`.
     ArithmeticBench(arithmetic_bench::Task),
-    /// The digits of a constant by their place: `memorise:pi`. Its length is the number of digits.
+    /// Digits of a constant by position: `memorise:pi`. The length is the number of digits.
     Memorise(Constant),
 }
 
@@ -33,18 +33,18 @@ impl FromStr for TrainingTask {
     type Err = TrainError;
 
     fn from_str(name: &str) -> Result<Self, TrainError> {
-        let wrong = |problem: String| TrainError::Setting { setting: "tasks", problem };
+        let invalid = |problem: String| TrainError::Setting { setting: "tasks", problem };
         if let Some(constant) = name.trim().strip_prefix(MEMORISE) {
-            let unknown = || wrong(format!("there are digits of pi and of e to remember, none of {constant:?}"));
-            return Ok(TrainingTask::Memorise(constant.parse().map_err(|()| unknown())?));
+            let constant = constant.parse().map_err(|error: UnknownConstant| invalid(error.to_string()))?;
+            return Ok(TrainingTask::Memorise(constant));
         }
         match name.trim().strip_prefix(BENCH) {
             Some(name) => {
                 let task: arithmetic_bench::Task =
-                    name.parse().map_err(|error: arithmetic_bench::UnknownTask| wrong(error.to_string()))?;
+                    name.parse().map_err(|error: arithmetic_bench::UnknownTask| invalid(error.to_string()))?;
                 Ok(TrainingTask::ArithmeticBench(task))
             }
-            None => Ok(TrainingTask::Nupa(name.parse().map_err(|error: nupa::NupaError| wrong(error.to_string()))?)),
+            None => Ok(TrainingTask::Nupa(name.parse().map_err(|error: nupa::NupaError| invalid(error.to_string()))?)),
         }
     }
 }
@@ -60,29 +60,29 @@ impl fmt::Display for TrainingTask {
 }
 
 impl TrainingTask {
-    /// The longest numbers that the task's suite asks.
+    /// Returns the maximum length in the task's suite.
     pub fn longest(self) -> usize {
         match self {
             TrainingTask::Nupa(task) => task.longest(),
             TrainingTask::ArithmeticBench(_) => 100,
-            TrainingTask::Memorise(_) => memorise::MOST,
+            TrainingTask::Memorise(_) => memorise::MAX_DIGITS,
         }
     }
 }
 
-/// A question of a task.
+/// Question of a training task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrainingQuestion {
-    /// Of the NUPA Test.
+    /// Question of the NUPA Test.
     Nupa(nupa::Question),
-    /// Of Arithmetic-Bench.
+    /// Question of Arithmetic-Bench.
     ArithmeticBench(arithmetic_bench::Question),
-    /// Of a constant.
+    /// Question for a digit of a constant.
     Memorise(DigitQuestion),
 }
 
 impl TrainingQuestion {
-    /// Its task.
+    /// Returns the task.
     pub fn task(&self) -> TrainingTask {
         match self {
             TrainingQuestion::Nupa(question) => TrainingTask::Nupa(question.task),
@@ -91,7 +91,7 @@ impl TrainingQuestion {
         }
     }
 
-    /// Digits, as its suite counts them; of a constant, those that are to be remembered.
+    /// Returns the length in digits, as the suite counts them; for a constant, the number of digits to memorise.
     pub fn length(&self) -> usize {
         match self {
             TrainingQuestion::Nupa(question) => question.length,
@@ -100,16 +100,16 @@ impl TrainingQuestion {
         }
     }
 
-    /// Its operands.
+    /// Returns the operands.
     pub fn operands(&self) -> (&str, Option<&str>) {
         match self {
             TrainingQuestion::Nupa(question) => (&question.a, question.b.as_deref()),
             TrainingQuestion::ArithmeticBench(question) => (question.a(), question.b()),
-            TrainingQuestion::Memorise(question) => (&question.place, None),
+            TrainingQuestion::Memorise(question) => (&question.position, None),
         }
     }
 
-    /// The exact answer, plain.
+    /// Returns the exact answer, plainly formatted.
     pub fn answer(&self) -> String {
         match self {
             TrainingQuestion::Nupa(question) => question.answer.clone(),
@@ -119,7 +119,7 @@ impl TrainingQuestion {
     }
 }
 
-/// The questions of one task, length and part of the data.
+/// Questions of one task, length and split.
 pub(super) enum TaskCell {
     Nupa(Cell),
     ArithmeticBench { task: arithmetic_bench::Task, length: usize, split: Split, seed: u64 },
@@ -127,6 +127,10 @@ pub(super) enum TaskCell {
 }
 
 impl TaskCell {
+    /// Creates a cell.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`] if the task has no such length.
     pub(super) fn new(
         task: TrainingTask,
         length: usize,
@@ -144,7 +148,7 @@ impl TaskCell {
         })
     }
 
-    /// A question by the number of its random stream, repeats included.
+    /// Draws a question from a numbered random stream; different streams may repeat a question.
     pub(super) fn sample(&self, stream: usize) -> Option<TrainingQuestion> {
         match self {
             TaskCell::Nupa(cell) => cell.sample(stream).map(TrainingQuestion::Nupa),
@@ -153,19 +157,20 @@ impl TaskCell {
             }
             TaskCell::ArithmeticBench { task, length, split, seed } => {
                 let mut random = DigitSource::named(&format!("train bench {seed} {split} {task} {length} {stream}"));
-                (0..PATIENCE).find_map(|_| {
+                (0..MAX_DRAWS).find_map(|_| {
                     let digits = task.operand_digits(*length);
                     let a = number(digits.a, digits.base == arithmetic_bench::Base::Binary, &mut random);
                     let b = digits.b.map(|count| number(count, false, &mut random));
-                    let found = part(*task, &a, b.as_deref(), *length) == *split;
+                    let matches = split_of(*task, &a, b.as_deref(), *length) == *split;
                     let question = || arithmetic_bench::Question::new(*task, &a, b.as_deref()).ok();
-                    found.then(question).flatten().map(TrainingQuestion::ArithmeticBench)
+                    matches.then(question).flatten().map(TrainingQuestion::ArithmeticBench)
                 })
             }
         }
     }
 }
 
+/// Draws a number with this many digits.
 fn number(digits: usize, binary: bool, random: &mut DigitSource) -> String {
     let mut text = String::with_capacity(digits);
     if binary {
@@ -178,9 +183,9 @@ fn number(digits: usize, binary: bool, random: &mut DigitSource) -> String {
     text
 }
 
-/// The part of the data of a question. Arithmetic-Bench has none of its own: its items are drawn from all parts, so among
-/// short numbers some of its items are learnt. The shares are those of the NUPA Test.
-fn part(task: arithmetic_bench::Task, a: &str, b: Option<&str>, length: usize) -> Split {
+/// Returns the split of a question. Arithmetic-Bench defines none: its items are drawn from all splits, so some of its short items
+/// are in training. The shares are those of the NUPA Test.
+fn split_of(task: arithmetic_bench::Task, a: &str, b: Option<&str>, length: usize) -> Split {
     use arithmetic_bench::Task;
     let b = b.unwrap_or_default();
     let ordered = matches!(task, Task::Add | Task::Mul) && b < a;
@@ -198,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_back_and_others_are_refused() {
+    fn names_round_trip_and_unknown_ones_are_refused() {
         for name in ["add_Integer", "arithmetic-bench:copy", "memorise:pi", "memorise:e"] {
             assert_eq!(name.parse::<TrainingTask>().unwrap().to_string(), name);
         }
@@ -208,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_arithmetic_bench_share_no_question() {
+    fn splits_of_arithmetic_bench_are_disjoint() {
         use std::collections::BTreeSet;
         let ask = |split| -> BTreeSet<(String, Option<String>)> {
             let task = "arithmetic-bench:add".parse().unwrap();

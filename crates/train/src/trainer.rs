@@ -1,4 +1,4 @@
-//! Training from scratch: steps, validations, a log, and a state to resume from.
+//! Training from scratch, with validations, a log and resumption.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -6,14 +6,14 @@ use std::time::Instant;
 use candle_core::Device;
 use sha2::{Digest, Sha256};
 
-use super::decoder::{EMBEDDING, deviation};
-use super::folder::{StoredType, put, write_model};
+use super::decoder::{EMBEDDING, init_std};
+use super::folder::{StoredType, write_atomic, write_model};
 use super::log::Log;
 use super::parameters::normal;
 use super::progress::{CellScore, TrainEvent, Validation};
 use super::state::{self, Header};
 use super::step::{Parts, gradients};
-use super::stream::encoded;
+use super::stream::encode_pair;
 use super::tokenizer::PAD;
 use super::{
     AdamW, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, StreamSettings, TrainError,
@@ -21,47 +21,47 @@ use super::{
 };
 use earnest_tasks::suite::nupa::Split;
 
-/// Questions whose words the tokenizer learns.
+/// Questions that the tokenizer learns from.
 const TOKENIZER_TEXTS: u64 = 4000;
 
-/// Examples of a validation computed at once.
+/// Batch size of validations.
 const VALIDATION_BATCH: usize = 256;
 
-/// How a session ended.
+/// Outcome of a training session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// All steps are done; the folder holds the best model, or the newest ([`TrainSettings::keeps_newest`]).
+    /// All steps are done; the folder holds the best model, or the last one ([`TrainSettings::keeps_newest`]).
     Finished,
-    /// Asked to stop; the state is saved.
+    /// Stopped on request; the state is saved.
     Stopped,
 }
 
-/// A validation's questions of one task and length.
+/// Validation questions of one task and length.
 struct ValidationCell {
     score: CellScore,
     examples: Vec<Example>,
 }
 
-/// A training.
+/// Trainer of a model from scratch.
 pub struct Trainer {
     settings: TrainSettings,
     folder: PathBuf,
     device: Device,
     tokenizer: NumberTokenizer,
     stream: QuestionStream,
-    /// What is learnt after the first tasks.
+    /// Stream of the second phase.
     next: Option<QuestionStream>,
     validation: Vec<ValidationCell>,
     decoder: Decoder,
     parameters: Parameters,
     optimiser: AdamW,
     header: Header,
-    /// Examples of the group of batches that is worked on.
+    /// Batches of the current group of steps, with its number.
     group: Option<(u64, Vec<Vec<Example>>)>,
 }
 
 impl Trainer {
-    /// Begins, or goes on where the folder's state is.
+    /// Starts a training, or resumes the one in the folder.
     ///
     /// # Errors
     /// [`TrainError::Setting`]; [`TrainError::Resume`] if the folder holds a training with other settings.
@@ -93,7 +93,7 @@ impl Trainer {
         let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
         let mut parameters = Parameters::default();
         let decoder = Decoder::fresh(&config, settings.seed, &mut parameters, device)?;
-        share_places(&tokenizer, settings.seed, &parameters, device)?;
+        init_placed_digits(&tokenizer, settings.seed, &parameters, device)?;
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
         let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
         let (header, optimiser) = match state::read(folder)? {
@@ -107,8 +107,9 @@ impl Trainer {
             }
             None => (Header { step: 0, settings: digest, best: None }, AdamW::new(settings.optimiser)),
         };
-        put(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
-        let learnt = |task, length| [Some(&stream), next.as_ref()].into_iter().flatten().any(|s| s.asks(task, length));
+        write_atomic(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
+        let learnt =
+            |task, length| [Some(&stream), next.as_ref()].into_iter().flatten().any(|s| s.contains(task, length));
         let validation = validation(&settings, &tokenizer, &learnt)?;
         let folder = folder.to_owned();
         let device = device.clone();
@@ -128,17 +129,17 @@ impl Trainer {
         })
     }
 
-    /// Steps done before this session.
+    /// Returns the number of completed steps.
     pub fn steps_done(&self) -> u64 {
         self.header.step
     }
 
-    /// Trained numbers, the embedding included.
+    /// Returns the number of trained parameters, embeddings included.
     pub fn parameter_count(&self) -> usize {
         self.parameters.count()
     }
 
-    /// Makes steps until all are done or `stop` is set. Every event goes to `log.jsonl` and to `report`.
+    /// Trains until all steps are done or `stop` is set. Every event goes to `log.jsonl` and to `report`.
     ///
     /// # Errors
     /// [`TrainError::Diverged`], [`TrainError::File`], [`TrainError::Tensor`].
@@ -156,7 +157,7 @@ impl Trainer {
                 &|_| self.decoder.clone(),
                 &self.parameters,
                 &examples,
-                Parts::at_once(self.settings.parts),
+                Parts::parallel(self.settings.parts),
                 &self.device,
             )?;
             if !computed.loss.is_finite() {
@@ -170,9 +171,9 @@ impl Trainer {
                 TrainEvent::Step { step, loss: computed.loss, rate, gradient, tokens: computed.tokens, seconds };
             log.write(&event, report)?;
             if step.is_multiple_of(self.settings.validate_every) || step == self.settings.steps {
-                let found = self.validate()?;
-                let exact = found.exact();
-                log.write(&TrainEvent::Validated(found), report)?;
+                let validation = self.validate()?;
+                let exact = validation.exact();
+                log.write(&TrainEvent::Validated(validation), report)?;
                 if self.settings.keeps_newest() || self.header.best.is_none_or(|(best, _)| exact >= best) {
                     self.header.best = Some((exact, step));
                     self.write(self.settings.stored)?;
@@ -184,7 +185,7 @@ impl Trainer {
         Ok(Ended::Finished)
     }
 
-    /// Exact match of every cell with today's weights.
+    /// Validates the current weights.
     ///
     /// # Errors
     /// A tensor operation that fails.
@@ -207,7 +208,7 @@ impl Trainer {
         Ok(Validation { step: self.header.step, loss: loss / targets.max(1) as f64, cells })
     }
 
-    /// Writes today's weights as a checkpoint folder.
+    /// Writes the current weights as a checkpoint folder.
     ///
     /// # Errors
     /// [`TrainError::File`].
@@ -221,41 +222,41 @@ impl Trainer {
         log.write(&TrainEvent::Saved { step: self.header.step }, report)
     }
 
-    /// The examples of a step. Steps are made in groups: their examples are sorted by length, cut into batches, and the
-    /// batches mixed.
+    /// Returns the batch of a step.
     fn examples(&mut self, step: u64) -> Result<Vec<Example>, TrainError> {
-        let (group, place) = grouping::place(step);
+        let (group, index) = grouping::group_of(step);
         if self.group.as_ref().is_none_or(|(made, _)| *made != group) {
             self.group = Some((group, self.make_group(group)?));
         }
         let (_, batches) = self.group.as_ref().expect("it was just made");
-        Ok(batches[place].clone())
+        Ok(batches[index].clone())
     }
 
-    /// The stream of a group of steps.
+    /// Returns the stream of a group: that of the first or the second phase.
     fn stream_of(&self, group: u64) -> &QuestionStream {
         match (&self.next, &self.settings.then) {
-            (Some(stream), Some(next)) if group * grouping::SORTED >= next.after => stream,
+            (Some(stream), Some(next)) if group * grouping::GROUP_STEPS >= next.after => stream,
             _ => &self.stream,
         }
     }
 
     fn make_group(&self, group: u64) -> Result<Vec<Vec<Example>>, TrainError> {
-        let size = grouping::SORTED * self.settings.batch as u64;
+        let size = grouping::GROUP_STEPS * self.settings.batch as u64;
         let examples: Vec<Example> = (group * size..(group + 1) * size)
             .map(|number| self.stream_of(group).example(number, &self.tokenizer))
             .collect::<Result<_, _>>()?;
         if let Some(long) = examples.iter().find(|example| example.ids.len() > self.settings.context) {
-            let problem = format!("an example has {} tokens, the context {}", long.ids.len(), self.settings.context);
+            let problem =
+                format!("an example has {} tokens, more than the context {}", long.ids.len(), self.settings.context);
             return Err(TrainError::Setting { setting: "context", problem });
         }
         Ok(grouping::batches(examples, self.settings.batch, self.settings.parts, self.settings.seed, group))
     }
 }
 
-/// Fresh embeddings of a digit at a place are the sum of one for the digit and one for the place, so that what is learnt of a
-/// digit or of a place begins as knowledge of all tokens that have it.
-fn share_places(
+/// Initialises the embedding of every digit with a place as the sum of a digit vector and a place vector, so that tokens with the
+/// same digit or place start out similar.
+fn init_placed_digits(
     tokenizer: &NumberTokenizer,
     seed: u64,
     parameters: &Parameters,
@@ -265,21 +266,21 @@ fn share_places(
     let (rows, width) = embedding.dims2()?;
     let mut values = embedding.flatten_all()?.to_vec1::<f32>()?;
     let draw = |name: String| -> Result<Vec<f32>, TrainError> {
-        // Two of them have the deviation of the other rows.
-        Ok(normal(seed, &name, &[width], deviation(2 * width), device)?.to_vec1::<f32>()?)
+        // The sum of two has the standard deviation of the other rows.
+        Ok(normal(seed, &name, &[width], init_std(2 * width), device)?.to_vec1::<f32>()?)
     };
     for (id, digit, place) in tokenizer.placed_digits() {
-        let (of_digit, of_place) = (draw(format!("digit {digit}"))?, draw(format!("place {place}"))?);
+        let (digit_vector, place_vector) = (draw(format!("digit {digit}"))?, draw(format!("place {place}"))?);
         let row = &mut values[id as usize * width..][..width];
-        for ((value, of_digit), of_place) in row.iter_mut().zip(of_digit).zip(of_place) {
-            *value = of_digit + of_place;
+        for ((value, digit), place) in row.iter_mut().zip(digit_vector).zip(place_vector) {
+            *value = digit + place;
         }
     }
     embedding.set(&candle_core::Tensor::from_vec(values, (rows, width), device)?)?;
     Ok(())
 }
 
-/// The questions of validations: of the part `valid`, in use's tokens.
+/// Builds the validation cells from the split `valid`, tokenized as in inference.
 fn validation(
     settings: &TrainSettings,
     tokenizer: &NumberTokenizer,
@@ -290,13 +291,13 @@ fn validation(
         if lengths.is_empty() {
             continue;
         }
-        let stream = QuestionStream::new(settings.asked(lengths)?, Split::Valid)?;
-        for (number, question) in stream.fixed(settings.validation).into_iter().enumerate() {
+        let stream = QuestionStream::new(settings.evaluation_stream(lengths)?, Split::Valid)?;
+        for (number, question) in stream.first_questions(settings.validation).into_iter().enumerate() {
             let text = stream.text(&question, number as u64)?;
-            let example = encoded(&text, &mut |text| tokenizer.encode(text))?;
+            let example = encode_pair(&text, &mut |text| tokenizer.encode(text))?;
             if example.ids.len() > settings.context {
                 let problem = format!(
-                    "a question of {} digits has {} tokens, the context {}",
+                    "a question of {} digits has {} tokens, more than the context {}",
                     question.length(),
                     example.ids.len(),
                     settings.context
@@ -307,7 +308,7 @@ fn validation(
             match cells.last_mut() {
                 Some(cell) if cell.score.task == task && cell.score.length == length => cell.examples.push(example),
                 _ => {
-                    // Some lengths have no question of the part that is learnt: integers of one digit, for instance.
+                    // Some lengths have no training question, for instance integers of one digit.
                     let learnt = learnt(question.task(), length);
                     let score = CellScore { task, length, learnt, questions: 0, exact: 0 };
                     cells.push(ValidationCell { score, examples: vec![example] });

@@ -57,7 +57,7 @@ fn read(path: &Path) -> Result<ExperimentResults, CliError> {
     }
     let failed = |what: String| CliError::new(Exit::Results, format!("cannot read {}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    ExperimentResults::parse(&text).map_err(failed)
+    ExperimentResults::parse(&text).map_err(|error| failed(error.to_string()))
 }
 
 #[cfg(test)]

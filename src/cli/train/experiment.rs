@@ -192,7 +192,7 @@ impl From<ExperimentError> for CliError {
                 let inner = CliError::from(*source);
                 CliError { message: format!("{cell}: {inner}"), ..inner }
             }
-            ExperimentError::File { .. } => CliError::usage(error.to_string()),
+            ExperimentError::Read { .. } | ExperimentError::File { .. } => CliError::usage(error.to_string()),
             ExperimentError::Folder { .. } => CliError::new(Exit::Results, error.to_string()),
             ExperimentError::Evaluation { .. } => CliError::new(Exit::Engine, error.to_string()),
         }

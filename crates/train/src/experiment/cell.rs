@@ -1,26 +1,27 @@
-//! One training of a grid: what is varied, as it is written in files, and the settings that it stands for.
+//! Trainings of a grid: values of the axes, as experiment files write them, and the resulting settings.
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::AxisError;
 use crate::{DigitGroups, FormatSettings, PositionEncoding, Size, TokenizerSettings, TrainSettings};
 use earnest_tasks::suite::nupa::Reversal;
 
-/// Values of the axes.
+/// Values of a grid's axes for one training.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellChoice {
-    /// The task, or several joined by commas.
+    /// Task, or several joined by commas.
     pub task: String,
-    /// Digits of a token and how they are cut: `1`, `3`, `3-random`, `3-left-to-right`, `places`.
+    /// Digits per token and their grouping: `1`, `3`, `3-random`, `3-left-to-right`, `places`.
     pub tokenizer: String,
-    /// `rope`, `nope`, `alibi`.
+    /// Positional encoding: `rope`, `nope`, `alibi`.
     pub position: String,
-    /// `plain`, or `reversed`, `padded` and `hinted` joined by `+`.
+    /// Number format: `plain`, or `reversed`, `padded` and `hinted` joined by `+`.
     pub format: String,
-    /// A named size or five numbers.
+    /// Named size or five numbers.
     pub size: String,
-    /// The grid's label, where it needs one to be told from another.
+    /// Label of the grid, which distinguishes trainings that differ in other settings; may be empty.
     pub label: String,
 }
 
@@ -36,33 +37,29 @@ impl fmt::Display for CellChoice {
     }
 }
 
-/// A training of the grid.
+/// Training of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GridCell {
-    /// What is varied.
+    /// Values of the axes.
     pub choice: CellChoice,
-    /// The seed.
+    /// Seed.
     pub seed: u64,
-    /// Everything.
+    /// Complete settings.
     pub settings: TrainSettings,
-    /// The grids that ask for it, by name.
+    /// Names of the grids that contain it.
     pub grids: Vec<String>,
 }
 
 impl GridCell {
-    /// The name of its folder.
+    /// Returns the name of the training's folder.
     pub fn name(&self) -> String {
         format!("{}-seed{}", self.choice, self.seed)
     }
 }
 
-/// A tokenizer as files write it.
-pub(super) fn tokenizer(text: &str, words: usize) -> Result<TokenizerSettings, String> {
-    let wrong = || {
-        format!(
-            "{text:?} is no tokenizer; write 1, 2 or 3, 2-random or 3-random, 2-left-to-right or 3-left-to-right, or places"
-        )
-    };
+/// Parses a tokenizer.
+pub(super) fn tokenizer(text: &str, words: usize) -> Result<TokenizerSettings, AxisError> {
+    let unknown = || AxisError::Tokenizer(text.to_owned());
     if text == "places" {
         return Ok(TokenizerSettings { digits: 1, groups: DigitGroups::Places, words });
     }
@@ -70,63 +67,57 @@ pub(super) fn tokenizer(text: &str, words: usize) -> Result<TokenizerSettings, S
         None => (text, DigitGroups::RightAligned),
         Some((digits, "random")) => (digits, DigitGroups::Random),
         Some((digits, "left-to-right")) => (digits, DigitGroups::LeftToRight),
-        Some(_) => return Err(wrong()),
+        Some(_) => return Err(unknown()),
     };
     match digits.parse() {
-        // Single digits are cut in one way only.
-        Ok(1) if groups != DigitGroups::RightAligned => Err(wrong()),
+        // Single digits have only one grouping.
+        Ok(1) if groups != DigitGroups::RightAligned => Err(unknown()),
         Ok(digits @ 1..=3) => Ok(TokenizerSettings { digits, groups, words }),
-        _ => Err(wrong()),
+        _ => Err(unknown()),
     }
 }
 
-/// A positional encoding as files write it.
-pub(super) fn position(text: &str) -> Result<PositionEncoding, String> {
+/// Parses a positional encoding.
+pub(super) fn position(text: &str) -> Result<PositionEncoding, AxisError> {
     match text {
         "rope" => Ok(PositionEncoding::Rope),
         "nope" => Ok(PositionEncoding::Nope),
         "alibi" => Ok(PositionEncoding::Alibi),
-        _ => Err(format!("{text:?} is no positional encoding; write rope, nope or alibi")),
+        _ => Err(AxisError::Position(text.to_owned())),
     }
 }
 
-/// A size as files write it.
-pub(super) fn size(text: &str) -> Result<Size, String> {
+/// Parses a size.
+pub(super) fn size(text: &str) -> Result<Size, AxisError> {
     if let Some(size) = Size::named(text) {
         return Ok(size);
     }
     let numbers: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
     let Some([layers, hidden, intermediate, heads, kv_heads]) = numbers.as_deref() else {
-        let names: Vec<&str> = Size::NAMED.iter().map(|(name, _)| *name).collect();
-        return Err(format!("{text:?} is no size; write one of {}, or five numbers", names.join(", ")));
+        return Err(AxisError::Size(text.to_owned()));
     };
     let size =
         Size { layers: *layers, hidden: *hidden, intermediate: *intermediate, heads: *heads, kv_heads: *kv_heads };
-    size.check().map_err(|error| error.to_string())?;
+    size.check()?;
     Ok(size)
 }
 
-/// How numbers are written, as files write it.
+/// Number format, as experiment files write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberStyle(pub FormatSettings);
 
 impl FromStr for NumberStyle {
-    type Err = String;
+    type Err = AxisError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!(
-                "{text:?} is no format; write plain, or join with +: one of reversed, reversed-decimals, reversed-each and \
-                 reversed-total; padded; hinted"
-            )
-        };
+    fn from_str(text: &str) -> Result<Self, AxisError> {
+        let unknown = || AxisError::Format(text.to_owned());
         let mut style = FormatSettings::default();
         if text == "plain" {
             return Ok(NumberStyle(style));
         }
         let mut seen = [false; 3];
         for part in text.split('+') {
-            let place = match part {
+            let slot = match part {
                 "padded" => {
                     style.zero_padding = true;
                     1
@@ -141,14 +132,14 @@ impl FromStr for NumberStyle {
                         "reversed-decimals" => Reversal::Decimals,
                         "reversed-each" => Reversal::Each,
                         "reversed-total" => Reversal::Total,
-                        _ => return Err(wrong()),
+                        _ => return Err(unknown()),
                     };
                     style.reversal = reversal.name().to_owned();
                     0
                 }
             };
-            if std::mem::replace(&mut seen[place], true) {
-                return Err(wrong());
+            if std::mem::replace(&mut seen[slot], true) {
+                return Err(unknown());
             }
         }
         Ok(NumberStyle(style))
@@ -160,10 +151,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axes_as_they_are_written() {
+    fn axis_values_parse() {
         assert_eq!(tokenizer("3-random", 9).unwrap().groups, DigitGroups::Random);
         for wrong in ["0", "4", "1-random", "3-sideways", "", "one"] {
-            assert!(tokenizer(wrong, 9).unwrap_err().contains("3-left-to-right"), "{wrong}");
+            assert!(tokenizer(wrong, 9).unwrap_err().to_string().contains("3-left-to-right"), "{wrong}");
         }
         assert!(position("learned").is_err() && position("nope").is_ok());
         assert_eq!(size("2,64,256,4,2").unwrap().hidden, 64);

@@ -1,90 +1,93 @@
-//! A finished model asked by the engine: exact match, digit match and dlength by length, on questions of the part `test`.
+//! Evaluation of a trained model with the engine: exact match, digit match and dlength by length, on questions of the split
+//! `test`.
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::cell::GridCell;
-use crate::{QuestionStream, TrainingQuestion, TrainingTask};
+use super::error::EvaluationError;
+use crate::{QuestionStream, TrainError, TrainingQuestion, TrainingTask};
 use earnest_engine::cpu::{CpuEngine, Options};
-use earnest_engine::{Engine, Event, Request, RequestId};
+use earnest_engine::{Engine, EngineError, Event, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_tasks::suite::nupa::{DigitSet, Metrics, Split, measure};
 
-/// Version of [`Evaluation`]'s JSON form.
+/// Version of [`Evaluation`]'s JSON format.
 pub const EVALUATION_FORMAT: u32 = 1;
 
-/// Tokens that an answer may have beyond those of the right one.
+/// Tokens of an answer beyond the length of the expected one.
 const SURPLUS: usize = 8;
 
-/// How a model did.
+/// Scores of a trained model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// [`EVALUATION_FORMAT`].
     pub format: u32,
-    /// Questions asked of each task and length, where there are as many.
+    /// Requested questions per task and length; a small cell has fewer.
     pub questions: usize,
-    /// Different tokens in prompts and right answers; the one that ends an answer is not among them.
+    /// Distinct tokens in prompts and expected answers, without the end token.
     pub used_tokens: usize,
-    /// By task and length.
+    /// Scores by task and length.
     pub scores: Vec<LengthScore>,
 }
 
-/// A task at a length. Means are over the questions.
+/// Scores of one task and length, as means over the questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LengthScore {
-    /// The task.
+    /// Name of the task.
     pub task: String,
-    /// Digits of the longer operand, as its suite counts them.
+    /// Digits of the longer operand, as the suite counts them.
     pub length: usize,
-    /// The length was learnt.
+    /// True if training covers the length.
     pub learnt: bool,
-    /// Questions.
+    /// Number of questions.
     pub questions: usize,
-    /// Share answered exactly.
+    /// Exact match.
     pub exact_match: f64,
-    /// Mean share of right digits; tasks of the NUPA Test only.
+    /// Digit match; tasks of the NUPA Test only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digit_match: Option<f64>,
-    /// Mean difference in digits, a sum over the parts of a number; tasks of the NUPA Test only.
+    /// Difference in digits, summed over the parts of a number; tasks of the NUPA Test only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dlength: Option<f64>,
 }
 
-struct Asked {
+/// Question with its prompt and expected answer.
+struct TestQuestion {
     question: TrainingQuestion,
     learnt: bool,
     prompt: String,
-    /// The right answer in the model's format.
+    /// Answer in the model's number format.
     expected: String,
 }
 
-/// Asks the model in a folder. `threads` of the engine change no answer.
+/// Evaluates the model in a folder. The number of threads does not affect the answers.
 ///
 /// # Errors
-/// What can not be loaded or asked, in a sentence.
+/// [`EvaluationError`].
 pub(super) fn evaluate(
     cell: &GridCell,
     folder: &Path,
     questions: usize,
     threads: Option<usize>,
-) -> Result<Evaluation, String> {
-    let asked = ask(cell, questions)?;
-    let checkpoint = Checkpoint::open(folder).map_err(|error| error.to_string())?;
+) -> Result<Evaluation, EvaluationError> {
+    let test = test_questions(cell, questions)?;
+    let checkpoint = Checkpoint::open(folder)?;
     let options = Options { threads, kv_memory: Some(1 << 28), ..Options::default() };
-    let mut engine = CpuEngine::load(&checkpoint, options).map_err(|error| error.to_string())?;
+    let mut engine = CpuEngine::load(&checkpoint, options)?;
     let stop_ids: Vec<u32> = checkpoint.tokenizer.eos().into_iter().collect();
     let mut used = BTreeSet::new();
-    for (number, asked) in asked.iter().enumerate() {
-        let encode = |text: &str, begin| checkpoint.tokenizer.encode(text, begin).map_err(|error| error.to_string());
-        let (prompt, expected) = (encode(&asked.prompt, true)?, encode(&asked.expected, false)?);
+    for (number, question) in test.iter().enumerate() {
+        let encode = |text: &str, begin| checkpoint.tokenizer.encode(text, begin);
+        let (prompt, expected) = (encode(&question.prompt, true)?, encode(&question.expected, false)?);
         used.extend(prompt.iter().chain(&expected).copied());
         let request = Request::greedy(RequestId(number as u64), prompt, expected.len() + SURPLUS);
-        engine.submit(Request { stop_ids: stop_ids.clone(), ..request }).map_err(|error| format!("{error:?}"))?;
+        engine.submit(Request { stop_ids: stop_ids.clone(), ..request }).map_err(EngineError::from)?;
     }
-    let mut answers = vec![String::new(); asked.len()];
+    let mut answers = vec![String::new(); test.len()];
     loop {
-        let events = engine.poll().map_err(|error| error.to_string())?;
+        let events = engine.poll()?;
         if events.is_empty() {
             break;
         }
@@ -98,61 +101,56 @@ pub(super) fn evaluate(
         format: EVALUATION_FORMAT,
         questions,
         used_tokens: used.len(),
-        scores: score(cell, &asked, &answers)?,
+        scores: mean_scores(cell, &test, &answers)?,
     })
 }
 
-/// The questions, by length and task.
-fn ask(cell: &GridCell, questions: usize) -> Result<Vec<Asked>, String> {
+/// Generates the test questions, by length and task.
+fn test_questions(cell: &GridCell, questions: usize) -> Result<Vec<TestQuestion>, TrainError> {
     let settings = &cell.settings;
-    let mut asked = Vec::new();
-    let learnt = settings
-        .asked(&settings.lengths)
-        .and_then(|stream| QuestionStream::new(stream, Split::Train))
-        .map_err(|error| error.to_string())?;
+    let mut test = Vec::new();
+    let training = QuestionStream::new(settings.evaluation_stream(&settings.lengths)?, Split::Train)?;
     for lengths in [&settings.lengths, &settings.beyond] {
         if lengths.is_empty() {
             continue;
         }
-        let stream = settings.asked(lengths).and_then(|stream| QuestionStream::new(stream, Split::Test));
-        let stream = stream.map_err(|error| error.to_string())?;
-        for (number, question) in stream.fixed(questions).into_iter().enumerate() {
-            let text = stream.text(&question, number as u64).map_err(|error| error.to_string())?;
-            let learnt = learnt.asks(question.task(), question.length());
-            asked.push(Asked { question, learnt, prompt: text.prompt, expected: text.answer });
+        let stream = QuestionStream::new(settings.evaluation_stream(lengths)?, Split::Test)?;
+        for (number, question) in stream.first_questions(questions).into_iter().enumerate() {
+            let text = stream.text(&question, number as u64)?;
+            let learnt = training.contains(question.task(), question.length());
+            test.push(TestQuestion { question, learnt, prompt: text.prompt, expected: text.answer });
         }
     }
-    Ok(asked)
+    Ok(test)
 }
 
-fn score(cell: &GridCell, asked: &[Asked], answers: &[String]) -> Result<Vec<LengthScore>, String> {
-    let format = cell.settings.format.number_format().map_err(|error| error.to_string())?;
+/// Scores the answers and averages them by task and length.
+fn mean_scores(cell: &GridCell, test: &[TestQuestion], answers: &[String]) -> Result<Vec<LengthScore>, TrainError> {
+    let format = cell.settings.format.number_format()?;
     let mut scores: Vec<LengthScore> = Vec::new();
-    for (asked, answer) in asked.iter().zip(answers) {
-        let (exact, measured) = judge(asked, answer.trim(), &|text| format.restore_answer(text));
-        let (task, length) = (asked.question.task().to_string(), asked.question.length());
-        let place = scores.iter().position(|score| score.task == task && score.length == length);
-        let place = place.unwrap_or_else(|| {
-            let none = measured.map(|_| 0.0);
-            let learnt = asked.learnt;
-            let digit_match = none;
+    for (question, answer) in test.iter().zip(answers) {
+        let (exact, metrics) = score(question, answer.trim(), &|text| format.restore_answer(text));
+        let (task, length) = (question.question.task().to_string(), question.question.length());
+        let index = scores.iter().position(|score| score.task == task && score.length == length);
+        let index = index.unwrap_or_else(|| {
+            let zero = metrics.map(|_| 0.0);
             scores.push(LengthScore {
                 task,
                 length,
-                learnt,
+                learnt: question.learnt,
                 questions: 0,
                 exact_match: 0.0,
-                digit_match,
-                dlength: none,
+                digit_match: zero,
+                dlength: zero,
             });
             scores.len() - 1
         });
-        let score = &mut scores[place];
+        let score = &mut scores[index];
         score.questions += 1;
         score.exact_match += f64::from(u8::from(exact));
-        if let Some(measured) = measured {
-            *score.digit_match.get_or_insert_default() += measured.digit_match;
-            *score.dlength.get_or_insert_default() += measured.dlength as f64;
+        if let Some(metrics) = metrics {
+            *score.digit_match.get_or_insert_default() += metrics.digit_match;
+            *score.dlength.get_or_insert_default() += metrics.dlength as f64;
         }
     }
     for score in &mut scores {
@@ -164,15 +162,17 @@ fn score(cell: &GridCell, asked: &[Asked], answers: &[String]) -> Result<Vec<Len
     Ok(scores)
 }
 
-/// Whether an answer is exactly right, and how near it is.
-fn judge(asked: &Asked, answer: &str, restore: &dyn Fn(&str) -> String) -> (bool, Option<Metrics>) {
-    let form = match asked.question.task() {
+/// Scores an answer: exact match, and the digit metrics of a NUPA task.
+fn score(question: &TestQuestion, answer: &str, restore: &dyn Fn(&str) -> String) -> (bool, Option<Metrics>) {
+    let form = match question.question.task() {
         TrainingTask::Nupa(task) => task.answer_form(),
-        TrainingTask::ArithmeticBench(_) | TrainingTask::Memorise(_) => return (answer == asked.expected.trim(), None),
+        TrainingTask::ArithmeticBench(_) | TrainingTask::Memorise(_) => {
+            return (answer == question.expected.trim(), None);
+        }
     };
-    let right = asked.question.answer();
+    let gold = question.question.answer();
     let plain = restore(answer);
-    let measured = measure(form, DigitSet::Ascii, &right, &plain);
-    // Digits alone would forgive other characters between them.
-    (plain == right, measured)
+    let metrics = measure(form, DigitSet::Ascii, &gold, &plain);
+    // Exact match compares the text: digit metrics ignore other characters.
+    (plain == gold, metrics)
 }

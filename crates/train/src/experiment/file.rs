@@ -1,64 +1,29 @@
-//! The experiment file: TOML to trainings.
-use std::path::{Path, PathBuf};
+//! Experiment files: TOML that expands to trainings.
+use std::path::Path;
 
 use serde::Deserialize;
 
 use super::cell::{CellChoice, GridCell, NumberStyle, position, size, tokenizer};
-use crate::{AdamWSettings, NextTasks, StoredType, TrainError, TrainSettings};
+use super::error::{ExperimentError, ExperimentFileError, GridError};
+use crate::{AdamWSettings, NextTasks, StoredType, TrainSettings};
 
-/// Why an experiment can not be run.
-#[derive(Debug, thiserror::Error)]
-pub enum ExperimentError {
-    /// The file, or what it says.
-    #[error("{}: {problem}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A folder of results that is not this experiment's, or damaged.
-    #[error("{}: {problem}", path.display())]
-    Folder {
-        /// The folder or a file in it.
-        path: PathBuf,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A training failed.
-    #[error("{cell}: {source}")]
-    Training {
-        /// Its name.
-        cell: String,
-        /// Why.
-        source: Box<TrainError>,
-    },
-    /// A trained model can not be asked.
-    #[error("{cell}: {problem}")]
-    Evaluation {
-        /// Its name.
-        cell: String,
-        /// Why.
-        problem: String,
-    },
-}
-
-/// An experiment.
+/// Experiment: the trainings of one file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
-    /// What it is about.
+    /// Title.
     pub title: String,
     /// Seeds of every training.
     pub seeds: Vec<u64>,
-    /// Questions of each task and length that a finished model is asked, of the part `test`.
+    /// Test questions per task and length for a trained model.
     pub questions: usize,
-    /// The trainings, each once however many grids ask for it.
+    /// Trainings; one that several grids share is listed once.
     pub cells: Vec<GridCell>,
 }
 
+/// Content of an experiment file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ExperimentFile {
     title: String,
     seeds: Vec<u64>,
     #[serde(default = "hundred")]
@@ -72,30 +37,30 @@ fn hundred() -> usize {
     100
 }
 
-/// A grid, its own keys over those of `[training]`.
+/// Content of a `[[grid]]`, with `[training]` as its defaults.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Grid {
     name: String,
     #[serde(default)]
     label: String,
-    task: Several,
+    task: OneOrMany,
     #[serde(default = "one_digit")]
-    tokenizer: Several,
+    tokenizer: OneOrMany,
     #[serde(default = "rope")]
-    position: Several,
+    position: OneOrMany,
     #[serde(default = "plain")]
-    format: Several,
+    format: OneOrMany,
     #[serde(default = "smallest")]
-    size: Several,
-    /// Tasks after the first ones, and the steps before them.
+    size: OneOrMany,
+    /// Tasks of a second phase, and the steps of the first.
     #[serde(default)]
-    then: Option<Several>,
+    then: Option<OneOrMany>,
     #[serde(default)]
     then_after: Option<u64>,
-    lengths: Digits,
+    lengths: Lengths,
     #[serde(default)]
-    beyond: Option<Digits>,
+    beyond: Option<Lengths>,
     #[serde(default)]
     any_shorter_operand: bool,
     #[serde(default = "words")]
@@ -125,75 +90,71 @@ struct Grid {
     store: StoredType,
 }
 
-/// One text or several; numbers count as texts.
+/// One value or a list; numbers count as text.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Several {
+enum OneOrMany {
     Number(i64),
     Text(String),
-    List(Vec<Several>),
+    List(Vec<OneOrMany>),
 }
 
-impl Several {
+impl OneOrMany {
     fn values(&self) -> Vec<String> {
         match self {
-            Several::Number(number) => vec![number.to_string()],
-            Several::Text(text) => vec![text.clone()],
-            Several::List(list) => list.iter().flat_map(Several::values).collect(),
+            OneOrMany::Number(number) => vec![number.to_string()],
+            OneOrMany::Text(text) => vec![text.clone()],
+            OneOrMany::List(list) => list.iter().flat_map(OneOrMany::values).collect(),
         }
     }
 }
 
-/// Lengths: a number, a list, or ranges as `"1-4,6"`.
+/// Lengths: a number, a list, or ranges such as `"1-4,6"`.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Digits {
+enum Lengths {
     Number(usize),
     Text(String),
     List(Vec<usize>),
 }
 
-impl Digits {
-    fn values(&self) -> Result<Vec<usize>, String> {
+impl Lengths {
+    fn values(&self) -> Result<Vec<usize>, GridError> {
         let text = match self {
-            Digits::Number(number) => return of_one_up(vec![*number]),
-            Digits::List(list) => return of_one_up(list.clone()),
-            Digits::Text(text) => text,
+            Lengths::Number(number) => return positive(vec![*number]),
+            Lengths::List(list) => return positive(list.clone()),
+            Lengths::Text(text) => text,
         };
-        let wrong = || format!("{text:?} are no lengths; write e.g. 1-4,6");
         let mut all = Vec::new();
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| (1..=100_000).contains(n));
             match (number(first), number(last)) {
                 (Some(first), Some(last)) if first <= last => all.extend(first..=last),
-                _ => return Err(wrong()),
+                _ => return Err(GridError::Lengths(text.clone())),
             }
         }
         Ok(all)
     }
 }
 
-/// Lengths without 0.
-fn of_one_up(lengths: Vec<usize>) -> Result<Vec<usize>, String> {
-    match lengths.contains(&0) {
-        true => Err("0 is no length; write lengths from 1 up, e.g. 1-4,6".to_owned()),
-        false => Ok(lengths),
-    }
+/// Checks that no length is 0.
+fn positive(lengths: Vec<usize>) -> Result<Vec<usize>, GridError> {
+    if lengths.contains(&0) { Err(GridError::ZeroLength) } else { Ok(lengths) }
 }
 
 // The command line's defaults.
-fn one_digit() -> Several {
-    Several::Text("1".into())
+fn one_digit() -> OneOrMany {
+    OneOrMany::Text("1".into())
 }
-fn rope() -> Several {
-    Several::Text("rope".into())
+fn rope() -> OneOrMany {
+    OneOrMany::Text("rope".into())
 }
-fn plain() -> Several {
-    Several::Text("plain".into())
+fn plain() -> OneOrMany {
+    OneOrMany::Text("plain".into())
 }
-fn smallest() -> Several {
-    Several::Text("0.3m".into())
+fn smallest() -> OneOrMany {
+    OneOrMany::Text("0.3m".into())
 }
 fn words() -> usize {
     1024
@@ -230,80 +191,86 @@ fn parts() -> usize {
 }
 
 impl Experiment {
-    /// Reads a file.
+    /// Reads an experiment file.
     ///
     /// # Errors
-    /// [`ExperimentError::File`] with the grid and key that make no sense.
+    /// [`ExperimentError::Read`], [`ExperimentError::File`].
     pub fn read(path: &Path) -> Result<Self, ExperimentError> {
-        let failed = |problem: String| ExperimentError::File { path: path.to_owned(), problem };
-        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-        Self::parse(&text).map_err(failed)
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ExperimentError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text).map_err(|source| ExperimentError::File { path: path.to_owned(), source })
     }
 
-    /// Reads a text.
+    /// Parses the text of an experiment file.
     ///
     /// # Errors
-    /// What makes no sense, in a sentence.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let written: Written = toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
-        if written.seeds.is_empty() || written.grid.is_empty() || written.questions == 0 {
-            return Err("it needs at least one seed, one [[grid]] and one question".into());
+    /// [`ExperimentFileError`] with the first defect.
+    pub fn parse(text: &str) -> Result<Self, ExperimentFileError> {
+        let file: ExperimentFile = toml::from_str(text)?;
+        if file.seeds.is_empty() || file.grid.is_empty() || file.questions == 0 {
+            return Err(ExperimentFileError::Empty);
         }
-        if let Some(twice) = repeated(&written.seeds) {
-            return Err(format!("seed {twice} is named twice"));
+        if let Some(&seed) = repeated(&file.seeds) {
+            return Err(ExperimentFileError::RepeatedSeed(seed));
         }
         let mut cells: Vec<GridCell> = Vec::new();
         let mut names: Vec<String> = Vec::new();
-        for (number, own) in written.grid.iter().enumerate() {
-            let mut table = written.training.clone();
+        for (number, own) in file.grid.iter().enumerate() {
+            let mut table = file.training.clone();
             table.extend(own.clone());
-            let shown = own
-                .get("name")
-                .and_then(toml::Value::as_str)
-                .map_or_else(|| format!("grid {}", number + 1), |name| format!("grid {name:?}"));
-            let named = |problem: String| format!("{shown}: {problem}");
-            let grid: Grid =
-                toml::Value::Table(table).try_into().map_err(|error| named(error.to_string().trim().to_owned()))?;
-            if names.contains(&grid.name) {
-                return Err(named("there is another grid of this name".into()));
-            }
-            names.push(grid.name.clone());
-            for cell in grid.cells(&written.seeds).map_err(named)? {
-                match cells.iter_mut().find(|known| known.name() == cell.name()) {
-                    Some(known) if known.settings == cell.settings => known.grids.push(grid.name.clone()),
-                    Some(known) => {
-                        return Err(named(format!(
-                            "{} is another training than the one of this name in grid {:?}; give this grid a label",
-                            cell.name(),
-                            known.grids[0]
-                        )));
-                    }
-                    None => cells.push(cell),
-                }
-            }
+            add_grid(table, &file.seeds, &mut names, &mut cells).map_err(|source| {
+                let name = own.get("name").and_then(toml::Value::as_str);
+                let grid = name.map_or_else(|| (number + 1).to_string(), |name| format!("{name:?}"));
+                ExperimentFileError::Grid { grid, source }
+            })?;
         }
-        Ok(Experiment { title: written.title, seeds: written.seeds, questions: written.questions, cells })
+        Ok(Experiment { title: file.title, seeds: file.seeds, questions: file.questions, cells })
     }
 }
 
+/// Adds a grid's name to `names` and its trainings to `cells`; a training that is there already gets the grid's name.
+fn add_grid(
+    table: toml::Table,
+    seeds: &[u64],
+    names: &mut Vec<String>,
+    cells: &mut Vec<GridCell>,
+) -> Result<(), GridError> {
+    let grid: Grid = toml::Value::Table(table).try_into()?;
+    if names.contains(&grid.name) {
+        return Err(GridError::RepeatedName);
+    }
+    names.push(grid.name.clone());
+    for cell in grid.cells(seeds)? {
+        match cells.iter_mut().find(|known| known.name() == cell.name()) {
+            Some(known) if known.settings == cell.settings => known.grids.push(grid.name.clone()),
+            Some(known) => {
+                return Err(GridError::NameConflict { cell: cell.name(), other: known.grids[0].clone() });
+            }
+            None => cells.push(cell),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the first value that occurs twice.
 fn repeated<T: PartialEq>(values: &[T]) -> Option<&T> {
-    values.iter().enumerate().find(|(place, value)| values[..*place].contains(value)).map(|(_, value)| value)
+    values.iter().enumerate().find(|(index, value)| values[..*index].contains(value)).map(|(_, value)| value)
 }
 
 impl Grid {
-    /// The product of the axes; the seed varies slowest, so that the first seed of everything is there first.
-    fn cells(&self, seeds: &[u64]) -> Result<Vec<GridCell>, String> {
-        let plain_label = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if !self.label.chars().all(plain_label) || self.label.starts_with('.') {
-            return Err(format!("label {:?}: letters, digits, -, _ and . only", self.label));
+    /// Expands the axes to trainings. The seed varies slowest, so that every training runs with the first seed first.
+    fn cells(&self, seeds: &[u64]) -> Result<Vec<GridCell>, GridError> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if !self.label.chars().all(allowed) || self.label.starts_with('.') {
+            return Err(GridError::Label(self.label.clone()));
         }
-        let axes = [&self.task, &self.tokenizer, &self.position, &self.format, &self.size].map(Several::values);
+        let axes = [&self.task, &self.tokenizer, &self.position, &self.format, &self.size].map(OneOrMany::values);
         for (axis, values) in ["task", "tokenizer", "position", "format", "size"].into_iter().zip(&axes) {
             if values.is_empty() {
-                return Err(format!("{axis} is an empty list"));
+                return Err(GridError::EmptyAxis(axis));
             }
-            if let Some(twice) = repeated(values) {
-                return Err(format!("{axis}: {twice} is named twice"));
+            if let Some(value) = repeated(values) {
+                return Err(GridError::RepeatedValue { axis, value: value.clone() });
             }
         }
         let [tasks, tokenizers, positions, formats, sizes] = axes;
@@ -323,7 +290,7 @@ impl Grid {
                                     label: self.label.clone(),
                                 };
                                 let settings = self.settings(&choice, seed)?;
-                                settings.check().map_err(|error| error.to_string())?;
+                                settings.check()?;
                                 cells.push(GridCell { choice, seed, settings, grids: vec![self.name.clone()] });
                             }
                         }
@@ -334,7 +301,7 @@ impl Grid {
         Ok(cells)
     }
 
-    fn settings(&self, choice: &CellChoice, seed: u64) -> Result<TrainSettings, String> {
+    fn settings(&self, choice: &CellChoice, seed: u64) -> Result<TrainSettings, GridError> {
         Ok(TrainSettings {
             size: size(&choice.size)?,
             position: position(&choice.position)?,
@@ -343,10 +310,10 @@ impl Grid {
             then: match (&self.then, self.then_after) {
                 (None, None) => None,
                 (Some(tasks), Some(after)) => Some(NextTasks { tasks: tasks.values(), after }),
-                _ => return Err("then and then_after go together".into()),
+                _ => return Err(GridError::ThenWithoutAfter),
             },
             lengths: self.lengths.values()?,
-            beyond: self.beyond.as_ref().map(Digits::values).transpose()?.unwrap_or_default(),
+            beyond: self.beyond.as_ref().map(Lengths::values).transpose()?.unwrap_or_default(),
             format: choice.format.parse::<NumberStyle>()?.0,
             any_shorter_operand: self.any_shorter_operand,
             seed,
@@ -407,19 +374,19 @@ format = ["plain", "reversed+padded"]
     }
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn defects_are_named() {
         for (from, to, named) in [
             ("steps = 10", "step = 10", "step"),
             ("seeds = [1, 2]", "seeds = [1, 1]", "seed 1"),
             ("seeds = [1, 2]", "seeds = []", "at least one seed"),
-            (r#""3-random""#, r#""4""#, "no tokenizer"),
-            (r#""nope""#, r#""learned""#, "no positional encoding"),
+            (r#""3-random""#, r#""4""#, "unknown tokenizer"),
+            (r#""nope""#, r#""learned""#, "unknown positional encoding"),
             (r#""plain", "#, r#""plain", "plain", "#, "named twice"),
-            ("reversed+padded", "backwards", "no format"),
+            ("reversed+padded", "backwards", "unknown format"),
             (r#""add_Integer""#, r#""addd_Integer""#, "addd"),
-            (r#"lengths = "1-3""#, r#"lengths = "3-1""#, "no lengths"),
-            (r#"lengths = "1-3""#, "lengths = 0", "0 is no length"),
-            (r#"lengths = "1-3""#, "lengths = [1, 0]", "0 is no length"),
+            (r#"lengths = "1-3""#, r#"lengths = "3-1""#, "invalid lengths"),
+            (r#"lengths = "1-3""#, "lengths = 0", "0 is not a length"),
+            (r#"lengths = "1-3""#, "lengths = [1, 0]", "0 is not a length"),
             (r#"lengths = "1-3""#, "lengths = 500", "no question of these lengths"),
             (r#""3-random""#, "\"3-random\"]\nformat = [\"hinted\"", "random groups"),
             ("beyond = [4, 5]", "beyond = [3]", "length 3"),
@@ -428,8 +395,8 @@ format = ["plain", "reversed+padded"]
             (r#"name = "encodings""#, "name = \"encodings\"\nlabel = \"../x\"", "letters"),
             (r#"name = "encodings""#, "name = \"encodings\"\nsize = \"2,64,256,3,2\"", "heads"),
         ] {
-            let wrong = Experiment::parse(&FILE.replacen(from, to, 1)).unwrap_err();
-            assert!(wrong.contains(named), "{to}: {wrong}");
+            let error = Experiment::parse(&FILE.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(named), "{to}: {error}");
         }
     }
 }

@@ -1,34 +1,31 @@
-//! What models that learn digits by heart keep: bits a parameter, and what is left after other digits were learnt
-//! (Arithmetic-Bench, A.4 and A.5).
+//! Memorisation of digits: bits per parameter, and forgetting after a second phase (Arithmetic-Bench, A.4 and A.5).
 use super::cell::CellChoice;
 use super::results::{ExperimentResults, ModelResult, SeedMean};
+use crate::task::MEMORISE;
 
-/// Bits of a decimal digit.
-const BITS_OF_A_DIGIT: f64 = std::f64::consts::LOG2_10;
+/// Bits per decimal digit.
+const BITS_PER_DIGIT: f64 = std::f64::consts::LOG2_10;
 
-/// A task before its name, see [`crate::TrainingTask`].
-const MEMORISE: &str = "memorise:";
-
-/// What models of one kind keep of one constant; means over seeds.
+/// Memorisation of one constant by one kind of model, as means over seeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory {
-    /// What was trained.
+    /// Values of the axes.
     pub choice: CellChoice,
-    /// Of which constant.
+    /// Task of the constant, `memorise:NAME`.
     pub task: String,
-    /// Digits that were to be remembered.
+    /// Number of digits to memorise.
     pub digits: usize,
-    /// Parameters, with the embedding of those tokens only that occur.
+    /// Parameters, with the embeddings of those tokens that occur.
     pub parameters: usize,
-    /// Share of digits that are right at the end; one of ten is by chance.
+    /// Share of correct digits at the end; 0.1 is chance.
     pub recalled: SeedMean,
-    /// Bits of the right digits a parameter, as the paper counts them: chance is not taken off.
+    /// Bits of correct digits per parameter, as the paper counts them: not corrected for chance.
     pub bits: SeedMean,
-    /// Share right in the last validation before other tasks took their place, if any did.
+    /// Share of correct digits in the last validation of the first phase, if there is a second one.
     pub before: Option<SeedMean>,
 }
 
-/// The memories of an experiment.
+/// Computes the memorisation of all models of an experiment.
 pub fn memories(results: &ExperimentResults) -> Vec<Memory> {
     let mut all = Vec::new();
     for choice in results.choices() {
@@ -41,7 +38,7 @@ pub fn memories(results: &ExperimentResults) -> Vec<Memory> {
                 .map(|score| score.exact_match)
                 .collect();
             let parameters = first.parameters + first.used_tokens * first.width;
-            let bits = |share: &f64| share * score.length as f64 * BITS_OF_A_DIGIT / parameters as f64;
+            let bits = |share: &f64| share * score.length as f64 * BITS_PER_DIGIT / parameters as f64;
             let bits: Vec<f64> = shares.iter().map(bits).collect();
             let before: Vec<f64> = models.iter().filter_map(|model| before(model, &score.task)).collect();
             let (Some(recalled), Some(bits)) = (SeedMean::of(&shares), SeedMean::of(&bits)) else { continue };
@@ -59,22 +56,22 @@ pub fn memories(results: &ExperimentResults) -> Vec<Memory> {
     all
 }
 
-/// The share right in the last validation before the tasks changed.
+/// Share of correct digits in the last validation of the first phase.
 fn before(model: &ModelResult, task: &str) -> Option<f64> {
     let change = model.then.as_ref()?.after * model.batch as u64;
-    let point = model.course.iter().rfind(|point| point.seen <= change)?;
+    let point = model.learning_curve.iter().rfind(|point| point.seen <= change)?;
     point.exact.iter().find(|score| score.task == task).map(|score| score.exact_match)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::evaluation::LengthScore;
-    use super::super::results::{CoursePoint, CourseScore, RESULTS_FORMAT};
+    use super::super::results::{CurvePoint, CurveScore, RESULTS_FORMAT};
     use super::*;
     use crate::NextTasks;
 
     #[test]
-    fn bits_and_what_is_left() {
+    fn bits_and_forgetting() {
         let choice = CellChoice {
             task: "memorise:pi".into(),
             tokenizer: "1".into(),
@@ -83,10 +80,10 @@ mod tests {
             size: "1,8,16,1,1".into(),
             label: String::new(),
         };
-        let point = |seen, share| CoursePoint {
+        let point = |seen, share| CurvePoint {
             seen,
             loss: 1.0,
-            exact: vec![CourseScore { task: "memorise:pi".into(), length: 100, exact_match: share }],
+            exact: vec![CurveScore { task: "memorise:pi".into(), length: 100, exact_match: share }],
         };
         let model = |seed, share| ModelResult {
             choice: choice.clone(),
@@ -109,7 +106,7 @@ mod tests {
                 digit_match: None,
                 dlength: None,
             }],
-            course: vec![point(40, 0.6), point(80, 0.9), point(160, share)],
+            learning_curve: vec![point(40, 0.6), point(80, 0.9), point(160, share)],
         };
         let results = ExperimentResults {
             format: RESULTS_FORMAT,

@@ -1,104 +1,106 @@
-//! What came out of a grid, in one small file: every model's scores and its way there, and means over seeds.
+//! Results of an experiment in one small file: scores and learning curves of all models, and means over seeds.
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::cell::{CellChoice, GridCell};
+use super::error::{ExperimentError, ResultsError};
 use super::evaluation::{Evaluation, LengthScore};
-use super::file::{Experiment, ExperimentError};
+use super::file::Experiment;
 use super::runner::{CellState, cell_folder, cell_state, events};
 use crate::{NextTasks, TrainEvent};
 use earnest_stats::distribution::student_quantile;
 use earnest_tasks::suite::Interval;
 
-/// Version of [`ExperimentResults`]'s JSON form.
+/// Version of [`ExperimentResults`]'s JSON format.
 pub const RESULTS_FORMAT: u32 = 1;
 
-/// The results of an experiment.
+/// Results of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentResults {
     /// [`RESULTS_FORMAT`].
     pub format: u32,
-    /// The experiment's.
+    /// Title of the experiment.
     pub title: String,
     /// Seeds of every training.
     pub seeds: Vec<u64>,
-    /// Questions of each task and length that a model was asked.
+    /// Test questions per task and length.
     pub questions: usize,
-    /// Trainings in the file.
+    /// Number of trainings in the experiment file.
     pub planned: usize,
-    /// The models that are there.
+    /// Evaluated models.
     pub models: Vec<ModelResult>,
 }
 
-/// A trained model.
+/// Result of a trained model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelResult {
-    /// What is varied.
+    /// Values of the axes.
     #[serde(flatten)]
     pub choice: CellChoice,
-    /// The seed.
+    /// Seed.
     pub seed: u64,
-    /// The grids that ask for it.
+    /// Names of the grids that contain it.
     pub grids: Vec<String>,
-    /// Tasks that took the place of the first ones, if any did.
+    /// Second phase of the training, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub then: Option<NextTasks>,
-    /// Trained numbers without the embedding table.
+    /// Parameters without the embedding table.
     pub parameters: usize,
-    /// Tokens in the vocabulary; each has a row of the embedding.
+    /// Size of the vocabulary.
     pub vocabulary: usize,
-    /// Those of them that occur in the questions asked and their answers.
+    /// Tokens that occur in the test questions and their answers.
     pub used_tokens: usize,
-    /// Numbers in a row of the embedding.
+    /// Width of an embedding.
     pub width: usize,
-    /// Steps of so many questions.
+    /// Number of steps.
     pub steps: u64,
-    /// Questions of a step.
+    /// Batch size.
     pub batch: usize,
-    /// Seconds of its steps, on a machine that did other things too.
+    /// Duration of the steps in seconds, not measured on an idle machine.
     pub seconds: f64,
-    /// By task and length.
+    /// Scores by task and length.
     pub scores: Vec<LengthScore>,
-    /// Validations on the way.
-    pub course: Vec<CoursePoint>,
+    /// Learning curve: the validations during training.
+    #[serde(rename = "course")]
+    pub learning_curve: Vec<CurvePoint>,
 }
 
-/// A validation.
+/// Point of a learning curve: a validation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CoursePoint {
-    /// Questions seen.
+pub struct CurvePoint {
+    /// Training examples seen.
     pub seen: u64,
-    /// Mean loss of the answers of learnt lengths, in nats a token.
+    /// Mean loss over the answers of trained lengths, in nats per token.
     pub loss: f64,
-    /// Share answered exactly, in the order of tasks and lengths.
-    pub exact: Vec<CourseScore>,
+    /// Exact match, in the order of tasks and lengths.
+    pub exact: Vec<CurveScore>,
 }
 
-/// A task and length in a validation.
+/// Exact match of one task and length in a validation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CourseScore {
-    /// The task.
+pub struct CurveScore {
+    /// Name of the task.
     pub task: String,
-    /// Digits.
+    /// Length in digits.
     pub length: usize,
-    /// Share answered exactly.
+    /// Exact match.
     pub exact_match: f64,
 }
 
-/// A mean over seeds.
+/// Mean over seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeedMean {
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// Its standard error: the deviation of the seeds' values over the root of their number; none of a single seed.
+    /// Standard error of the mean; `None` for a single seed.
     pub std_err: Option<f64>,
-    /// Seeds.
+    /// Number of seeds.
     pub seeds: usize,
 }
 
 impl SeedMean {
-    /// Of the seeds' values.
+    /// Computes the mean of one value per seed; `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let seeds = values.len();
         if seeds == 0 {
@@ -111,13 +113,14 @@ impl SeedMean {
         Some(SeedMean { mean, std_err, seeds })
     }
 
-    /// One standard error to either side; a single seed's has no width.
+    /// Returns the interval of one standard error to either side; zero-width for a single seed.
     pub fn band(&self) -> Interval {
         let error = self.std_err.unwrap_or(0.0);
         Interval { estimate: self.mean, low: self.mean - error, high: self.mean + error }
     }
 
-    /// This minus another, with a 95 % interval (B. L. Welch, Biometrika 34, 1947, 28-35). None where either has a single seed.
+    /// Returns the difference from another mean with its 95 % confidence interval (B. L. Welch, Biometrika 34, 1947, 28-35); `None`
+    /// if either has a single seed.
     pub fn minus(&self, other: &SeedMean) -> Option<Interval> {
         let (own, others) = (self.std_err?.powi(2), other.std_err?.powi(2));
         let estimate = self.mean - other.mean;
@@ -125,27 +128,27 @@ impl SeedMean {
         if variance == 0.0 {
             return Some(Interval { estimate, low: estimate, high: estimate });
         }
-        let share = |variance: f64, seeds: usize| variance.powi(2) / (seeds as f64 - 1.0);
-        let freedom = variance.powi(2) / (share(own, self.seeds) + share(others, other.seeds));
+        let term = |variance: f64, seeds: usize| variance.powi(2) / (seeds as f64 - 1.0);
+        let freedom = variance.powi(2) / (term(own, self.seeds) + term(others, other.seeds));
         let half = student_quantile(0.975, freedom) * variance.sqrt();
         Some(Interval { estimate, low: estimate - half, high: estimate + half })
     }
 }
 
-/// What is measured of an answer.
+/// Metric of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measured {
-    /// Share answered exactly.
+    /// Exact match.
     ExactMatch,
-    /// Mean share of right digits.
+    /// Digit match: mean share of correct digits.
     DigitMatch,
     /// Mean difference in digits.
     Dlength,
 }
 
 impl Measured {
-    /// Of a task at a length.
+    /// Returns the metric of a task and length; `None` if the task has none.
     pub fn of(self, score: &LengthScore) -> Option<f64> {
         match self {
             Measured::ExactMatch => Some(score.exact_match),
@@ -154,7 +157,7 @@ impl Measured {
         }
     }
 
-    /// In words.
+    /// Returns the display name.
     pub fn name(self) -> &'static str {
         match self {
             Measured::ExactMatch => "exact match",
@@ -165,15 +168,15 @@ impl Measured {
 }
 
 impl ExperimentResults {
-    /// What a folder holds of an experiment.
+    /// Collects the results of an experiment from its folder.
     ///
     /// # Errors
     /// [`ExperimentError::Folder`].
     pub fn gather(experiment: &Experiment, results: &Path) -> Result<Self, ExperimentError> {
         let mut models = Vec::new();
         for cell in &experiment.cells {
-            if let CellState::Evaluated(found) = cell_state(results, cell)? {
-                models.push(model(cell, &cell_folder(results, cell), found)?);
+            if let CellState::Evaluated(evaluation) = cell_state(results, cell)? {
+                models.push(model_result(cell, &cell_folder(results, cell), evaluation)?);
             }
         }
         Ok(ExperimentResults {
@@ -186,7 +189,7 @@ impl ExperimentResults {
         })
     }
 
-    /// As a file, a line a model.
+    /// Formats the results as JSON with one model per line.
     pub fn to_text(&self) -> String {
         let mut head = serde_json::to_value(self).expect("results are JSON");
         head["models"] = serde_json::json!([]);
@@ -196,24 +199,24 @@ impl ExperimentResults {
         format!("{}\n", head.replacen(r#""models": []"#, &format!(r#""models": {filled}"#), 1))
     }
 
-    /// From a file's text.
+    /// Parses the text of a results file.
     ///
     /// # Errors
-    /// What does not fit, in a sentence.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let found: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if found.format != RESULTS_FORMAT {
-            return Err(format!("its format is {}, this version of earnest reads {RESULTS_FORMAT}", found.format));
+    /// [`ResultsError`].
+    pub fn parse(text: &str) -> Result<Self, ResultsError> {
+        let results: Self = serde_json::from_str(text)?;
+        if results.format != RESULTS_FORMAT {
+            return Err(ResultsError::Format { found: results.format, expected: RESULTS_FORMAT });
         }
-        Ok(found)
+        Ok(results)
     }
 
-    /// The models of a choice of axes, seeds in order.
+    /// Returns the models with these axis values, in order of seeds.
     pub fn seeds_of<'a>(&'a self, choice: &'a CellChoice) -> impl Iterator<Item = &'a ModelResult> {
         self.models.iter().filter(move |model| model.choice == *choice)
     }
 
-    /// The choices that have models, in their order.
+    /// Returns the distinct axis values of the models, in order.
     pub fn choices(&self) -> Vec<&CellChoice> {
         let mut all: Vec<&CellChoice> = Vec::new();
         for model in &self.models {
@@ -224,14 +227,14 @@ impl ExperimentResults {
         all
     }
 
-    /// The mean over seeds at one length.
+    /// Returns the mean over seeds for one length.
     pub fn at(&self, choice: &CellChoice, task: &str, length: usize, measured: Measured) -> Option<SeedMean> {
         let values: Vec<f64> =
             self.seeds_of(choice).filter_map(|model| measured.of(model.score(task, length)?)).collect();
         SeedMean::of(&values)
     }
 
-    /// The mean over seeds of the mean over the lengths that were learnt, or over the others.
+    /// Returns the mean over seeds of the mean over all trained lengths, or over all others.
     pub fn over(&self, choice: &CellChoice, task: &str, learnt: bool, measured: Measured) -> Option<SeedMean> {
         let values: Vec<f64> = self
             .seeds_of(choice)
@@ -250,12 +253,12 @@ impl ExperimentResults {
 }
 
 impl ModelResult {
-    /// A task at a length.
+    /// Returns the scores of a task and length.
     pub fn score(&self, task: &str, length: usize) -> Option<&LengthScore> {
         self.scores.iter().find(|score| score.task == task && score.length == length)
     }
 
-    /// Lengths of a task, those that were learnt or the others, ascending.
+    /// Returns the trained lengths of a task, or its other lengths, in ascending order.
     pub fn lengths(&self, task: &str, learnt: bool) -> Vec<usize> {
         let own = |score: &&LengthScore| score.task == task && score.learnt == learnt;
         let mut all: Vec<usize> = self.scores.iter().filter(own).map(|score| score.length).collect();
@@ -264,19 +267,20 @@ impl ModelResult {
     }
 }
 
-fn model(cell: &GridCell, folder: &Path, found: Evaluation) -> Result<ModelResult, ExperimentError> {
+/// Builds the result of a model from its evaluation, its log and its configuration.
+fn model_result(cell: &GridCell, folder: &Path, evaluation: Evaluation) -> Result<ModelResult, ExperimentError> {
     let batch = cell.settings.batch;
-    let (mut seconds, mut course) = (0.0, Vec::new());
+    let (mut seconds, mut learning_curve) = (0.0, Vec::new());
     for event in events(folder)? {
         match event {
             TrainEvent::Step { seconds: took, .. } => seconds += took,
-            TrainEvent::Validated(found) => course.push(CoursePoint {
-                seen: found.step * batch as u64,
-                loss: round(found.loss),
-                exact: found
+            TrainEvent::Validated(validation) => learning_curve.push(CurvePoint {
+                seen: validation.step * batch as u64,
+                loss: round(validation.loss),
+                exact: validation
                     .cells
                     .into_iter()
-                    .map(|cell| CourseScore {
+                    .map(|cell| CurveScore {
                         exact_match: cell.exact as f64 / cell.questions.max(1) as f64,
                         task: cell.task,
                         length: cell.length,
@@ -298,17 +302,17 @@ fn model(cell: &GridCell, folder: &Path, found: Evaluation) -> Result<ModelResul
         then: cell.settings.then.clone(),
         parameters: cell.settings.size.parameters(),
         vocabulary: vocabulary as usize,
-        used_tokens: found.used_tokens,
+        used_tokens: evaluation.used_tokens,
         width: cell.settings.size.hidden,
         steps: cell.settings.steps,
         batch,
         seconds: seconds.round(),
-        scores: found.scores,
-        course,
+        scores: evaluation.scores,
+        learning_curve,
     })
 }
 
-/// Five decimals are more than a loss is reproducible to on another machine.
+/// Rounds to five decimals, more than a loss is reproducible to on another machine.
 fn round(value: f64) -> f64 {
     (1e5 * value).round() / 1e5
 }
@@ -325,8 +329,9 @@ mod tests {
         assert!(SeedMean::of(&[]).is_none());
         // scipy.stats.ttest_ind([.5, .7, .9], [.1, .2, .6], equal_var=False).confidence_interval()
         let other = SeedMean::of(&[0.1, 0.2, 0.6]).unwrap();
-        let found = one.minus(&other).unwrap();
-        assert!((found.low + 0.147_613_273).abs() < 1e-8 && (found.high - 0.947_613_273).abs() < 1e-8, "{found:?}");
+        let difference = one.minus(&other).unwrap();
+        assert!((difference.low + 0.147_613_273).abs() < 1e-8, "{difference:?}");
+        assert!((difference.high - 0.947_613_273).abs() < 1e-8, "{difference:?}");
         assert_eq!(one.minus(&SeedMean::of(&[0.5]).unwrap()), None);
         let floor = SeedMean::of(&[0.0, 0.0]).unwrap();
         assert_eq!(floor.minus(&floor), Some(Interval { estimate: 0.0, low: 0.0, high: 0.0 }));

@@ -1,4 +1,4 @@
-//! Trains and asks the models of a grid, one after the other; whatever is interrupted goes on.
+//! Runner of experiments: trains and evaluates the models one after the other, and resumes interrupted ones.
 use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,71 +7,73 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use candle_core::Device;
 
 use super::cell::GridCell;
+use super::error::ExperimentError;
 use super::evaluation::{EVALUATION_FORMAT, Evaluation, evaluate};
-use super::file::{Experiment, ExperimentError};
+use super::file::Experiment;
 use crate::{Ended, TrainEvent, Trainer};
 
-/// In a folder of results, the file that they are of.
+/// Name of the experiment file in a results folder.
 pub const EXPERIMENT_FILE: &str = "experiment.toml";
 
-/// Where a training of the grid stands.
+/// State of a training.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CellState {
-    /// Nothing is there.
+    /// Not started.
     Open,
-    /// So many steps are saved.
+    /// Interrupted after this many saved steps.
     Begun(u64),
-    /// The model is there and has not been asked.
+    /// Trained, not evaluated.
     Trained,
-    /// Done.
+    /// Trained and evaluated.
     Evaluated(Evaluation),
 }
 
-/// What the runner tells.
+/// Event of an experiment.
 pub enum CellEvent<'a> {
-    /// A training begins, or goes on after so many steps.
+    /// A training starts, or resumes after this many steps.
     Begins(&'a GridCell, u64),
-    /// Of the training at hand.
+    /// Event of the current training.
     Training(&'a TrainEvent),
-    /// A model was asked.
+    /// A model was evaluated.
     Evaluated(&'a GridCell, &'a Evaluation),
 }
 
-/// How a session ended.
+/// Outcome of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gathered {
-    /// Every model is there.
+    /// All models are trained and evaluated.
     Complete,
-    /// Asked to stop.
+    /// Stopped on request.
     Stopped,
-    /// So many trainings are in the hands of other processes.
+    /// The rest, this many trainings, is locked by other processes.
     Elsewhere(usize),
 }
 
-/// The folder of a cell.
+/// Returns the folder of a training.
 pub fn cell_folder(results: &Path, cell: &GridCell) -> PathBuf {
     results.join(cell.name())
 }
 
-/// Where a cell stands.
+/// Determines the state of a training.
 ///
 /// # Errors
-/// [`ExperimentError::Folder`] if its folder holds another training or is damaged.
+/// [`ExperimentError::Folder`] if the folder holds another training or is damaged.
 pub fn cell_state(results: &Path, cell: &GridCell) -> Result<CellState, ExperimentError> {
     let folder = cell_folder(results, cell);
     let failed = |name: &str, problem: String| ExperimentError::Folder { path: folder.join(name), problem };
     let Some(text) = read(&folder.join("training.json"))? else { return Ok(CellState::Open) };
-    let found: crate::TrainSettings =
+    let settings: crate::TrainSettings =
         serde_json::from_str(&text).map_err(|error| failed("training.json", error.to_string()))?;
-    if found != cell.settings {
-        let problem = "it holds a training with other settings than the file; choose another folder with --out";
+    if settings != cell.settings {
+        let problem =
+            "it holds a training with other settings than the experiment file; choose another folder with --out";
         return Err(failed("", problem.to_owned()));
     }
     if let Some(text) = read(&folder.join("evaluation.json"))? {
-        let found: Evaluation =
+        let evaluation: Evaluation =
             serde_json::from_str(&text).map_err(|error| failed("evaluation.json", error.to_string()))?;
-        if found.format == EVALUATION_FORMAT {
-            return Ok(CellState::Evaluated(found));
+        if evaluation.format == EVALUATION_FORMAT {
+            return Ok(CellState::Evaluated(evaluation));
         }
     }
     #[derive(serde::Deserialize)]
@@ -80,11 +82,11 @@ pub fn cell_state(results: &Path, cell: &GridCell) -> Result<CellState, Experime
     }
     if let Some(text) = read(&folder.join("state.json"))? {
         let header: Header = serde_json::from_str(&text).map_err(|error| {
-            failed("state.json", format!("{error}; the state is damaged: delete it, and the training is made again"))
+            failed("state.json", format!("{error}; the state is damaged. Delete the file to restart the training"))
         })?;
         return Ok(CellState::Begun(header.step));
     }
-    // Killed before its first state, a training leaves a log that does not reach the end.
+    // A training killed before its first saved state leaves a log that does not reach the last step.
     let trained = events(&folder)?.iter().any(|event| match event {
         TrainEvent::Saved { step } => *step == cell.settings.steps,
         _ => false,
@@ -92,10 +94,10 @@ pub fn cell_state(results: &Path, cell: &GridCell) -> Result<CellState, Experime
     Ok(if trained && folder.join("model.safetensors").exists() { CellState::Trained } else { CellState::Begun(0) })
 }
 
-/// The log of a training, as far as it is whole.
+/// Reads the log of a training, up to a truncated line.
 ///
 /// # Errors
-/// [`ExperimentError::Folder`] if it can not be read.
+/// [`ExperimentError::Folder`] if it cannot be read.
 pub fn events(folder: &Path) -> Result<Vec<TrainEvent>, ExperimentError> {
     let path = folder.join("log.jsonl");
     let failed = |error: std::io::Error| ExperimentError::Folder { path: path.clone(), problem: error.to_string() };
@@ -106,18 +108,18 @@ pub fn events(folder: &Path) -> Result<Vec<TrainEvent>, ExperimentError> {
     for line in BufReader::new(File::open(&path).map_err(failed)?).lines() {
         match serde_json::from_str(&line.map_err(failed)?) {
             Ok(event) => all.push(event),
-            // Cut by a kill.
+            // Truncated by a kill.
             Err(_) => break,
         }
     }
     Ok(all)
 }
 
-/// Trains and asks what is missing. Several processes may do this in one folder at the same time: each takes trainings that no
-/// other one has.
+/// Trains and evaluates all models that are missing. Several processes may share a folder: each takes trainings that no other
+/// process has locked.
 ///
 /// # Errors
-/// The first failure; what was done before it stays.
+/// The first failure; results before it are kept.
 pub fn run(
     experiment: &Experiment,
     results: &Path,
@@ -125,10 +127,9 @@ pub fn run(
     stop: &AtomicBool,
     report: &mut dyn FnMut(CellEvent<'_>),
 ) -> Result<Gathered, ExperimentError> {
-    let mut elsewhere = 0;
+    let mut locked = 0;
     for cell in &experiment.cells {
-        if matches!(cell_state(results, cell)?, CellState::Evaluated(found) if found.questions == experiment.questions)
-        {
+        if is_evaluated(&cell_state(results, cell)?, experiment) {
             continue;
         }
         if stop.load(Ordering::Relaxed) {
@@ -145,14 +146,14 @@ pub fn run(
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                elsewhere += 1;
+                locked += 1;
                 continue;
             }
             Err(TryLockError::Error(error)) => return Err(io(&lock_path, error)),
         }
-        // Another process may have finished it before the lock was free.
+        // Another process may have finished the training before it released the lock.
         let state = cell_state(results, cell)?;
-        if matches!(&state, CellState::Evaluated(found) if found.questions == experiment.questions) {
+        if is_evaluated(&state, experiment) {
             continue;
         }
         if matches!(state, CellState::Open | CellState::Begun(_)) {
@@ -164,17 +165,23 @@ pub fn run(
                 return Ok(Gathered::Stopped);
             }
         }
-        let found = evaluate(cell, &folder, experiment.questions, threads)
-            .map_err(|problem| ExperimentError::Evaluation { cell: cell.name(), problem })?;
+        let evaluation = evaluate(cell, &folder, experiment.questions, threads)
+            .map_err(|source| ExperimentError::Evaluation { cell: cell.name(), source: Box::new(source) })?;
         let path = folder.join("evaluation.json");
-        let text = serde_json::to_string_pretty(&found).expect("numbers and text are JSON");
-        crate::put(&path, format!("{text}\n").as_bytes())
+        let text = serde_json::to_string_pretty(&evaluation).expect("numbers and text are JSON");
+        crate::write_atomic(&path, format!("{text}\n").as_bytes())
             .map_err(|error| ExperimentError::Folder { path: path.clone(), problem: error.to_string() })?;
-        report(CellEvent::Evaluated(cell, &found));
+        report(CellEvent::Evaluated(cell, &evaluation));
     }
-    Ok(if elsewhere > 0 { Gathered::Elsewhere(elsewhere) } else { Gathered::Complete })
+    Ok(if locked > 0 { Gathered::Elsewhere(locked) } else { Gathered::Complete })
 }
 
+/// Returns true if the model was evaluated with the experiment's number of questions.
+fn is_evaluated(state: &CellState, experiment: &Experiment) -> bool {
+    matches!(state, CellState::Evaluated(evaluation) if evaluation.questions == experiment.questions)
+}
+
+/// Reads a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, ExperimentError> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

@@ -1,4 +1,4 @@
-//! Adapters in PEFT's layout: `adapter_config.json` and `adapter_model.safetensors`.
+//! Adapter folders in PEFT's layout: `adapter_config.json` and `adapter_model.safetensors`.
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -7,17 +7,18 @@ use serde_json::{Map, Value, json};
 
 use super::settings::LoraSettings;
 use super::{Base, LoraData};
-use crate::folder::{StoredType, put, safetensors_bytes};
+use crate::folder::{StoredType, safetensors_bytes, write_atomic};
 use crate::{AdapterSettings, Parameters, TARGETS, TrainError};
 
 const CONFIG: &str = "adapter_config.json";
-/// Adapters of a model without positions, under a name that PEFT does not look for: it would put them on a model with them.
+/// Configuration of adapters for a NoPE model, under a name that PEFT does not read: PEFT would apply them to the model with
+/// positions.
 const CONFIG_NOPE: &str = "earnest_adapter_config.json";
 const TENSORS: &str = "adapter_model.safetensors";
 const PREFIX: &str = "base_model.model.";
 
-/// Settings of PEFT's LoRA that change what is computed, with the values that leave it as it is here.
-const PLAIN: [(&str, &[&str]); 9] = [
+/// Settings of PEFT's LoRA that change the computation, with the values that are supported.
+const SUPPORTED: [(&str, &[&str]); 9] = [
     ("use_dora", &["false"]),
     ("use_rslora", &["false"]),
     ("fan_in_fan_out", &["false"]),
@@ -29,16 +30,20 @@ const PLAIN: [(&str, &[&str]); 9] = [
     ("layer_replication", &["[]"]),
 ];
 
-/// Adapters as a folder has them.
+/// Adapters read from a folder.
 #[derive(Debug)]
 pub struct AdapterFolder {
     folder: PathBuf,
-    /// The training's settings; none if another program made the adapters.
+    /// Settings of the training; `None` if another program wrote the adapters.
     settings: Option<LoraSettings>,
     scale: f64,
     tensors: HashMap<String, Tensor>,
 }
 
+/// Writes the adapters and their configuration.
+///
+/// # Errors
+/// [`TrainError::File`], [`TrainError::Tensor`].
 pub(super) fn write(
     folder: &Path,
     settings: &LoraSettings,
@@ -48,7 +53,7 @@ pub(super) fn write(
     let named: Vec<(String, &Tensor)> =
         parameters.iter().map(|(name, variable)| (format!("{PREFIX}{name}"), variable.as_tensor())).collect();
     let bytes = safetensors_bytes(named.iter().map(|(name, tensor)| (name.as_str(), *tensor)), StoredType::F32)?;
-    put(&folder.join(TENSORS), &bytes)?;
+    write_atomic(&folder.join(TENSORS), &bytes)?;
     let AdapterSettings { rank, alpha, targets, dropout } = &settings.adapters;
     let config = json!({
         "peft_type": "LORA",
@@ -70,19 +75,22 @@ pub(super) fn write(
         "alpha_pattern": {},
     });
     let name = if settings.retrofit.nope { CONFIG_NOPE } else { CONFIG };
-    put(&folder.join(name), format!("{config:#}\n").as_bytes())?;
+    write_atomic(&folder.join(name), format!("{config:#}\n").as_bytes())?;
     if settings.retrofit.single_digits {
-        // With the base's own tokenizer, the adapted model would see other tokens than it learnt.
-        put(&folder.join("tokenizer.json"), format!("{:#}\n", base.checkpoint().tokenizer.json()?).as_bytes())?;
+        // The base's own tokenizer would produce other tokens than in training.
+        write_atomic(
+            &folder.join("tokenizer.json"),
+            format!("{:#}\n", base.checkpoint().tokenizer.json()?).as_bytes(),
+        )?;
     }
     Ok(())
 }
 
 impl AdapterFolder {
-    /// Reads a folder of [`crate::LoraTrainer`] or of PEFT.
+    /// Reads a folder written by [`crate::LoraTrainer`] or PEFT.
     ///
     /// # Errors
-    /// [`TrainError::Resume`] for what is damaged or not supported.
+    /// [`TrainError::Resume`] if it is damaged or uses unsupported settings; [`TrainError::File`].
     pub fn open(folder: &Path) -> Result<Self, TrainError> {
         let settings = match std::fs::read_to_string(folder.join("training.json")) {
             Ok(text) => Some(serde_json::from_str::<LoraSettings>(&text).map_err(|error| TrainError::Resume {
@@ -95,29 +103,29 @@ impl AdapterFolder {
         let nope = settings.as_ref().is_some_and(|settings| settings.retrofit.nope);
         let path = folder.join(if nope { CONFIG_NOPE } else { CONFIG });
         let text = std::fs::read_to_string(&path).map_err(|source| TrainError::File { path: path.clone(), source })?;
-        let wrong = |problem: String| TrainError::Resume { path: path.clone(), problem };
-        let config: Map<String, Value> = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        let scale = scale(&config).map_err(wrong)?;
+        let invalid = |problem: String| TrainError::Resume { path: path.clone(), problem };
+        let config: Map<String, Value> = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        let scale = scale(&config).map_err(|error| invalid(error.to_string()))?;
         let path = folder.join(TENSORS);
         let bytes = std::fs::read(&path).map_err(|source| TrainError::File { path: path.clone(), source })?;
-        let wrong = |problem: String| TrainError::Resume { path: path.clone(), problem };
+        let invalid = |problem: String| TrainError::Resume { path: path.clone(), problem };
         let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
-            .map_err(|error| wrong(error.to_string()))?
+            .map_err(|error| invalid(error.to_string()))?
             .into_iter()
             .map(|(name, tensor)| match name.strip_prefix(PREFIX) {
                 Some(name) => Ok((name.to_owned(), tensor)),
-                None => Err(wrong(format!("{name} does not begin with {PREFIX}"))),
+                None => Err(invalid(format!("the name of the tensor {name} does not begin with {PREFIX}"))),
             })
             .collect::<Result<_, _>>()?;
         Ok(AdapterFolder { folder: folder.to_owned(), settings, scale, tensors })
     }
 
-    /// The settings of the training that made it.
+    /// Settings of the training that wrote the adapters.
     pub fn settings(&self) -> Option<&LoraSettings> {
         self.settings.as_ref()
     }
 
-    /// The question that a user may ask next, if the training was of questions: tasks, lengths.
+    /// Tasks and lengths of the training, if it was on questions.
     pub fn questions(&self) -> Option<(&[String], &[usize])> {
         match &self.settings.as_ref()?.data {
             LoraData::Questions { tasks, lengths, .. } => Some((tasks, lengths)),
@@ -125,12 +133,12 @@ impl AdapterFolder {
         }
     }
 
-    /// What is added to the matrices of a base, by their names: `alpha / rank * B A`.
+    /// Computes the updates of a base's matrices, by name: `alpha / rank * B A`.
     ///
     /// # Errors
-    /// [`TrainError::Resume`] if a factor is missing, has no matrix in the base, or another shape.
+    /// [`TrainError::Resume`] if a factor is missing, or does not match a matrix of the base.
     pub(super) fn deltas(&self, base: &Base) -> Result<HashMap<String, Tensor>, TrainError> {
-        let wrong = |problem: String| TrainError::Resume { path: self.folder.join(TENSORS), problem };
+        let invalid = |problem: String| TrainError::Resume { path: self.folder.join(TENSORS), problem };
         let shapes: HashMap<&str, &[usize]> = base.tensors().collect();
         let mut deltas = HashMap::new();
         for (name, a) in &self.tensors {
@@ -138,48 +146,59 @@ impl AdapterFolder {
                 continue;
             }
             let module = name.strip_suffix(".lora_A.weight");
-            let module = module.ok_or_else(|| wrong(format!("{name} is no factor of LoRA")))?;
+            let module = module.ok_or_else(|| invalid(format!("{name} is not a LoRA factor")))?;
             let matrix = format!("{module}.weight");
             let shape = shapes.get(matrix.as_str());
             let known = TARGETS.iter().any(|target| module.ends_with(target));
             let shape = *shape
                 .filter(|_| known)
-                .ok_or_else(|| wrong(format!("{module} is no matrix of the base that can be adapted")))?;
+                .ok_or_else(|| invalid(format!("{module} is not an adaptable matrix of the base")))?;
             let b = self.tensors.get(&format!("{module}.lora_B.weight"));
-            let b = b.ok_or_else(|| wrong(format!("{module}.lora_B.weight is missing")))?;
+            let b = b.ok_or_else(|| invalid(format!("{module}.lora_B.weight is missing")))?;
             let fits = matches!((a.dims(), b.dims()), ([rank, columns], [rows, ranks])
                 if rank == ranks && [*rows, *columns] == shape[..]);
             if !fits {
                 let problem =
                     format!("{module} is {shape:?} in the base, its factors {:?} and {:?}", a.dims(), b.dims());
-                return Err(wrong(problem));
+                return Err(invalid(problem));
             }
             let f32 = |x: &Tensor| x.to_dtype(candle_core::DType::F32);
             deltas.insert(matrix, (f32(b)?.matmul(&f32(a)?)? * self.scale)?);
         }
         if deltas.len() * 2 != self.tensors.len() {
-            return Err(wrong("a factor A is missing".to_owned()));
+            return Err(invalid("a B factor has no A factor".to_owned()));
         }
         Ok(deltas)
     }
 }
 
-/// `alpha / rank`, if everything else is as it is here.
-fn scale(config: &Map<String, Value>) -> Result<f64, String> {
+/// Reason why a PEFT configuration cannot be used.
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum ConfigError {
+    #[error("peft_type is not LORA")]
+    NotLora,
+    #[error("{key} is {value}, which is not supported")]
+    Unsupported { key: &'static str, value: Value },
+    #[error("r and lora_alpha must be positive numbers")]
+    Scale,
+}
+
+/// Checks a PEFT configuration; returns `alpha / rank`.
+fn scale(config: &Map<String, Value>) -> Result<f64, ConfigError> {
     if config.get("peft_type").and_then(Value::as_str) != Some("LORA") {
-        return Err("peft_type is not LORA".to_owned());
+        return Err(ConfigError::NotLora);
     }
-    for (key, plain) in PLAIN {
+    for (key, supported) in SUPPORTED {
         if let Some(value) =
-            config.get(key).filter(|value| !value.is_null() && !plain.contains(&value.to_string().as_str()))
+            config.get(key).filter(|value| !value.is_null() && !supported.contains(&value.to_string().as_str()))
         {
-            return Err(format!("{key} is {value}, which is not supported"));
+            return Err(ConfigError::Unsupported { key, value: value.clone() });
         }
     }
     let number = |key: &str| config.get(key).and_then(Value::as_f64).filter(|number| *number > 0.0);
     match (number("lora_alpha"), number("r")) {
         (Some(alpha), Some(rank)) => Ok(alpha / rank),
-        _ => Err("r and lora_alpha are positive numbers".to_owned()),
+        _ => Err(ConfigError::Scale),
     }
 }
 
@@ -188,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_the_maths_is_refused_by_name() {
+    fn settings_that_change_the_computation_are_refused_by_name() {
         let config = |change: Value| {
             let mut config = json!({"peft_type": "LORA", "r": 8, "lora_alpha": 16, "bias": "none", "use_dora": false});
             for (key, value) in change.as_object().unwrap() {
@@ -209,7 +228,7 @@ mod tests {
             (json!({"peft_type": "IA3"}), "peft_type"),
             (json!({"r": 0}), "positive"),
         ] {
-            assert!(scale(&config(change)).unwrap_err().contains(named));
+            assert!(scale(&config(change)).unwrap_err().to_string().contains(named));
         }
     }
 }

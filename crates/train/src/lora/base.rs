@@ -1,4 +1,4 @@
-//! The checkpoint that is adapted, with its retrofits.
+//! Base checkpoint of adapters, with its retrofits.
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use crate::{AdapterSettings, Decoder, Parameters, TrainError};
 use earnest_digest::DigestCache;
 use earnest_models::checkpoint::{BlockLayout, Checkpoint, DecoderConfig, LayerParameter, Parameter, Position, Values};
 
-/// What is changed in a loaded checkpoint before it is trained (Number Cookbook, Table 18).
+/// Changes to a checkpoint before it is trained (Number Cookbook, Table 18).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retrofit {
-    /// No rotary embedding any more (NoPE). The result is a SmolLM3ForCausalLM with `no_rope_layers`, because every program
-    /// would rotate a Llama.
+    /// True to remove the rotary embedding (NoPE). The result is a SmolLM3ForCausalLM with `no_rope_layers`, because every program
+    /// rotates a Llama.
     #[serde(default)]
     pub nope: bool,
-    /// A token holds one digit at most.
+    /// True to tokenize numbers digit by digit.
     #[serde(default)]
     pub single_digits: bool,
 }
 
-/// A checkpoint that can be adapted.
+/// Checkpoint that can be adapted.
 #[derive(Debug)]
 pub struct Base {
     checkpoint: Checkpoint,
@@ -32,16 +32,16 @@ pub struct Base {
 }
 
 impl Base {
-    /// Opens a folder or file and changes it.
+    /// Opens a checkpoint and applies the retrofits.
     ///
     /// # Errors
-    /// [`TrainError::Checkpoint`]; [`TrainError::Architecture`] for one that can not be adapted, or not so.
+    /// [`TrainError::Checkpoint`]; [`TrainError::Architecture`] for one that cannot be adapted with these retrofits.
     pub fn open(path: &Path, retrofit: Retrofit) -> Result<Self, TrainError> {
         let mut checkpoint = Checkpoint::open(path)?;
-        // What could not be written in the end is refused before it is trained.
+        // A checkpoint that could not be written is refused before training.
         let family = family(&checkpoint.config)?;
         if retrofit.nope {
-            without_positions(&mut checkpoint.config, family)?;
+            remove_positions(&mut checkpoint.config, family)?;
         }
         if retrofit.single_digits {
             checkpoint.tokenizer = checkpoint.tokenizer.with_single_digits()?;
@@ -52,17 +52,17 @@ impl Base {
         Ok(Base { checkpoint, retrofit, names })
     }
 
-    /// The changed checkpoint; its tensors are those of the file.
+    /// Checkpoint with the retrofits applied; its tensors are those of the file.
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
     }
 
-    /// What was changed.
+    /// Applied retrofits.
     pub fn retrofit(&self) -> Retrofit {
         self.retrofit
     }
 
-    /// SHA-256 of the files, by name.
+    /// Computes the SHA-256 of the files, by name, in hexadecimal.
     ///
     /// # Errors
     /// [`TrainError::File`].
@@ -78,15 +78,15 @@ impl Base {
             .collect()
     }
 
-    /// Names of the tensors in a Hugging Face folder, with their shapes.
+    /// Names and shapes of the tensors in a Hugging Face folder.
     pub(super) fn tensors(&self) -> impl Iterator<Item = (&str, &[usize])> {
         self.names.iter().map(|(name, (_, shape))| (name.as_str(), shape.as_slice()))
     }
 
-    /// A tensor by its name, in f32; Gemma's norms as factors.
+    /// Reads a tensor by name, in f32; Gemma's norms as factors.
     pub(super) fn tensor(&self, name: &str) -> Result<Tensor, TrainError> {
         let Some((parameter, shape)) = self.names.get(name) else {
-            return Err(candle_core::Error::Msg(format!("the decoder asks for {name}, which there is not")).into());
+            return Err(candle_core::Error::Msg(format!("the checkpoint has no tensor {name}")).into());
         };
         let values = match self.checkpoint.tensor(*parameter, shape)?.values {
             Values::F32(values) => values,
@@ -96,7 +96,7 @@ impl Base {
         Ok(Tensor::from_vec(values, shape.as_slice(), &Device::Cpu)?)
     }
 
-    /// The differentiable model with fresh adapters, which are added to the parameters.
+    /// Builds the differentiable model with fresh adapters, which are added to `parameters`.
     ///
     /// # Errors
     /// [`TrainError::Architecture`], [`TrainError::Checkpoint`].
@@ -111,24 +111,29 @@ impl Base {
     }
 }
 
-/// NoPE. Only what SmolLM3 can describe.
-fn without_positions(config: &mut DecoderConfig, family: Family) -> Result<(), TrainError> {
-    let no = |part| Err(TrainError::Architecture { architecture: config.architecture.clone(), part });
+/// Removes the rotary embedding, if SmolLM3 can describe the result.
+///
+/// # Errors
+/// [`TrainError::Architecture`].
+fn remove_positions(config: &mut DecoderConfig, family: Family) -> Result<(), TrainError> {
+    let unsupported = |part| Err(TrainError::Architecture { architecture: config.architecture.clone(), part });
     if !matches!(family, Family::Llama | Family::Mistral | Family::Qwen2 | Family::SmolLm3) {
-        return no("removing its positions (SmolLM3, which has layers without, can not describe the rest of it)");
+        return unsupported(
+            "removing its positions (SmolLM3, the target architecture, cannot describe the rest of the model)",
+        );
     }
     if config.qkv_bias != config.output_bias {
-        return no("removing its positions (in SmolLM3, queries and outputs have biases together or not at all)");
+        return unsupported("removing its positions (SmolLM3 has biases in both queries and outputs or in neither)");
     }
     if config.layers.iter().any(|layer| layer.window.is_some()) {
-        return no("removing the positions of windowed attention");
+        return unsupported("removing the positions of windowed attention");
     }
     config.architecture = Family::SmolLm3.name().to_owned();
     config.layers.iter_mut().for_each(|layer| layer.position = Position::None);
     Ok(())
 }
 
-/// A parameter's name in a Hugging Face folder.
+/// Name of a parameter in a Hugging Face folder.
 fn name(parameter: Parameter, sandwich: bool) -> String {
     use LayerParameter::*;
     let (layer, p) = match parameter {
@@ -161,7 +166,7 @@ fn name(parameter: Parameter, sandwich: bool) -> String {
         UpBias => "mlp.up_proj.bias",
         Down => "mlp.down_proj.weight",
         DownBias => "mlp.down_proj.bias",
-        // Of architectures that are refused before.
+        // Only in architectures that `family` refuses.
         AttentionNormBias | MlpNormBias | Router | ExpertGate(_) | ExpertUp(_) | ExpertDown(_) => {
             return format!("layer {layer} {p:?}");
         }

@@ -1,5 +1,5 @@
-//! A decoder's `config.json`. What is written is read back by the checkpoint room and compared: a configuration that would
-//! say something else is never written.
+//! `config.json` of a decoder. It is parsed again and compared before it is written, so that a wrong configuration is never
+//! written.
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::{StoredType, TrainError};
 use earnest_models::checkpoint::{Activation, DecoderConfig, Norm, Position, RopeScaling};
 
-/// Families that can be adapted and written.
+/// Model families that can be adapted and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Llama,
@@ -21,6 +21,7 @@ pub(super) enum Family {
 }
 
 impl Family {
+    /// Architecture name in `config.json`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Family::Llama => "LlamaForCausalLM",
@@ -47,7 +48,7 @@ impl Family {
         }
     }
 
-    /// Norm weights are stored as the difference from one.
+    /// Returns true if norm weights are stored minus one.
     pub(super) fn norms_are_offsets(self) -> bool {
         matches!(self, Family::Gemma | Family::Gemma2 | Family::Gemma3)
     }
@@ -57,14 +58,14 @@ impl Family {
     }
 }
 
-/// The family of a decoder, from either file format.
+/// Returns the family of a decoder, from either file format.
 ///
 /// # Errors
-/// [`TrainError::Architecture`] for one that can not be adapted.
+/// [`TrainError::Architecture`] for one that cannot be adapted.
 pub(super) fn family(config: &DecoderConfig) -> Result<Family, TrainError> {
     let part = match config.architecture.as_str() {
         "LlamaForCausalLM" => return Ok(Family::Llama),
-        // One name in GGUF for both; and for Mixtral, whose experts the decoder refuses.
+        // GGUF has one name for Llama and Mistral, and for Mixtral, whose experts the decoder rejects.
         "gguf:llama" if config.layers.iter().any(|layer| layer.window.is_some()) => return Ok(Family::Mistral),
         "gguf:llama" => return Ok(Family::Llama),
         "MistralForCausalLM" => return Ok(Family::Mistral),
@@ -74,16 +75,16 @@ pub(super) fn family(config: &DecoderConfig) -> Result<Family, TrainError> {
         "Gemma2ForCausalLM" | "gguf:gemma2" => return Ok(Family::Gemma2),
         "Gemma3ForCausalLM" | "gguf:gemma3" => return Ok(Family::Gemma3),
         "SmolLM3ForCausalLM" => return Ok(Family::SmolLm3),
-        "Phi3ForCausalLM" | "gguf:phi3" => "an adapter of its fused projections",
-        _ => "its arrangement of the decoder",
+        "Phi3ForCausalLM" | "gguf:phi3" => "adapting its fused projections",
+        _ => "its decoder layout",
     };
     Err(TrainError::Architecture { architecture: config.architecture.clone(), part })
 }
 
-/// The keys of a `config.json` that describes this decoder.
+/// Builds the keys of the decoder's `config.json`.
 ///
 /// # Errors
-/// [`TrainError::Architecture`] for a decoder that its family's configuration can not describe.
+/// [`TrainError::Architecture`] for a decoder that its family's configuration cannot describe.
 pub(super) fn config_keys(
     config: &DecoderConfig,
     eos: &[u32],
@@ -92,34 +93,34 @@ pub(super) fn config_keys(
 ) -> Result<Map<String, Value>, TrainError> {
     let family = family(config)?;
     let keys = keys(config, family, eos, bos, stored);
-    let expected = DecoderConfig { architecture: family.name().to_owned(), ..described(config) };
+    let expected = DecoderConfig { architecture: family.name().to_owned(), ..normalised(config) };
     match DecoderConfig::from_config_keys(Path::new("config.json"), &keys) {
-        Ok(read) if described(&read) == expected => Ok(keys),
+        Ok(read) if normalised(&read) == expected => Ok(keys),
         _ => Err(TrainError::Architecture {
             architecture: config.architecture.clone(),
-            part: "writing its configuration in the form of a Hugging Face folder",
+            part: "writing its configuration as config.json",
         }),
     }
 }
 
-/// With rotary embeddings in the order in which layers use them; those that none uses left out.
-fn described(config: &DecoderConfig) -> DecoderConfig {
+/// Orders the rotary embeddings by their first use in a layer, and drops unused ones.
+fn normalised(config: &DecoderConfig) -> DecoderConfig {
     let mut used: Vec<usize> = Vec::new();
-    let mut described = config.clone();
-    for layer in &mut described.layers {
+    let mut normalised = config.clone();
+    for layer in &mut normalised.layers {
         if let Position::Rotary(index) = &mut layer.position {
-            let place = used.iter().position(|known| known == index).unwrap_or_else(|| {
+            let position = used.iter().position(|known| known == index).unwrap_or_else(|| {
                 used.push(*index);
                 used.len() - 1
             });
-            *index = place;
+            *index = position;
         }
     }
-    described.ropes = used.iter().map(|index| config.ropes[*index].clone()).collect();
-    described
+    normalised.ropes = used.iter().map(|index| config.ropes[*index].clone()).collect();
+    normalised
 }
 
-/// The shortest decimal of an f32, not the digits of its widening.
+/// Shortest decimal of an f32, as an f64.
 fn decimal(value: f32) -> f64 {
     value.to_string().parse().unwrap_or(f64::from(value))
 }
@@ -189,9 +190,9 @@ fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored
             set("sliding_window", json!(window));
             set("layer_types", json!(types));
             let scalar = f64::from(c.attention_scale).powi(-2);
-            // It is a whole number in every published checkpoint; the f32 in between is not exact.
-            let whole = (scalar - scalar.round()).abs() < 1e-3;
-            set("query_pre_attn_scalar", if whole { json!(scalar.round() as u64) } else { json!(scalar) });
+            // An integer in every published checkpoint; the f32 is not exact.
+            let integral = (scalar - scalar.round()).abs() < 1e-3;
+            set("query_pre_attn_scalar", if integral { json!(scalar.round() as u64) } else { json!(scalar) });
             set("attn_logit_softcapping", json!(c.attention_softcap.map(decimal)));
             set("final_logit_softcapping", json!(c.final_softcap.map(decimal)));
         }
@@ -201,15 +202,15 @@ fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored
         let rotated: Vec<u8> = c.layers.iter().map(|layer| rotated(layer.position)).collect();
         set("no_rope_layers", json!(rotated));
     }
-    // Of Gemma 3's two embeddings, the layers say which is whose.
-    let of = |sliding: bool| {
+    // Gemma 3 has two rotary embeddings: one for sliding-window layers, one for the others.
+    let rope_of = |sliding: bool| {
         let layer = c.layers.iter().find(|layer| layer.window.is_some() == sliding);
         layer.and_then(|layer| match layer.position {
             Position::Rotary(index) => c.ropes.get(index),
             Position::None | Position::Alibi => None,
         })
     };
-    let rope = if family == Family::Gemma3 { of(false) } else { c.ropes.first() };
+    let rope = if family == Family::Gemma3 { rope_of(false) } else { c.ropes.first() };
     if let Some(rope) = rope {
         set("rope_theta", json!(rope.theta));
         match &rope.scaling {
@@ -224,11 +225,11 @@ fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored
                     "original_max_position_embeddings": original_max_positions,
                 }),
             ),
-            // Others are found out when the keys are read back.
+            // The comparison after parsing catches the others.
             RopeScaling::None | RopeScaling::LongRope { .. } | RopeScaling::Divisors(_) => {}
         }
     }
-    if let Some(rope) = of(true).filter(|_| family == Family::Gemma3) {
+    if let Some(rope) = rope_of(true).filter(|_| family == Family::Gemma3) {
         set("rope_local_base_freq", json!(rope.theta));
     }
     keys

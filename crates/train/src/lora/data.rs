@@ -1,4 +1,4 @@
-//! What is learnt, as token ids: an endless stream by number, and what validations ask.
+//! Data of a training of adapters: an endless stream of examples, addressed by number, and validation examples.
 use super::pairs::{self, PairFields};
 use super::settings::{LoraData, LoraSettings};
 use super::{Base, PromptForm};
@@ -8,38 +8,38 @@ use earnest_models::checkpoint::{ChatMessage, Checkpoint};
 use earnest_tasks::suite::Segments;
 use earnest_tasks::suite::nupa::{DigitSource, Split, rule, system_message};
 
-/// Draws for an example that fits into the context after which the context is called too short.
-const PATIENCE: u64 = 200;
+/// Maximum draws for an example that fits into the context.
+const MAX_DRAWS: u64 = 200;
 
-/// A validation's questions of one task and length.
+/// Validation questions of one task and length.
 pub(super) struct ValidationCell {
     pub(super) score: CellScore,
     pub(super) examples: Vec<Example>,
 }
 
-/// A prompt's parts and its answer.
-struct Asked {
+/// Prompt, as segments, and answer.
+struct Pair {
     segments: Segments,
     answer: String,
 }
 
 enum Kind {
     Questions { stream: QuestionStream, rule_following: bool },
-    Pairs { learnt: Vec<Asked> },
+    Pairs { train: Vec<Pair> },
 }
 
-/// The examples of a training.
+/// Examples of a training.
 pub(super) struct Data {
     kind: Kind,
     seed: u64,
     context: usize,
     form: PromptForm,
-    /// The token after an answer.
+    /// Token that ends an answer.
     end: u32,
 }
 
 impl Data {
-    /// The examples, and those of validations.
+    /// Opens the data; returns it with the validation cells.
     ///
     /// # Errors
     /// [`TrainError::Setting`], [`TrainError::File`].
@@ -68,30 +68,30 @@ impl Data {
             LoraData::Pairs { file, held_out, prompt_field, completion_field, system, separator, .. } => {
                 let fields = PairFields { prompt: prompt_field.as_deref(), completion: completion_field.as_deref() };
                 let rows = pairs::read(file, &fields)?;
-                let ask = |pair| asked_pair(pair, system.as_deref(), separator, settings.prompt);
-                let (mut learnt, mut kept) = (Vec::new(), Vec::new());
+                let with_separator = |pair| user_pair(pair, system.as_deref(), separator, settings.prompt);
+                let (mut train, mut valid) = (Vec::new(), Vec::new());
                 for (row, pair) in rows.into_iter().enumerate() {
                     let mut random = DigitSource::named(&format!("train held out {} {row}", settings.seed));
-                    let held = (random.below(1 << 32) as f64) < held_out * (1u64 << 32) as f64;
-                    if held { &mut kept } else { &mut learnt }.push(ask(pair));
+                    let is_held_out = (random.below(1 << 32) as f64) < held_out * (1u64 << 32) as f64;
+                    if is_held_out { &mut valid } else { &mut train }.push(with_separator(pair));
                 }
-                if learnt.is_empty() || (*held_out > 0.0 && kept.is_empty()) {
+                if train.is_empty() || (*held_out > 0.0 && valid.is_empty()) {
                     let problem = format!(
-                        "of the rows, {} are learnt and {} held out; more rows or another share are needed",
-                        learnt.len(),
-                        kept.len()
+                        "{} rows are for training and {} held out; provide more rows or change held_out",
+                        train.len(),
+                        valid.len()
                     );
                     return Err(TrainError::Setting { setting: "pairs", problem });
                 }
-                kept.truncate(settings.validation);
-                let data = data(Kind::Pairs { learnt });
+                valid.truncate(settings.validation);
+                let data = data(Kind::Pairs { train });
                 let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                 let examples: Vec<Example> =
-                    kept.iter().map(|asked| data.encoded(asked, &prompter)).collect::<Result<_, _>>()?;
-                // All of them, so that a row that is too long is found before the first step.
-                if let Kind::Pairs { learnt } = &data.kind {
-                    for asked in learnt {
-                        data.fitting(data.encoded(asked, &prompter)?)?;
+                    valid.iter().map(|pair| data.encode(pair, &prompter)).collect::<Result<_, _>>()?;
+                // All rows are checked, so that one that is too long is found before the first step.
+                if let Kind::Pairs { train } = &data.kind {
+                    for pair in train {
+                        data.check_length(data.encode(pair, &prompter)?)?;
                     }
                 }
                 let score = CellScore { task: name, length: 0, learnt: true, questions: examples.len(), exact: 0 };
@@ -101,10 +101,10 @@ impl Data {
         }
     }
 
-    /// Examples of the stream by number.
+    /// Returns the examples with these numbers.
     ///
     /// # Errors
-    /// [`TrainError::Setting`] if they do not fit into the context.
+    /// [`TrainError::Setting`] for one that does not fit into the context.
     pub(super) fn examples(
         &self,
         numbers: std::ops::Range<u64>,
@@ -118,15 +118,15 @@ impl Data {
         match &self.kind {
             Kind::Questions { stream, rule_following: false } => {
                 let question = stream.question(number);
-                let asked = self.asked(&question, stream.text(&question, number)?, false)?;
-                self.fitting(self.encoded(&asked, prompter)?)
+                let pair = self.question_pair(&question, stream.text(&question, number)?, false)?;
+                self.check_length(self.encode(&pair, prompter)?)
             }
             Kind::Questions { stream, rule_following: true } => {
-                // Traces that are too long are passed over, as in the paper.
-                for attempt in 0..PATIENCE {
+                // Traces that are too long are skipped, as in the paper.
+                for attempt in 0..MAX_DRAWS {
                     let question = stream.question(number | attempt << 48);
-                    let asked = self.asked(&question, stream.text(&question, number)?, true)?;
-                    let example = self.encoded(&asked, prompter)?;
+                    let pair = self.question_pair(&question, stream.text(&question, number)?, true)?;
+                    let example = self.encode(&pair, prompter)?;
                     if example.ids.len() <= self.context {
                         return Ok(example);
                     }
@@ -134,19 +134,20 @@ impl Data {
                 let problem = format!("no trace of these tasks and lengths fits into {} tokens", self.context);
                 Err(TrainError::Setting { setting: "context", problem })
             }
-            Kind::Pairs { learnt } => {
-                // Every row once an epoch, each epoch in an order of its own.
-                let (epoch, place) = (number / learnt.len() as u64, number % learnt.len() as u64);
-                let mut order: Vec<usize> = (0..learnt.len()).collect();
+            Kind::Pairs { train } => {
+                // Every epoch visits all rows in a new order.
+                let (epoch, index) = (number / train.len() as u64, number % train.len() as u64);
+                let mut order: Vec<usize> = (0..train.len()).collect();
                 let mut random = DigitSource::named(&format!("train pairs {} {epoch}", self.seed));
                 for last in (1..order.len()).rev() {
                     order.swap(last, random.below(last as u64 + 1) as usize);
                 }
-                self.encoded(&learnt[order[place as usize]], prompter)
+                self.encode(&train[order[index as usize]], prompter)
             }
         }
     }
 
+    /// Appends the validation cells of a stream.
     fn validation(
         &self,
         stream: &QuestionStream,
@@ -156,13 +157,13 @@ impl Data {
         prompter: &Rendering<'_>,
         cells: &mut Vec<ValidationCell>,
     ) -> Result<(), TrainError> {
-        for (number, question) in stream.fixed(count).into_iter().enumerate() {
-            let asked = self.asked(&question, stream.text(&question, number as u64)?, rule_following)?;
-            let example = self.encoded(&asked, prompter)?;
+        for (number, question) in stream.first_questions(count).into_iter().enumerate() {
+            let pair = self.question_pair(&question, stream.text(&question, number as u64)?, rule_following)?;
+            let example = self.encode(&pair, prompter)?;
             if rule_following && example.ids.len() > self.context {
                 continue;
             }
-            let example = self.fitting(example)?;
+            let example = self.check_length(example)?;
             let (task, length) = (question.task().to_string(), question.length());
             match cells.last_mut() {
                 Some(cell) if cell.score.task == task && cell.score.length == length => {
@@ -178,8 +179,13 @@ impl Data {
         Ok(())
     }
 
-    /// What `earnest run` puts to a model in this form.
-    fn asked(&self, question: &TrainingQuestion, text: TextPair, rule_following: bool) -> Result<Asked, TrainError> {
+    /// Builds the prompt and answer of a question, with the prompt that `earnest run` uses in this form.
+    fn question_pair(
+        &self,
+        question: &TrainingQuestion,
+        text: TextPair,
+        rule_following: bool,
+    ) -> Result<Pair, TrainError> {
         let TextPair { mut prompt, mut answer } = text;
         let mut system = None;
         if let TrainingQuestion::Nupa(question) = question {
@@ -193,25 +199,26 @@ impl Data {
             }
         }
         if self.form == PromptForm::Chat {
-            return Ok(Asked {
+            return Ok(Pair {
                 segments: Segments { system, ..Segments::question(prompt) },
                 answer: answer.trim_start().to_owned(),
             });
         }
-        Ok(Asked { segments: Segments { raw: Some(prompt.clone()), ..Segments::question(prompt) }, answer })
+        Ok(Pair { segments: Segments { raw: Some(prompt.clone()), ..Segments::question(prompt) }, answer })
     }
 
-    /// Prompt, answer, end.
-    fn encoded(&self, asked: &Asked, prompter: &Rendering<'_>) -> Result<Example, TrainError> {
-        let rendered = prompter.prompter.render(&asked.segments).map_err(unusable)?;
-        // The answer's tokens are those that follow the prompt's where both are one text. Where the prompt's last token would
-        // then be another one, which the model never sees in use, the answer is encoded alone.
-        let whole = tokenise(prompter.checkpoint, format!("{}{}", rendered.text, asked.answer)).map_err(unusable)?.ids;
+    /// Encodes prompt, answer and end token.
+    fn encode(&self, pair: &Pair, prompter: &Rendering<'_>) -> Result<Example, TrainError> {
+        let rendered = prompter.prompter.render(&pair.segments).map_err(prompt_error)?;
+        // Prompt and answer are encoded as one text. If that changes the prompt's last token, which would then differ from
+        // inference, the answer is encoded alone.
+        let whole =
+            tokenise(prompter.checkpoint, format!("{}{}", rendered.text, pair.answer)).map_err(prompt_error)?.ids;
         let prompt = rendered.ids.len();
         let mut ids = match whole.starts_with(&rendered.ids) && whole.len() > prompt {
             true => whole,
             false => {
-                let answer = prompter.checkpoint.tokenizer.encode(&asked.answer, false)?;
+                let answer = prompter.checkpoint.tokenizer.encode(&pair.answer, false)?;
                 [rendered.ids, answer].concat()
             }
         };
@@ -219,42 +226,44 @@ impl Data {
         Ok(Example { ids, prompt })
     }
 
-    fn fitting(&self, example: Example) -> Result<Example, TrainError> {
+    /// Checks that an example fits into the context.
+    fn check_length(&self, example: Example) -> Result<Example, TrainError> {
         if example.ids.len() <= self.context {
             return Ok(example);
         }
-        let problem = format!("an example has {} tokens, the context {}", example.ids.len(), self.context);
+        let problem = format!("an example has {} tokens, more than the context {}", example.ids.len(), self.context);
         Err(TrainError::Setting { setting: "context", problem })
     }
 }
 
-/// A checkpoint that renders prompts.
+/// Checkpoint with a prompter for it.
 pub(super) struct Rendering<'a> {
     checkpoint: &'a Checkpoint,
     prompter: Prompter<'a>,
 }
 
 fn prompter(checkpoint: &Checkpoint, form: PromptForm) -> Result<Rendering<'_>, TrainError> {
-    let prompter = Prompter::new(checkpoint, form.request()).map_err(unusable)?;
+    let prompter = Prompter::new(checkpoint, form.request()).map_err(prompt_error)?;
     Ok(Rendering { checkpoint, prompter })
 }
 
-fn unusable(error: PromptError) -> TrainError {
+fn prompt_error(error: PromptError) -> TrainError {
     TrainError::Setting { setting: "prompt", problem: error.to_string() }
 }
 
-fn asked_pair(pair: TextPair, system: Option<&str>, separator: &str, form: PromptForm) -> Asked {
+/// Builds the prompt and answer of a user's pair.
+fn user_pair(pair: TextPair, system: Option<&str>, separator: &str, form: PromptForm) -> Pair {
     let TextPair { prompt, answer } = pair;
     let segments = Segments { system: system.map(str::to_owned), ..Segments::question(prompt.clone()) };
-    let apart = prompt.ends_with(char::is_whitespace) || answer.starts_with(char::is_whitespace);
+    let separated = prompt.ends_with(char::is_whitespace) || answer.starts_with(char::is_whitespace);
     let answer = match form {
-        PromptForm::Raw if !apart => format!("{separator}{answer}"),
+        PromptForm::Raw if !separated => format!("{separator}{answer}"),
         _ => answer,
     };
-    Asked { segments, answer }
+    Pair { segments, answer }
 }
 
-/// The token that ends an answer: of a chat, the one that ends the assistant's turn.
+/// Returns the token that ends an answer: in a chat, the one that ends the assistant's turn.
 fn end_token(checkpoint: &Checkpoint, form: PromptForm) -> Result<u32, TrainError> {
     let ends = &checkpoint.generation.eos_ids;
     if let (PromptForm::Chat, Some(template)) = (form, &checkpoint.chat_template) {
@@ -269,6 +278,6 @@ fn end_token(checkpoint: &Checkpoint, form: PromptForm) -> Result<u32, TrainErro
     }
     checkpoint.tokenizer.eos().or_else(|| ends.first().copied()).ok_or_else(|| TrainError::Setting {
         setting: "model",
-        problem: "the checkpoint names no token that ends a text".to_owned(),
+        problem: "the checkpoint has no end-of-sequence token".to_owned(),
     })
 }

@@ -1,4 +1,4 @@
-//! A base with its retrofits and adapters as an ordinary Hugging Face folder.
+//! Merging: a base with its retrofits and adapters, as an ordinary Hugging Face folder.
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use super::config_keys::{config_keys, family};
 use super::trainer::check_base;
 use super::{AdapterFolder, Base};
 use crate::TrainError;
-use crate::folder::{StoredType, put};
+use crate::folder::{StoredType, write_atomic};
 use earnest_models::checkpoint::Format;
 
-/// Files of a folder that say nothing of weights or configuration, and are taken over as they are.
-const TAKEN_OVER: [&str; 8] = [
+/// Files besides weights and configuration, which are copied unchanged.
+const COPIED_FILES: [&str; 8] = [
     "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",
@@ -24,22 +24,22 @@ const TAKEN_OVER: [&str; 8] = [
     "generation_config.json",
 ];
 
-/// What was written.
+/// Summary of a merged folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
-    /// The architecture's name in `config.json`.
+    /// Name of the architecture in `config.json`.
     pub architecture: String,
-    /// Matrices that have an adapter added.
+    /// Number of matrices with an adapter merged.
     pub adapted: usize,
-    /// Bytes of the tensors.
+    /// Size of the tensors in bytes.
     pub bytes: u64,
 }
 
-/// Writes the folder. Without adapters it is the base alone, for instance a GGUF file as a folder.
+/// Writes the merged folder. Without adapters it holds the base alone, for instance a GGUF file converted to a folder.
 ///
 /// # Errors
-/// [`TrainError::Resume`] if the adapters are of another base, [`TrainError::Architecture`] for a decoder that no `config.json`
-/// describes, [`TrainError::File`].
+/// [`TrainError::Resume`] if the adapters belong to another base, [`TrainError::Architecture`] for a decoder that no `config.json`
+/// can describe, [`TrainError::File`].
 pub fn merge(
     base: &Base,
     adapters: Option<&AdapterFolder>,
@@ -54,15 +54,15 @@ pub fn merge(
     let keys = config_keys(&checkpoint.config, &generation.eos_ids, checkpoint.tokenizer.bos(), stored)?;
     let deltas = adapters.map(|adapters| adapters.deltas(base)).transpose()?.unwrap_or_default();
     std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
-    let json = |name: &str, value: &Value| put(&folder.join(name), format!("{value:#}\n").as_bytes());
+    let json = |name: &str, value: &Value| write_atomic(&folder.join(name), format!("{value:#}\n").as_bytes());
     match checkpoint.format {
         Format::Safetensors => {
-            for name in TAKEN_OVER {
+            for name in COPIED_FILES {
                 let from = checkpoint.source.join(name);
                 if from.is_file() {
                     let bytes =
                         std::fs::read(&from).map_err(|source| TrainError::File { path: from.clone(), source })?;
-                    put(&folder.join(name), &bytes)?;
+                    write_atomic(&folder.join(name), &bytes)?;
                 }
             }
         }
@@ -72,30 +72,31 @@ pub fn merge(
         }
     }
     if base.retrofit().single_digits {
-        json("generation_config.json", &without_longer_numbers(base, folder)?)?;
+        json("generation_config.json", &suppressing_long_numbers(base, folder)?)?;
     }
     if checkpoint.format == Format::Safetensors && !base.retrofit().single_digits {
         let from = checkpoint.source.join("tokenizer.json");
         let bytes = std::fs::read(&from).map_err(|source| TrainError::File { path: from.clone(), source })?;
-        put(&folder.join("tokenizer.json"), &bytes)?;
+        write_atomic(&folder.join("tokenizer.json"), &bytes)?;
     } else {
         json("tokenizer.json", &checkpoint.tokenizer.json()?)?;
     }
     let bytes = write_tensors(&folder.join("model.safetensors"), base, &deltas, stored)?;
     let architecture = keys.get("architectures").and_then(|names| names[0].as_str()).unwrap_or_default().to_owned();
-    // Last: a folder that has it is whole.
+    // Last: a folder with config.json is complete.
     json("config.json", &Value::Object(keys))?;
     Ok(Merged { architecture, adapted: deltas.len(), bytes })
 }
 
-/// Tensor by tensor, so that memory holds one of them: header first, whose sizes are known.
+/// Writes the tensors one at a time to bound memory, after the header, whose offsets are known in advance; returns their size in
+/// bytes.
 fn write_tensors(
     path: &Path,
     base: &Base,
     deltas: &std::collections::HashMap<String, Tensor>,
     stored: StoredType,
 ) -> Result<u64, TrainError> {
-    let (name_of_type, width) = match stored {
+    let (dtype, width) = match stored {
         StoredType::F32 => ("F32", 4),
         StoredType::Bf16 => ("BF16", 2),
         StoredType::F16 => ("F16", 2),
@@ -103,13 +104,13 @@ fn write_tensors(
     let mut tensors: Vec<(&str, &[usize])> = base.tensors().collect();
     tensors.sort_unstable();
     let mut header = Map::new();
-    // transformers looks for this mark.
+    // transformers requires this entry.
     header.insert("__metadata__".to_owned(), json!({"format": "pt"}));
     let mut end = 0u64;
     for (name, shape) in &tensors {
         let begin = end;
         end += shape.iter().map(|n| *n as u64).product::<u64>() * width;
-        let entry = json!({"dtype": name_of_type, "shape": shape, "data_offsets": [begin, end]});
+        let entry = json!({"dtype": dtype, "shape": shape, "data_offsets": [begin, end]});
         header.insert((*name).to_owned(), entry);
     }
     let mut header = Value::Object(header).to_string();
@@ -117,11 +118,11 @@ fn write_tensors(
         header.push(' ');
     }
     let offsets = family(&base.checkpoint().config)?.norms_are_offsets();
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
     let failed = |source| TrainError::File { path: path.to_owned(), source };
-    let mut file = BufWriter::with_capacity(1 << 20, std::fs::File::create(&beside).map_err(failed)?);
+    let mut file = BufWriter::with_capacity(1 << 20, std::fs::File::create(&part).map_err(failed)?);
     file.write_all(&(header.len() as u64).to_le_bytes()).map_err(failed)?;
     file.write_all(header.as_bytes()).map_err(failed)?;
     for (name, _) in tensors {
@@ -146,11 +147,11 @@ fn write_tensors(
         file.write_all(&bytes).map_err(failed)?;
     }
     file.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
-    std::fs::rename(&beside, path).map_err(failed)?;
+    std::fs::rename(&part, path).map_err(failed)?;
     Ok(end)
 }
 
-/// What a GGUF file says of its tokenizer, as transformers reads it.
+/// `tokenizer_config.json` for the tokenizer of a GGUF file.
 fn tokenizer_config(base: &Base) -> Value {
     let tokenizer = &base.checkpoint().tokenizer;
     let token = |id: Option<u32>| id.and_then(|id| tokenizer.token(id));
@@ -170,6 +171,7 @@ fn tokenizer_config(base: &Base) -> Value {
     config
 }
 
+/// `generation_config.json` for a base that has none.
 fn generation_config(base: &Base) -> Value {
     let checkpoint = base.checkpoint();
     let mut config = json!({"eos_token_id": checkpoint.generation.eos_ids});
@@ -179,8 +181,8 @@ fn generation_config(base: &Base) -> Value {
     config
 }
 
-/// Tokens of several digits are not learnt any more; transformers is told never to generate them, as the paper's program does.
-fn without_longer_numbers(base: &Base, folder: &Path) -> Result<Value, TrainError> {
+/// `generation_config.json` that suppresses tokens of several digits, as the paper's program does: training used none.
+fn suppressing_long_numbers(base: &Base, folder: &Path) -> Result<Value, TrainError> {
     let path = folder.join("generation_config.json");
     let mut config = match std::fs::read_to_string(&path) {
         Ok(text) => serde_json::from_str(&text)
@@ -188,13 +190,13 @@ fn without_longer_numbers(base: &Base, folder: &Path) -> Result<Value, TrainErro
         Err(_) => generation_config(base),
     };
     let tokenizer = &base.checkpoint().tokenizer;
-    let several = |id: &u32| {
+    let has_several_digits = |id: &u32| {
         let text = tokenizer.decode(&[*id], true);
         text.as_bytes().windows(2).any(|pair| pair.iter().all(u8::is_ascii_digit))
     };
-    let longer: Vec<u32> = (0..base.checkpoint().config.vocab_size as u32).filter(several).collect();
-    if !longer.is_empty() {
-        config["suppress_tokens"] = json!(longer);
+    let suppressed: Vec<u32> = (0..base.checkpoint().config.vocab_size as u32).filter(has_several_digits).collect();
+    if !suppressed.is_empty() {
+        config["suppress_tokens"] = json!(suppressed);
     }
     Ok(config)
 }

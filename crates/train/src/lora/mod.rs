@@ -1,5 +1,5 @@
-//! LoRA on a loaded checkpoint (Number Cookbook, sections 4.3 and 5, A.4.5): the settings, the base with its retrofits, what
-//! is learnt, the training, and what it writes: an adapter folder in PEFT's layout, and a merged checkpoint folder.
+//! LoRA on a pretrained checkpoint (Number Cookbook, sections 4.3 and 5, A.4.5): settings, base checkpoint with retrofits, data,
+//! trainer, adapter folders in PEFT's layout, and merged checkpoint folders.
 
 mod adapter_folder;
 mod base;

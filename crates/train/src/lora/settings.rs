@@ -1,4 +1,4 @@
-//! Everything that determines a training of adapters.
+//! Settings of a training of adapters.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -9,14 +9,14 @@ use crate::{AdamWSettings, AdapterSettings, FormatSettings, Schedule, StreamSett
 use earnest_eval::prompt::ModeRequest;
 use earnest_tasks::suite::nupa::{PairRules, ShorterOperand, rule};
 
-/// How prompts are put to the model.
+/// Form of prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptForm {
-    /// As bare text.
+    /// Raw text.
     #[default]
     Raw,
-    /// With the checkpoint's chat template.
+    /// The checkpoint's chat template.
     Chat,
 }
 
@@ -29,111 +29,111 @@ impl PromptForm {
     }
 }
 
-/// The checkpoint that is adapted.
+/// Record of the base checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BaseRecord {
-    /// As it was named.
+    /// Model reference, as the user gave it.
     pub model: String,
-    /// The folder or file. Where it lies does not matter, its files do.
+    /// Folder or file. Not part of the digest: the checkpoint is identified by `files`.
     pub path: PathBuf,
-    /// SHA-256 of its files, by name.
+    /// SHA-256 of the files, by name.
     pub files: BTreeMap<String, String>,
 }
 
-/// What is learnt.
+/// Training data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LoraData {
-    /// Streamed questions of the part `train`.
+    /// Stream of questions of the split `train`.
     Questions {
-        /// Tasks; one named twice is asked twice as often.
+        /// Tasks; one named twice is sampled twice as often.
         tasks: Vec<String>,
-        /// Lengths that are learnt; likewise.
+        /// Lengths in training; one named twice is sampled twice as often.
         lengths: Vec<usize>,
-        /// Lengths that are only validated.
+        /// Lengths in validation only.
         #[serde(default)]
         beyond: Vec<usize>,
-        /// How numbers are written.
+        /// Number format.
         #[serde(default)]
         format: FormatSettings,
-        /// The shorter operand may have any length.
+        /// True if the shorter operand may have any length.
         #[serde(default)]
         any_shorter_operand: bool,
-        /// Prompts with the rule and answers with its trace (RF-CoT) instead of plain ones.
+        /// True for prompts with the rule and answers with its trace (RF-CoT).
         #[serde(default)]
         rule_following: bool,
     },
-    /// Prompts and completions of a file of JSON lines.
+    /// Prompts and completions in a JSON Lines file.
     Pairs {
-        /// The file.
+        /// Path of the file. Not part of the digest.
         file: PathBuf,
         /// SHA-256 of the file.
         sha256: String,
-        /// Share of the rows that are not learnt but validated.
+        /// Share of rows held out for validation.
         held_out: f64,
-        /// The field of the prompt; none: the first of the usual names that a row has.
+        /// Field of the prompt; `None` for the first default name that a row has.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt_field: Option<String>,
-        /// The field of the completion; likewise.
+        /// Field of the completion; `None` for the first default name that a row has.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         completion_field: Option<String>,
-        /// A system message, or a line before each raw prompt.
+        /// System message; with raw prompts, a line before each.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         system: Option<String>,
-        /// What stands between a raw prompt and its completion, unless one of them has white space there.
+        /// Separator between a raw prompt and its completion, unless one of them has white space there.
         separator: String,
     },
 }
 
-/// A training of adapters.
+/// Settings of a training of adapters; with them, it is reproducible.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoraSettings {
-    /// The checkpoint.
+    /// Base checkpoint.
     pub base: BaseRecord,
-    /// What is changed in it first.
+    /// Changes to the base before training.
     #[serde(default)]
     pub retrofit: Retrofit,
-    /// The adapters.
+    /// Adapters.
     pub adapters: AdapterSettings,
-    /// What is learnt.
+    /// Training data.
     pub data: LoraData,
-    /// How prompts are put.
+    /// Form of prompts.
     #[serde(default)]
     pub prompt: PromptForm,
     /// Seed of adapters, questions and dropout.
     pub seed: u64,
-    /// Examples of a step.
+    /// Batch size: examples per step.
     pub batch: usize,
-    /// Pieces that a batch is computed in, one after the other: more take less memory.
+    /// Gradient accumulation: pieces of a batch computed one after the other. More take less memory.
     pub accumulate: usize,
-    /// Parts of a piece whose gradients are computed at the same time.
+    /// Parts of a piece whose gradients are computed in parallel.
     pub parts: usize,
-    /// Steps.
+    /// Number of steps.
     pub steps: u64,
-    /// Peak of the learning rate.
+    /// Peak learning rate.
     pub learning_rate: f64,
     /// Steps of the warm-up.
     pub warm_up: u64,
-    /// The optimiser.
+    /// Optimiser.
     #[serde(default)]
     pub optimiser: AdamWSettings,
     /// Steps between validations.
     pub validate_every: u64,
-    /// Questions of each task and length in a validation, or rows in all.
+    /// Questions per task and length in a validation; with pairs, the number of rows.
     pub validation: usize,
     /// Longest sequence in tokens.
     pub context: usize,
 }
 
 impl LoraSettings {
-    /// The learning rate's course.
+    /// Returns the learning rate schedule.
     pub fn schedule(&self) -> Schedule {
         Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps: self.steps, floor: 0.0 }
     }
 
-    /// What is streamed at these lengths.
+    /// Stream of questions at these lengths.
     pub(super) fn stream(
         &self,
         tasks: &[String],
@@ -147,42 +147,45 @@ impl LoraSettings {
             lengths: lengths.to_vec(),
             pairs: PairRules { shorter, ..PairRules::default() },
             format: format.number_format()?,
-            // The checkpoint has no tokens for hints, and tokens of its own.
+            // The checkpoint's tokenizer has no tokens for hints.
             tokens: None,
             seed: self.seed,
         })
     }
 
-    /// Checks what single fields can not.
+    /// Checks the combination of settings.
     ///
     /// # Errors
     /// [`TrainError::Setting`].
     pub fn check(&self) -> Result<(), TrainError> {
-        let wrong = |setting, problem: String| Err(TrainError::Setting { setting, problem });
+        let invalid = |setting, problem: String| Err(TrainError::Setting { setting, problem });
         self.adapters.check()?;
         if [self.batch, self.accumulate, self.parts].contains(&0) || self.steps == 0 || self.context == 0 {
-            return wrong("batch", "batch, accumulate, parts, steps and context are at least 1".into());
+            return invalid("batch", "batch, accumulate, parts, steps and context must be at least 1".into());
         }
         if self.accumulate * self.parts > self.batch {
             let problem = format!(
-                "{} examples can not be cut into {} pieces of {} parts with at least one each",
+                "{} examples are too few for {} pieces of {} parts each",
                 self.batch, self.accumulate, self.parts
             );
-            return wrong("batch", problem);
+            return invalid("batch", problem);
         }
         if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
-            return wrong("learning_rate", "it is a positive number".into());
+            return invalid("learning_rate", "it must be positive".into());
         }
         if self.validate_every == 0 || self.validation == 0 {
-            return wrong("validation", "validate_every and validation are at least 1".into());
+            return invalid("validation", "validate_every and validation must be at least 1".into());
         }
         match &self.data {
             LoraData::Questions { tasks, lengths, beyond, format, rule_following, .. } => {
                 if tasks.is_empty() || lengths.is_empty() {
-                    return wrong("tasks", "at least one task and one length are learnt".into());
+                    return invalid("tasks", "name at least one task and one length".into());
                 }
                 if let Some(length) = beyond.iter().find(|length| lengths.contains(length)) {
-                    return wrong("beyond", format!("length {length} is learnt, so it is not beyond what is learnt"));
+                    return invalid(
+                        "beyond",
+                        format!("length {length} is also in lengths; beyond is for lengths outside training"),
+                    );
                 }
                 let plain = format.number_format()?.is_plain();
                 for task in tasks {
@@ -191,21 +194,21 @@ impl LoraSettings {
                             rule(task).map_err(|e| TrainError::Setting { setting: "tasks", problem: e.to_string() })?;
                         }
                         TrainingTask::ArithmeticBench(_) if *rule_following => {
-                            return wrong("tasks", format!("there is no rule for {task}"));
+                            return invalid("tasks", format!("there is no rule for {task}; choose NUPA tasks"));
                         }
                         TrainingTask::ArithmeticBench(_) if !plain => {
-                            return wrong("format", format!("{task} asks plainly written numbers"));
+                            return invalid("format", format!("{task} supports plain numbers only"));
                         }
                         _ => {}
                     }
                 }
                 if *rule_following && !plain {
-                    return wrong("format", "rules work on plainly written numbers".into());
+                    return invalid("format", "rules support plain numbers only".into());
                 }
                 Ok(())
             }
             LoraData::Pairs { held_out, .. } if !(0.0..1.0).contains(held_out) => {
-                wrong("held_out", "it is a share from 0 on and below 1".into())
+                invalid("held_out", "it must be at least 0 and below 1".into())
             }
             LoraData::Pairs { .. } => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Training of adapters: steps, validations, a log, and a state to resume from.
+//! Training of adapters, with validations, a log and resumption.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -10,20 +10,20 @@ use super::adapter_folder;
 use super::data::{Data, ValidationCell};
 use super::settings::{LoraData, LoraSettings};
 use super::{Base, BaseRecord};
-use crate::adapter::mixed;
-use crate::folder::put;
+use crate::adapter::splitmix64;
+use crate::folder::write_atomic;
 use crate::log::Log;
 use crate::state::{self, Header};
-use crate::step::{Parts, gradients, side_by_side};
+use crate::step::{Parts, gradients, in_parallel};
 use crate::{
     AdamW, Batch, CellScore, Decoder, Ended, Example, Parameters, TrainError, TrainEvent, Validation, answer_loss,
     answer_scores, grouping,
 };
 
-/// Tokens of a validation computed at once: their logits are the largest thing in memory.
+/// Tokens of a validation batch, which bound the memory of its logits.
 const VALIDATION_TOKENS: usize = 2048;
 
-/// A training of adapters.
+/// Trainer of adapters.
 pub struct LoraTrainer {
     settings: LoraSettings,
     folder: PathBuf,
@@ -37,7 +37,7 @@ pub struct LoraTrainer {
     group: Option<(u64, Vec<Vec<Example>>)>,
 }
 
-/// The settings without what does not determine the result.
+/// SHA-256, in hexadecimal, of the settings that determine the result.
 fn digest(settings: &LoraSettings) -> String {
     let mut settings = settings.clone();
     settings.base.path = PathBuf::new();
@@ -49,26 +49,29 @@ fn digest(settings: &LoraSettings) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// SHA-256 of a file of pairs.
+/// Checks the SHA-256 of the file of pairs.
+///
+/// # Errors
+/// [`TrainError::Resume`] if the file changed, [`TrainError::File`].
 fn check_pairs(data: &LoraData) -> Result<(), TrainError> {
     let LoraData::Pairs { file, sha256, .. } = data else { return Ok(()) };
-    let found = earnest_digest::sha256_file(file, |_| {});
-    let found = found.map_err(|source| TrainError::File { path: file.clone(), source })?;
-    match found == *sha256 {
+    let digest = earnest_digest::sha256_file(file, |_| {});
+    let digest = digest.map_err(|source| TrainError::File { path: file.clone(), source })?;
+    match digest == *sha256 {
         true => Ok(()),
         false => Err(TrainError::Resume {
             path: file.clone(),
-            problem: "it is not the file that the training began with".to_owned(),
+            problem: "it is not the file that the training started with".to_owned(),
         }),
     }
 }
 
 impl LoraTrainer {
-    /// Begins, or goes on where the folder's state is.
+    /// Starts a training, or resumes the one in the folder.
     ///
     /// # Errors
     /// [`TrainError::Setting`], [`TrainError::Architecture`]; [`TrainError::Resume`] if the folder holds a training with other
-    /// settings, or the base is another one.
+    /// settings or the base has changed.
     pub fn open(settings: LoraSettings, folder: &Path) -> Result<Self, TrainError> {
         settings.check()?;
         check_pairs(&settings.data)?;
@@ -76,7 +79,7 @@ impl LoraTrainer {
         check_base(&base, &settings.base)?;
         let positions = base.checkpoint().config.max_positions;
         if settings.context > positions {
-            let problem = format!("the checkpoint has {positions} positions");
+            let problem = format!("the checkpoint supports at most {positions} positions");
             return Err(TrainError::Setting { setting: "context", problem });
         }
         let (data, validation) = Data::open(&settings, &base)?;
@@ -96,7 +99,7 @@ impl LoraTrainer {
             None => (Header { step: 0, settings: digest, best: None }, AdamW::new(settings.optimiser)),
         };
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
-        put(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
+        write_atomic(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
         let folder = folder.to_owned();
         Ok(LoraTrainer {
             settings,
@@ -112,28 +115,28 @@ impl LoraTrainer {
         })
     }
 
-    /// Steps done before this session.
+    /// Returns the number of completed steps.
     pub fn steps_done(&self) -> u64 {
         self.header.step
     }
 
-    /// Trained numbers.
+    /// Returns the number of trained parameters.
     pub fn parameter_count(&self) -> usize {
         self.parameters.count()
     }
 
-    /// The checkpoint that is adapted.
+    /// Base checkpoint.
     pub fn base(&self) -> &Base {
         &self.base
     }
 
-    /// The model with its adapters, unmerged.
+    /// Model with its adapters, not merged.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
 
-    /// Makes steps until all are done or `stop` is set. Every event goes to `log.jsonl` and to `report`. The first validation
-    /// is of the checkpoint as it was loaded; the folder gets the adapters of the best one.
+    /// Trains until all steps are done or `stop` is set. Every event goes to `log.jsonl` and to `report`. The first validation is
+    /// of the unmodified checkpoint; the folder keeps the adapters of the best one.
     ///
     /// # Errors
     /// [`TrainError::Diverged`], [`TrainError::File`], [`TrainError::Tensor`].
@@ -152,9 +155,9 @@ impl LoraTrainer {
             let started = Instant::now();
             let examples = self.examples(step)?;
             let LoraSettings { accumulate, parts, seed, adapters, .. } = &self.settings;
-            let key = mixed(*seed ^ mixed(step));
-            let decoder = |part: usize| self.decoder.with_dropout(adapters.dropout, key ^ mixed(part as u64));
-            let parts = Parts { count: accumulate * parts, at_once: *parts };
+            let key = splitmix64(*seed ^ splitmix64(step));
+            let decoder = |part: usize| self.decoder.with_dropout(adapters.dropout, key ^ splitmix64(part as u64));
+            let parts = Parts { count: accumulate * parts, parallel: *parts };
             let computed = gradients(&decoder, &self.parameters, &examples, parts, &Device::Cpu)?;
             if !computed.loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss: computed.loss as f32 });
@@ -167,9 +170,9 @@ impl LoraTrainer {
                 TrainEvent::Step { step, loss: computed.loss, rate, gradient, tokens: computed.tokens, seconds };
             log.write(&event, report)?;
             if step.is_multiple_of(self.settings.validate_every) || step == self.settings.steps {
-                let found = self.validate()?;
-                let exact = found.exact();
-                log.write(&TrainEvent::Validated(found), report)?;
+                let validation = self.validate()?;
+                let exact = validation.exact();
+                log.write(&TrainEvent::Validated(validation), report)?;
                 if self.header.best.is_none_or(|(best, _)| exact >= best) {
                     self.header.best = Some((exact, step));
                     adapter_folder::write(&self.folder, &self.settings, &self.base, &self.parameters)?;
@@ -181,17 +184,17 @@ impl LoraTrainer {
         Ok(Ended::Finished)
     }
 
-    /// Exact match of every cell with today's adapters.
+    /// Validates the current adapters.
     ///
     /// # Errors
     /// A tensor operation that fails.
     pub fn validate(&self) -> Result<Validation, TrainError> {
-        let decoder = self.decoder.for_use();
+        let decoder = self.decoder.for_inference();
         let (mut loss, mut targets) = (0.0, 0);
         let mut cells = Vec::with_capacity(self.validation.len());
         for cell in &self.validation {
             let longest = cell.examples.iter().map(|example| example.ids.len()).max().unwrap_or(1);
-            // Padding is never attended to, so any id will do.
+            // No target attends to padding, so any id will do.
             let batches: Vec<Batch> = cell
                 .examples
                 .chunks((VALIDATION_TOKENS / longest).max(1))
@@ -205,7 +208,7 @@ impl LoraTrainer {
             };
             let mut exact = 0;
             for round in batches.chunks(self.settings.parts) {
-                for (result, batch) in side_by_side(round, &one).into_iter().zip(round) {
+                for (result, batch) in in_parallel(round, &one).into_iter().zip(round) {
                     let (answered, nats) = result?;
                     exact += answered;
                     if cell.score.learnt {
@@ -224,36 +227,40 @@ impl LoraTrainer {
         log.write(&TrainEvent::Saved { step: self.header.step }, report)
     }
 
+    /// Returns the batch of a step.
     fn examples(&mut self, step: u64) -> Result<Vec<Example>, TrainError> {
-        let (group, place) = grouping::place(step);
+        let (group, index) = grouping::group_of(step);
         if self.group.as_ref().is_none_or(|(made, _)| *made != group) {
             let LoraSettings { batch, accumulate, parts, seed, .. } = self.settings;
-            let size = grouping::SORTED * batch as u64;
+            let size = grouping::GROUP_STEPS * batch as u64;
             let examples = self.data.examples(group * size..(group + 1) * size, self.base.checkpoint())?;
             self.group = Some((group, grouping::batches(examples, batch, accumulate * parts, seed, group)));
         }
         let (_, batches) = self.group.as_ref().expect("it was just made");
-        Ok(batches[place].clone())
+        Ok(batches[index].clone())
     }
 }
 
-/// Refuses another base than the one that was begun with.
+/// Checks that a base is the recorded one.
+///
+/// # Errors
+/// [`TrainError::Resume`] if its files differ.
 pub(super) fn check_base(base: &Base, record: &BaseRecord) -> Result<(), TrainError> {
-    let found = base.digests()?;
-    // A GGUF file may have been renamed; what counts is what is in it.
+    let files = base.digests()?;
+    // A renamed GGUF file is the same base: only contents count.
     let contents = |files: &std::collections::BTreeMap<String, String>| {
         let mut digests: Vec<String> = files.values().cloned().collect();
         digests.sort();
         digests
     };
-    if contents(&found) == contents(&record.files) {
+    if contents(&files) == contents(&record.files) {
         return Ok(());
     }
-    let known: Vec<&str> = found
+    let changed: Vec<&str> = files
         .iter()
         .filter(|(name, digest)| record.files.get(*name) != Some(*digest))
         .map(|(name, _)| name.as_str())
         .collect();
-    let problem = format!("it is not the checkpoint that was adapted: {} differ", known.join(", "));
+    let problem = format!("it is not the checkpoint that was adapted; these files differ: {}", changed.join(", "));
     Err(TrainError::Resume { path: base.checkpoint().source.clone(), problem })
 }

@@ -165,7 +165,7 @@ impl Figures<'_> {
             let mut seen: Vec<u64> = Vec::new();
             let mut values: Vec<Vec<f64>> = Vec::new();
             for model in self.results.seeds_of(choice) {
-                for point in &model.course {
+                for point in &model.learning_curve {
                     let score = point.exact.iter().find(|score| score.task == self.task && score.length == length);
                     let Some(score) = score else { continue };
                     match seen.iter().position(|known| *known == point.seen) {

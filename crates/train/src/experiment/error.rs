@@ -1,0 +1,181 @@
+//! Errors of experiments.
+use std::path::PathBuf;
+
+use earnest_engine::EngineError;
+use earnest_engine::cpu::LoadError;
+use earnest_models::checkpoint::CheckpointError;
+
+use crate::TrainError;
+
+/// Reason why an experiment cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// The experiment file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// The experiment file is invalid.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Path of the file.
+        path: PathBuf,
+        /// The defect.
+        source: ExperimentFileError,
+    },
+    /// A results folder is damaged or belongs to another experiment.
+    #[error("{}: {problem}", path.display())]
+    Folder {
+        /// The folder, or a file in it.
+        path: PathBuf,
+        /// The damage or mismatch.
+        problem: String,
+    },
+    /// A training failed.
+    #[error("{cell}: {source}")]
+    Training {
+        /// Name of the training.
+        cell: String,
+        /// Error of the training.
+        source: Box<TrainError>,
+    },
+    /// A trained model could not be evaluated.
+    #[error("{cell}: {source}")]
+    Evaluation {
+        /// Name of the training.
+        cell: String,
+        /// Error of the evaluation.
+        source: Box<EvaluationError>,
+    },
+}
+
+/// Defect of an experiment file.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentFileError {
+    /// The text is not TOML, or a top-level key is missing or unknown.
+    #[error("{}", .0.to_string().trim())]
+    Toml(#[from] toml::de::Error),
+    /// There is nothing to train or to ask.
+    #[error("an experiment needs at least one seed, one [[grid]] and one question")]
+    Empty,
+    /// A seed is listed twice.
+    #[error("seed {0} is named twice")]
+    RepeatedSeed(u64),
+    /// A grid is invalid.
+    #[error("grid {grid}: {source}")]
+    Grid {
+        /// Quoted name of the grid, or its number.
+        grid: String,
+        /// The defect.
+        source: GridError,
+    },
+}
+
+/// Defect of a grid in an experiment file.
+#[derive(Debug, thiserror::Error)]
+pub enum GridError {
+    /// A key is missing, unknown or of the wrong type.
+    #[error("{}", .0.to_string().trim())]
+    Toml(#[from] toml::de::Error),
+    /// Two grids have the same name.
+    #[error("another grid has this name")]
+    RepeatedName,
+    /// Two grids have different trainings of the same name.
+    #[error("grid {other:?} has another training named {cell}; give this grid a label")]
+    NameConflict {
+        /// Name of the training.
+        cell: String,
+        /// Name of the other grid.
+        other: String,
+    },
+    /// The label cannot be part of a folder name.
+    #[error("label {0:?}: use only letters, digits, -, _ and ., and do not begin with .")]
+    Label(String),
+    /// An axis is an empty list.
+    #[error("{0} is an empty list")]
+    EmptyAxis(&'static str),
+    /// An axis lists a value twice.
+    #[error("{axis}: {value} is named twice")]
+    RepeatedValue {
+        /// Key of the axis.
+        axis: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// A value of an axis is invalid.
+    #[error(transparent)]
+    Axis(#[from] AxisError),
+    /// A list of lengths is invalid.
+    #[error("invalid lengths {0:?}; write for instance 1-4,6")]
+    Lengths(String),
+    /// A length is 0.
+    #[error("0 is not a length; lengths begin at 1, for instance 1-4,6")]
+    ZeroLength,
+    /// Only one of `then` and `then_after` is given.
+    #[error("then and then_after must be given together")]
+    ThenWithoutAfter,
+    /// The settings of a training are invalid.
+    #[error(transparent)]
+    Settings(#[from] TrainError),
+}
+
+/// Invalid value of an axis.
+#[derive(Debug, thiserror::Error)]
+pub enum AxisError {
+    /// Unknown tokenizer.
+    #[error(
+        "unknown tokenizer {0:?}; write 1, 2 or 3, 2-random or 3-random, 2-left-to-right or 3-left-to-right, or places"
+    )]
+    Tokenizer(String),
+    /// Unknown positional encoding.
+    #[error("unknown positional encoding {0:?}; write rope, nope or alibi")]
+    Position(String),
+    /// Unknown size.
+    #[error("unknown size {0:?}; write one of {names}, or five numbers", names = crate::Size::NAMED.map(|(name, _)| name).join(", "))]
+    Size(String),
+    /// Five numbers that are not compatible.
+    #[error(transparent)]
+    Dimensions(#[from] TrainError),
+    /// Unknown number format.
+    #[error(
+        "unknown format {0:?}; write plain, or join with +: one of reversed, reversed-decimals, reversed-each and \
+         reversed-total; padded; hinted"
+    )]
+    Format(String),
+}
+
+/// Reason why a trained model cannot be evaluated.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluationError {
+    /// The questions cannot be generated.
+    #[error(transparent)]
+    Questions(#[from] TrainError),
+    /// The model cannot be read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The engine cannot load the model.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The engine failed or rejected a question.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Reason why a results file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// The text is not a results file.
+    #[error("not a results file of an experiment: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The file has the format of another version of earnest.
+    #[error("the format is {found}, but this version of earnest reads format {expected}")]
+    Format {
+        /// Format of the file.
+        found: u32,
+        /// Format that can be read.
+        expected: u32,
+    },
+}
