@@ -10,8 +10,8 @@ use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_eval::report::{Align, Table};
 use earnest_train::experiment::{
-    CellEvent, CellState, EXPERIMENT_FILE, Experiment, ExperimentError, ExperimentResults, Gathered, GridCell, Memory,
-    SeedMean, cell_state, memories, run,
+    CellEvent, CellState, EXPERIMENT_FILE, Experiment, ExperimentError, ExperimentOutcome, ExperimentResults, GridCell,
+    Memorisation, SeedMean, cell_state, memorisation, run,
 };
 
 #[derive(Debug, Args)]
@@ -98,16 +98,16 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
             .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))?;
     }
     match gathered {
-        Gathered::Stopped => {
+        ExperimentOutcome::Stopped => {
             Err(CliError::new(Exit::Interrupted, "interrupted; what was done is saved")
                 .help("the same command goes on"))
         }
-        Gathered::Elsewhere(count) => {
+        ExperimentOutcome::Locked(count) => {
             printer.result(&format!("{count} of {total} trainings are in the hands of another process.\n"))?;
             Ok(Exit::Success)
         }
-        Gathered::Complete => {
-            let remembered = memory(&memories(&ExperimentResults::gather(&experiment, &out)?));
+        ExperimentOutcome::Complete => {
+            let remembered = memory(&memorisation(&ExperimentResults::gather(&experiment, &out)?));
             let next = format!("Next: earnest reproduce nupa --section 3 --experiment {}\n", out.display());
             // Digits that are learnt by heart are no part of that paper.
             let next = if remembered.is_empty() { next } else { String::new() };
@@ -132,7 +132,7 @@ fn keep_file(args: &ExperimentArgs, out: &Path) -> Result<(), CliError> {
 }
 
 /// What models that learnt digits by heart keep; nothing if there are none.
-fn memory(memories: &[Memory]) -> String {
+fn memory(memories: &[Memorisation]) -> String {
     if memories.is_empty() {
         return String::new();
     }

@@ -18,8 +18,9 @@ use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_train::{
-    AdamWSettings, AdapterFolder, AdapterSettings, Base, BaseRecord, Ended, FormatSettings, LoraData, LoraSettings,
-    LoraTrainer, PromptForm, Retrofit, Schedule, TARGETS, TrainError, TrainEvent, Validation, lock_folder,
+    AdamWSettings, AdapterFolder, AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings,
+    LoraTrainer, PromptForm, Retrofit, Schedule, TARGETS, TrainError, TrainEvent, TrainOutcome, Validation,
+    lock_folder,
 };
 
 #[derive(Debug, Args)]
@@ -433,7 +434,7 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
     let mut progress = Progress::new(printer, quiet, settings.steps);
     let ended = trainer.run(&stop, &mut |event| progress.event(event))?;
     let steps = trainer.steps_done();
-    if ended == Ended::Stopped {
+    if ended == TrainOutcome::Stopped {
         let message = format!("interrupted after step {steps} of {}; the state is saved", settings.steps);
         let help = format!("`earnest train lora --out {} --resume` goes on", args.out.display());
         return Err(CliError::new(Exit::Interrupted, message).help(help));
