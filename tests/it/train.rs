@@ -8,8 +8,8 @@ use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_engine::{Engine, Event, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_train::{
-    AdamWSettings, DigitGroups, Ended, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings,
-    TrainEvent, TrainSettings, Trainer, Validation,
+    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings, TrainEvent,
+    TrainOutcome, TrainSettings, Trainer, Validation,
 };
 
 fn settings() -> TrainSettings {
@@ -42,7 +42,7 @@ fn train(
     settings: &TrainSettings,
     folder: &Path,
     stop_after: Option<u64>,
-) -> (Vec<(u64, f64)>, Option<Validation>, Ended) {
+) -> (Vec<(u64, f64)>, Option<Validation>, TrainOutcome) {
     let mut trainer = Trainer::open(settings.clone(), folder, &Device::Cpu).unwrap();
     let stop = AtomicBool::new(false);
     let (mut losses, mut last) = (Vec::new(), None);
@@ -64,12 +64,12 @@ fn an_interrupted_training_ends_as_an_unbroken_one() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
     let (losses, last, ended) = train(&settings(), &whole, None);
-    assert_eq!((losses.len(), ended), (60, Ended::Finished));
+    assert_eq!((losses.len(), ended), (60, TrainOutcome::Finished));
     assert!(losses[59].1 < 0.6 * losses[0].1, "{losses:?}");
     let mut all = Vec::new();
     for stop in [Some(7), Some(33), None] {
         let (part, _, ended) = train(&settings(), &broken, stop);
-        assert_eq!(ended, if stop.is_some() { Ended::Stopped } else { Ended::Finished });
+        assert_eq!(ended, if stop.is_some() { TrainOutcome::Stopped } else { TrainOutcome::Finished });
         all.extend(part);
     }
     assert_eq!(all, losses);
@@ -118,7 +118,7 @@ fn a_damaged_state_names_a_way_on() {
     assert_eq!(open().unwrap().steps_done(), 0);
     // A state that nothing names any more goes with the next one.
     let (_, _, ended) = train(&settings(), folder, Some(3));
-    assert_eq!(ended, Ended::Stopped);
+    assert_eq!(ended, TrainOutcome::Stopped);
     assert!(folder.join("state-3.safetensors").exists() && !tensors.exists());
 }
 
@@ -170,10 +170,10 @@ fn where_several_spellings_are_right_the_newest_model_is_kept() {
         validate_every: 4,
         ..settings()
     };
-    assert!(random.several_spellings() && random.keeps_newest());
-    assert!(!settings().keeps_newest());
+    assert!(random.has_ambiguous_tokenization() && random.keeps_last());
+    assert!(!settings().keeps_last());
     let one_digit = TokenizerSettings { digits: 1, groups: DigitGroups::Random, words: 256 };
-    assert!(!TrainSettings { tokenizer: one_digit, ..random.clone() }.several_spellings());
+    assert!(!TrainSettings { tokenizer: one_digit, ..random.clone() }.has_ambiguous_tokenization());
     let folder = place.path().join("model");
     let mut trainer = Trainer::open(random, &folder, &Device::Cpu).unwrap();
     trainer.run(&AtomicBool::new(false), &mut |_| {}).unwrap();

@@ -7,9 +7,9 @@ use candle_core::{Device, Tensor};
 use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_train::{
-    AdamWSettings, AdapterFolder, AdapterSettings, Base, BaseRecord, Batch, Decoder, Ended, Example, FormatSettings,
+    AdamWSettings, AdapterFolder, AdapterSettings, Base, BaseRecord, Batch, Decoder, Example, FormatSettings,
     Gradients, LoraData, LoraSettings, LoraTrainer, Parameters, PromptForm, Retrofit, StoredType, TrainEvent,
-    Validation, answer_loss, merge,
+    TrainOutcome, Validation, answer_loss, merge,
 };
 
 const ADAPTED: [&str; 10] = [
@@ -162,7 +162,7 @@ fn train(
     settings: &LoraSettings,
     folder: &Path,
     stop_after: Option<u64>,
-) -> (LoraTrainer, Vec<f64>, Vec<Validation>, Ended) {
+) -> (LoraTrainer, Vec<f64>, Vec<Validation>, TrainOutcome) {
     let mut trainer = LoraTrainer::open(settings.clone(), folder).unwrap();
     let stop = AtomicBool::new(false);
     let (mut losses, mut validations) = (Vec::new(), Vec::new());
@@ -184,7 +184,7 @@ fn an_interrupted_training_ends_as_an_unbroken_one() {
     let place = tempfile::tempdir().unwrap();
     let (whole, broken) = (place.path().join("whole"), place.path().join("broken"));
     let (_, losses, validations, ended) = train(&settings("llama"), &whole, None);
-    assert_eq!((losses.len(), ended), (12, Ended::Finished));
+    assert_eq!((losses.len(), ended), (12, TrainOutcome::Finished));
     assert!(losses[11] < 0.8 * losses[0], "{losses:?}");
     assert_eq!(validations.iter().map(|v| v.step).collect::<Vec<_>>(), [0, 6, 12]);
     assert!(validations[2].cells.iter().any(|cell| cell.length == 3 && !cell.learnt && cell.questions == 3));
@@ -379,7 +379,7 @@ fn pairs_and_rules_are_learnt() {
         LoraTrainer::open(settings, &place.path().join(name))
             .and_then(|mut trainer| trainer.run(&AtomicBool::new(false), &mut |_| {}))
     };
-    assert_eq!(run(ruled(&["length_Integer"]), "ruled").unwrap(), Ended::Finished);
+    assert_eq!(run(ruled(&["length_Integer"]), "ruled").unwrap(), TrainOutcome::Finished);
     // No trace fits.
     let failed = run(LoraSettings { context: 40, ..ruled(&["length_Integer"]) }, "short");
     assert!(failed.as_ref().is_err_and(|error| error.to_string().contains("into 40 tokens")), "{failed:?}");

@@ -50,4 +50,4 @@ pub use shape::{PositionEncoding, Size};
 pub use stream::{QuestionStream, StreamSettings, TextPair};
 pub use task::{TrainingQuestion, TrainingTask};
 pub use tokenizer::{DigitGroups, NumberTokenizer, TokenizerSettings};
-pub use trainer::{Ended, Trainer};
+pub use trainer::{TrainOutcome, Trainer};

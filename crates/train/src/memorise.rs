@@ -32,7 +32,7 @@ impl fmt::Display for Constant {
     }
 }
 
-/// Name of no [`Constant`].
+/// Unknown name of a [`Constant`].
 #[derive(Debug, thiserror::Error)]
 #[error("unknown constant {0:?}; choose pi or e")]
 pub struct UnknownConstant(pub String);

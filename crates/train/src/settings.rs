@@ -221,18 +221,18 @@ impl TrainSettings {
 
     /// Returns true if a number has several valid tokenizations in training. Validations compare with one of them, so their exact
     /// match is a lower bound.
-    pub fn several_spellings(&self) -> bool {
+    pub fn has_ambiguous_tokenization(&self) -> bool {
         self.tokenizer.groups == DigitGroups::Random && self.tokenizer.digits > 1
     }
 
     /// Returns true if the folder keeps the last weights instead of those of the best validation: with several valid tokenizations
     /// a validation is only a lower bound, and after a second phase the last weights are the ones of interest.
-    pub fn keeps_newest(&self) -> bool {
-        self.then.is_some() || self.several_spellings()
+    pub fn keeps_last(&self) -> bool {
+        self.then.is_some() || self.has_ambiguous_tokenization()
     }
 
     /// Returns the highest learning rate reached if the steps end during the warm-up, before the peak.
-    pub fn unreached_rate(&self) -> Option<f64> {
+    pub fn reached_rate(&self) -> Option<f64> {
         let after = self.then.as_ref().map_or(self.steps, |next| next.after.max(self.steps - next.after));
         (self.warm_up > after).then(|| self.learning_rate * after as f64 / self.warm_up as f64)
     }

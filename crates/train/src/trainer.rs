@@ -29,8 +29,8 @@ const VALIDATION_BATCH: usize = 256;
 
 /// Outcome of a training session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// All steps are done; the folder holds the best model, or the last one ([`TrainSettings::keeps_newest`]).
+pub enum TrainOutcome {
+    /// All steps are done; the folder holds the best model, or the last one ([`TrainSettings::keeps_last`]).
     Finished,
     /// Stopped on request; the state is saved.
     Stopped,
@@ -143,12 +143,12 @@ impl Trainer {
     ///
     /// # Errors
     /// [`TrainError::Diverged`], [`TrainError::File`], [`TrainError::Tensor`].
-    pub fn run(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(&TrainEvent)) -> Result<Ended, TrainError> {
+    pub fn run(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(&TrainEvent)) -> Result<TrainOutcome, TrainError> {
         let mut log = Log::open(&self.folder, self.header.step)?;
         while self.header.step < self.settings.steps {
             if stop.load(Ordering::Relaxed) {
                 self.save(&mut log, report)?;
-                return Ok(Ended::Stopped);
+                return Ok(TrainOutcome::Stopped);
             }
             let step = self.header.step + 1;
             let started = Instant::now();
@@ -174,7 +174,7 @@ impl Trainer {
                 let validation = self.validate()?;
                 let exact = validation.exact();
                 log.write(&TrainEvent::Validated(validation), report)?;
-                if self.settings.keeps_newest() || self.header.best.is_none_or(|(best, _)| exact >= best) {
+                if self.settings.keeps_last() || self.header.best.is_none_or(|(best, _)| exact >= best) {
                     self.header.best = Some((exact, step));
                     self.write(self.settings.stored)?;
                 }
@@ -182,7 +182,7 @@ impl Trainer {
             }
         }
         state::remove(&self.folder)?;
-        Ok(Ended::Finished)
+        Ok(TrainOutcome::Finished)
     }
 
     /// Validates the current weights.

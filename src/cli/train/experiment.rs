@@ -10,8 +10,8 @@ use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_eval::report::{Align, Table};
 use earnest_train::experiment::{
-    CellEvent, CellState, EXPERIMENT_FILE, Experiment, ExperimentError, ExperimentResults, Gathered, GridCell, Memory,
-    SeedMean, cell_state, memories, run,
+    CellEvent, CellState, EXPERIMENT_FILE, Experiment, ExperimentError, ExperimentOutcome, ExperimentResults, GridCell,
+    Memorisation, SeedMean, cell_state, memorisation, run,
 };
 
 #[derive(Debug, Args)]
@@ -98,15 +98,15 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
             .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))?;
     }
     match gathered {
-        Gathered::Stopped => {
+        ExperimentOutcome::Stopped => {
             Err(CliError::new(Exit::Interrupted, "interrupted; the state is saved").help("the same command continues"))
         }
-        Gathered::Elsewhere(count) => {
+        ExperimentOutcome::Locked(count) => {
             printer.result(&format!("{count} of {total} trainings are in progress in another process.\n"))?;
             Ok(Exit::Success)
         }
-        Gathered::Complete => {
-            let remembered = memory(&memories(&ExperimentResults::gather(&experiment, &out)?));
+        ExperimentOutcome::Complete => {
+            let remembered = memory(&memorisation(&ExperimentResults::gather(&experiment, &out)?));
             let next = format!("Next: earnest reproduce nupa --section 3 --experiment {}\n", out.display());
             // Memorised digits are not part of that paper.
             let next = if remembered.is_empty() { next } else { String::new() };
@@ -133,7 +133,7 @@ fn keep_file(args: &ExperimentArgs, out: &Path) -> Result<(), CliError> {
 }
 
 /// Table of memorisation: digits recalled by models trained on them; empty without such models.
-fn memory(memories: &[Memory]) -> String {
+fn memory(memories: &[Memorisation]) -> String {
     if memories.is_empty() {
         return String::new();
     }

@@ -14,8 +14,8 @@ use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_train::{
-    AdamWSettings, DigitGroups, Ended, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings,
-    TrainEvent, TrainSettings, Trainer, Validation, lock_folder,
+    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings, TrainEvent,
+    TrainOutcome, TrainSettings, Trainer, Validation, lock_folder,
 };
 
 #[derive(Debug, Args)]
@@ -379,20 +379,20 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
             "{parameters} parameters, {} steps of {} questions{from}",
             settings.steps, settings.batch
         ));
-        if settings.several_spellings() {
+        if settings.has_ambiguous_tokenization() {
             printer.message(
                 "validation accepts only the right-aligned one of the spellings in training: its exact match is a lower bound, and \
                  the newest model is kept",
             );
         }
     }
-    super::warn_of_warm_up(printer, settings.warm_up, settings.learning_rate, settings.unreached_rate());
+    super::warn_of_warm_up(printer, settings.warm_up, settings.learning_rate, settings.reached_rate());
     let stop = stop_on_signal()?;
     let started = Instant::now();
     let mut progress = Progress::new(printer, quiet, settings.steps);
     let ended = trainer.run(&stop, &mut |event| progress.event(event))?;
     let steps = trainer.steps_done();
-    if ended == Ended::Stopped {
+    if ended == TrainOutcome::Stopped {
         let message = format!("interrupted after step {steps} of {}; the state is saved", settings.steps);
         let help = format!("`earnest train number-model --out {} --resume` continues", args.out.display());
         return Err(CliError::new(Exit::Interrupted, message).help(help));
@@ -410,12 +410,12 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
         return Ok(Exit::Success);
     }
     let mut text = validation.map(table).unwrap_or_default();
-    if settings.several_spellings() {
+    if settings.has_ambiguous_tokenization() {
         text.push_str(
             "Exact match is a lower bound: it accepts only the right-aligned one of the spellings in training.\n",
         );
     }
-    let kept = if settings.keeps_newest() { "newest model" } else { "model with the best validation" };
+    let kept = if settings.keeps_last() { "newest model" } else { "model with the best validation" };
     text.push_str(&format!("\nThe {kept} is in {}.\n", args.out.display()));
     let mut tasks = settings.training_tasks()?;
     tasks.extend(settings.next_tasks()?);

@@ -5,7 +5,7 @@ mod cell;
 mod error;
 mod evaluation;
 mod file;
-mod memory;
+mod memorisation;
 mod results;
 mod runner;
 
@@ -13,6 +13,6 @@ pub use cell::{CellChoice, GridCell, NumberStyle};
 pub use error::{AxisError, EvaluationError, ExperimentError, ExperimentFileError, GridError, ResultsError};
 pub use evaluation::{EVALUATION_FORMAT, Evaluation, LengthScore};
 pub use file::Experiment;
-pub use memory::{Memory, memories};
-pub use results::{CurvePoint, CurveScore, ExperimentResults, Measured, ModelResult, RESULTS_FORMAT, SeedMean};
-pub use runner::{CellEvent, CellState, EXPERIMENT_FILE, Gathered, cell_folder, cell_state, events, run};
+pub use memorisation::{Memorisation, memorisation};
+pub use results::{CurvePoint, CurveScore, ExperimentResults, Metric, ModelResult, RESULTS_FORMAT, SeedMean};
+pub use runner::{CellEvent, CellState, EXPERIMENT_FILE, ExperimentOutcome, cell_folder, cell_state, events, run};

@@ -138,7 +138,7 @@ impl SeedMean {
 /// Metric of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Measured {
+pub enum Metric {
     /// Exact match.
     ExactMatch,
     /// Digit match: mean share of correct digits.
@@ -147,22 +147,22 @@ pub enum Measured {
     Dlength,
 }
 
-impl Measured {
+impl Metric {
     /// Returns the metric of a task and length; `None` if the task has none.
     pub fn of(self, score: &LengthScore) -> Option<f64> {
         match self {
-            Measured::ExactMatch => Some(score.exact_match),
-            Measured::DigitMatch => score.digit_match,
-            Measured::Dlength => score.dlength,
+            Metric::ExactMatch => Some(score.exact_match),
+            Metric::DigitMatch => score.digit_match,
+            Metric::Dlength => score.dlength,
         }
     }
 
     /// Returns the display name.
     pub fn name(self) -> &'static str {
         match self {
-            Measured::ExactMatch => "exact match",
-            Measured::DigitMatch => "digit match",
-            Measured::Dlength => "dlength",
+            Metric::ExactMatch => "exact match",
+            Metric::DigitMatch => "digit match",
+            Metric::Dlength => "dlength",
         }
     }
 }
@@ -228,14 +228,14 @@ impl ExperimentResults {
     }
 
     /// Returns the mean over seeds for one length.
-    pub fn at(&self, choice: &CellChoice, task: &str, length: usize, measured: Measured) -> Option<SeedMean> {
+    pub fn at(&self, choice: &CellChoice, task: &str, length: usize, metric: Metric) -> Option<SeedMean> {
         let values: Vec<f64> =
-            self.seeds_of(choice).filter_map(|model| measured.of(model.score(task, length)?)).collect();
+            self.seeds_of(choice).filter_map(|model| metric.of(model.score(task, length)?)).collect();
         SeedMean::of(&values)
     }
 
     /// Returns the mean over seeds of the mean over all trained lengths, or over all others.
-    pub fn over(&self, choice: &CellChoice, task: &str, learnt: bool, measured: Measured) -> Option<SeedMean> {
+    pub fn over(&self, choice: &CellChoice, task: &str, learnt: bool, metric: Metric) -> Option<SeedMean> {
         let values: Vec<f64> = self
             .seeds_of(choice)
             .filter_map(|model| {
@@ -243,7 +243,7 @@ impl ExperimentResults {
                     .scores
                     .iter()
                     .filter(|score| score.task == task && score.learnt == learnt)
-                    .filter_map(|score| measured.of(score))
+                    .filter_map(|score| metric.of(score))
                     .collect();
                 (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
             })

@@ -10,7 +10,7 @@ use super::cell::GridCell;
 use super::error::ExperimentError;
 use super::evaluation::{EVALUATION_FORMAT, Evaluation, evaluate};
 use super::file::Experiment;
-use crate::{Ended, TrainEvent, Trainer};
+use crate::{TrainEvent, TrainOutcome, Trainer};
 
 /// Name of the experiment file in a results folder.
 pub const EXPERIMENT_FILE: &str = "experiment.toml";
@@ -40,13 +40,13 @@ pub enum CellEvent<'a> {
 
 /// Outcome of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gathered {
+pub enum ExperimentOutcome {
     /// All models are trained and evaluated.
     Complete,
     /// Stopped on request.
     Stopped,
     /// The rest, this many trainings, is locked by other processes.
-    Elsewhere(usize),
+    Locked(usize),
 }
 
 /// Returns the folder of a training.
@@ -126,14 +126,14 @@ pub fn run(
     threads: Option<usize>,
     stop: &AtomicBool,
     report: &mut dyn FnMut(CellEvent<'_>),
-) -> Result<Gathered, ExperimentError> {
+) -> Result<ExperimentOutcome, ExperimentError> {
     let mut locked = 0;
     for cell in &experiment.cells {
         if is_evaluated(&cell_state(results, cell)?, experiment) {
             continue;
         }
         if stop.load(Ordering::Relaxed) {
-            return Ok(Gathered::Stopped);
+            return Ok(ExperimentOutcome::Stopped);
         }
         let folder = cell_folder(results, cell);
         let io = |path: &Path, error: std::io::Error| ExperimentError::Folder {
@@ -161,8 +161,8 @@ pub fn run(
             let mut trainer = Trainer::open(cell.settings.clone(), &folder, &Device::Cpu).map_err(failed)?;
             report(CellEvent::Begins(cell, trainer.steps_done()));
             let ended = trainer.run(stop, &mut |event| report(CellEvent::Training(event))).map_err(failed)?;
-            if ended == Ended::Stopped {
-                return Ok(Gathered::Stopped);
+            if ended == TrainOutcome::Stopped {
+                return Ok(ExperimentOutcome::Stopped);
             }
         }
         let evaluation = evaluate(cell, &folder, experiment.questions, threads)
@@ -173,7 +173,7 @@ pub fn run(
             .map_err(|error| ExperimentError::Folder { path: path.clone(), problem: error.to_string() })?;
         report(CellEvent::Evaluated(cell, &evaluation));
     }
-    Ok(if locked > 0 { Gathered::Elsewhere(locked) } else { Gathered::Complete })
+    Ok(if locked > 0 { ExperimentOutcome::Locked(locked) } else { ExperimentOutcome::Complete })
 }
 
 /// Returns true if the model was evaluated with the experiment's number of questions.

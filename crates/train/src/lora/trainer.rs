@@ -16,8 +16,8 @@ use crate::log::Log;
 use crate::state::{self, Header};
 use crate::step::{Parts, gradients, in_parallel};
 use crate::{
-    AdamW, Batch, CellScore, Decoder, Ended, Example, Parameters, TrainError, TrainEvent, Validation, answer_loss,
-    answer_scores, grouping,
+    AdamW, Batch, CellScore, Decoder, Example, Parameters, TrainError, TrainEvent, TrainOutcome, Validation,
+    answer_loss, answer_scores, grouping,
 };
 
 /// Tokens of a validation batch, which bound the memory of its logits.
@@ -140,7 +140,7 @@ impl LoraTrainer {
     ///
     /// # Errors
     /// [`TrainError::Diverged`], [`TrainError::File`], [`TrainError::Tensor`].
-    pub fn run(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(&TrainEvent)) -> Result<Ended, TrainError> {
+    pub fn run(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(&TrainEvent)) -> Result<TrainOutcome, TrainError> {
         let mut log = Log::open(&self.folder, self.header.step)?;
         let schedule = self.settings.schedule();
         if self.header.step == 0 {
@@ -149,7 +149,7 @@ impl LoraTrainer {
         while self.header.step < self.settings.steps {
             if stop.load(Ordering::Relaxed) {
                 self.save(&mut log, report)?;
-                return Ok(Ended::Stopped);
+                return Ok(TrainOutcome::Stopped);
             }
             let step = self.header.step + 1;
             let started = Instant::now();
@@ -181,7 +181,7 @@ impl LoraTrainer {
             }
         }
         state::remove(&self.folder)?;
-        Ok(Ended::Finished)
+        Ok(TrainOutcome::Finished)
     }
 
     /// Validates the current adapters.

@@ -7,7 +7,8 @@ pub(super) const HINT_LETTERS: [char; 3] = ['i', 'd', 'e'];
 /// Largest alphabet of index hints; each takes three tokens.
 pub(super) const MAX_HINTS: usize = 1000;
 
-/// Returns the length of the index hint at the start of a text, in the format of [`earnest_tasks::suite::nupa::NumberFormat`]: `<i27>`.
+/// Returns the length of the index hint at the start of a text, such as `<i27>`, as written by
+/// [`earnest_tasks::suite::nupa::NumberFormat`].
 pub(super) fn hint_length(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('<')?.strip_prefix(HINT_LETTERS)?;
     let digits = inside.find(|c: char| !c.is_ascii_digit())?;

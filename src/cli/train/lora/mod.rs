@@ -14,7 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_train::{
-    AdapterFolder, Ended, LoraData, LoraSettings, LoraTrainer, PromptForm, Schedule, TrainError, TrainEvent,
+    AdapterFolder, LoraData, LoraSettings, LoraTrainer, PromptForm, Schedule, TrainError, TrainEvent, TrainOutcome,
     Validation, lock_folder, merge,
 };
 
@@ -70,7 +70,7 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
     let mut progress = Progress::new(printer, quiet, settings.steps);
     let ended = trainer.run(&stop, &mut |event| progress.event(event))?;
     let steps = trainer.steps_done();
-    if ended == Ended::Stopped {
+    if ended == TrainOutcome::Stopped {
         let message = format!("interrupted after step {steps} of {}; the state is saved", settings.steps);
         let help = format!("`earnest train lora --out {} --resume` continues", args.out.display());
         return Err(CliError::new(Exit::Interrupted, message).help(help));

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::Reading;
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::nupa::PublishedTraining;
-use earnest_train::experiment::{ExperimentResults, Measured, ModelResult, SeedMean};
+use earnest_train::experiment::{ExperimentResults, Metric, ModelResult, SeedMean};
 
 /// Version of [`Section3`]'s JSON form.
 pub const SECTION_3_FORMAT: u32 = 1;
@@ -78,7 +78,7 @@ pub struct Section3Finding {
     pub among: String,
     /// True for the mean over the training lengths, false for the longer ones.
     pub learnt: bool,
-    pub measured: Measured,
+    pub measured: Metric,
     pub of_better: SeedMean,
     pub of_other: SeedMean,
     /// The first minus the second with Welch's 95 % interval over seeds.
@@ -131,7 +131,7 @@ pub struct Section3Figure {
     pub name: String,
     pub title: String,
     pub x: XAxis,
-    pub measured: Measured,
+    pub measured: Metric,
     pub curves: Vec<Section3Curve>,
 }
 

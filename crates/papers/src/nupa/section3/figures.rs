@@ -1,7 +1,7 @@
 //! Our data for Figures 4 and 9 to 18: curves of exact match over questions seen, and of all metrics over length.
 use super::document::{Section3, Section3Curve, Section3Figure, XAxis, tasks};
 use earnest_eval::report::plot::{Curve, CurvePlot, Figure, Measure, curves};
-use earnest_train::experiment::{CellChoice, ExperimentResults, Measured, NumberStyle, SeedMean};
+use earnest_train::experiment::{CellChoice, ExperimentResults, Metric, NumberStyle, SeedMean};
 
 /// Family of variants that a figure compares.
 #[derive(Clone, Copy)]
@@ -66,11 +66,11 @@ impl Family {
     }
 
     /// Numbers of the paper's figures that correspond to ours over length.
-    fn by_length(self, task: &str, measured: Measured) -> &'static [u8] {
+    fn by_length(self, task: &str, measured: Metric) -> &'static [u8] {
         match (self, task, measured) {
             (Family::Encodings, ..) => &[13],
-            (Family::Tokenizers, "add_Integer" | "add_Float" | "multiply_hard_Integer", Measured::DigitMatch) => &[10],
-            (Family::Tokenizers, "add_Integer" | "add_Float" | "multiply_hard_Integer", Measured::Dlength) => &[11],
+            (Family::Tokenizers, "add_Integer" | "add_Float" | "multiply_hard_Integer", Metric::DigitMatch) => &[10],
+            (Family::Tokenizers, "add_Integer" | "add_Float" | "multiply_hard_Integer", Metric::Dlength) => &[11],
             _ => &[],
         }
     }
@@ -84,7 +84,7 @@ pub(super) fn figures(results: &ExperimentResults) -> Vec<Section3Figure> {
             let Some(model) = results.seeds_of(variants[0].1).next() else { continue };
             for task in tasks(model) {
                 let about = Figures { results, family, common: &common, variants: &variants, task: &task };
-                for measured in [Measured::ExactMatch, Measured::DigitMatch, Measured::Dlength] {
+                for measured in [Metric::ExactMatch, Metric::DigitMatch, Metric::Dlength] {
                     all.extend(about.over_length(measured));
                 }
                 let learnt = model.lengths(&task, true);
@@ -133,7 +133,7 @@ struct Figures<'a> {
 }
 
 impl Figures<'_> {
-    fn over_length(&self, measured: Measured) -> Option<Section3Figure> {
+    fn over_length(&self, measured: Metric) -> Option<Section3Figure> {
         let figures = self.family.by_length(self.task, measured);
         let curve = |(label, choice): &(String, &CellChoice)| {
             let model = self.results.seeds_of(choice).next()?;
@@ -190,7 +190,7 @@ impl Figures<'_> {
             name: self.name(&format!("d{length}")),
             title: format!("{}, exact match at {length} digits ({})", self.task, self.common.join(", ")),
             x: XAxis::ThousandQuestions,
-            measured: Measured::ExactMatch,
+            measured: Metric::ExactMatch,
             curves,
         })
     }
@@ -207,7 +207,7 @@ pub fn drawings(section: &Section3) -> Vec<(Vec<u8>, Figure)> {
 }
 
 fn draw(figure: &Section3Figure, questions: usize) -> Figure {
-    let share = figure.measured != Measured::Dlength;
+    let share = figure.measured != Metric::Dlength;
     let unit = if share { ", %" } else { "" };
     curves(&CurvePlot {
         name: figure.name.clone(),

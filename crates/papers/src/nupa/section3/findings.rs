@@ -1,6 +1,6 @@
 //! Conclusions of section 3, tested as contrasts between variants that differ in one setting.
 use super::document::{ClaimOutcome, Section3Finding, tasks};
-use earnest_train::experiment::{CellChoice, ExperimentResults, Measured};
+use earnest_train::experiment::{CellChoice, ExperimentResults, Metric};
 
 /// Score up to which both variants are at the floor.
 const FLOOR: f64 = 0.01;
@@ -104,7 +104,7 @@ pub(super) fn findings(results: &ExperimentResults) -> Vec<Section3Finding> {
                 let Some(model) = results.seeds_of(choice).next() else { continue };
                 for task in tasks(model) {
                     for &learnt in claim.learnt {
-                        for measured in [Measured::ExactMatch, Measured::DigitMatch] {
+                        for measured in [Metric::ExactMatch, Metric::DigitMatch] {
                             all.extend(contrast(results, claim, choice, &other, &task, learnt, measured));
                         }
                     }
@@ -122,12 +122,12 @@ fn contrast(
     other: &CellChoice,
     task: &str,
     learnt: bool,
-    measured: Measured,
+    measured: Metric,
 ) -> Option<Section3Finding> {
     let of_better = results.over(choice, task, learnt, measured)?;
     let of_other = results.over(other, task, learnt, measured)?;
     let difference = of_better.minus(&of_other);
-    let knows = |choice| results.over(choice, task, true, Measured::ExactMatch).is_none_or(|own| own.mean >= LEARNT);
+    let knows = |choice| results.over(choice, task, true, Metric::ExactMatch).is_none_or(|own| own.mean >= LEARNT);
     let outcome = match difference {
         _ if of_better.mean <= FLOOR && of_other.mean <= FLOOR => ClaimOutcome::Floor,
         None => ClaimOutcome::OneSeed,

@@ -2,7 +2,7 @@
 use super::document::{Section3Cell, Section3Result, small};
 use crate::Reading;
 use earnest_tasks::suite::nupa::{PublishedTraining, published_trainings};
-use earnest_train::experiment::{CellChoice, ExperimentResults, Measured, ModelResult};
+use earnest_train::experiment::{CellChoice, ExperimentResults, Metric, ModelResult};
 
 /// Longest training length of the paper's models.
 const PAPER_LONGEST: usize = 8;
@@ -44,9 +44,9 @@ fn cell(results: &ExperimentResults, published: &PublishedTraining) -> Section3C
         return none("fine-tuning of a loaded checkpoint: `earnest train lora`", Reading::NotRun);
     };
     let measured = match published.metric {
-        "digit match" => Measured::DigitMatch,
-        "dlength" => Measured::Dlength,
-        _ => Measured::ExactMatch,
+        "digit match" => Metric::DigitMatch,
+        "dlength" => Metric::Dlength,
+        _ => Metric::ExactMatch,
     };
     let (mut ours, mut comparable) = (Vec::new(), true);
     for choice in results.choices() {

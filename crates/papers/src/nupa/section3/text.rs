@@ -4,7 +4,7 @@ use std::fmt::Write;
 use super::document::{Section3, Section3Cell, Section3Figure, Section3Finding, XAxis};
 use crate::text::{WRITES, indent, points, reading};
 use earnest_eval::report::{Table, wrap};
-use earnest_train::experiment::{Measured, SeedMean};
+use earnest_train::experiment::{Metric, SeedMean};
 
 /// Terminal width from which tables show all columns.
 const WIDE: usize = 118;
@@ -61,8 +61,8 @@ pub fn render_section_3(section: &Section3, published: bool, width: usize) -> St
 }
 
 /// Formats a mean: shares in per cent, dlength in digits.
-fn mean(value: &SeedMean, measured: Measured) -> String {
-    let (factor, digits) = if measured == Measured::Dlength { (1.0, 2) } else { (100.0, 1) };
+fn mean(value: &SeedMean, measured: Metric) -> String {
+    let (factor, digits) = if measured == Metric::Dlength { (1.0, 2) } else { (100.0, 1) };
     let error = value.std_err.map_or_else(|| " (1 seed)".to_owned(), |error| format!(" ±{:.digits$}", factor * error));
     format!("{:.digits$}{error}", factor * value.mean)
 }
@@ -146,8 +146,8 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
     for cell in &shown {
         let published = &cell.published;
         let measured = match published.metric {
-            "dlength" | "digits" => Measured::Dlength,
-            _ => Measured::ExactMatch,
+            "dlength" | "digits" => Metric::Dlength,
+            _ => Metric::ExactMatch,
         };
         let value = match (published.metric, published.std_err) {
             ("digits", _) => format!("{:.0}", published.value),
@@ -199,7 +199,7 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
 
 fn by_length(figure: &Section3Figure) -> String {
     let numbers: Vec<String> = figure.figures.iter().map(u8::to_string).collect();
-    let unit = if figure.measured == Measured::Dlength { "digits" } else { "%" };
+    let unit = if figure.measured == Metric::Dlength { "digits" } else { "%" };
     let mut text = format!("\nFigure {}: {}, {unit}\n", numbers.join(" and "), figure.title);
     let mut lengths: Vec<f64> = figure.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
     lengths.sort_by(f64::total_cmp);

@@ -8,7 +8,7 @@ const BITS_PER_DIGIT: f64 = std::f64::consts::LOG2_10;
 
 /// Memorisation of one constant by one kind of model, as means over seeds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Memory {
+pub struct Memorisation {
     /// Values of the axes.
     pub choice: CellChoice,
     /// Task of the constant, `memorise:NAME`.
@@ -26,7 +26,7 @@ pub struct Memory {
 }
 
 /// Computes the memorisation of all models of an experiment.
-pub fn memories(results: &ExperimentResults) -> Vec<Memory> {
+pub fn memorisation(results: &ExperimentResults) -> Vec<Memorisation> {
     let mut all = Vec::new();
     for choice in results.choices() {
         let models: Vec<&ModelResult> = results.seeds_of(choice).collect();
@@ -42,7 +42,7 @@ pub fn memories(results: &ExperimentResults) -> Vec<Memory> {
             let bits: Vec<f64> = shares.iter().map(bits).collect();
             let before: Vec<f64> = models.iter().filter_map(|model| before(model, &score.task)).collect();
             let (Some(recalled), Some(bits)) = (SeedMean::of(&shares), SeedMean::of(&bits)) else { continue };
-            all.push(Memory {
+            all.push(Memorisation {
                 choice: choice.clone(),
                 task: score.task.clone(),
                 digits: score.length,
@@ -116,7 +116,7 @@ mod tests {
             planned: 2,
             models: vec![model(1, 0.2), model(2, 0.4)],
         };
-        let all = memories(&results);
+        let all = memorisation(&results);
         let [memory] = &all[..] else { panic!("one kind of model") };
         assert_eq!((memory.digits, memory.parameters), (100, 320));
         assert!((memory.recalled.mean - 0.3).abs() < 1e-12);
