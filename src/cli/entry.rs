@@ -29,7 +29,10 @@ pub fn main() -> ExitCode {
         },
     };
     let outcome = match &cli.command {
-        Command::Run(args) => run::execute(args, cli.quiet, printer),
+        Command::Run(args) => match &args.from.run {
+            Some(name) => run::repeat(name, args, cli.quiet, printer),
+            None => run::execute(args, cli.quiet, printer),
+        },
         Command::Resume(args) => run::resume(args, cli.quiet, printer),
         Command::Runs(args) => runs::execute(args, printer),
         Command::Samples(args) => samples::execute(args, printer),

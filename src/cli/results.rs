@@ -30,17 +30,21 @@ impl Reporter for Messages {
 
 /// Prints a document: as JSON, or as the text of [`screen`].
 pub fn present(document: Document, json: bool, metric: Option<&str>, printer: Printer) -> Result<(), CliError> {
-    if json { printer.json(&document) } else { printer.result(&screen(document, metric, printer)) }
+    if json {
+        return printer.json(&document);
+    }
+    let text = screen(document, metric, printer.width());
+    printer.result(&text)
 }
 
 /// A document as text, with the suite's table of this metric, with all of them, or with the first.
-pub fn screen(mut document: Document, metric: Option<&str>, printer: Printer) -> String {
+pub fn screen(mut document: Document, metric: Option<&str>, width: usize) -> String {
     match metric {
         None => document.grids.truncate(1),
         Some("all") => {}
         Some(wanted) => document.grids.retain(|grid| grid.name == wanted),
     }
-    report::render(&document, printer.width())
+    report::render(&document, width)
 }
 
 /// Path of the report that `earnest run` writes without being asked.

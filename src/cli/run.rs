@@ -19,18 +19,8 @@ const NOTICE: &str = "no --model given: evaluating earnest-abacus-1m, the model 
                       measures and copies whole numbers of up to 6 digits and nothing else; expect floor performance on word \
                       problems and other number formats";
 
-/// Begins, continues or reports a run; with `--from` repeats one.
+/// Begins, continues or reports a run.
 pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    if let Some(name) = &args.from.run {
-        if let Some(suite) = &args.suite {
-            let message = format!("--from repeats a run with its own suite and options; it cannot ask {}", suite.name);
-            return Err(CliError::usage(message).help(format!("earnest run --from {name}")));
-        }
-        let run = find_run(name, &args.session.results.folder, printer)?;
-        let settings = repeat(&run, args.model.as_deref(), &args.hub, &args.session)?;
-        let settings = EvaluationSettings { run: RunChoice::Repeat(Box::new(run.manifest)), ..settings };
-        return Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0);
-    }
     if args.limit == Some(0) || args.samples == 0 {
         return Err(CliError::usage("--limit 0 and --samples 0 leave nothing to ask"));
     }
@@ -89,27 +79,17 @@ fn write_page(suite: &str, run: String, folder: &Path, quiet: bool, printer: Pri
     Ok(())
 }
 
-/// Finds the run that `--from` names: in the folder before the last `/`, else in `--results`, else in the default results
-/// folder, so that a run can be repeated into another folder.
-fn find_run(name: &str, folder: &Path, printer: Printer) -> Result<RunRecord, CliError> {
-    if let Some((folder, name)) = name.rsplit_once(['/', std::path::MAIN_SEPARATOR]) {
-        let folder = if folder.is_empty() { "/" } else { folder };
-        return Ok(results::open(Path::new(folder), printer)?.run(name)?);
+/// Repeats the run that `--from` names.
+pub fn repeat(name: &str, args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    if let Some(suite) = &args.suite {
+        let message = format!("--from repeats a run with its own suite and options; it cannot ask {}", suite.name);
+        return Err(CliError::usage(message).help(format!("earnest run --from {name}")));
     }
-    let default = default_results();
-    if default == folder {
-        return Ok(results::open(folder, printer)?.run(name)?);
-    }
-    for folder in [folder, default.as_path()] {
-        if results::exist(folder)? {
-            match results::open(folder, printer)?.run(name) {
-                Err(RunError::NoRun { .. }) => {}
-                run => return Ok(run?),
-            }
-        }
-    }
-    let message = format!("there is no run {name} in {} or {}", folder.display(), default.display());
-    Err(CliError::usage(message).help("add the run's folder: --from FOLDER/RUN"))
+    let folders = [args.session.results.folder.clone(), default_results()];
+    let run = find_run(name, &folders, &mut results::Messages(printer))?;
+    let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
+    let settings = EvaluationSettings { run: RunChoice::Repeat(Box::new(run.manifest)), ..settings };
+    Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0)
 }
 
 /// Continues a run from its manifest.
@@ -130,7 +110,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     if run.manifest.settings.imported() {
         return Err(CliError::usage(format!("{} was imported and has nothing to resume", run.manifest.run)));
     }
-    let settings = repeat(&run, args.model.as_deref(), &args.hub, &args.session)?;
+    let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
     let settings = EvaluationSettings { run: RunChoice::Resume(Box::new(run)), ..settings };
     Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0)
 }
@@ -148,7 +128,7 @@ fn newest_unfinished(store: &Store) -> Result<Option<RunRecord>, CliError> {
 }
 
 /// Settings that evaluate a stored run again.
-fn repeat(
+fn stored_settings(
     run: &RunRecord,
     model: Option<&Path>,
     hub: &HubArgs,

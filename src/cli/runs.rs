@@ -125,7 +125,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
         return Ok(Exit::Success);
     }
     let totals = document.totals;
-    let mut text = results::screen(document, args.table.metric.as_deref(), printer);
+    let mut text = results::screen(document, args.table.metric.as_deref(), printer.width());
     let manifest = &run.manifest;
     let settings = &manifest.settings;
     let files: Vec<String> = settings

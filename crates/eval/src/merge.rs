@@ -9,7 +9,7 @@ use crate::evaluate::free_name;
 use crate::results;
 use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
 use crate::run::{Manifest, Reporter, RunEvent, Sample, Status};
-use crate::suites::{self, create_results};
+use crate::suites;
 
 /// Number of differing samples that an error names.
 const SHOWN: usize = 3;
@@ -67,7 +67,7 @@ impl Reporter for StoreEvents<'_, '_> {
 /// [`EvalError::PartsMissing`] if a run could not be joined; every other run is joined then. Other errors end the merge at once;
 /// nothing is copied from a run that is damaged or contradicts the rows that are here.
 pub fn merge(settings: &MergeSettings, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
-    let store = create_results(&settings.results, &mut StoreEvents(on_event))?;
+    let store = results::create(&settings.results, &mut StoreEvents(on_event))?;
     for folder in &settings.folders {
         copy_folder(folder, &store, on_event)?;
     }

@@ -1,5 +1,5 @@
 //! A results folder and the parts of a stored run: its document, suite, items and primary rules.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use earnest_tasks::suite::{Item, Suite};
 
@@ -7,7 +7,7 @@ use crate::EvalError;
 use crate::report::Document;
 use crate::run::store::{FILE_NAME, RunRecord, Store, legacy_folders};
 use crate::run::{Reporter, RunError, RunEvent, Status};
-use crate::suites::{self, create_results};
+use crate::suites;
 
 /// Returns true if the folder has results, also of earlier versions.
 pub fn exist(folder: &Path) -> Result<bool, RunError> {
@@ -19,7 +19,47 @@ pub fn open(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, EvalErr
     if legacy_folders(folder)?.is_empty() {
         return Ok(Store::open(folder)?);
     }
-    create_results(folder, reporter)
+    create(folder, reporter)
+}
+
+/// Opens or creates a results folder and imports runs in the format of earlier versions.
+pub fn create(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, EvalError> {
+    let store = Store::create(folder)?;
+    for run in legacy_folders(folder)? {
+        let (name, rows) = store.import_legacy(&run, |manifest| -> Result<_, EvalError> {
+            let suite = suites::stored(&manifest.settings)?;
+            let walk = manifest.plan().walk(suite.as_ref());
+            Ok(walk.map(|planned| ((planned.item.id, planned.sample), planned.index)).collect())
+        })?;
+        reporter.event(&RunEvent::Message(format!(
+            "imported {name} ({rows} samples) from the folder of an earlier version, which is now in {}",
+            folder.join("taken-over").display()
+        )));
+    }
+    Ok(store)
+}
+
+/// Finds a stored run: `FOLDER/RUN`, or a run in the first of these folders that has it.
+pub fn find_run(name: &str, folders: &[PathBuf], reporter: &mut dyn Reporter) -> Result<RunRecord, EvalError> {
+    if let Some((folder, name)) = name.rsplit_once(['/', std::path::MAIN_SEPARATOR]) {
+        let folder = if folder.is_empty() { "/" } else { folder };
+        return Ok(open(Path::new(folder), reporter)?.run(name)?);
+    }
+    let (first, others) = folders.split_first().ok_or_else(|| EvalError::setting("name a results folder"))?;
+    if others.iter().all(|other| other == first) {
+        return Ok(open(first, reporter)?.run(name)?);
+    }
+    for folder in folders {
+        if exist(folder)? {
+            match open(folder, reporter)?.run(name) {
+                Err(RunError::NoRun { .. }) => {}
+                run => return Ok(run?),
+            }
+        }
+    }
+    let listed: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    Err(EvalError::setting(format!("there is no run {name} in {}", listed.join(" or ")))
+        .hint("add the run's folder: FOLDER/RUN"))
 }
 
 /// Returns a run's document: the stored one of a finished run, else one made from its rows, without reading their texts.

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::EvalError;
 use crate::prompt::ModeRequest;
-use crate::run::store::{Store, legacy_folders};
-use crate::run::{Reporter, RunEvent, RunSettings, SandboxRunner};
+
+use crate::run::{RunSettings, SandboxRunner};
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
 use earnest_sandbox::{Pool, SandboxError, Settings};
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
@@ -70,23 +70,6 @@ pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, OptionError> {
             .help("the data were moved or changed, or another version of earnest wrote the run")
     })?;
     Ok(settings.thinking_text.of(suite))
-}
-
-/// Opens or creates a results folder and imports runs in the format of earlier versions.
-pub fn create_results(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, EvalError> {
-    let store = Store::create(folder)?;
-    for run in legacy_folders(folder)? {
-        let (name, rows) = store.import_legacy(&run, |manifest| -> Result<_, EvalError> {
-            let suite = stored(&manifest.settings)?;
-            let walk = manifest.plan().walk(suite.as_ref());
-            Ok(walk.map(|planned| ((planned.item.id, planned.sample), planned.index)).collect())
-        })?;
-        reporter.event(&RunEvent::Message(format!(
-            "imported {name} ({rows} samples) from the folder of an earlier version, which is now in {}",
-            folder.join("taken-over").display()
-        )));
-    }
-    Ok(store)
 }
 
 /// Returns the names of a run's primary rules without reading its data; none for unknown suites or options.

@@ -43,13 +43,14 @@ pub fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValue
 
 /// Checks a suite's options and finds its data. Options of other suites are errors.
 pub fn choose(name: &str, given: &OptionValues, seed: u64, prompts: &Prompts) -> Result<ConfiguredSuite, CliError> {
+    let values = values(given, seed, prompts);
     if let Some(suite) = registry::find(name)
         && let Some(foreign) =
             given.names().find(|given| !suite.card().options.iter().any(|option| option.name == *given))
     {
         return Err(usage_error::foreign(name, foreign));
     }
-    Ok(suites::configure(name, &values(given, seed, prompts))?)
+    Ok(suites::configure(name, &values)?)
 }
 
 /// Lines of a suite's generator.

@@ -11,17 +11,31 @@ use crate::EvalError;
 use crate::model::{LoadedEngine, OpenModel};
 use crate::prompt::{Prompter, SystemPlace};
 use crate::report::Document;
+use crate::results;
 use crate::run::store::{RunProgress, RunRecord, Store};
 use crate::run::{
     Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Reporter, RunEvent, RunSettings, Runner, Stage,
     Status, timestamp,
 };
-use crate::suites::create_results;
 
 /// A finished run and its store.
 pub struct Evaluated {
     pub store: Store,
     pub run: RunRecord,
+}
+
+/// Evaluates a model on a suite: starts, continues or repeats a run and stores its rows.
+///
+/// # Errors
+/// [`EvalError`]; [`EvalError::Interrupted`] and [`EvalError::TooManyFailures`] leave a run that can be continued.
+pub fn evaluate(settings: &EvaluationSettings, reporter: &mut dyn Reporter) -> Result<Evaluated, EvalError> {
+    settings.check()?;
+    reporter.event(&RunEvent::Preparing(Stage::OpeningCheckpoint));
+    let mut model = ModelSession::open(settings)?;
+    for warning in model.warnings() {
+        reporter.event(&RunEvent::Warning(warning));
+    }
+    model.evaluate(settings, reporter)
 }
 
 /// A model for several runs: hashes its files and loads its weights, or connects to its endpoint, once, when a run first
@@ -82,7 +96,7 @@ impl ModelSession {
             settings: run_settings,
         };
         // Created last, so that a refused command leaves nothing behind.
-        let store = create_results(&settings.results, reporter)?;
+        let store = results::create(&settings.results, reporter)?;
         let model_name = session.model.record().name;
         let claimed = claim(settings, &session.settings, &model_name, &store, reporter)?;
         let run = session.work(engine, &store, claimed, reporter)?;

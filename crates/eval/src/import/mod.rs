@@ -22,7 +22,7 @@ use crate::run::{
     PlannedSample, Reporter, RunEvent, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
     score_completions, timestamp,
 };
-use crate::suites::{ConfiguredSuite, configure, create_results};
+use crate::suites::{ConfiguredSuite, configure};
 
 /// Settings of an import.
 #[derive(Debug, Clone)]
@@ -119,7 +119,7 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let lines = placement::place(path, suite, plan, lines)?;
     let (planned, recorded) = (plan.len(suite), lines.len());
     let manifest = manifest(settings, suite, mode, plan)?;
-    let store = create_results(&settings.results, reporter)?;
+    let store = results::create(&settings.results, reporter)?;
     let run = write(&store, manifest, suite, plan, &lines)?;
     if recorded < planned {
         reporter.event(&RunEvent::Warning(format!(
