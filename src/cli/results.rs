@@ -8,7 +8,7 @@ use earnest_eval::results;
 use earnest_eval::run::store::Store;
 use earnest_eval::run::{Reporter, RunEvent};
 
-pub use earnest_eval::results::{document, exist, primary_rules};
+pub use earnest_eval::results::{document, find_run, primary_rules};
 
 /// Opens existing results.
 pub fn open(folder: &Path, printer: Printer) -> Result<Store, CliError> {

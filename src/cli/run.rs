@@ -12,7 +12,7 @@ use super::{Exit, report, results};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
 use earnest_eval::model::ModelSource;
 use earnest_eval::run::store::{RunLock, RunRecord, Store};
-use earnest_eval::run::{Plan, RunError, Status};
+use earnest_eval::run::{Plan, Status};
 
 /// Message of a run that evaluates the built-in model because no other was named.
 const NOTICE: &str = "no --model given: evaluating earnest-abacus-1m, the model inside this program. It adds, subtracts, compares, \
@@ -86,7 +86,7 @@ pub fn repeat(name: &str, args: &RunArgs, quiet: bool, printer: Printer) -> Resu
         return Err(CliError::usage(message).help(format!("earnest run --from {name}")));
     }
     let folders = [args.session.results.folder.clone(), default_results()];
-    let run = find_run(name, &folders, &mut results::Messages(printer))?;
+    let run = results::find_run(name, &folders, &mut results::Messages(printer))?;
     let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
     let settings = EvaluationSettings { run: RunChoice::Repeat(Box::new(run.manifest)), ..settings };
     Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0)
