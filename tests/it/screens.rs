@@ -1,5 +1,5 @@
-//! Every screen of the command line as a snapshot: `INSTA_UPDATE=always cargo test --release --test screens` writes them
-//! anew, and the diff shows what a user will see differently.
+//! Every screen of the command line as a snapshot: `INSTA_UPDATE=always cargo test --release --test it screens` updates
+//! them, and the diff shows what changes for a user.
 
 use std::fmt::Write as _;
 use std::path::Path;
