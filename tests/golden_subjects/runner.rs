@@ -15,7 +15,7 @@ pub struct Subject {
     pub check: fn(&Path) -> Vec<FileReport>,
 }
 
-/// How many failing rows of a file are printed.
+/// Limit of printed failing rows per file.
 const SHOWN_FAILURES: usize = 20;
 
 /// The arguments of libtest that make a difference here; the others are accepted and change nothing.

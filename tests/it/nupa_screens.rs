@@ -267,7 +267,7 @@ fn rule_lengths() {
     settings().bind(|| assert_snapshot!("rf_lengths", screen(folder.path(), &words)));
 }
 
-/// Every mistake is answered with what exists, before a model is opened.
+/// Every mistake is answered with the valid choices, before a model is opened.
 #[test]
 fn mistakes() {
     let folder = tempfile::tempdir().unwrap();

@@ -57,7 +57,7 @@ fn python(script: &str, arguments: &[&Path]) {
     }
 }
 
-/// Where the browser puts its screenshots of a page, if they are wanted.
+/// Folder for the browser's screenshots of a page, if requested.
 fn screenshots(page: &str) -> Option<PathBuf> {
     Some(PathBuf::from(std::env::var_os("EARNEST_SCREENSHOTS")?).join(page))
 }
