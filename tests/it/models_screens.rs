@@ -1,5 +1,5 @@
-//! The screens of `earnest models` as snapshots: `INSTA_UPDATE=always cargo test --release --test models_screens` writes them
-//! anew.
+//! The screens of `earnest models` as snapshots: `INSTA_UPDATE=always cargo test --release --test it models_screens`
+//! updates them.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
