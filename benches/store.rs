@@ -248,7 +248,7 @@ fn manifest(name: &str, suite: &Questions) -> Manifest {
     }
 }
 
-/// Starts the search for the largest resident set anew, where the system can (Linux).
+/// Resets the peak resident set size, if the system can (Linux).
 fn forget_peak() {
     std::fs::write("/proc/self/clear_refs", "5").ok();
 }

@@ -1,4 +1,4 @@
-//! Runs subjects like tests and prints what `cargo test` and its readers expect.
+//! Runs subjects like tests, with the output of `cargo test`.
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

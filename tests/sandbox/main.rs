@@ -1,4 +1,4 @@
-//! Tests of the sandbox: in an executable of their own, since they measure time and kill processes.
+//! Tests of the sandbox: in a separate executable, since they measure time and kill processes.
 
 mod cpython;
 mod hostile;

@@ -14,7 +14,7 @@ const PYTHON: &str = "EARNEST_TEST_HOLDER_PYTHON";
 const WALL: Duration = Duration::from_secs(3_600);
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Started by the other test in a process of its own: a pool with two programs that never end.
+/// Started by the other test in a separate process: a pool with two programs that never end.
 #[test]
 #[ignore = "never ends: the other test starts and kills it"]
 fn holder() {
