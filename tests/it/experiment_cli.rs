@@ -1,4 +1,4 @@
-//! `earnest train experiment` and `earnest reproduce nupa --section 3` from the outside: a plan, a grid that is interrupted and
+//! `earnest train experiment` and `earnest reproduce nupa --section 3`, end to end: a plan, a grid that is interrupted and
 //! continued, a summary, the paper's tables beside it, and invalid files.
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,4 @@
-//! `earnest stats` from the outside: arguments in, text or JSON out.
+//! `earnest stats`, end to end: arguments in, text or JSON out.
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `earnest train lora` and `earnest train merge` from the outside: an outcome, a kill and `--resume`, a merged folder that
+//! `earnest train lora` and `earnest train merge`, end to end: an outcome, a kill and `--resume`, a merged folder that
 //! other commands accept, and refusals.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
