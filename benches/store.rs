@@ -1,4 +1,4 @@
-//! How fast the file of results is: writes samples of real text size, then lists, sums and reads them.
+//! Speed of the results file: writes samples with texts of realistic size, then lists, sums and reads them.
 //!
 //! `cargo bench --bench store -- 100000 1000000` (samples; default 100,000). It needs 2.5 GB of disk for a million.
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ fn measure(count: usize) {
     );
 }
 
-/// Runs a step and prints what it took.
+/// Runs a step and prints its time.
 fn step<T>(name: &str, rows: usize, work: impl FnOnce() -> T) -> T {
     forget_peak();
     let (start, cpu) = (Instant::now(), cpu_seconds());
@@ -248,7 +248,7 @@ fn manifest(name: &str, suite: &Questions) -> Manifest {
     }
 }
 
-/// Starts the search for the largest resident set anew, where the system can (Linux).
+/// Resets the peak resident set size, if the system can (Linux).
 fn forget_peak() {
     std::fs::write("/proc/self/clear_refs", "5").ok();
 }

@@ -1,4 +1,4 @@
-//! How much of the file of results is questions and prompts, and how fast a run writes if its engine costs nothing: NUPA's items
+//! Share of questions and prompts in the results file, and the writing speed of a run whose engine takes no time: NUPA's items
 //! through the real runner.
 //!
 //! `cargo bench --bench store_questions -- 1000000` (samples; default 100,000). It needs 3 GB of disk for a million.
@@ -105,7 +105,7 @@ fn vacuumed(file: &Path, statements: &str) -> f64 {
     std::fs::metadata(file).map_or(f64::NAN, |file| file.len() as f64)
 }
 
-/// A tokenizer of four bytes a token and a usual chat template, written out: what rendering costs is not measured.
+/// A tokenizer with four bytes per token and a fixed chat format: the cost of rendering is not measured.
 struct Source;
 
 impl PromptSource for Source {

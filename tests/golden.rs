@@ -1,11 +1,11 @@
 //! Compares the program with golden vectors: `EARNEST_GOLDEN` names their folder (default: `tests/golden`).
 //!
-//! Every subject reports each of its files as `golden <file>: <passed>/<total>` or, where it is missing, as
-//! `golden <file>: absent`, which is no failure. A row that disagrees, cannot be read or is of an unknown kind fails, and so
-//! does a file without rows: nothing is skipped. The program takes the usual arguments of `cargo test`; a test is a subject.
+//! Every subject reports each of its files as `golden <file>: <passed>/<total>` or, if it is missing, as
+//! `golden <file>: absent`, which is not a failure. A row that disagrees, cannot be read or is of an unknown kind fails, and so
+//! does a file without rows: nothing is skipped. The program accepts the usual arguments of `cargo test`; a test is a subject.
 //!
 //! To add a subject, write `tests/golden_subjects/<subject>.rs` with `pub fn check(root: &Path) -> Vec<FileReport>` (see
-//! `report.rs` for what a report needs) and name it here, in [`SUBJECTS`], and as a module beside it.
+//! `report.rs` for its fields) and name it here, in [`SUBJECTS`], and as a module beside it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

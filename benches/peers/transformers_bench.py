@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The prompts of `earnest bench engine` through Hugging Face transformers: the peer that users compare with.
+"""The prompts of `earnest bench engine` through Hugging Face transformers.
 
     earnest bench engine --model MODEL.gguf --repeat 1 --dump prompts.json
     python3 benches/peers/transformers_bench.py --model MODEL.gguf --prompts prompts.json --dtype bfloat16 --batch 16 32 64

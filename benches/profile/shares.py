@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shares of a program's time by what it is spent on, from a recording of perf.
+"""Shares of a program's time by kind of work, from a recording of perf.
 
     perf record -F 499 -D 2000 -o run.perf -- earnest bench engine --model MODEL.gguf --compute int8 --workload few-shot
     python3 benches/profile/shares.py run.perf [--symbols 15] [--json]

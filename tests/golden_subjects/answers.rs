@@ -50,7 +50,7 @@ struct Row {
     kinds: Vec<String>,
     /// The label says that there is no answer.
     none: bool,
-    /// Why it failed.
+    /// The reason for a failure.
     result: Result<(), String>,
 }
 

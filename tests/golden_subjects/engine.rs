@@ -150,7 +150,7 @@ fn compare_logits(row: &Map<String, Value>, logits: &[f32], margin: f64) -> Resu
     if margin < MARGIN { Ok(()) } else { require_equal("largest logit", largest, Some(golden as usize)) }
 }
 
-/// True of what is too large, and of what is no number.
+/// True for values that are too large or NaN.
 fn exceeds(deviation: f64, limit: f64) -> bool {
     deviation.is_nan() || deviation > limit
 }

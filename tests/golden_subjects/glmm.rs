@@ -21,8 +21,8 @@ type Row = Result<(), String>;
 const PROBES: &str = "results/objective_probes.json";
 const CBPP: &str = "results/cbpp.json";
 
-/// Checks every file of `<root>/glmm`. A file that others need and that is not there is absent; what does not need it is
-/// checked all the same.
+/// Checks every file of `<root>/glmm`. A missing file that others need is reported as absent; files that do not need it are
+/// still checked.
 pub fn check(root: &Path) -> Vec<FileReport> {
     let folder = root.join("glmm");
     if !folder.is_dir() {

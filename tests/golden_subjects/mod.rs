@@ -1,4 +1,4 @@
-//! Golden subjects, a file each, and what they share.
+//! Golden subjects, one file each, and shared code.
 
 pub mod answers;
 pub mod arithmetic_bench;

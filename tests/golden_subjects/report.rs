@@ -1,4 +1,4 @@
-//! What a subject says about a file.
+//! Report of a subject on a file.
 use std::fs;
 use std::path::Path;
 
@@ -11,13 +11,13 @@ pub struct FileReport {
     pub outcome: Outcome,
 }
 
-/// What became of a file.
+/// Outcome of checking a file.
 pub enum Outcome {
     /// It does not exist.
     Absent,
-    /// It was read; `failures` has one line for each row that did not pass.
+    /// It was read; `failures` has one line per failing row.
     Checked { total: usize, failures: Vec<String> },
-    /// Rows of which a stated share must pass; `why` says how it was missed.
+    /// Rows of which a given share must pass; `why` is the reason for a failure.
     Rated { total: usize, failures: Vec<String>, why: Option<String> },
     /// It exists, and not a row of it could be read.
     Unreadable(String),
@@ -127,7 +127,7 @@ pub fn flag(row: &Map<String, Value>, field: &str) -> Result<bool, String> {
     row.get(field).and_then(Value::as_bool).ok_or_else(|| format!("field `{field}` is missing or no boolean"))
 }
 
-/// Fails unless what was computed is what the row says.
+/// Fails unless the computed value equals the row's.
 pub fn require_equal<T: PartialEq + std::fmt::Debug>(what: &str, computed: T, golden: T) -> Result<(), String> {
     if computed == golden { Ok(()) } else { Err(format!("{what}: computed {computed:?}, golden {golden:?}")) }
 }

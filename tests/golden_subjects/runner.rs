@@ -1,4 +1,4 @@
-//! Runs subjects like tests and prints what `cargo test` and its readers expect.
+//! Runs subjects like tests, with the output of `cargo test`.
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -15,7 +15,7 @@ pub struct Subject {
     pub check: fn(&Path) -> Vec<FileReport>,
 }
 
-/// How many failing rows of a file are printed.
+/// Limit of printed failing rows per file.
 const SHOWN_FAILURES: usize = 20;
 
 /// The arguments of libtest that make a difference here; the others are accepted and change nothing.

@@ -9,7 +9,7 @@ use earnest_engine::{
 };
 use earnest_models::checkpoint::Checkpoint;
 
-/// How often a configuration is run, and how.
+/// A way to submit the requests, and engine options.
 struct Setting {
     name: &'static str,
     /// Submit one at a time and wait for each.

@@ -1,4 +1,4 @@
-//! `earnest bench engine` on a tiny checkpoint: what it prints, what it refuses before loading, and what Ctrl-C leaves.
+//! `earnest bench engine` on a tiny checkpoint: output, arguments refused before loading, and Ctrl-C.
 
 use crate::bench_program::{Running, outcome};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `earnest bench latency` on a tiny checkpoint: what it counts, and what it refuses.
+//! `earnest bench latency` on a tiny checkpoint: measurements and refused arguments.
 
 use crate::bench_program::{Running, command, outcome};
 use serde_json::Value;

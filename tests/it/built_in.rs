@@ -1,4 +1,4 @@
-//! What the model inside the program claims: short whole numbers are right, all short lengths together, longer ones are not, and the first command works.
+//! Claims about the embedded model: short integers are right, longer ones are not, and the first command works.
 use std::path::Path;
 use std::process::Command;
 

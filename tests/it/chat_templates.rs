@@ -1,5 +1,5 @@
-//! Chat templates of nine families, and the dialect's rarer parts, render to the byte as transformers renders them: `golden.py`
-//! in tests/chat_templates wrote what is expected, for 22 conversations each.
+//! Chat templates of nine families, and the dialect's rarer parts, render byte for byte as in transformers: `golden.py`
+//! in tests/chat_templates recorded its output on 22 conversations each.
 use std::path::{Path, PathBuf};
 
 use earnest_models::checkpoint::{ChatMessage, ChatTemplate, CheckpointError};

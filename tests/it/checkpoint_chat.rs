@@ -1,4 +1,4 @@
-//! Chat templates in the manner of four model families render as Jinja2 renders them for `transformers`.
+//! Chat templates in the style of four model families render as in transformers' Jinja2.
 //!
 //! The expected texts were made with transformers 5.23 (Jinja2 3.1.6) on 26 July 2024, as far as templates can tell.
 use earnest_models::checkpoint::{ChatMessage, ChatTemplate, Checkpoint, CheckpointError, TextStream, Tokenizer};

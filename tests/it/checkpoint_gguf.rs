@@ -15,7 +15,7 @@ fn golden(name: &str) -> PathBuf {
     root.join("engine/checkpoints").join(name)
 }
 
-/// What goes into a file.
+/// Content of a GGUF file.
 #[derive(Default)]
 struct Gguf {
     metadata: BTreeMap<String, Value>,
@@ -57,7 +57,7 @@ fn texts(list: impl IntoIterator<Item = String>) -> Value {
     Value::Array(list.into_iter().map(Value::String).collect())
 }
 
-/// The golden tokenizer: byte-level BPE that splits digits, which is what `smollm` names.
+/// The golden tokenizer: byte-level BPE that splits digits, called `smollm` in GGUF.
 fn add_tokenizer(gguf: &mut Gguf, name: &str, rows: usize) {
     let json: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(golden(name).join("tokenizer.json")).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The tiny reference checkpoints, one an architecture, load and tokenize as transformers does.
+//! The tiny reference checkpoints, one per architecture, load and tokenise as in transformers.
 use earnest_models::checkpoint::{BlockLayout, Checkpoint, Format, Norm, Parameter, Position, RopeScaling, Values};
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The program as its users meet it: screens, errors, exit codes. Models: a tiny random checkpoint
+//! The program, end to end: screens, errors, exit codes. Models: a tiny random checkpoint
 //! from the golden folder, and SmolLM2 where `EARNEST_MODELS` has it.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a user reads who asks for a GPU, and `dev golden` and `dev device` on the CPU.
+//! Messages about GPUs, and `dev golden` and `dev device` on the CPU.
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -1,5 +1,5 @@
 //! The host's code for a GPU against stand-ins of NVIDIA's libraries (cuda_twin/libraries.c): kernels compute nothing there, but calls a
-//! driver would refuse end the process, and what was not given back is counted.
+//! driver would refuse end the process, and leaks are counted.
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! What perturbations must never do, on questions that nobody chose.
+//! Invariants of perturbations, on random questions.
 use earnest_tasks::number::Fraction;
 use earnest_tasks::number::words::words_in;
 use earnest_tasks::suite::dnc::{

@@ -87,7 +87,7 @@ fn perturbations_are_the_reference_s() {
 }
 
 proptest! {
-    /// Whatever a model writes is judged, without a panic and as often as one asks alike.
+    /// Any completion is scored without a panic, and always the same.
     #[test]
     fn any_prediction_is_judged(
         prediction in r#"([0-9.,eEjx_%$()\[\]{}+*/&|^~<>=!:; -]|\*\*|//|abs\(|round\(|sum\(|int\(|if | else |lambda x:|for x in |"|\n|\PC){0,24}"#,

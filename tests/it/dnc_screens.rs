@@ -1,5 +1,5 @@
-//! DNC at the command line, on questions written for these tests: screens as snapshots, and the whole way through the engine.
-//! `INSTA_UPDATE=always cargo test --release --test dnc_screens` writes the snapshots anew.
+//! DNC at the command line, on questions written for these tests: screens as snapshots, and runs through the engine.
+//! `INSTA_UPDATE=always cargo test --release --test it dnc_screens` updates the snapshots.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -50,7 +50,7 @@ fn native(folder: &Path, model: &Path, words: &[&str]) -> Vec<Sample> {
     samples(&folder.join("native"))
 }
 
-/// The samples of a folder's only run, in order, without what differs from session to session.
+/// Samples of a folder's only run, in order, without fields that differ between sessions.
 fn samples(results: &Path) -> Vec<Sample> {
     let store = Store::open(results).unwrap();
     let runs = store.runs().unwrap();
@@ -68,7 +68,7 @@ fn plain(mut sample: Sample) -> Sample {
     sample
 }
 
-/// What the texts say, where the endpoint tokenises.
+/// Texts and lengths of samples, for endpoints that tokenise.
 fn answers(samples: &[Sample]) -> Vec<(String, u32, String, Vec<u32>, usize)> {
     let one = |sample: &Sample| {
         let completion = sample.completion.clone().unwrap();

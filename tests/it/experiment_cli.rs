@@ -1,5 +1,5 @@
-//! `earnest train experiment` and `earnest reproduce nupa --section 3` as a user meets them: a plan, a grid that is broken off and
-//! goes on, a summary, the paper's tables beside it, and files that make no sense.
+//! `earnest train experiment` and `earnest reproduce nupa --section 3`, end to end: a plan, a grid that is interrupted and
+//! continued, a summary, the paper's tables beside it, and invalid files.
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

@@ -1,4 +1,4 @@
-//! What a fit promises beside the golden numbers: intervals, tests, diagnoses, invariances.
+//! Properties of fits beyond the golden numbers: intervals, tests, diagnoses, invariances.
 use std::path::Path;
 
 use earnest_stats::glmm::{

@@ -129,7 +129,7 @@ fn an_absent_folder_is_absent() {
     assert!(glmm::check(folder.path()).iter().all(|report| report.is_absent()));
 }
 
-/// What a user gets on the sets where lme4 collapses: lme4's numbers without help from its recorded first stage.
+/// Fits as a user calls them, on data sets where lme4 collapses: lme4's numbers without its recorded first stage.
 #[test]
 fn a_users_call_gives_what_lme4_gives_where_it_collapses() {
     use earnest_stats::glmm::{GlmmData, GlmmOptions, fit};

@@ -1,4 +1,4 @@
-//! Spoilt golden vectors must fail: what `golden.rs` promises, tried on rows with one thing wrong.
+//! Contract of `golden.rs`: golden vectors with one wrong value must fail.
 use std::fs;
 use std::path::Path;
 

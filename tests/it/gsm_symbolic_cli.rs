@@ -1,4 +1,4 @@
-//! `earnest reproduce gsm-symbolic` as its users meet it: the paper alone, the plan, and the study executed with two tiny
+//! `earnest reproduce gsm-symbolic`, end to end: the paper alone, the plan, and the study executed with two tiny
 //! checkpoints, killed and continued in between.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

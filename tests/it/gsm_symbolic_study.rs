@@ -1,4 +1,4 @@
-//! The GSM-Symbolic study from rows: simulated answers give finite tables, answers without an estimate are named.
+//! The GSM-Symbolic study from rows: simulated answers give finite tables; models without an estimate are named.
 use earnest_papers::gsm_symbolic::{
     ErrorClass, Evaluation, NumberDistribution, Observation, Study, StudyRun, drawings, render_study,
 };

@@ -1,4 +1,4 @@
-//! Holm-Bonferroni against every adjusted value that the GSM-Symbolic re-evaluation prints: Tables 2, 6, 8, 10 and 12 over
+//! Holm-Bonferroni against every adjusted value in the GSM-Symbolic re-evaluation: Tables 2, 6, 8, 10 and 12 over
 //! their models, Tables 14 and 15 over the prompts of a model.
 //!
 //! Printed values are rounded to three decimals, or `< 0.001`, so every raw value is an interval; Holm's adjustment is

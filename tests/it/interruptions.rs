@@ -1,4 +1,4 @@
-//! Runs that are killed, stopped, out of disk, or not alone: what was answered stays, and the final rows are those of an
+//! Runs that are killed, stopped, out of disk, or not alone: stored answers remain, and the final rows are those of an
 //! unbroken run.
 #![cfg(unix)]
 
@@ -76,7 +76,7 @@ fn ctrl_c_keeps_what_is_there_and_says_how_to_go_on() {
     assert_eq!(timeless_rows(folder.path()).len(), 1280);
 }
 
-/// When a run is killed.
+/// Moment at which a run is killed.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
     /// So long after the start of the process: while it hashes files, loads weights, asks, writes, or says how it went.

@@ -1,4 +1,4 @@
-//! Models by commit, from the hub to a run: a hub on this machine, a cache of its own for every test, faults.
+//! Models by commit, from the hub to a run: a local hub with faults, and a separate cache for every test.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -20,7 +20,7 @@ fn pinned() -> String {
     format!("{REPO}@{COMMIT}")
 }
 
-/// The tiny checkpoint as a repository, weights as a large file, with files that nobody wants.
+/// The tiny checkpoint as a repository, weights as a large file, with files that are not needed.
 fn files() -> BTreeMap<String, HubFile> {
     let mut files = BTreeMap::new();
     for name in
@@ -667,7 +667,7 @@ fn offline_nothing_is_asked() {
     assert!(place.hub.seen().is_empty(), "{:?}", place.hub.seen());
 }
 
-/// `unshare -rn` gives a process a network namespace of its own without any interface; not every system permits it.
+/// `unshare -rn` gives a process a network namespace without interfaces; not every system permits it.
 #[cfg(target_os = "linux")]
 fn without_network(place: &Place, words: &[&str]) -> Option<Output> {
     let permitted =

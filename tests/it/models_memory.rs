@@ -1,4 +1,4 @@
-//! Memory as it is estimated before a load, held against what the engine then holds.
+//! Memory estimates before a load, compared with the engine's memory after it.
 use std::path::{Path, PathBuf};
 
 use earnest_engine::Engine;

@@ -1,5 +1,5 @@
-//! The screens of `earnest models` as snapshots: `INSTA_UPDATE=always cargo test --release --test models_screens` writes them
-//! anew.
+//! The screens of `earnest models` as snapshots: `INSTA_UPDATE=always cargo test --release --test it models_screens`
+//! updates them.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn hub() -> FakeHub {
     FakeHub::start(REPO, COMMIT, files)
 }
 
-/// Exit code, stdout and stderr of a command in a folder of its own.
+/// Exit code, stdout and stderr of a command in its own folder.
 fn screen(folder: &Path, hub: &FakeHub, words: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
     command.current_dir(folder).stdin(Stdio::null()).args(words);

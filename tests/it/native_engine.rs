@@ -1,4 +1,4 @@
-//! The native engine at its edges: what it refuses, how requests end, log-probabilities, damaged weights.
+//! Edge cases of the native engine: rejected requests, ends of requests, log-probabilities, damaged weights.
 use std::path::{Path, PathBuf};
 
 use earnest_engine::cpu::{CpuEngine, LoadError, Options};

@@ -150,7 +150,7 @@ fn options_that_change_items_change_the_run() {
     assert!(!ids.insert(found["manifest"]["run"].as_str().unwrap().to_owned()));
 }
 
-/// Imports lines with further options; what the command printed as a document.
+/// Imports lines with further options; returns the printed document.
 fn import(folder: &Path, lines: &[String], words: &[&str]) -> Output {
     std::fs::write(folder.join("made.jsonl"), lines.join("\n")).unwrap();
     let fixed = ["import", "nupa", "--completions", "made.jsonl", "--name", "elsewhere", "--json"];

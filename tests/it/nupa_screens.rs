@@ -1,5 +1,5 @@
-//! The NUPA suite's screens as snapshots, its reproduction of the paper from imported completions, and what a user is told of
-//! mistakes. `INSTA_UPDATE=always cargo test --release --test nupa_screens` writes the snapshots anew.
+//! The NUPA suite's screens as snapshots, its reproduction of the paper from imported completions, and error messages.
+//! `INSTA_UPDATE=always cargo test --release --test it nupa_screens` updates the snapshots.
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -267,7 +267,7 @@ fn rule_lengths() {
     settings().bind(|| assert_snapshot!("rf_lengths", screen(folder.path(), &words)));
 }
 
-/// Every mistake is answered with what exists, before a model is opened.
+/// Every mistake is answered with the valid choices, before a model is opened.
 #[test]
 fn mistakes() {
     let folder = tempfile::tempdir().unwrap();

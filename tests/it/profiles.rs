@@ -1,4 +1,4 @@
-//! Which rule decides what is right: usual ones, named ones, all of them side by side, and those of stored runs.
+//! Primary rules: defaults, `--profile`, all rules side by side, and those of stored runs.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Answers of a chat model to 744 + 543: thinking before the right one, the right one, and a wrong one.
 const ANSWERS: [&str; 3] = ["<think>700 + 500 = 1200, and 44 + 43 = 87</think>\n\n1287", "1287", "The answer is 99."];
 
-/// Imports the answers as a run of its own questions; its document.
+/// Imports the answers as a run with its own questions; returns its document.
 fn import(at: &Path, words: &[&str]) -> Value {
     let line = |(number, completion): (usize, &&str)| {
         let a = (744 + number).to_string();

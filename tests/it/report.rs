@@ -57,7 +57,7 @@ fn python(script: &str, arguments: &[&Path]) {
     }
 }
 
-/// Where the browser puts its screenshots of a page, if they are wanted.
+/// Folder for the browser's screenshots of a page, if requested.
 fn screenshots(page: &str) -> Option<PathBuf> {
     Some(PathBuf::from(std::env::var_os("EARNEST_SCREENSHOTS")?).join(page))
 }
@@ -346,7 +346,7 @@ fn reproduction_stands_beside_the_paper() {
     assert!(plan.contains("QwQ-32B") && plan.contains("16000") && !plan.contains("--model gpt-4"));
 }
 
-/// A suite with several metrics: tables of its own units, heat maps of ranges, curves of every metric, and unknown bounds.
+/// A suite with several metrics: tables in its own units, heat maps of ranges, curves of every metric, and unknown bounds.
 #[test]
 fn a_nupa_run_shows_every_metric_in_its_unit() {
     use earnest_tasks::suite::nupa::{Lengths, NupaOptions, NupaSuite};

@@ -1,4 +1,4 @@
-//! What the program says of stored results that are damaged, differ or failed, and the exit codes of failures.
+//! Messages about stored results that are damaged, differ or failed, and the exit codes of failures.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Runs with a scripted engine: what is asked, what is written, how it continues.
+//! Runs with a scripted engine: requests, rows, continuation.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

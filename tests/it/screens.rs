@@ -1,5 +1,5 @@
-//! Every screen of the command line as a snapshot: `INSTA_UPDATE=always cargo test --release --test screens` writes them
-//! anew, and the diff shows what a user will see differently.
+//! Every screen of the command line as a snapshot: `INSTA_UPDATE=always cargo test --release --test it screens` updates
+//! them, and the diff shows what changes for a user.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn screen_at(folder: &Path, words: &[&str], columns: &str) -> String {
     screen_with(folder, words, &[("COLUMNS", columns)])
 }
 
-/// What differs between machines, moments and versions.
+/// Filters for values that differ between machines, moments and versions.
 fn settings() -> Settings {
     let mut settings = Settings::clone_current();
     settings.add_filter(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\dZ?", "[time]");
@@ -152,7 +152,7 @@ fn help_of_suites() {
     });
 }
 
-/// What is common stands before or behind the suite's name; what is not this suite's is refused by name.
+/// Common options before or after the suite's name; options of other suites are refused by name.
 #[test]
 fn command_lines_of_suites() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Stored runs are read without what made them: model, data and suite may be gone.
+//! Stored runs are read although model, data and suite are gone.
 use std::path::Path;
 
 use crate::program::*;

@@ -1,4 +1,4 @@
-//! `earnest serve` as clients meet it: the protocol, bad requests, hostile ones, and the end.
+//! `earnest serve`, end to end: the protocol, bad requests, hostile ones, and the end.
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;

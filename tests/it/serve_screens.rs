@@ -1,5 +1,5 @@
-//! The screens of `earnest serve` and of `--engine openai`: `INSTA_UPDATE=always cargo test --release --test serve_screens`
-//! writes them anew.
+//! The screens of `earnest serve` and of `--engine openai`: `INSTA_UPDATE=always cargo test --release --test it serve_screens`
+//! updates them.
 use std::fmt::Write as _;
 
 use insta::{Settings, assert_snapshot};

@@ -1,22 +1,20 @@
-//! A small suite through the public interface: what docs/adding-a-suite.md describes.
+//! The example of docs/adding-a-suite.md: a small suite through the public interface, then its tests.
 use earnest_tasks::answer::reader::Form;
-use earnest_tasks::suite::registry::{
-    BuiltIn, Card, Channel, Choice, Host, Mode, NoHost, OptionError, OptionSpec, OptionValues, conforms,
-};
+use earnest_tasks::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
 use earnest_tasks::suite::{Answered, FINAL, Item, Score, Scored, Suite, Summary, score_final, summarise_accuracy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 const VERSION: &str = "1.0";
 
-/// Options that determine the items; what is not given takes the default.
+/// Options that determine the items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Options {
     largest: u64,
     seed: u64,
 }
 
-/// Squares of whole numbers, in an order that the seed decides.
+/// Squares of integers, in an order that depends on the seed.
 struct Squares(Options);
 
 impl Suite for Squares {
@@ -95,7 +93,7 @@ impl BuiltIn for Registration {
     }
 }
 
-/// Checked options; chat and raw prompts are alike here.
+/// Checked options. Items are the same for chat and raw prompts.
 struct Chosen(Options);
 
 impl Choice for Chosen {
@@ -104,7 +102,10 @@ impl Choice for Chosen {
     }
 }
 
-fn made(values: &OptionValues) -> Box<dyn Suite> {
+// Tests. What is above is the suite.
+use earnest_tasks::suite::registry::{Mode, NoHost, conforms};
+
+fn configured(values: &OptionValues) -> Box<dyn Suite> {
     Registration.configure(values, &NoHost).unwrap().suite(Channel::local(Mode::Raw)).unwrap()
 }
 
@@ -115,18 +116,18 @@ fn it_conforms() {
 
 #[test]
 fn options_choose_items_and_impossible_ones_are_named() {
-    let suite = made(&OptionValues::new(3, Vec::new()).with("largest", "5"));
+    let suite = configured(&OptionValues::new(3, Vec::new()).with("largest", "5"));
     let items: Vec<String> = suite.items().map(|item| item.id).collect();
     assert_eq!(items, ["square/4", "square/5", "square/1", "square/2", "square/3"]);
     let refused = Registration.configure(&OptionValues::default().with("largest", "0"), &NoHost);
     assert_eq!(refused.err().unwrap().message, "--largest 0: take 1 to 1000000");
-    let unread = Registration.configure(&OptionValues::default().with("largest", "many"), &NoHost);
-    assert!(unread.err().unwrap().message.starts_with("--largest many: "));
+    let unreadable = Registration.configure(&OptionValues::default().with("largest", "many"), &NoHost);
+    assert!(unreadable.err().unwrap().message.starts_with("--largest many: "));
 }
 
 #[test]
 fn answers_are_scored_and_summarised() {
-    let suite = made(&OptionValues::default());
+    let suite = configured(&OptionValues::default());
     let items: Vec<Item> = suite.items().take(3).collect();
     let said = ["It is **1**.", "I think the answer is 5.", "I do not know."];
     let scores: Vec<Score> = items

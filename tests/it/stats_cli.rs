@@ -1,4 +1,4 @@
-//! `earnest stats` as a user meets it: arguments in, text or JSON out.
+//! `earnest stats`, end to end: arguments in, text or JSON out.
 use std::fs;
 use std::path::PathBuf;
 
@@ -179,7 +179,7 @@ fn earnest(folder: &std::path::Path, words: &[&str]) -> (Option<i32>, String, St
 }
 
 /// Two stored runs of twelve templates with six variants each, answered by a pattern. The second one's answers to variants
-/// are wrong more often, and every fourth right answer goes on with another question: not strictly right.
+/// are wrong more often, and every fourth right answer continues with another question: not strictly right.
 fn stored(at: &std::path::Path) {
     fs::create_dir(at.join("data")).unwrap();
     let generate = "generate gsm-symbolic --per-template 6 --only 0-11 -o data/GSM_symbolic.jsonl";

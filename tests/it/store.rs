@@ -1,4 +1,4 @@
-//! The file of results: what is written comes back, earlier versions are migrated, several processes share it.
+//! The results file: rows are read as written, earlier versions are migrated, several processes share it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Training from scratch, end to end: it repeats, it resumes, and what it writes is an ordinary checkpoint that the engine runs
+//! Training from scratch, end to end: it is reproducible, it resumes, and its result is an ordinary checkpoint that the engine runs
 //! as the trainer does.
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! `earnest train number-model` as a user meets it: an outcome, a model that other commands take, Ctrl-C and `--resume`.
+//! `earnest train number-model`, end to end: an outcome, a model that other commands take, Ctrl-C and `--resume`.
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

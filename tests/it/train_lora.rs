@@ -1,5 +1,5 @@
 //! LoRA on the tiny reference checkpoints: the differentiable decoder computes what the engine computes, gradients are right,
-//! trainings repeat and resume, and what is merged is what was trained.
+//! trainings are reproducible and resume, and the merged weights are the trained ones.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 

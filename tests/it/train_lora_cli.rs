@@ -1,5 +1,5 @@
-//! `earnest train lora` and `earnest train merge` as a user meets them: an outcome, a kill and `--resume`, a merged folder that
-//! other commands take, and what is refused.
+//! `earnest train lora` and `earnest train merge`, end to end: an outcome, a kill and `--resume`, a merged folder that
+//! other commands accept, and refusals.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 

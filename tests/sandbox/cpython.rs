@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::golden_subjects::gsm;
 
-/// Reads sources as JSON lines and writes, for each, what the harness says of it.
+/// Reads sources as JSON lines and writes the harness's result for each.
 const LOOP: &str = r"
 import json
 lines = [run(source, 'f') for source in map(json.loads, sys.stdin)]

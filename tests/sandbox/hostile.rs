@@ -1,4 +1,4 @@
-//! Hostile programs: each is one labelled failure within the limits, and the pool goes on.
+//! Hostile programs: each is one labelled failure within the limits, and the pool continues.
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use earnest_sandbox::{Number, Outcome, Pool, SandboxError, Settings};
 
-/// For programs that the time limit is to end, and for those that it is not, however loaded the machine is.
+/// Time limits: one that ends a program, and one that does not even on a loaded machine.
 const SHORT: Duration = Duration::from_millis(1500);
 const LONG: Duration = Duration::from_secs(60);
-/// What a loaded machine may add.
+/// Additional time allowed on a loaded machine.
 const SLACK: Duration = Duration::from_secs(15);
 
 fn settings(wall: Duration) -> Settings {

@@ -1,4 +1,4 @@
-//! Tests of the sandbox, in a separate executable because they measure time and kill processes.
+//! Tests of the sandbox: in a separate executable, since they measure time and kill processes.
 
 mod arithmetic;
 mod cpython;

@@ -10,11 +10,11 @@ use earnest_sandbox::{Pool, Settings};
 /// Names the interpreter of the process that holds a pool; empty is the embedded one.
 const PYTHON: &str = "EARNEST_TEST_HOLDER_PYTHON";
 
-/// Far longer than the test waits: what ends the programs is that their parent is gone.
+/// Far longer than the test: the programs end because their parent is gone.
 const WALL: Duration = Duration::from_secs(3_600);
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Started by the other test in a process of its own: a pool with two programs that never end.
+/// Started by the other test in a separate process: a pool with two programs that never end.
 #[test]
 #[ignore = "never ends: the other test starts and kills it"]
 fn holder() {

@@ -1,4 +1,4 @@
-//! No process is left behind. The test looks at all children of its process, so it runs in one of its own.
+//! No process is left behind. The test looks at all children of its process, so it runs in a separate one.
 #![cfg(target_os = "linux")]
 
 use std::time::{Duration, Instant};

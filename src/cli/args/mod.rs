@@ -77,6 +77,7 @@ fn long_help() -> String {
 Environment variables:
   EARNEST_MODEL    checkpoint, if --model is not given
   EARNEST_RESULTS  results folder, if --results is not given
+  EARNEST_DEVICE   device, if --device is not given
   EARNEST_MODELS_TOML
                    list of models, if --models is not given
   EARNEST_CACHE    folder for digests of large files [default: ~/.cache/earnest]
@@ -139,7 +140,7 @@ pub enum Command {
     RfLengths(super::rf_lengths::RfLengthsArgs),
     /// List, fetch, verify and remove models by commit; measure the effect of quantisation
     Models(super::models::ModelsArgs),
-    /// Train small number models from scratch
+    /// Train small number models from scratch, or adapters of checkpoints
     Train(super::train::TrainArgs),
     /// Measure the engine's speed on this machine
     Bench(super::bench::BenchArgs),

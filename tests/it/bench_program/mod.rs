@@ -53,7 +53,7 @@ impl Running {
         Running { child, said, stdout }
     }
 
-    /// Ctrl-C; what [`outcome`] has, of standard error what came after the line.
+    /// Sends Ctrl-C; returns the same as [`outcome`], with the standard error after the line.
     pub fn interrupt(mut self) -> (i32, String, String) {
         assert!(Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap().success());
         let mut rest = String::new();

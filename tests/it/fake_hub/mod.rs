@@ -15,10 +15,10 @@ pub struct HubFile {
     pub large: bool,
 }
 
-/// What the hub does wrong.
+/// Faults of the hub.
 #[derive(Clone, Default)]
 pub struct Faults {
-    /// The status of everything, with the hub's own error code.
+    /// Status of every response, with the hub's error code.
     pub refuse: Option<(u16, &'static str)>,
     /// The commit that it claims to answer for.
     pub claims: Option<String>,

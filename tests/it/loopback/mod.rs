@@ -10,7 +10,7 @@ pub fn tiny() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints/llama")
 }
 
-/// The same with a chat template, in a folder of its own.
+/// The same with a chat template, in its own folder.
 pub fn tiny_chat(folder: &Path) -> PathBuf {
     let copy = folder.join("tiny-chat");
     std::fs::create_dir(&copy).unwrap();
@@ -23,7 +23,7 @@ pub fn tiny_chat(folder: &Path) -> PathBuf {
     copy
 }
 
-/// The program in a folder of its own, without the user's environment.
+/// The program in its own folder, without the user's environment.
 pub fn earnest(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
     command.current_dir(folder).stdin(Stdio::null()).args(words);

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a proxy does with a request.
+/// Fault that a proxy causes for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     None,
-    /// Closes before a word.
+    /// Closes the connection without a reply.
     Refuse,
-    /// Lets the server answer, and sends half of it.
+    /// Sends half of the server's answer.
     CutReply,
     TooMany,
     ServerError,
@@ -22,7 +22,7 @@ pub enum Fault {
     WrongModel,
     /// 400 with the client's own `Authorization` in its message.
     EchoKey,
-    /// The answer comes late, but it comes.
+    /// Delays the answer.
     Late,
 }
 
@@ -30,7 +30,7 @@ pub enum Fault {
 pub struct Proxy {
     pub address: String,
     pub seen: Arc<AtomicUsize>,
-    /// What `/version` says; what the server itself says, if none.
+    /// Answer of `/version`; the server's own if none.
     pub version: Arc<Mutex<Option<String>>>,
     stop: Arc<AtomicBool>,
 }

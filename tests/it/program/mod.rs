@@ -17,7 +17,7 @@ pub fn tiny() -> PathBuf {
     golden().join("engine/checkpoints/llama")
 }
 
-/// The program in a folder of its own, without the user's environment.
+/// The program in its own folder, without the user's environment.
 pub fn earnest(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
     command.current_dir(folder).stdin(Stdio::null());
@@ -67,7 +67,7 @@ pub fn only_run(folder: &Path) -> RunRecord {
     runs.remove(0)
 }
 
-/// The rows without what depends on time and scheduling, as the bytes that are exported.
+/// Exported rows without fields that depend on time and scheduling.
 pub fn timeless(folder: &Path, run: &RunRecord) -> Vec<String> {
     let store = store(folder);
     let rows = store.samples(run, Filter::default()).map(|sample| {

@@ -1,4 +1,4 @@
-//! What the tests of runs share: a tiny suite, a source of prompts, an engine that follows a script.
+//! Support for tests of runs: a tiny suite, a source of prompts, a scripted engine.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ impl PromptSource for Letters {
     }
 }
 
-/// What the engine does with a prompt.
+/// Scripted response of the engine to a prompt.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Answer,
