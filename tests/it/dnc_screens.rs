@@ -291,7 +291,7 @@ fn mistakes_are_answered_with_the_next_step() {
         assert_snapshot!("run_malformed", run(&["--data", "."]));
     });
     let other = earnest(at, &["run", "arithmetic-bench", "--model", "x", "--kinds", "all"]);
-    assert!(other.code == 2 && other.stderr.contains("it is an option of dnc"), "{}", other.text());
+    assert!(other.code == 2 && other.stderr.contains("which is an option of dnc"), "{}", other.text());
 }
 
 /// Completions of a model that is right on originals and wrong on every second perturbed question.

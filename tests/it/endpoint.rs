@@ -505,7 +505,7 @@ fn what_cannot_work_is_said_before_it_begins() {
         (
             &["--engine", "openai", "--base-url", "http://example.com/v1", "--offline"],
             2,
-            "--offline opens no connection",
+            "--offline allows no connection",
         ),
         (
             &[openai.as_slice(), &["--prompt", "raw", "--model-name", "gpt-x"]].concat(),

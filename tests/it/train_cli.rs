@@ -75,7 +75,7 @@ fn wrong_command_lines_exit_with_2_and_leave_nothing_behind() {
         (&["--size", "7b"], "0.3m"),
         (&["--size", "1,30,8,4,2"], "heads"),
         (&["--groups", "places", "--digits", "2"], "one digit"),
-        (&["--tasks", "arithmetic-bench:copy", "--reversal", "int"], "Arithmetic-Bench"),
+        (&["--tasks", "arithmetic-bench:copy", "--reversal", "int"], "only NUPA tasks support reversal"),
         (&["--lengths", "1-4", "--beyond", "4"], "length 4"),
         (&["--clip", "0"], "clip"),
         (&["--index-hints", "--groups", "places"], "leave hints out"),

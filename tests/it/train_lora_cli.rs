@@ -65,7 +65,7 @@ fn a_training_ends_with_adapters_and_a_merged_model() {
     let later = merge(&["--adapter", "tuned", "--out", "later"]);
     assert_eq!(later.status.code(), Some(0), "{}", stderr(&later));
     let text = String::from_utf8_lossy(&later.stdout).into_owned();
-    assert!(text.contains("LlamaForCausalLM, 21 matrices"), "{text}");
+    assert!(text.contains("LlamaForCausalLM, adapters merged into 21 matrices"), "{text}");
     let weights = |name: &str| std::fs::read(place.path().join(name).join("model.safetensors")).unwrap();
     assert_eq!(weights("later"), weights("merged"));
     // Without adapters it is the base.
@@ -122,7 +122,7 @@ fn wrong_command_lines_exit_with_2_and_leave_nothing_behind() {
         (&["--tasks", "addd_Integer"][..], "addd"),
         (&["--targets", "q_proj,lm_head"], "lm_head"),
         (&["--style", "rule-following", "--tasks", "count_Integer"], "count"),
-        (&["--style", "rule-following", "--zero-padding"], "plainly"),
+        (&["--style", "rule-following", "--zero-padding"], "plain numbers"),
         (&["--lengths", "1-4", "--beyond", "4"], "length 4"),
         (&["--batch", "2", "--parts", "3"], "pieces"),
         (&["--dropout", "1"], "below 1"),

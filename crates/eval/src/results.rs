@@ -59,7 +59,7 @@ pub fn find_run(name: &str, folders: &[PathBuf], reporter: &mut dyn Reporter) ->
     }
     let listed: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     Err(EvalError::setting(format!("there is no run {name} in {}", listed.join(" or ")))
-        .hint("add the run's folder: FOLDER/RUN"))
+        .hint("add the run's folder: --from FOLDER/RUN"))
 }
 
 /// Returns a run's document: the stored one of a finished run, else one made from its rows, without reading their texts.

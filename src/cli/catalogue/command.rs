@@ -267,6 +267,7 @@ mod tests {
                 command = command.find_subcommand(name).unwrap().clone();
             }
             let usage = command.render_usage().to_string();
+            command.build();
             let suite = command.find_subcommand("nupa").unwrap();
             let required: Vec<&Arg> = suite.get_arguments().filter(|arg| arg.is_required_set()).collect();
             assert!(!required.is_empty(), "{path:?}");

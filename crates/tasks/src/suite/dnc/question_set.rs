@@ -249,7 +249,7 @@ mod tests {
     fn rows_that_contradict_themselves_are_refused() {
         for (bad, said) in [
             ("{}", "no question"),
-            (r#"{"question": 5}"#, "no text"),
+            (r#"{"question": 5}"#, "is not text"),
             (r#"{"question": ""}"#, "empty"),
             (r#"{"question": "Q", "formula": "x"}"#, "formula \"x\""),
             (r#"{"question": "Q", "answer": "abc"}"#, "is not a number"),
