@@ -28,6 +28,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         return Err(CliError::usage("name a SUITE, or a run with --from")
             .help(format!("the suites are {}", catalogue::names().join(", "))));
     };
+    catalogue::check_table(suite, args.session.table.metric.as_deref())?;
     let prompts = args.prompt.clone().unwrap_or_default();
     let chosen = catalogue::choose(suite, options, args.seed.seed, &prompts)?;
     let prompt = prompts.mode.unwrap_or_else(|| chosen.default_mode());
@@ -135,6 +136,7 @@ fn stored_settings(
     session: &SessionArgs,
 ) -> Result<EvaluationSettings, CliError> {
     let settings = &run.manifest.settings;
+    catalogue::check_table(&settings.suite, session.table.metric.as_deref())?;
     let model = ModelSource::stored(settings, &run.manifest.model, model, &hub.settings())?;
     Ok(EvaluationSettings {
         plan: run.manifest.plan(),
@@ -157,6 +159,8 @@ fn evaluate_and_show(
     quiet: bool,
     printer: Printer,
 ) -> Result<(Exit, String), CliError> {
+    // Checked first, so that a refused command leaves no file of events behind.
+    settings.check()?;
     let mut reporters = Reporters::new(printer, quiet, session.events.as_deref())?;
     let evaluated = evaluate(settings, &mut reporters);
     // The progress display ends before anything else is printed.

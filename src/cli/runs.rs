@@ -4,7 +4,7 @@ use std::fmt::Write;
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
-use super::{Exit, results};
+use super::{Exit, catalogue, results};
 use earnest_eval::report::{Align, Table, percent, wrap};
 use earnest_eval::run::store::RunRecord;
 use earnest_eval::runs::{self, RunEntry, Verification, device_seconds};
@@ -119,6 +119,7 @@ fn cards(entries: &[RunEntry], width: usize) -> String {
 fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results.folder, printer)?;
     let run = store.run(&args.run)?;
+    catalogue::check_table(&run.manifest.settings.suite, args.table.metric.as_deref())?;
     let document = results::document(&store, &run)?;
     if args.json {
         printer.json(&document)?;

@@ -152,7 +152,7 @@ fn help_of_suites() {
     });
 }
 
-/// Common options before or after the suite's name; options of other suites are refused by name.
+/// All options before or after the suite's name; options of other suites are refused by name.
 #[test]
 fn command_lines_of_suites() {
     let folder = tempfile::tempdir().unwrap();
@@ -163,12 +163,13 @@ fn command_lines_of_suites() {
     let behind = show(&["nupa", "--shots", "1", "--task", "add_Integer", "--model", model, "--seed", "7"]);
     assert!(behind.starts_with("exit 0"), "{behind}");
     assert_eq!(show(&["--seed", "7", "--model", model, "nupa", "--task", "add_Integer", "--shots", "1"]), behind);
+    assert_eq!(show(&["--seed", "7", "--shots", "1", "--model", model, "nupa", "--task", "add_Integer"]), behind);
     assert_ne!(show(&["nupa", "--shots", "1", "--task", "add_Integer", "--model", model]), behind, "another seed");
     settings().bind(|| {
         assert_snapshot!("suite_unknown", screen(at, &["run", "nope", "--model", model]));
         assert_snapshot!("suite_none", screen(at, &["run", "--limit", "3"]));
         assert_snapshot!("suite_foreign_option", screen(at, &["run", "nupa", "--kinds", "all"]));
-        assert_snapshot!("suite_option_before", screen(at, &["run", "--shots", "2", "nupa"]));
+        assert_snapshot!("suite_option_alone", screen(at, &["run", "--shots", "2"]));
         assert_snapshot!("from_with_suite", screen(at, &["run", "nupa", "--from", "x"]));
         assert_snapshot!("from_with_settings", screen(at, &["run", "--from", "x", "--temperature", "1"]));
         assert_snapshot!("from_with_invariance", screen(at, &["run", "--from", "x", "--batch-invariant"]));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::EvalError;
-use crate::evaluate::free_name;
+
 use crate::results;
 use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
 use crate::run::{Manifest, Reporter, RunEvent, Sample, Status};
@@ -146,7 +146,7 @@ fn copy(from: &Store, run: &RunRecord, to: &Store, on_event: &mut OnMerge<'_>) -
     let (_lock, target) = match equal {
         Some(equal) => (to.lock(&equal.manifest.run)?, equal),
         None => {
-            let (lock, name) = free_name(to, &manifest.run)?;
+            let (lock, name) = results::free_name(to, &manifest.run)?;
             let target = to.begin(&Manifest { run: name, ..manifest.clone() }, planned)?;
             (lock, target)
         }
@@ -158,7 +158,10 @@ fn copy(from: &Store, run: &RunRecord, to: &Store, on_event: &mut OnMerge<'_>) -
         let name = target.manifest.run.clone();
         to.update(target.id, &Manifest { run: name, ..manifest.clone() }, planned)?;
     }
-    if let Some(summary) = summary.filter(|_| samples > 0 && manifest.status == Status::Finished) {
+    if let Some(summary) = summary
+        && manifest.status == Status::Finished
+        && (samples > 0 || to.summary(&target)?.is_none())
+    {
         to.keep_summary(&target, &summary)?;
     }
     on_event(match samples {
@@ -280,7 +283,7 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], on_event: &mut OnMerge<'_
     let (_lock, target) = match begun {
         Some(run) => (store.lock(&run.manifest.run)?, run),
         None => {
-            let (lock, name) = free_name(store, &base)?;
+            let (lock, name) = results::free_name(store, &base)?;
             let manifest = Manifest {
                 run: name,
                 status: Status::Running,

@@ -8,7 +8,7 @@ use earnest_tasks::suite::registry::check_profile;
 use earnest_tasks::suite::{Score, Suite};
 
 use crate::EvalError;
-use crate::evaluate::free_name;
+
 use crate::results;
 use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
 use crate::run::{Manifest, Reporter, RunSettings, SIDE_BY_SIDE, Sample, Stored, score_completions};
@@ -237,7 +237,7 @@ fn save(store: &Store, run: &RunRecord, mut settings: RunSettings, suite: &dyn S
     settings.suite_version = suite.version().to_owned();
     settings.earnest = env!("CARGO_PKG_VERSION").to_owned();
     let base = format!("{}-scored", run.manifest.run);
-    let (_lock, name) = free_name(store, &base)?;
+    let (_lock, name) = results::free_name(store, &base)?;
     let settings_sha256 = settings.sha256();
     let manifest = Manifest { run: name.clone(), settings, settings_sha256, ..run.manifest.clone() };
     let planned = manifest.plan().len(suite);

@@ -5,7 +5,7 @@ use earnest_tasks::suite::{Item, Suite};
 
 use crate::EvalError;
 use crate::report::Document;
-use crate::run::store::{FILE_NAME, RunRecord, Store, legacy_folders};
+use crate::run::store::{FILE_NAME, RunLock, RunRecord, Store, legacy_folders};
 use crate::run::{Reporter, RunError, RunEvent, Status};
 use crate::suites;
 
@@ -60,6 +60,26 @@ pub fn find_run(name: &str, folders: &[PathBuf], reporter: &mut dyn Reporter) ->
     let listed: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     Err(EvalError::setting(format!("there is no run {name} in {}", listed.join(" or ")))
         .hint("add the run's folder: --from FOLDER/RUN"))
+}
+
+/// Returns an unused name (`base`, `base.2`, `base.3`, ...) and its lock.
+pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), RunError> {
+    for number in 1_usize.. {
+        let name = if number == 1 { base.to_owned() } else { format!("{base}.{number}") };
+        if store.exactly(&name)?.is_some() {
+            continue;
+        }
+        let lock = match store.lock(&name) {
+            Ok(lock) => lock,
+            Err(RunError::Locked { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        // Another process may have started and finished it in the meantime.
+        if store.exactly(&name)?.is_none() {
+            return Ok((lock, name));
+        }
+    }
+    unreachable!("the numbers do not end")
 }
 
 /// Returns a run's document: the stored one of a finished run, else one made from its rows, without reading their texts.

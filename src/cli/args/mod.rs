@@ -7,6 +7,7 @@ mod target;
 use clap::{Command as Definition, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::Exit;
+use super::catalogue::suite_first;
 use super::dev::DevCommand;
 use super::result_args::{
     CompareArgs, CompletionsArgs, ImportArgs, ManArgs, MergeArgs, RunsArgs, SamplesArgs, ScoreArgs,
@@ -49,7 +50,10 @@ impl Cli {
     /// # Errors
     /// Clap's own error, which prints itself.
     pub fn from_arguments() -> Result<Self, clap::Error> {
-        Cli::from_arg_matches(&definition().try_get_matches()?)
+        let mut definition = definition();
+        definition.build();
+        let words = suite_first(std::env::args_os().collect(), &definition);
+        Cli::from_arg_matches(&definition.try_get_matches_from(words)?)
     }
 }
 

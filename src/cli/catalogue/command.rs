@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches, Subcomman
 
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn, Card, Generator, OptionKind, OptionSpec, OptionValues};
 
-/// A suite on the command line, as a subcommand, and its options. The command's own options may stand before or after it.
+/// A suite on the command line, as a subcommand, and its options. All options may stand before or after it.
 #[derive(Debug, Clone)]
 pub struct SuiteCommand {
     pub name: &'static str,

@@ -2,6 +2,7 @@
 
 mod command;
 mod entry;
+mod order;
 mod usage_error;
 
 use super::Exit;
@@ -15,6 +16,7 @@ use earnest_tasks::suite::registry::{self, ErrorKind, OptionError, OptionValues}
 pub use command::{GeneratorCommand, SuiteCommand, given_options_of, with_options_of};
 pub use earnest_tasks::suite::registry::Channel;
 pub use entry::entries;
+pub use order::suite_first;
 pub use usage_error::{names_at, suite_usage_error};
 
 impl From<OptionError> for CliError {
@@ -79,6 +81,24 @@ pub fn tables() -> Vec<&'static str> {
         }
     }
     names
+}
+
+/// Checks that a suite has the table of this metric.
+///
+/// # Errors
+/// [`Exit::Usage`] with the suite's tables.
+pub fn check_table(suite: &str, metric: Option<&str>) -> Result<(), CliError> {
+    let tables = registry::find(suite).map_or(&[][..], |suite| suite.card().tables);
+    match metric {
+        Some(name) if name != "all" && !tables.contains(&name) => {
+            let error = CliError::usage(format!("{suite} has no table {name}"));
+            Err(match tables {
+                [] => error.help("it has one table, which is shown without --metric"),
+                _ => error.help(format!("its tables are {}", tables.join(", "))),
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The suite of a stored run, with the current scoring rules.

@@ -19,7 +19,7 @@ fn at(mut command: Command, words: impl Iterator<Item = String>) -> (Command, Op
 }
 
 /// True for a command whose subcommands are the suites.
-fn has_suites(command: &Command) -> bool {
+pub(super) fn has_suites(command: &Command) -> bool {
     command.get_subcommand_help_heading() == Some(SUITES_HEADING)
 }
 
@@ -54,7 +54,7 @@ pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<I
                 None if !has_suites(&command) => None,
                 _ => {
                     let message = format!("--{option} is an option of {}", owners.join(", "));
-                    Some(CliError::usage(message).help("put options of a SUITE after its name"))
+                    Some(CliError::usage(message).help("name the SUITE too"))
                 }
             }
         }

@@ -294,7 +294,7 @@ fn limits(run: &StoredRun, label: &str) -> Vec<String> {
     }
     if let (Some(name), Some(quantised)) = paper_name(&manifest.model.name) {
         limits.push(format!("is a quantised model ({quantised}), not {name} itself"));
-    } else if manifest.model.format.starts_with("gguf") && paper_name(label).0.is_some() {
+    } else if manifest.model.is_gguf() && paper_name(label).0.is_some() {
         limits.push(format!("is from a GGUF file ({}); the study used half precision", manifest.model.format));
     }
     if settings.prompt_mode != Mode::Raw {

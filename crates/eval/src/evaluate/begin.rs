@@ -3,8 +3,9 @@ use std::collections::BTreeSet;
 
 use super::{EvaluationSettings, RunChoice};
 use crate::EvalError;
+use crate::results::free_name;
 use crate::run::store::{RunLock, RunRecord, Store};
-use crate::run::{Reporter, RunError, RunEvent, RunSettings, Status};
+use crate::run::{Reporter, RunEvent, RunSettings, Status};
 
 /// A locked run.
 pub(super) struct Claimed {
@@ -91,24 +92,4 @@ fn check_parts(equal: &[RunRecord], can_repeat: bool, reporter: &mut dyn Reporte
         )));
     }
     Ok(())
-}
-
-/// Returns an unused name (`base`, `base.2`, `base.3`, ...) and its lock.
-pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), RunError> {
-    for number in 1_usize.. {
-        let name = if number == 1 { base.to_owned() } else { format!("{base}.{number}") };
-        if store.exactly(&name)?.is_some() {
-            continue;
-        }
-        let lock = match store.lock(&name) {
-            Ok(lock) => lock,
-            Err(RunError::Locked { .. }) => continue,
-            Err(error) => return Err(error),
-        };
-        // Another process may have started and finished it in the meantime.
-        if store.exactly(&name)?.is_none() {
-            return Ok((lock, name));
-        }
-    }
-    unreachable!("the numbers do not end")
 }

@@ -9,7 +9,6 @@ mod generation;
 mod session;
 mod settings;
 
-pub use begin::free_name;
 pub use generation::{EndOfSequence, GenerationSettings};
 pub use session::{Evaluated, ModelSession, evaluate};
 pub use settings::{Decoding, EvaluationSettings, Questions, RunChoice};

@@ -10,7 +10,6 @@ use super::{Decoding, EvaluationSettings, Questions, RunChoice};
 use crate::EvalError;
 use crate::model::{LoadedEngine, OpenModel};
 use crate::prompt::{Prompter, SystemPlace};
-use crate::report::Document;
 use crate::results;
 use crate::run::store::{RunProgress, RunRecord, Store};
 use crate::run::{
@@ -67,6 +66,7 @@ impl ModelSession {
         settings: &EvaluationSettings,
         reporter: &mut dyn Reporter,
     ) -> Result<Evaluated, EvalError> {
+        settings.check()?;
         let ModelSession { model, files, engine } = self;
         let source = model.prompt_source();
         let prompter = Prompter::new(source.as_ref(), settings.prompt)?;
@@ -134,6 +134,10 @@ impl Session<'_> {
                     _ => "--new repeats it".to_owned(),
                 };
                 reporter.event(&RunEvent::Message(format!("this run was finished at {when}; {next}")));
+                // A process that was killed at the very end has left none.
+                if store.summary(&run)?.is_none() {
+                    results::keep_document(store, &run, self.suite)?;
+                }
                 Ok(run)
             }
             earlier => {
@@ -142,7 +146,7 @@ impl Session<'_> {
                 }
                 let (run, ended) = self.generate(engine, store, &name, earlier, &progress, reporter)?;
                 self.check_end(ended, store, &run)?;
-                Document::stored(store, &run, self.suite)?.keep(store, &run)?;
+                results::keep_document(store, &run, self.suite)?;
                 drop(lock);
                 Ok(run)
             }

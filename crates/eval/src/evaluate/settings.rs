@@ -63,6 +63,7 @@ impl EvaluationSettings {
         {
             return Err(EvalError::setting(format!("--fail-on-error {fraction} is not a fraction from 0 to 1")));
         }
+        self.traffic.check()?;
         self.engine.check()
     }
 }

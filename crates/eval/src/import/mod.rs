@@ -13,7 +13,7 @@ use earnest_tasks::suite::{Score, Suite};
 
 use self::completions::CompletionLine;
 use crate::EvalError;
-use crate::evaluate::free_name;
+
 use crate::prompt::{Mode, ModeRequest, SystemPlace};
 use crate::results;
 use crate::run::store::{BULK_ROWS, RunRecord, Store};
@@ -197,7 +197,7 @@ fn write(
     plan: Plan,
     lines: &BTreeMap<usize, CompletionLine>,
 ) -> Result<RunRecord, EvalError> {
-    let (_lock, name) = free_name(store, &manifest.run)?;
+    let (_lock, name) = results::free_name(store, &manifest.run)?;
     manifest.run.clone_from(&name);
     let planned = plan.len(suite);
     let run = store.begin(&manifest, planned)?;

@@ -260,6 +260,13 @@ pub struct ModelRecord {
     pub weights: Option<WeightRecord>,
 }
 
+impl ModelRecord {
+    /// Returns true for a GGUF file: its format is `gguf` and the name of its quantisation.
+    pub fn is_gguf(&self) -> bool {
+        self.format.split(' ').next() == Some("gguf")
+    }
+}
+
 /// A commit in a hub repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pinned {

@@ -16,7 +16,7 @@ pub struct Observation {
     pub variant: bool,
     /// Score by the study's rule.
     pub correct: bool,
-    /// Large-number metric of the question (section 5 of the specification), not centred; `None` if the question has no number.
+    /// Large-number metric of the question, not centred; `None` if the question has no number.
     pub gamma: Option<f64>,
     /// Class of the error, for wrong answers.
     pub failure: Option<ErrorClass>,

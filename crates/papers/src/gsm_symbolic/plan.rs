@@ -69,7 +69,7 @@ impl Assumptions {
     }
 }
 
-/// Bytes of the five prompts without the question (section 2.2 of the specification).
+/// Bytes of the five prompts without the question.
 const PROMPT_BYTES: [f64; 5] = [2517.0, 2586.0, 4160.0, 4089.0, 5706.0];
 
 /// A planned run of one model on one prompt.

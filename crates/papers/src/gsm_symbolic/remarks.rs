@@ -1,4 +1,4 @@
-//! The paper's counts of significant effects, and discrepancies between paper, code and arithmetic (section 10 of the specification).
+//! The paper's counts of significant effects, and discrepancies between paper, code and arithmetic.
 use serde::Serialize;
 
 use super::analysis::Analysis;

@@ -62,7 +62,7 @@ pub struct Study {
     pub numbers: Option<NumberDistribution>,
     /// Every fit with its diagnoses.
     pub analyses: Vec<Analysis>,
-    /// Discrepancies between paper and code, with the choice made here (section 10 of the specification).
+    /// Discrepancies between paper and code, with the choice made here.
     pub recommendations: Vec<String>,
 }
 

@@ -1,7 +1,6 @@
 //! Python's expressions: tokens, tree, numbers with their operators, and a bounded evaluator.
 //!
-//! The evaluator is what the `eval` of a published program makes of a predicted equation (spec of the numerical capabilities,
-//! sections 2 and 5); the templates of GSM-Symbolic and the rules of NUPA are read by the same parser and have layers of their own
+//! The evaluator is what the `eval` of a published program makes of a predicted equation; the templates of GSM-Symbolic and the rules of NUPA are read by the same parser and have layers of their own
 //! above its tree.
 //!
 //! The paper's programs hand model output to CPython's `eval`. Here it is parsed and calculated over plain values (numbers, texts,

@@ -57,7 +57,7 @@ pub enum ExperimentError {
 pub enum ExperimentFileError {
     /// The text is not TOML, or a top-level key is missing or unknown.
     #[error("{}", .0.to_string().trim())]
-    Toml(#[from] toml::de::Error),
+    Toml(Box<toml::de::Error>),
     /// There is nothing to train or to ask.
     #[error("an experiment needs at least one seed, one [[grid]] and one question")]
     Empty,
@@ -70,8 +70,14 @@ pub enum ExperimentFileError {
         /// Quoted name of the grid, or its number.
         grid: String,
         /// The defect.
-        source: GridError,
+        source: Box<GridError>,
     },
+}
+
+impl From<toml::de::Error> for ExperimentFileError {
+    fn from(error: toml::de::Error) -> Self {
+        ExperimentFileError::Toml(Box::new(error))
+    }
 }
 
 /// Defect of a grid in an experiment file.
@@ -79,7 +85,7 @@ pub enum ExperimentFileError {
 pub enum GridError {
     /// A key is missing, unknown or of the wrong type.
     #[error("{}", .0.to_string().trim())]
-    Toml(#[from] toml::de::Error),
+    Toml(Box<toml::de::Error>),
     /// Two grids have the same name.
     #[error("another grid has this name")]
     RepeatedName,
@@ -120,6 +126,12 @@ pub enum GridError {
     /// The settings of a training are invalid.
     #[error(transparent)]
     Settings(#[from] TrainError),
+}
+
+impl From<toml::de::Error> for GridError {
+    fn from(error: toml::de::Error) -> Self {
+        GridError::Toml(Box::new(error))
+    }
 }
 
 /// Invalid value of an axis.

@@ -221,7 +221,7 @@ impl Experiment {
             add_grid(table, &file.seeds, &mut names, &mut cells).map_err(|source| {
                 let name = own.get("name").and_then(toml::Value::as_str);
                 let grid = name.map_or_else(|| (number + 1).to_string(), |name| format!("{name:?}"));
-                ExperimentFileError::Grid { grid, source }
+                ExperimentFileError::Grid { grid, source: Box::new(source) }
             })?;
         }
         Ok(Experiment { title: file.title, seeds: file.seeds, questions: file.questions, cells })

@@ -65,7 +65,8 @@ fn cell(results: &ExperimentResults, published: &PublishedTraining) -> Section3C
         return none("the experiment has no such model", Reading::NotRun);
     }
     let reading = match (&ours[..], comparable && published.doubt.is_none()) {
-        ([only], true) => {
+        // Without the spread over seeds nothing can be said of a difference.
+        ([only], true) if only.value.std_err.is_some() => {
             let error = only.value.std_err.unwrap_or(0.0).hypot(published.std_err.unwrap_or(0.0));
             let far = (only.value.mean - published.value).abs() > earnest_stats::Z95 * error;
             if far { Reading::Differs } else { Reading::NoDifferenceShown }
@@ -74,6 +75,7 @@ fn cell(results: &ExperimentResults, published: &PublishedTraining) -> Section3C
     };
     let reason = match (reading, published.doubt) {
         (Reading::NotComparable, Some(doubt)) => Some(doubt.to_owned()),
+        (Reading::NotComparable, None) if comparable => Some("one seed".to_owned()),
         (Reading::NotComparable, None) => Some("another scale".to_owned()),
         _ => None,
     };

@@ -1,5 +1,5 @@
 //! Sentences that Extra adds. The paper has no code for it: text and Table 1 say that a sentence with a number, sampled from
-//! another question of the corpus, is added to the body; the rule here is the spec's (section 3.6).
+//! another question of the corpus, is added to the body; the rule here is ours.
 use std::sync::LazyLock;
 
 use regex::Regex;

@@ -170,7 +170,7 @@ fn said(name: &str) -> String {
 impl std::str::FromStr for Kind {
     type Err = UnknownKind;
 
-    /// The name, or the spec's short form (`lang`, `distri`).
+    /// The name, or a short form (`lang`, `distri`).
     fn from_str(text: &str) -> Result<Self, UnknownKind> {
         let short = match text {
             "lang" => "language",

@@ -197,7 +197,7 @@ pub(super) fn compare(pairs: &[Pair<'_>], value: impl Fn(&Outcome) -> f64) -> Co
         }
     };
     let discordance = ((lost + gained) / n).clamp(0.0, 1.0);
-    // With no discordant pair a tenth is assumed, the spec's smaller example.
+    // With no discordant pair a tenth is assumed.
     let design = PairedDesign {
         discordance: if discordance > 0.0 { discordance } else { 0.1 },
         cluster_size: 1.0,

@@ -16,7 +16,7 @@ use crate::number::Fraction;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dataset {
-    /// Word problems with an equation (section 2 of the spec).
+    /// Word problems with an equation.
     AsdivA,
     /// Reading comprehension whose answer is a number.
     DropNum,

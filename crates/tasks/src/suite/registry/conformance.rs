@@ -77,12 +77,12 @@ fn check_options(options: &[OptionSpec]) -> Result<(), ConformanceError> {
     let mut seen = BTreeSet::new();
     for name in options.iter().flat_map(|option| std::iter::once(&option.name).chain(option.aliases)) {
         if !kebab(name) || !seen.insert(*name) {
-            return Err(ConformanceError::OptionName(*name));
+            return Err(ConformanceError::OptionName(name));
         }
     }
     let mut others = options.iter().flat_map(|option| option.excludes.iter().chain(option.needs));
     match others.find(|name| !seen.contains(*name)) {
-        Some(name) => Err(ConformanceError::UnknownOption(*name)),
+        Some(name) => Err(ConformanceError::UnknownOption(name)),
         None => Ok(()),
     }
 }

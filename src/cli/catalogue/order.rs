@@ -1,0 +1,92 @@
+//! Order of a command line: the suite's name before all options.
+use std::ffi::{OsStr, OsString};
+
+use clap::{Arg, Command};
+
+use super::usage_error::has_suites;
+
+/// Moves the name of the suite in front of the command's options, so that options of both may stand before it.
+///
+/// Clap itself reads options before a subcommand as those of the command. Command lines that name no suite, or have an
+/// option that nobody knows, come back as they are: clap explains them.
+pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsString> {
+    let mut command = definition;
+    let mut index = 1;
+    while !has_suites(command) {
+        let Some(word) = words.get(index).and_then(|word| word.to_str()) else { return words };
+        match (option(word, command.get_arguments()), command.find_subcommand(word)) {
+            (Some(consumed), _) => index += consumed,
+            (None, Some(found)) => {
+                command = found;
+                index += 1;
+            }
+            (None, None) => return words,
+        }
+    }
+    let mut place = index;
+    while let Some(word) = words.get(place).and_then(|word: &OsString| OsStr::to_str(word)) {
+        if command.find_subcommand(word).is_some() {
+            let suite = words.remove(place);
+            words.insert(index, suite);
+            return words;
+        }
+        let options = command.get_subcommands().flat_map(Command::get_arguments).chain(command.get_arguments());
+        match option(word, options) {
+            Some(consumed) => place += consumed,
+            None => return words,
+        }
+    }
+    words
+}
+
+/// Number of words that an option takes, its value included; none if the word is not one of these options.
+fn option<'a>(word: &str, mut options: impl Iterator<Item = &'a Arg>) -> Option<usize> {
+    let (found, attached) = match word.strip_prefix("--") {
+        Some(long) => {
+            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            let named = |arg: &&Arg| {
+                arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
+            };
+            (options.find(named)?, value.is_some())
+        }
+        None => {
+            let short = word.strip_prefix('-')?;
+            let named = |arg: &&Arg| arg.get_short().is_some_and(|letter| short.starts_with(letter));
+            (options.find(named)?, short.chars().count() > 1)
+        }
+    };
+    let takes_value =
+        found.get_action().takes_values() && found.get_num_args().is_none_or(|range| range.min_values() > 0);
+    Some(if takes_value && !attached { 2 } else { 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ordered(line: &str) -> String {
+        let mut definition = crate::cli::args::definition();
+        definition.build();
+        let words = suite_first(line.split(' ').map(OsString::from).collect(), &definition);
+        words.join(OsStr::new(" ")).into_string().unwrap()
+    }
+
+    #[test]
+    fn suites_come_before_options() {
+        for (given, expected) in [
+            ("earnest run --tasks add nupa --limit 3", "earnest run nupa --tasks add --limit 3"),
+            ("earnest -q run --json --limit=3 --kinds all dnc", "earnest -q run dnc --json --limit=3 --kinds all"),
+            (
+                "earnest import --completions c.jsonl --name nupa nupa",
+                "earnest import nupa --completions c.jsonl --name nupa",
+            ),
+            ("earnest models quant-check --model x dnc", "earnest models quant-check dnc --model x"),
+            ("earnest run nupa --model dnc", "earnest run nupa --model dnc"),
+            ("earnest run --no-such nupa", "earnest run --no-such nupa"),
+            ("earnest import folder nupa", "earnest import folder nupa"),
+            ("earnest runs list", "earnest runs list"),
+        ] {
+            assert_eq!(ordered(given), expected);
+        }
+    }
+}
