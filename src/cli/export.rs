@@ -81,7 +81,11 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
             Ok(())
         })?,
         ExportFormat::Parquet => write_file(&args.output, |out| {
-            count = write_parquet(rows, &run.manifest, out)?;
+            let mut manifest = run.manifest.clone();
+            if args.without_texts {
+                manifest.first_prompt = None;
+            }
+            count = write_parquet(rows, &manifest, out)?;
             Ok(())
         })?,
     }

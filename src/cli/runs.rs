@@ -226,6 +226,13 @@ fn verification_text(verification: &Verification, width: usize) -> String {
         width,
         "",
     );
+    if !verification.without_suite.is_empty() {
+        let note = format!(
+            "Not scored again, and their questions not compared with the suite's, because its data are missing: {}.",
+            verification.without_suite.join(", ")
+        );
+        text += &wrap(&note, width, "");
+    }
     if !verification.outdated.is_empty() {
         let runs = verification.outdated.iter();
         let runs: Vec<String> =

@@ -89,11 +89,17 @@ fn reads(at: &Path, [one, two]: &[String; 2]) {
             .iter()
             .all(|row| row.get("prompt").is_none() && row.get("question").is_none())
     );
+    said(&["export", one, "--format", "parquet", "--without-texts", "-o", "bare.parquet"]);
+    let bytes = std::fs::read(at.join("bare.parquet")).unwrap();
+    let question = rows[0]["question"].as_str().unwrap().as_bytes();
+    assert!(!bytes.windows(question.len()).any(|part| part == question), "the first prompt is in the manifest");
     said(&["export", one, "--format", "lm-eval", "--without-texts", "-o", "bare"]);
     let model = std::fs::read_dir(at.join("bare")).unwrap().next().unwrap().unwrap().path();
     let samples = std::fs::read_dir(model).unwrap().map(|file| file.unwrap().path());
     let samples = samples.filter(|file| file.extension().is_some_and(|end| end == "jsonl"));
     for line in samples.flat_map(|file| read_lines(&file)) {
+        let covariates = line["doc"]["covariates"].as_object().unwrap();
+        assert!(covariates.values().all(|value| value.as_str().is_none_or(|text| !text.contains(' '))), "{line}");
         assert_eq!((&line["doc"]["question"], &line["arguments"]["gen_args_0"]["arg_0"]), (&json!(""), &json!("")));
         assert!(!line["arguments"]["gen_args_0"]["arg_1"]["until"].as_array().unwrap().is_empty());
     }
@@ -212,7 +218,7 @@ fn runs_of_the_version_before_are_read_and_continued() {
     let [old, killed] = ["0316a998", "926fe42d"];
     assert!(said(&["runs", "show", old]).contains("12 of 12") || said(&["runs", "show", old]).contains("12"));
     let card = said(&["samples", old, "--limit", "1"]);
-    assert!(card.contains("  question") && card.contains("the prompt was not stored"), "{card}");
+    assert!(card.contains("  prompt      ") && !card.contains("not stored"), "the model renders it again: {card}");
     said(&["export", old, "--format", "jsonl", "-o", "old.jsonl"]);
     let rows = read_lines(&at.join("old.jsonl"));
     assert!(rows.len() == 12 && rows.iter().all(|row| row.get("prompt").is_none()));
@@ -253,7 +259,7 @@ fn runs_of_the_first_versions_are_read_and_continued() {
         assert!(said(&["runs", "list"]).contains(old));
         assert!(said(&["runs", "show", old]).contains("arithmetic-bench"));
         let card = said(&["samples", old, "--limit", "1"]);
-        assert!(card.contains("  question") && card.contains("the prompt was not stored"), "{card}");
+        assert!(card.contains("  prompt      ") && !card.contains("not stored"), "the model renders it again: {card}");
         said(&["resume", killed, "--threads", "1", "--quiet"]);
         let store = store(at);
         let run = store.run(killed).unwrap();

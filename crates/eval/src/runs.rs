@@ -95,6 +95,8 @@ pub struct Verification {
     pub checks: Vec<Check>,
     /// Runs that were not scored again, because the suite's rules have changed since.
     pub outdated: Vec<OutdatedRun>,
+    /// Runs that were not scored again, because their suite cannot be built: they were checked against their stored questions.
+    pub without_suite: Vec<String>,
 }
 
 /// Faults of the file or of a run.
@@ -137,7 +139,18 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
         _ => names.iter().map(|name| store.run(name)).collect::<Result<_, _>>()?,
     };
     for run in runs {
-        let suite = results::suite(store, &run, reporter)?;
+        let suite = match results::suite(store, &run, reporter) {
+            Ok(suite) => suite,
+            // The other runs are verified all the same.
+            Err(error) => {
+                let faults = vec![format!("it cannot be checked: {error}")];
+                verification.checks.push(Check { name: run.manifest.run, faults });
+                continue;
+            }
+        };
+        if suite.is_none() {
+            verification.without_suite.push(run.manifest.run.clone());
+        }
         let mut faults = store.examine(&run, suite.as_deref())?;
         faults.extend(document_fault(store, &run, suite.as_deref()));
         let version = &run.manifest.settings.suite_version;

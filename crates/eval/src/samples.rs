@@ -1,6 +1,7 @@
 //! Selection of stored samples, with the questions they answer.
 use earnest_tasks::suite::{Item, Suite, registry};
 
+use crate::rendered_again::PromptRenderer;
 use crate::run::store::{Filter, Named, RunRecord, Store, StoredQuestion};
 use crate::run::{RunError, Sample};
 use crate::{EvalError, suites};
@@ -60,7 +61,8 @@ pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Fi
 /// A sample and what it was asked.
 pub struct AskedSample {
     pub sample: Sample,
-    /// As stored, or as the suite generates it for runs without stored questions; none if the suite no longer has the item.
+    /// As stored, or as the suite generates it for runs without stored questions, with the prompt if the checkpoint still renders
+    /// the one that was asked; none if the suite no longer has the item.
     pub question: Option<StoredQuestion>,
 }
 
@@ -84,13 +86,17 @@ pub fn each_asked<E: From<EvalError>>(
     let mut items = suite.as_ref().map(|suite| Items::new(suite.as_ref(), settings.samples));
     let mut questions = store.questions(run);
     let mut samples = store.samples(run, filter).placed();
+    // Opened for the first sample whose prompt is not stored.
+    let mut renderer: Option<Option<PromptRenderer>> = None;
     let mut count = 0;
     for row in samples.by_ref().take(limit) {
         let (place, sample) = row.map_err(EvalError::from)?;
         let stored = questions.of_sample(place, &sample).map_err(EvalError::from)?;
         let question = stored.or_else(|| {
             let item = items.as_mut()?.at(place).filter(|item| item.id == sample.item)?;
-            Some(StoredQuestion { item, prompt: None })
+            let renderer = renderer.get_or_insert_with(|| PromptRenderer::open(&run.manifest)).as_ref();
+            let prompt = renderer.and_then(|renderer| renderer.prompt(&item, &sample));
+            Some(StoredQuestion { item, prompt })
         });
         each(AskedSample { sample, question })?;
         count += 1;

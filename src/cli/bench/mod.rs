@@ -65,7 +65,12 @@ pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     match &args.what {
         BenchCommand::Engine(args) => engine::execute(args, quiet, printer),
         BenchCommand::Latency(args) => latency::execute(args, quiet, printer),
-        BenchCommand::Dev(what) => dev::execute(what, quiet, printer),
+        BenchCommand::Dev(what) => {
+            if !quiet {
+                printer.message("this command is now in `earnest dev`; `earnest bench` still takes it");
+            }
+            dev::execute(what, quiet, printer)
+        }
     }
 }
 

@@ -53,8 +53,13 @@ impl FromArgMatches for SuiteCommand {
 /// A suite's subcommand: its own options, then the command's.
 fn of_suite(suite: &dyn BuiltIn, common: &[Arg], parent: &str) -> Command {
     let card = suite.card();
-    subcommand(&card, card.about, card.options, common)
-        .after_help(format!("`{parent} --help` without the suite lists further options, which are valid here too."))
+    let command = subcommand(&card, card.about, card.options, common);
+    match common.iter().any(|arg| RARE.contains(&arg.get_id().as_str())) {
+        true => command.after_help(format!(
+            "`{parent} --help` without the suite lists further options, which are valid here too."
+        )),
+        false => command,
+    }
 }
 
 fn subcommand(card: &Card, about: &'static str, options: &[OptionSpec], common: &[Arg]) -> Command {
@@ -62,7 +67,7 @@ fn subcommand(card: &Card, about: &'static str, options: &[OptionSpec], common: 
     Command::new(card.name)
         .about(about)
         .args(own.map(|option| arg(option, card.title)))
-        .args(common.iter().cloned().map(compact))
+        .args(common.iter().cloned().map(|arg| compact(with_tables(arg, card))))
 }
 
 /// The suite of `earnest generate` and the options of its generator.
@@ -131,6 +136,15 @@ const RARE: [&str; 19] = [
     "thinking_text",
     "top_p",
 ];
+
+/// Limits `--metric` to the suite's tables, and hides it for a suite with one.
+fn with_tables(arg: Arg, card: &Card) -> Arg {
+    match (arg.get_id().as_str(), card.tables) {
+        ("metric", []) => arg.hide(true),
+        ("metric", tables) => arg.value_parser(PossibleValuesParser::new(tables.iter().copied().chain(["all"]))),
+        _ => arg,
+    }
+}
 
 /// An option of the command in a suite's help: one paragraph, hidden if it is rare.
 fn compact(arg: Arg) -> Arg {

@@ -35,7 +35,9 @@ pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<I
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    let (command, suite) = at(command, words);
+    let words: Vec<String> = words.collect();
+    let repeats = words.iter().any(|word| word == "--from" || word.starts_with("--from="));
+    let (command, suite) = at(command, words.into_iter());
     match error.kind() {
         ErrorKind::InvalidSubcommand if has_suites(&command) => {
             let name = text(ContextKind::InvalidSubcommand)?;
@@ -52,6 +54,10 @@ pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<I
                 // The suite's own option is unknown only if it stands before the suite's name.
                 Some(suite) if !owners.contains(&suite) => Some(foreign(suite, option)),
                 None if !has_suites(&command) => None,
+                _ if repeats => {
+                    let message = format!("--from repeats a run with its own options; it cannot take --{option}");
+                    Some(CliError::usage(message).help("name the SUITE instead of --from to choose options"))
+                }
                 _ => {
                     let message = format!("--{option} is an option of {}", owners.join(", "));
                     Some(CliError::usage(message).help("name the SUITE too"))

@@ -31,7 +31,7 @@ The folder then holds an ordinary checkpoint (config.json, model.safetensors, to
 and a log (log.jsonl: every step, every validation); during training also its state. The same settings give the same model on \
 the same kind of machine.
 
-Tasks and lengths named twice are asked twice as often: --lengths 1-4,3,4,4.")]
+Tasks and lengths named twice are drawn twice as often: --lengths 1-4,3,4,4.")]
 pub struct NumberModelArgs {
     /// Folder for the model
     #[arg(long, short, value_name = "DIR")]

@@ -1,4 +1,8 @@
 //! Rows of a run, from memory or from the store.
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use super::ReportError;
 use crate::run::Sample;
 use crate::run::store::{Filter, RunRecord, Store, StoredQuestion};
@@ -59,8 +63,19 @@ pub struct WithoutTexts<'a>(pub &'a dyn Rows);
 
 impl Rows for WithoutTexts<'_> {
     fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
-        self.0.walk(row)
+        self.0.walk(&mut |sample| row(&Sample { covariates: without_texts(&sample.covariates), ..sample.clone() }))
     }
+}
+
+/// Covariates that are no text of the question: numbers, truth values and words, such as a kind or an operand.
+pub(crate) fn without_texts(covariates: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+    let is_label = |value: &Value| match value {
+        Value::String(text) => !text.contains(char::is_whitespace),
+        Value::Array(_) | Value::Object(_) => false,
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    };
+    let labels = covariates.iter().filter(|(_, value)| is_label(value));
+    labels.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Rows of a stored run.

@@ -45,9 +45,6 @@ pub enum RunError {
     /// A file of a later version.
     #[error("{} has format {found}; this version of earnest reads formats up to {known}", path.display())]
     LaterFormat { path: PathBuf, found: u32, known: u32 },
-    /// A file of an earlier version that this process has no permission to migrate.
-    #[error("{} has format {found} and must be migrated to format {known}, but this process may not write it", path.display())]
-    EarlierFormat { path: PathBuf, found: u32, known: u32 },
     /// A manifest with other settings: two hashes with the same first digits, or an edited file.
     #[error("{} has other settings than this run", path.display())]
     OtherSettings { path: PathBuf },
@@ -132,9 +129,6 @@ impl RunError {
             RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
             RunError::NoRun { .. } => Some("`earnest runs list` lists them; a unique part of a name is enough".to_owned()),
             RunError::AmbiguousRun { runs, .. } => Some(format!("give more of the name: {}", runs.join(", "))),
-            RunError::EarlierFormat { .. } => {
-                Some("copy the results to a writable folder, or let their owner open them once".to_owned())
-            }
             RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with --results".to_owned()),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
                 Some("repeat the command; it continues after the written samples".to_owned())

@@ -22,7 +22,7 @@ const DEEPEST: usize = 200;
 /// `eval(text)`, of nothing but values and builtin functions.
 ///
 /// # Errors
-/// As Python would raise it, and [`PythonError::Limit`] and [`PythonError::Unsupported`] where nothing is evaluated.
+/// As Python would raise it; `Limit` and `Unsupported` where nothing is evaluated.
 pub fn python_eval(text: &str) -> Result<PythonValue, PythonError> {
     Evaluator::new().evaluate_text(text)
 }

@@ -109,7 +109,7 @@ pub struct LoraArgs {
     )]
     pub tasks: Vec<String>,
 
-    /// Training lengths; a length named twice is asked twice as often
+    /// Training lengths; a length named twice is drawn twice as often
     #[arg(long, value_name = "LENGTHS", default_value = "1-4", help_heading = "Questions")]
     pub lengths: Weighted,
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::super::rows::without_texts;
 use super::super::{ReportError, Row, Rows};
 use crate::run::Manifest;
 use earnest_digest::{hex, sha256};
@@ -119,7 +120,10 @@ fn add(
     doc.insert("question".into(), json!(question));
     doc.insert("answer".into(), json!(first.gold));
     doc.insert("cluster".into(), json!(first.cluster));
-    doc.insert("covariates".into(), json!(first.covariates));
+    doc.insert(
+        "covariates".into(),
+        if texts { json!(first.covariates) } else { json!(without_texts(&first.covariates)) },
+    );
     doc.insert("prompt_ids_sha256".into(), json!(first.prompt_sha256));
     let doc = Value::Object(doc);
     let hash = |text: &str| hex(&sha256(text.as_bytes()));

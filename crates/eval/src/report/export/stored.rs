@@ -6,6 +6,7 @@ use earnest_tasks::suite::{Item, registry};
 
 use super::LmEval;
 use crate::prompt::{ModeRequest, Prompter, Remote};
+use crate::rendered_again::PromptRenderer;
 use crate::report::{ReportError, Row, Rows, write_file};
 use crate::run::store::StoredQuestion;
 use crate::run::{Reporter, RunEvent, Sample};
@@ -21,10 +22,14 @@ impl StoredRun {
         } else {
             let mut items = HashMap::new();
             self.each_item(|item| drop(items.insert(item.id.clone(), item)))?;
-            reporter.event(&RunEvent::Warning(
-                "the prompts were not stored: they are rebuilt from the items, without the chat template".to_owned(),
-            ));
-            from_suite = RowsOfItems { run: self, items };
+            let renderer = PromptRenderer::open(&self.manifest);
+            if renderer.is_none() {
+                reporter.event(&RunEvent::Warning(
+                    "the prompts were not stored: they are rebuilt from the items, without the chat template"
+                        .to_owned(),
+                ));
+            }
+            from_suite = RowsOfItems { run: self, items, renderer };
             &from_suite
         };
         let suite = registry::find(&self.manifest.settings.suite);
@@ -70,12 +75,16 @@ impl LmEval {
 struct RowsOfItems<'a> {
     run: &'a StoredRun,
     items: HashMap<String, Item>,
+    renderer: Option<PromptRenderer>,
 }
 
 impl RowsOfItems<'_> {
-    /// The question with its segments as the prompt, joined as raw text.
+    /// The question with its prompt: as the run's checkpoint renders it, else its segments joined as raw text.
     fn question(&self, sample: &Sample) -> Option<StoredQuestion> {
         let item = self.items.get(&sample.item)?.clone();
+        if let Some(prompt) = self.renderer.as_ref().and_then(|renderer| renderer.prompt(&item, sample)) {
+            return Some(StoredQuestion { item, prompt: Some(prompt) });
+        }
         let plain = Prompter::new(&Remote::Text, ModeRequest::Raw).and_then(|plain| plain.text(&item.segments));
         Some(StoredQuestion { item, prompt: plain.ok() })
     }

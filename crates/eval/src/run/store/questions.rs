@@ -181,31 +181,37 @@ impl Store {
     fn page(&self, run: &RunRecord, number: usize) -> Result<Option<Page>, RunError> {
         let Some(pack) = self.pack(run, number)? else { return Ok(None) };
         let page = Page::open(number, &pack.questions, pack.prompts.as_ref());
-        page.map(Some).map_err(|reason| RunError::Unreadable {
-            part: "the questions",
-            path: self.path().to_owned(),
-            run: run.manifest.run.clone(),
-            reason,
-        })
+        page.map(Some).map_err(|reason| self.unreadable_questions(run, reason))
     }
 
     fn pack(&self, run: &RunRecord, number: usize) -> Result<Option<Pack>, RunError> {
-        let read = || -> rusqlite::Result<Option<Pack>> {
+        // None inside for a pack that the run has and the file lacks.
+        let read = || -> rusqlite::Result<Option<Option<Pack>>> {
             let mut statement = self.connection().prepare_cached(
-                "SELECT a.items, q.sha256, q.content, p.sha256, p.content FROM asked a JOIN packs q ON q.id = a.questions \
-                 LEFT JOIN packs p ON p.id = a.prompts WHERE a.key = ?",
+                "SELECT a.items, q.sha256, q.content, p.sha256, p.content, a.prompts FROM asked a \
+                 LEFT JOIN packs q ON q.id = a.questions LEFT JOIN packs p ON p.id = a.prompts WHERE a.key = ?",
             )?;
             let pack = |row: &rusqlite::Row<'_>| {
-                let prompts = match row.get::<_, Option<[u8; 32]>>(3)? {
-                    Some(sha256) => Some(Packed { sha256, bytes: row.get(4)? }),
-                    None => None,
+                let part = |place: usize| -> rusqlite::Result<Option<Packed>> {
+                    let Some(sha256) = row.get::<_, Option<[u8; 32]>>(place)? else { return Ok(None) };
+                    Ok(Some(Packed { sha256, bytes: row.get(place + 1)? }))
                 };
+                let (questions, prompts) = (part(1)?, part(3)?);
+                let lacks_prompts = prompts.is_none() && row.get::<_, Option<i64>>(5)?.is_some();
                 let items = usize::try_from(row.get::<_, i64>(0)?).unwrap_or(0);
-                let questions = Packed { sha256: row.get(1)?, bytes: row.get(2)? };
-                Ok(Pack { number, items, questions, prompts })
+                Ok(questions.filter(|_| !lacks_prompts).map(|questions| Pack { number, items, questions, prompts }))
             };
             statement.query_row([key(run.id, number)], pack).optional()
         };
-        read().map_err(|source| self.error("read", source))
+        match read().map_err(|source| self.error("read", source))? {
+            None => Ok(None),
+            Some(Some(pack)) => Ok(Some(pack)),
+            Some(None) => Err(self.unreadable_questions(run, format!("pack {number} is missing from the file"))),
+        }
+    }
+
+    fn unreadable_questions(&self, run: &RunRecord, reason: String) -> RunError {
+        let run = run.manifest.run.clone();
+        RunError::Unreadable { part: "the questions", path: self.path().to_owned(), run, reason }
     }
 }

@@ -2,6 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::run::RunError;
@@ -17,6 +18,9 @@ const APPLICATION_ID: i32 = 0x6561_726e;
 
 /// Timeout of waiting for another process's transaction. Transactions take milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Pages that are copied at once.
+const COPIED_PAGES: i32 = 1 << 10;
 
 /// Page size of new files.
 const PAGE_BYTES: i64 = 32_768;
@@ -114,7 +118,7 @@ fn is_refused(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied))
 }
 
-/// Opens a file of the current version read-only. Readers of a write-ahead log need its index beside the file; without a log
+/// Opens a file read-only; one of an earlier version is copied to memory and migrated there. Readers of a write-ahead log need its index beside the file; without a log
 /// nobody is writing, and the file is opened as immutable.
 fn open_to_read(path: PathBuf) -> Result<(PathBuf, Connection), RunError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
@@ -135,14 +139,25 @@ fn open_to_read(path: PathBuf) -> Result<(PathBuf, Connection), RunError> {
     if version > SCHEMA_VERSION {
         return Err(RunError::LaterFormat { path, found: version, known: SCHEMA_VERSION });
     }
-    if version < SCHEMA_VERSION {
-        return Err(RunError::EarlierFormat { path, found: version, known: SCHEMA_VERSION });
-    }
+    let connection = match version < SCHEMA_VERSION {
+        true => migrated_copy(&connection).map_err(|source| RunError::store("migrate a copy of", &path, source))?,
+        false => connection,
+    };
     connection
         .pragma_update(None, "cache_size", -CACHE_KIB)
         .map_err(|source| RunError::store("open", &path, source))?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok((path, connection))
+}
+
+/// Returns a copy in memory with the current tables: a file of an earlier version that may not be written is left as it is.
+fn migrated_copy(file: &Connection) -> rusqlite::Result<Connection> {
+    let mut copy = Connection::open_in_memory()?;
+    Backup::new(file, &mut copy)?.run_to_completion(COPIED_PAGES, Duration::ZERO, None)?;
+    migrate(&mut copy)?;
+    // Writers of the copy would lose what they write.
+    copy.pragma_update(None, "query_only", true)?;
+    Ok(copy)
 }
 
 /// Returns the file as a URI for SQLite.

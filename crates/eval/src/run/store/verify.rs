@@ -130,7 +130,7 @@ impl Store {
             let asked = asked
                 .filter(|item| item.id == sample.item && number == sample.sample as usize && item.gold == sample.gold);
             let Some(asked) = asked else {
-                note(Kind::NotPlanned, name());
+                note(if suite.is_none() && stored.is_err() { Kind::Question } else { Kind::NotPlanned }, name());
                 continue;
             };
             if stored.is_err() || same_rules.is_some() && of_store.is_some_and(|item| !is_same_question(item, asked)) {

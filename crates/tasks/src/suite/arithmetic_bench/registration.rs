@@ -24,7 +24,7 @@ const OPTIONS: [OptionSpec; 6] = [
     OptionSpec::integer(
         "set",
         "1|2",
-        "Item set: 1 or 2 are independent draws, to see how far a score moves [default: 1]",
+        "Item set: 1 or 2, independent draws that show how far a score varies [default: 1]",
     )
     .under("Items"),
     OptionSpec::SEED,

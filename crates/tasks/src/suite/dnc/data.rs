@@ -185,7 +185,7 @@ fn locate(
     let mut looked = names;
     looked.extend(own.iter().map(|name| (*name).to_owned()));
     let message = format!("{} has no {split} part of {dataset}: looked for {}", folder.display(), looked.join(", "));
-    Err(OptionError::usage(message).help("docs/dnc.md says where the data come from and how the folder looks"))
+    Err(OptionError::usage(message).help("docs/dnc.md tells where the data come from and describes the folder"))
 }
 
 fn part_names(dataset: Dataset, split: Split) -> Vec<String> {
@@ -200,7 +200,7 @@ fn part_names(dataset: Dataset, split: Split) -> Vec<String> {
 }
 
 /// Next step where the data folder is missing.
-const FOLDER: &str = "name the folder that holds the data; docs/dnc.md says how it looks";
+const FOLDER: &str = "name the folder that holds the data; docs/dnc.md describes it";
 
 /// A file's bytes and their SHA-256.
 fn read_pinned(path: &Path, host: &dyn Host) -> Result<(Vec<u8>, String), OptionError> {

@@ -1,4 +1,4 @@
-//! The perturbations as they were meant (the choices of spec section 8): numbers are found as a person finds them, an edit
+//! The perturbations as intended: numbers are found as a person finds them, an edit
 //! touches the number that is meant and no other, answers are recomputed exactly, and a question that would become nonsense
 //! is left out with the reason.
 use std::sync::LazyLock;

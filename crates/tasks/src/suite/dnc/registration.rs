@@ -11,11 +11,7 @@ use crate::suite::registry::{
 const PROMPTS: [&str; 5] = ["answer", "equation", "equation-answer", "cot", "all"];
 
 const OPTIONS: [OptionSpec; 15] = [
-    OptionSpec::path(
-        "data",
-        "PATH",
-        "Folder with the questions of ASDiv-a, DROP or TAT-QA (docs/dnc.md); it cannot be left out",
-    ),
+    OptionSpec::path("data", "PATH", "Folder with the questions of ASDiv-a, DROP or TAT-QA (docs/dnc.md); required"),
     OptionSpec::choice(
         "dataset",
         "NAME",
@@ -31,7 +27,7 @@ const OPTIONS: [OptionSpec; 15] = [
     OptionSpec::choice(
         "mode",
         "MODE",
-        "Perturbations as they were meant, or bit for bit as the authors' program makes them [default: fixed]",
+        "Perturbations as intended, or bit for bit as the authors' program makes them [default: fixed]",
         &["fixed", "reference"],
     ),
     OptionSpec::choices(
@@ -55,9 +51,9 @@ const OPTIONS: [OptionSpec; 15] = [
     OptionSpec::integer(
         "demonstration-sets",
         "N",
-        "Independent choices of the examples; several tell an effect from the luck of a choice [default: 1]",
+        "Number of independent choices of the examples, to separate an effect from chance [default: 1]",
     ),
-    OptionSpec::flag("defence", "Ask also with perturbed examples: adaptation from demonstrations"),
+    OptionSpec::flag("defence", "Also ask with perturbed examples: adaptation from demonstrations"),
     OptionSpec::integer("draws", "N", "Independent draws of each random perturbation of a question [default: 1]"),
     OptionSpec::path(
         "annotations",
@@ -118,7 +114,7 @@ impl BuiltIn for Registration {
             return Err(OptionError::usage(
                 "dnc asks questions of data that cannot be shipped: --data DIR names their folder",
             )
-            .help("docs/dnc.md says where ASDiv-a, DROP and TAT-QA come from and how the folder looks"));
+            .help("docs/dnc.md tells where ASDiv-a, DROP and TAT-QA come from and describes the folder"));
         };
         let data = Files::find(&mut options, folder, values.path("annotations"), host)?;
         Ok(Box::new(Chosen { options, profile, data }))

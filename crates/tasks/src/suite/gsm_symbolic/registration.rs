@@ -37,7 +37,7 @@ const TEMPLATES: OptionSpec = OptionSpec::checked(
 const TRAILING_SPACE: OptionSpec = OptionSpec::choice(
     "trailing-space",
     "WHAT",
-    "The space that the study's text prompts end with: keep it, or trim it as tokenizers like it better [default: keep]",
+    "Final space of the study's text prompts: keep it, or trim it, which suits tokenizers better [default: keep]",
     &["keep", "trim"],
 );
 
@@ -63,7 +63,7 @@ const SYMBOLIC: [OptionSpec; 9] = [
     OptionSpec::text(
         "revision",
         "COMMIT",
-        "The commit of the dataset apple/GSM-Symbolic in the Hugging Face cache [default: the one that is there]",
+        "The commit of the dataset apple/GSM-Symbolic in the Hugging Face cache [default: the only one there]",
     )
     .excluding(&["data"]),
     SETS,
