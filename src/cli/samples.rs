@@ -185,7 +185,9 @@ fn card(
         row("matchers", &rules.join(", "));
         let metrics: Vec<String> =
             score.metrics.iter().map(|(name, value)| format!("{name} {}", short(value))).collect();
-        row("metrics", &metrics.join(", "));
+        if !metrics.is_empty() {
+            row("metrics", &metrics.join(", "));
+        }
     }
     if let Some(failure) = &sample.failure {
         row("failure", &failure.message);

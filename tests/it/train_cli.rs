@@ -78,7 +78,7 @@ fn wrong_command_lines_exit_with_2_and_leave_nothing_behind() {
         (&["--tasks", "arithmetic-bench:copy", "--reversal", "int"], "only NUPA tasks support reversal"),
         (&["--lengths", "1-4", "--beyond", "4"], "length 4"),
         (&["--clip", "0"], "clip"),
-        (&["--index-hints", "--groups", "places"], "leave hints out"),
+        (&["--index-hints", "--groups", "places"], "drop the hints"),
         (&["--index-hints", "--groups", "random", "--digits", "2"], "random groups"),
         (&["--context", "30", "--lengths", "1-2", "--beyond", "12"], "context"),
         (&["--beta2", "1"], "beta2"),
