@@ -79,7 +79,7 @@ fn asked(count: usize, adapter: Adapter, shots: usize, stored: bool) -> Written 
     let plan = manifest.plan();
     let run = store.begin(&manifest, plan.len(&suite)).expect("a new run");
     if stored {
-        store.keep_questions(&run, &suite).expect("room on the disk");
+        store.keep_questions(&run, &suite, 0..count).expect("room on the disk");
     }
     let progress = store.progress(&run).expect("no rows");
     let request = if adapter == Adapter::Chat { ModeRequest::Chat } else { ModeRequest::Raw };

@@ -299,7 +299,7 @@ fn questions_of_a_long_run_are_read_pack_by_pack() {
     let store = Store::create(results.path()).unwrap();
     let plan = Plan { limit: Some(1_200), samples: 3, shard: None };
     let run = store.begin(&manifest("one", &suite, plan), plan.len(&suite)).unwrap();
-    store.keep_questions(&run, &suite).unwrap();
+    store.keep_questions(&run, &suite, 0..plan.len(&suite)).unwrap();
     let mut questions = store.questions(&run);
     for planned in plan.walk(&suite).step_by(100) {
         assert_eq!(questions.at(planned.index).unwrap().unwrap().item, planned.item);

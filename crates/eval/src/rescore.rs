@@ -244,7 +244,7 @@ fn save(store: &Store, run: &RunRecord, mut settings: RunSettings, suite: &dyn S
     let target = store.begin(&manifest, planned)?;
     match store.has_questions(run)? {
         true => store.copy_questions(store, run, &target)?,
-        false => store.keep_questions(&target, suite)?,
+        false => store.keep_questions(&target, suite, 0..planned)?,
     }
     let mut writer = store.writer(&target).batches_of(BULK_ROWS);
     each_rescored(store, run, suite, |_, place, after| Ok(writer.push(place, Sample { run: name.clone(), ..after })?))?;

@@ -50,8 +50,7 @@ impl Cli {
     /// # Errors
     /// Clap's own error, which prints itself.
     pub fn from_arguments() -> Result<Self, clap::Error> {
-        let mut definition = definition();
-        definition.build();
+        let definition = definition();
         let words = suite_first(std::env::args_os().collect(), &definition);
         Cli::from_arg_matches(&definition.try_get_matches_from(words)?)
     }

@@ -14,7 +14,8 @@ pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsStri
     let mut index = 1;
     while !has_suites(command) {
         let Some(word) = words.get(index).and_then(|word| word.to_str()) else { return words };
-        match (option(word, command.get_arguments()), command.find_subcommand(word)) {
+        let options = command.get_arguments().chain(definition.get_arguments());
+        match (option(word, options), command.find_subcommand(word)) {
             (Some(consumed), _) => index += consumed,
             (None, Some(found)) => {
                 command = found;
@@ -30,7 +31,8 @@ pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsStri
             words.insert(index, suite);
             return words;
         }
-        let options = command.get_subcommands().flat_map(Command::get_arguments).chain(command.get_arguments());
+        let suites = command.get_subcommands().flat_map(Command::get_arguments);
+        let options = suites.chain(command.get_arguments()).chain(definition.get_arguments());
         match option(word, options) {
             Some(consumed) => place += consumed,
             None => return words,
@@ -65,8 +67,7 @@ mod tests {
     use super::*;
 
     fn ordered(line: &str) -> String {
-        let mut definition = crate::cli::args::definition();
-        definition.build();
+        let definition = crate::cli::args::definition();
         let words = suite_first(line.split(' ').map(OsString::from).collect(), &definition);
         words.join(OsStr::new(" ")).into_string().unwrap()
     }

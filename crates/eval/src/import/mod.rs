@@ -201,7 +201,7 @@ fn write(
     manifest.run.clone_from(&name);
     let planned = plan.len(suite);
     let run = store.begin(&manifest, planned)?;
-    store.keep_questions(&run, suite)?;
+    store.keep_questions(&run, suite, lines.keys().copied())?;
     let mut writer = store.writer(&run).batches_of(BULK_ROWS);
     let mut answered = plan.walk(suite).filter_map(|planned| Some((lines.get(&planned.index)?, planned)));
     loop {

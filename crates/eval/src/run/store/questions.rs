@@ -1,5 +1,5 @@
 //! Questions and prompts of stored runs, in packs that runs share.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -88,11 +88,23 @@ impl Store {
         read().map_err(|source| self.error("read", source))
     }
 
-    /// Stores the questions of a run whose prompts are unknown, such as an imported one.
-    pub fn keep_questions(&self, run: &RunRecord, suite: &dyn Suite) -> Result<(), RunError> {
+    /// Stores the questions at these places of the plan, with their neighbours of the same pack, for a run whose prompts are
+    /// unknown, such as an imported one.
+    pub fn keep_questions(
+        &self,
+        run: &RunRecord,
+        suite: &dyn Suite,
+        places: impl Iterator<Item = usize>,
+    ) -> Result<(), RunError> {
         let plan = run.manifest.plan();
+        let samples = plan.samples.max(1) as usize;
+        let numbers: BTreeSet<usize> = places.map(|place| place / samples / PACK_ITEMS).collect();
+        let Some(last) = numbers.last() else { return Ok(()) };
         let mut entries: Vec<Entry> = Vec::new();
-        for (place, item) in plan.asked(suite) {
+        for (place, item) in plan.asked(suite).take_while(|(place, _)| place / PACK_ITEMS <= *last) {
+            if !numbers.contains(&(place / PACK_ITEMS)) {
+                continue;
+            }
             if entries.first().is_some_and(|first| first.place / PACK_ITEMS != place / PACK_ITEMS) {
                 self.keep_pack(run, &std::mem::take(&mut entries))?;
             }
