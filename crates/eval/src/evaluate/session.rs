@@ -131,6 +131,7 @@ impl Session<'_> {
                 let when = run.manifest.ended.as_deref().unwrap_or("an earlier session");
                 let next = match self.evaluation.run {
                     RunChoice::Gather => format!("{} is used", run.manifest.run),
+                    RunChoice::Resume(_) => format!("`earnest run --from {}` repeats it", run.manifest.run),
                     _ => "--new repeats it".to_owned(),
                 };
                 reporter.event(&RunEvent::Message(format!("this run was finished at {when}; {next}")));
