@@ -63,7 +63,7 @@ impl StoredRun {
     pub fn samples(&self) -> Result<Vec<Sample>, ReportError> {
         let mut samples = Vec::new();
         self.walk(&mut |sample| {
-            samples.push(sample.clone());
+            samples.push(sample);
             Ok(())
         })?;
         Ok(samples)
@@ -84,7 +84,7 @@ impl StoredRun {
 }
 
 impl Rows for StoredRun {
-    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
+    fn walk(&self, row: &mut dyn FnMut(Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
         let store = Store::open(&self.results)?;
         StoredRows { store: &store, run: &self.record }.walk(row)
     }

@@ -3,6 +3,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{Arg, Command};
 
+use super::command::with_suites;
 use super::usage_error::has_suites;
 
 /// Moves the name of the suite in front of the command's options, so that options of both may stand before it.
@@ -24,6 +25,7 @@ pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsStri
             (None, None) => return words,
         }
     }
+    let command = with_suites(command.clone());
     let mut place = index;
     while let Some(word) = words.get(place).and_then(|word: &OsString| OsStr::to_str(word)) {
         if command.find_subcommand(word).is_some() {

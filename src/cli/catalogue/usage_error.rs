@@ -2,7 +2,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
-use super::command::SUITES_HEADING;
+use super::command::{SUITES_HEADING, with_suites};
 use crate::cli::error::CliError;
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
 
@@ -10,6 +10,9 @@ use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
 fn at(mut command: Command, words: impl Iterator<Item = String>) -> (Command, Option<&'static str>) {
     let mut suite = None;
     for word in words {
+        if has_suites(&command) && !command.has_subcommands() {
+            command = with_suites(command);
+        }
         if let Some(found) = command.find_subcommand(&word) {
             suite = if has_suites(&command) { registry::find(&word).map(|found| found.card().name) } else { None };
             command = found.clone();

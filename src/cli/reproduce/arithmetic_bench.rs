@@ -61,7 +61,7 @@ pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, Cli
     for run in args.compared.open(SUITE)? {
         let mut ours = EvaluatedRun::new(run.manifest.clone());
         run.walk(&mut |sample| {
-            ours.add(sample);
+            ours.add(&sample);
             Ok(())
         })?;
         runs.push(ours);

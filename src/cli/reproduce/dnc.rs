@@ -28,7 +28,7 @@ pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
     for run in args.compared.open(SUITE)? {
         let mut ours = EvaluatedRun::new(run.manifest.clone());
         run.walk(&mut |sample| {
-            ours.add(sample);
+            ours.add(&sample);
             Ok(())
         })?;
         runs.push(ours);

@@ -197,7 +197,7 @@ fn collect(args: &GsmSymbolicArgs, executed: Option<&[Executed]>, printer: Print
                 && wanted.contains(&prompt)
             {
                 let evaluation = rows.entry(prompt).or_insert_with(|| Evaluation::new(&label, prompt));
-                if let Err(error) = evaluation.add(sample) {
+                if let Err(error) = evaluation.add(&sample) {
                     problem.get_or_insert(error);
                 }
             }

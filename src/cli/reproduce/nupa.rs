@@ -105,7 +105,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     for run in args.compared.open(SUITE)? {
         let mut ours = EvaluatedRun::new(run.manifest.clone()).map_err(catalogue::suite_error)?;
         run.walk(&mut |sample| {
-            ours.add(sample);
+            ours.add(&sample);
             Ok(())
         })?;
         runs.push(ours);
@@ -251,7 +251,7 @@ fn rate(args: &NupaArgs, model: Option<&str>) -> Result<Option<Measured>, CliErr
     for run in runs.iter().rev().filter(|run| run.manifest.generation_s > 0.0) {
         let mut totals = Totals::default();
         run.walk(&mut |sample| {
-            totals.add(sample);
+            totals.add(&sample);
             Ok(())
         })?;
         match Rate::measured(&run.manifest, &totals) {

@@ -142,7 +142,7 @@ fn walk_runs(
         let mut stopped = None;
         let walked = run.walk(&mut |sample| {
             if stopped.is_none() {
-                let fields = columns.fields(sample, &run.manifest);
+                let fields = columns.fields(&sample, &run.manifest);
                 let outcome = fields.and_then(|fields| each(&fields, &|| format!("{name}, item {}", sample.item)));
                 stopped = outcome.err();
             }

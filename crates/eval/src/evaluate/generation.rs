@@ -110,7 +110,9 @@ impl GenerationSettings {
 /// Checks that a value is between 0 and `high`; 0 only if `zero`.
 fn check(name: &str, value: f32, high: f32, zero: bool) -> Result<(), EvalError> {
     let inside = value.is_finite() && value <= high && (value > 0.0 || zero && value == 0.0);
-    if inside { Ok(()) } else { Err(EvalError::setting(format!("--{name} {value} is outside 0 to {high}"))) }
+    let lowest = if zero { "at least 0" } else { "above 0" };
+    let message = || format!("--{name} must be {lowest} and at most {high}, not {value}");
+    if inside { Ok(()) } else { Err(EvalError::setting(message())) }
 }
 
 #[cfg(test)]

@@ -27,10 +27,10 @@ impl Row {
     }
 }
 
-impl From<&Sample> for Row {
+impl From<Sample> for Row {
     /// Creates a row without question and prompt.
-    fn from(sample: &Sample) -> Self {
-        Row { sample: sample.clone(), asked: None }
+    fn from(sample: Sample) -> Self {
+        Row { sample, asked: None }
     }
 }
 
@@ -38,7 +38,7 @@ impl From<&Sample> for Row {
 /// them in memory.
 pub trait Rows {
     /// Passes every row to `row`, up to the first error.
-    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError>;
+    fn walk(&self, row: &mut dyn FnMut(Sample) -> Result<(), ReportError>) -> Result<(), ReportError>;
 
     /// Passes every row with its question and prompt, where known, to `row`.
     fn walk_asked(&self, row: &mut dyn FnMut(&Row) -> Result<(), ReportError>) -> Result<(), ReportError> {
@@ -47,13 +47,13 @@ pub trait Rows {
 }
 
 impl Rows for [Sample] {
-    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
-        self.iter().try_for_each(row)
+    fn walk(&self, row: &mut dyn FnMut(Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
+        self.iter().cloned().try_for_each(row)
     }
 }
 
 impl Rows for Vec<Sample> {
-    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
+    fn walk(&self, row: &mut dyn FnMut(Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
         self.as_slice().walk(row)
     }
 }
@@ -62,20 +62,19 @@ impl Rows for Vec<Sample> {
 pub struct WithoutTexts<'a>(pub &'a dyn Rows);
 
 impl Rows for WithoutTexts<'_> {
-    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
-        self.0.walk(&mut |sample| row(&Sample { covariates: without_texts(&sample.covariates), ..sample.clone() }))
+    fn walk(&self, row: &mut dyn FnMut(Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
+        self.0.walk(&mut |sample| row(Sample { covariates: without_texts(sample.covariates), ..sample }))
     }
 }
 
 /// Covariates that are no text of the question: numbers, truth values and words, such as a kind or an operand.
-pub(crate) fn without_texts(covariates: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
-    let is_label = |value: &Value| match value {
+pub(crate) fn without_texts(mut covariates: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+    covariates.retain(|_, value| match value {
         Value::String(text) => !text.contains(char::is_whitespace),
         Value::Array(_) | Value::Object(_) => false,
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
-    };
-    let labels = covariates.iter().filter(|(_, value)| is_label(value));
-    labels.map(|(name, value)| (name.clone(), value.clone())).collect()
+    });
+    covariates
 }
 
 /// Rows of a stored run.
@@ -85,8 +84,8 @@ pub struct StoredRows<'a> {
 }
 
 impl Rows for StoredRows<'_> {
-    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
-        self.store.samples(self.run, Filter::default()).try_for_each(|sample| row(&sample?))
+    fn walk(&self, row: &mut dyn FnMut(Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
+        self.store.samples(self.run, Filter::default()).try_for_each(|sample| row(sample?))
     }
 
     fn walk_asked(&self, row: &mut dyn FnMut(&Row) -> Result<(), ReportError>) -> Result<(), ReportError> {

@@ -273,11 +273,11 @@ pub(super) mod tests {
         assert_eq!(count, 2);
         let column = |name: &str| columns.0.iter().find(|column| column.name == name).unwrap();
         assert_eq!(column("covariate_mixed").kind, Kind::Number);
-        assert_eq!(column("covariate_mixed").cell(&Row::from(&rows[0])), Cell::Number(1.0));
-        assert_eq!(column("covariate_odd").cell(&Row::from(&rows[0])), Cell::Text("true".into()));
-        assert_eq!(column("matcher_compat").cell(&Row::from(&rows[1])), Cell::Empty);
-        assert_eq!(column("error_kind").cell(&Row::from(&rows[1])), Cell::Text("beyond_context".into()));
-        assert_eq!(column("finish").cell(&Row::from(&rows[0])), Cell::Text("eos".into()));
+        assert_eq!(column("covariate_mixed").cell(&Row::from(rows[0].clone())), Cell::Number(1.0));
+        assert_eq!(column("covariate_odd").cell(&Row::from(rows[0].clone())), Cell::Text("true".into()));
+        assert_eq!(column("matcher_compat").cell(&Row::from(rows[1].clone())), Cell::Empty);
+        assert_eq!(column("error_kind").cell(&Row::from(rows[1].clone())), Cell::Text("beyond_context".into()));
+        assert_eq!(column("finish").cell(&Row::from(rows[0].clone())), Cell::Text("eos".into()));
         let mut names: Vec<&str> = columns.0.iter().map(|column| column.name.as_str()).collect();
         let all = names.len();
         names.sort_unstable();

@@ -22,8 +22,13 @@ pub fn write_jsonl(rows: &dyn Rows, out: &mut dyn Write) -> Result<usize, Report
     let mut count = 0;
     rows.walk_asked(&mut |row| {
         let failed = |reason: String| ReportError::Format { format: "JSONL", reason };
-        let line = Line { sample: &row.sample, question: row.question(), prompt: row.prompt() };
-        let line = serde_json::to_vec(&line).map_err(|error| failed(error.to_string()))?;
+        let (sample, question, prompt) = (&row.sample, row.question(), row.prompt());
+        // Flattening costs as much again as the rest of the line.
+        let line = match (question, prompt) {
+            (None, None) => serde_json::to_vec(sample),
+            _ => serde_json::to_vec(&Line { sample, question, prompt }),
+        };
+        let line = line.map_err(|error| failed(error.to_string()))?;
         out.write_all(&line).and_then(|()| out.write_all(b"\n")).map_err(|error| failed(error.to_string()))?;
         count += 1;
         Ok(())

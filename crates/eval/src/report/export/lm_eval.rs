@@ -122,7 +122,7 @@ fn add(
     doc.insert("cluster".into(), json!(first.cluster));
     doc.insert(
         "covariates".into(),
-        if texts { json!(first.covariates) } else { json!(without_texts(&first.covariates)) },
+        if texts { json!(first.covariates) } else { json!(without_texts(first.covariates.clone())) },
     );
     doc.insert("prompt_ids_sha256".into(), json!(first.prompt_sha256));
     let doc = Value::Object(doc);

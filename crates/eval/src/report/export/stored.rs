@@ -91,11 +91,14 @@ impl RowsOfItems<'_> {
 }
 
 impl Rows for RowsOfItems<'_> {
-    fn walk(&self, row: &mut dyn FnMut(&Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
+    fn walk(&self, row: &mut dyn FnMut(Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
         self.run.walk(row)
     }
 
     fn walk_asked(&self, row: &mut dyn FnMut(&Row) -> Result<(), ReportError>) -> Result<(), ReportError> {
-        self.run.walk(&mut |sample| row(&Row { sample: sample.clone(), asked: self.question(sample) }))
+        self.run.walk(&mut |sample| {
+            let asked = self.question(&sample);
+            row(&Row { sample, asked })
+        })
     }
 }
