@@ -133,6 +133,7 @@ impl Suite for Questions {
             budget: Budget { answer: 512, thinking: 512 },
             stop_strings: Vec::new(),
             keep_stop: false,
+            continuations: Vec::new(),
         }))
     }
     fn len(&self) -> usize {

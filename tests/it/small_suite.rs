@@ -83,8 +83,8 @@ impl BuiltIn for Registration {
         Ok(Box::new(Chosen(Options { largest, seed: values.seed })))
     }
 
-    fn primary(&self, _: &Value) -> Vec<&'static str> {
-        vec![FINAL]
+    fn primary(&self, _: &Value) -> Vec<String> {
+        vec![FINAL.to_owned()]
     }
 
     fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {

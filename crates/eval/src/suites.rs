@@ -16,7 +16,7 @@ use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{
     BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs,
-    check_prompts, find,
+    check_prompts, find, find_stored,
 };
 
 /// A built-in suite with checked options.
@@ -58,7 +58,7 @@ pub fn configure(name: &str, values: &OptionValues) -> Result<ConfiguredSuite, E
 /// # Errors
 /// Unknown suite, unreadable options, or missing or changed data.
 pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, OptionError> {
-    let Some(suite) = find(&settings.suite) else {
+    let Some(suite) = find_stored(&settings.suite, &settings.suite_options) else {
         let message = format!("this version of earnest has no suite {}", settings.suite);
         return Err(OptionError::data(message).help("`earnest suites` lists them"));
     };
@@ -74,8 +74,8 @@ pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, OptionError> {
 
 /// Returns the names of a run's primary rules without reading its data; none for unknown suites or options.
 pub fn primary(settings: &RunSettings) -> Vec<String> {
-    let rules = find(&settings.suite).map_or_else(Vec::new, |suite| suite.primary(&settings.suite_options));
-    rules.into_iter().map(str::to_owned).collect()
+    let suite = find_stored(&settings.suite, &settings.suite_options);
+    suite.map_or_else(Vec::new, |suite| suite.primary(&settings.suite_options))
 }
 
 /// Files, the Hugging Face cache and the sandbox of this machine.

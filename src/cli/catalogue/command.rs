@@ -16,14 +16,11 @@ pub(super) const SUITES_HEADING: &str = "Suites";
 
 impl Subcommand for SuiteCommand {
     fn augment_subcommands(command: Command) -> Command {
-        let common: Vec<Arg> = command.get_arguments().cloned().collect();
-        let parent = command.get_name().to_owned();
         command
-            .mut_args(|arg| arg.required(false).global(true))
             .subcommand_value_name("SUITE")
             .subcommand_help_heading(SUITES_HEADING)
             .disable_help_subcommand(true)
-            .subcommands(BUILT_IN.iter().map(|suite| of_suite(*suite, &common, &parent)))
+            .defer(with_suites)
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -48,6 +45,15 @@ impl FromArgMatches for SuiteCommand {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Adds the suites' subcommands. Deferred until the command is used: there are five commands, each with all suites and options.
+pub(super) fn with_suites(command: Command) -> Command {
+    let common: Vec<Arg> = command.get_arguments().filter(|arg| !arg.is_global_set()).cloned().collect();
+    let parent = command.get_name().to_owned();
+    command
+        .mut_args(|arg| arg.required(false).global(true))
+        .subcommands(BUILT_IN.iter().map(|suite| of_suite(*suite, &common, &parent)))
 }
 
 /// A suite's subcommand: its own options, then the command's.
@@ -337,7 +343,7 @@ mod tests {
             fn configure(&self, _: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
                 Err(OptionError::usage("not here"))
             }
-            fn primary(&self, _: &serde_json::Value) -> Vec<&'static str> {
+            fn primary(&self, _: &serde_json::Value) -> Vec<String> {
                 Vec::new()
             }
             fn stored(&self, _: &serde_json::Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {

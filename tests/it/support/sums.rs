@@ -41,6 +41,7 @@ impl Suite for Sums {
                 budget: Budget { answer: 8, thinking: 64 },
                 stop_strings: vec!["\n".into()],
                 keep_stop: false,
+                continuations: Vec::new(),
             }
         }))
     }

@@ -42,6 +42,7 @@ impl EvaluatedRun {
             budget: Budget { answer: sample.budget, thinking: sample.budget },
             stop_strings: Vec::new(),
             keep_stop: false,
+            continuations: Vec::new(),
         };
         let tokens = sample.completion.as_ref().map_or(0, |completion| completion.ids.len());
         self.rows.push((item, score.clone(), tokens, sample.truncated()));

@@ -26,6 +26,9 @@ pub struct Item {
     /// The stop string stays in the completion, as its end; otherwise the completion ends before it.
     #[serde(default)]
     pub keep_stop: bool,
+    /// Continuations whose log-likelihoods are the completion ([`super::Likelihoods`]); empty where text is generated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continuations: Vec<String>,
 }
 
 impl Item {
@@ -47,6 +50,7 @@ impl Item {
             budget: Budget { answer: 512, thinking: 16_384 },
             stop_strings: Vec::new(),
             keep_stop: false,
+            continuations: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod dnc;
 pub mod gsm_symbolic;
 pub mod nupa;
 pub mod registry;
+pub mod task;
 
 mod failure;
 mod final_answer;
@@ -12,6 +13,7 @@ mod grid;
 mod item;
 mod by_name;
 mod lengths;
+mod likelihood;
 mod plain;
 mod python_random;
 mod readings;
@@ -24,6 +26,7 @@ pub use final_answer::{EXAMPLE_ECHOED, FINAL, ONLY_IN_THINKING, RIVALS, read_fin
 pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
 pub use item::{Budget, Item, Segments, Shot};
 pub use lengths::{LengthList, LengthListError, check_lengths};
+pub use likelihood::{ContinuationScore, Likelihoods};
 pub use plain::{score_final, summarise_accuracy};
 pub use readings::{Readings, RuleReading};
 pub use registry::{rename_rules, stored_rule};
@@ -33,10 +36,10 @@ pub use thinking_text::ThinkingText;
 /// A source of questions with exact answers, and the rules to score completions.
 pub trait Suite: Send + Sync {
     /// The name on the command line, e.g. `arithmetic-bench`.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// Version of the suite's items and scoring; a change that moves a score changes it.
-    fn version(&self) -> &'static str;
+    fn version(&self) -> &str;
 
     /// The options that determine the items, as they go into the manifest.
     fn options(&self) -> serde_json::Value;
@@ -57,12 +60,12 @@ pub trait Suite: Send + Sync {
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score;
 
     /// The rules of which one can be primary, for `--profile`.
-    fn profiles(&self) -> Vec<&'static str> {
+    fn profiles(&self) -> Vec<&str> {
         Vec::new()
     }
 
     /// The rules that decide correctness: one, or one a kind of prompt; none where a suite has no rules by name.
-    fn primary(&self) -> Vec<&'static str> {
+    fn primary(&self) -> Vec<&str> {
         Vec::new()
     }
 

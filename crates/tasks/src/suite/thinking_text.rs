@@ -36,11 +36,11 @@ struct KeptThinking {
 }
 
 impl Suite for KeptThinking {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.suite.name()
     }
 
-    fn version(&self) -> &'static str {
+    fn version(&self) -> &str {
         self.suite.version()
     }
 
@@ -65,11 +65,11 @@ impl Suite for KeptThinking {
         self.suite.score(item, &Answered { completion: &completion, ..*answered })
     }
 
-    fn profiles(&self) -> Vec<&'static str> {
+    fn profiles(&self) -> Vec<&str> {
         self.suite.profiles()
     }
 
-    fn primary(&self) -> Vec<&'static str> {
+    fn primary(&self) -> Vec<&str> {
         self.suite.primary()
     }
 

@@ -88,6 +88,7 @@ impl ArithmeticBench {
             budget: budget(task, length),
             stop_strings: Vec::new(),
             keep_stop: false,
+            continuations: Vec::new(),
         }
     }
 }

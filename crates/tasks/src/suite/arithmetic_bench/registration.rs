@@ -72,8 +72,8 @@ impl BuiltIn for Registration {
         Ok(Box::new(Chosen { options: options(values)?, profile }))
     }
 
-    fn primary(&self, options: &Value) -> Vec<&'static str> {
-        read(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name()])
+    fn primary(&self, options: &Value) -> Vec<String> {
+        read(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
     }
 
     fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {

@@ -120,8 +120,9 @@ impl BuiltIn for Registration {
         Ok(Box::new(Chosen { options, profile, data }))
     }
 
-    fn primary(&self, options: &Value) -> Vec<&'static str> {
-        read(options).map_or_else(|_| Vec::new(), |options| options.primary())
+    fn primary(&self, options: &Value) -> Vec<String> {
+        let rules = read(options).map_or_else(|_| Vec::new(), |options| options.primary());
+        rules.into_iter().map(str::to_owned).collect()
     }
 
     fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {

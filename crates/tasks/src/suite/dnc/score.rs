@@ -277,6 +277,7 @@ mod tests {
             budget: Budget { answer: 1, thinking: 1 },
             stop_strings: Vec::new(),
             keep_stop: false,
+            continuations: Vec::new(),
         }
     }
 

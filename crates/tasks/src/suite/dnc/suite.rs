@@ -351,6 +351,7 @@ impl Dnc {
                 PromptShape::Chat => Vec::new(),
             },
             keep_stop: false,
+            continuations: Vec::new(),
         }
     }
 

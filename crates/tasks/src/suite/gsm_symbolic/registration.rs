@@ -136,7 +136,7 @@ impl BuiltIn for Symbolic {
         })
     }
 
-    fn primary(&self, options: &Value) -> Vec<&'static str> {
+    fn primary(&self, options: &Value) -> Vec<String> {
         primary(options)
     }
 
@@ -173,7 +173,7 @@ impl BuiltIn for Mini {
         })
     }
 
-    fn primary(&self, options: &Value) -> Vec<&'static str> {
+    fn primary(&self, options: &Value) -> Vec<String> {
         primary(options)
     }
 
@@ -263,8 +263,8 @@ fn read(options: &Value) -> Result<Options, OptionError> {
     serde_json::from_value(options.clone()).map_err(OptionError::unreadable)
 }
 
-fn primary(options: &Value) -> Vec<&'static str> {
-    read(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name()])
+fn primary(options: &Value) -> Vec<String> {
+    read(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
 }
 
 fn stored(options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {

@@ -173,6 +173,7 @@ impl GsmSymbolic {
             gold: gold(row),
             budget: BUDGET,
             keep_stop: !stop_strings.is_empty(),
+            continuations: Vec::new(),
             stop_strings,
         }
     }

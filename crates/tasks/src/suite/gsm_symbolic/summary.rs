@@ -204,6 +204,7 @@ mod tests {
             budget: Budget { answer: 1, thinking: 1 },
             stop_strings: Vec::new(),
             keep_stop: false,
+            continuations: Vec::new(),
         };
         let rules = rules(Profile::Study).into_iter().map(|rule| (rule, correct));
         let score = Score {

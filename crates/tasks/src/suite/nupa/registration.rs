@@ -123,8 +123,8 @@ impl BuiltIn for Registration {
         Ok(Box::new(Chosen { options, profile: values.profile(self.card().name, &Profile::NAMES)? }))
     }
 
-    fn primary(&self, options: &Value) -> Vec<&'static str> {
-        NupaOptions::from_json(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name()])
+    fn primary(&self, options: &Value) -> Vec<String> {
+        NupaOptions::from_json(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
     }
 
     fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {

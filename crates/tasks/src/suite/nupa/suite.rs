@@ -123,6 +123,7 @@ impl NupaSuite {
             budget: Budget { answer: answer_budget, thinking: THINKING_BUDGET + answer_budget },
             stop_strings,
             keep_stop: false,
+            continuations: Vec::new(),
         }
     }
 

@@ -20,7 +20,7 @@ pub enum ConformanceError {
     #[error("the default options are refused without a next step: {0}")]
     NoNextStep(#[source] OptionError),
     #[error("the suite made from its own options reports {name} {version}")]
-    Identity { name: &'static str, version: &'static str },
+    Identity { name: String, version: String },
     #[error("the registration announces {announced} items, the suite has {actual}")]
     ItemCount { announced: usize, actual: usize },
     #[error("item {item} has the task {task}, which the registration does not list")]
@@ -30,7 +30,7 @@ pub enum ConformanceError {
     #[error("a run stored with these options would ask other items")]
     Unstable,
     #[error("primary rules are {suite:?} in the suite and {stored:?} in a stored run")]
-    PrimaryRules { suite: Vec<&'static str>, stored: Vec<&'static str> },
+    PrimaryRules { suite: Vec<String>, stored: Vec<String> },
     #[error(transparent)]
     Options(#[from] OptionError),
     #[error("{mode} prompts: {source}")]
@@ -90,7 +90,7 @@ fn check_options(options: &[OptionSpec]) -> Result<(), ConformanceError> {
 fn check_items(registration: &dyn BuiltIn, suite: &dyn Suite) -> Result<(), ConformanceError> {
     let card = registration.card();
     if (suite.name(), suite.version()) != (card.name, card.version) {
-        return Err(ConformanceError::Identity { name: suite.name(), version: suite.version() });
+        return Err(ConformanceError::Identity { name: suite.name().to_owned(), version: suite.version().to_owned() });
     }
     if let Some(announced) = registration.items()
         && announced != suite.len()
@@ -116,7 +116,8 @@ fn check_items(registration: &dyn BuiltIn, suite: &dyn Suite) -> Result<(), Conf
         return Err(ConformanceError::Unstable);
     }
     if registration.primary(&options) != suite.primary() {
-        let (suite, stored) = (suite.primary(), registration.primary(&options));
+        let suite = suite.primary().into_iter().map(str::to_owned).collect();
+        let stored = registration.primary(&options);
         return Err(ConformanceError::PrimaryRules { suite, stored });
     }
     Ok(())

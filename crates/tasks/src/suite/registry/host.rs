@@ -77,6 +77,14 @@ pub trait Host {
         Err(HostError::NoFiles)
     }
 
+    /// Rows of files of questions, checked once from the first to the last.
+    ///
+    /// # Errors
+    /// Those of reading, which name file, line and column.
+    fn rows(&self, _source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {
+        Err(OptionError::usage(HostError::NoFiles))
+    }
+
     /// File or folder that [`DATA_VARIABLE`] names.
     fn moved(&self) -> Option<PathBuf> {
         None
@@ -99,6 +107,60 @@ pub trait Host {
     fn programs(&self, _python: Option<&Path>) -> Arc<dyn Programs> {
         Arc::new(NoPrograms)
     }
+}
+
+/// Files of questions to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowSource {
+    /// Files, patterns such as `data/*.jsonl`, or folders' files by pattern, in this order.
+    pub paths: Vec<PathBuf>,
+    /// `jsonl`, `json`, `csv`, `tsv` or `parquet`; none for what the name's ending says. A last ending `.gz` is decompressed in any case.
+    pub format: Option<String>,
+    /// Leave unreadable rows out and count them, instead of refusing the file.
+    pub skip_bad_rows: bool,
+}
+
+/// A file that rows were read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowFile {
+    /// Absolute path.
+    pub path: PathBuf,
+    /// SHA-256 of the file as it is on disk.
+    pub sha256: String,
+    /// Number of its rows.
+    pub rows: usize,
+}
+
+/// A row of a file of questions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Place for messages, e.g. `questions.jsonl, line 3`.
+    pub place: String,
+    /// Values by column, in the file's order.
+    pub values: Map<String, Value>,
+}
+
+/// Rows of files of questions. Memory does not grow with their text: a row is read when it is asked for.
+pub trait Rows: Send + Sync {
+    /// Number of rows, of all files together, without blank lines and skipped rows.
+    fn len(&self) -> usize;
+
+    /// True without any.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row with this number, from 0.
+    ///
+    /// # Errors
+    /// [`HostError`] if it cannot be read any more.
+    fn row(&self, number: usize) -> Result<Row, HostError>;
+
+    /// The files in their order.
+    fn files(&self) -> &[RowFile];
+
+    /// Messages about rows that were skipped, at most a few, and their number.
+    fn skipped(&self) -> (usize, &[String]);
 }
 
 /// A host without files and programs.

@@ -13,7 +13,7 @@ pub use choice::{Channel, Choice, GivenQuestion, Mode};
 pub use conformance::{ConformanceError, conforms};
 pub use former_names::{rename_rules, stored_rule};
 pub use generator::{Generator, Lines};
-pub use host::{DATA_VARIABLE, Host, HostError, NoHost, Programs};
+pub use host::{DATA_VARIABLE, Host, HostError, NoHost, Programs, Row, RowFile, RowSource, Rows};
 pub use option::{ErrorKind, OptionError, OptionKind, OptionSpec, OptionValues, check_profile};
 
 use crate::suite::{self, Suite};
@@ -25,11 +25,20 @@ pub const BUILT_IN: &[&dyn BuiltIn] = &[
     &suite::gsm_symbolic::Symbolic,
     &suite::gsm_symbolic::Mini,
     &suite::dnc::Registration,
+    &suite::task::Registration,
 ];
 
 /// The built-in suite of this name.
 pub fn find(name: &str) -> Option<&'static dyn BuiltIn> {
     BUILT_IN.iter().copied().find(|suite| suite.card().name == name)
+}
+
+/// The registration that a stored run's suite belongs to: of the suite with its name, or [`suite::task`] for a task of the user's.
+pub fn find_stored(name: &str, options: &Value) -> Option<&'static dyn BuiltIn> {
+    match options.get(suite::task::STORED_KEY) {
+        Some(_) => Some(&suite::task::Registration),
+        None => find(name),
+    }
 }
 
 /// Facts of a suite that need no options.
@@ -120,7 +129,7 @@ pub trait BuiltIn: Sync {
     fn configure(&self, values: &OptionValues, host: &dyn Host) -> Result<Box<dyn Choice>, OptionError>;
 
     /// Rules that decide under the options of a stored run; none where the options cannot be read.
-    fn primary(&self, options: &Value) -> Vec<&'static str>;
+    fn primary(&self, options: &Value) -> Vec<String>;
 
     /// The suite with the options of a stored run, as [`Suite::options`] gave them.
     ///

@@ -154,6 +154,7 @@ mod tests {
             budget: Budget { answer: place, thinking: 10 },
             stop_strings: vec!["\n".into()],
             keep_stop: place.is_multiple_of(3),
+            continuations: (0..place % 3).map(|choice| format!(" {choice}")).collect(),
         };
         Entry { place, item, prompt: (!place.is_multiple_of(5)).then_some(prompt) }
     }

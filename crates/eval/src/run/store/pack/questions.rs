@@ -27,6 +27,9 @@ pub(super) struct Questions {
     /// [`Segments::unmasked`] by index of the item.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     unmasked: BTreeMap<usize, String>,
+    /// [`Item::continuations`] by index of the item.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    continuations: BTreeMap<usize, Vec<String>>,
 }
 
 /// Prompt parts and stop strings around a question.
@@ -80,6 +83,9 @@ impl Questions {
             });
             let unmasked = item.segments.unmasked.clone();
             columns.unmasked.extend(unmasked.map(|text| (columns.slots.len(), text)));
+            if !item.continuations.is_empty() {
+                columns.continuations.insert(columns.slots.len(), item.continuations.clone());
+            }
             columns.slots.push(place % PACK_ITEMS);
             columns.ids.push(item.id.clone());
             columns.tasks.push(item.task.clone());
@@ -121,7 +127,20 @@ impl Questions {
                         frame.segments(question, self.unmasked.remove(&at)).ok_or("it lacks a piece of a prompt")?;
                     let budget = Budget { answer, thinking };
                     let (stop_strings, keep_stop) = (frame.stop_strings.clone(), frame.keep_stop);
-                    Ok((place, Item { id, task, cluster, covariates, segments, gold, budget, stop_strings, keep_stop }))
+                    let continuations = self.continuations.remove(&at).unwrap_or_default();
+                    let item = Item {
+                        id,
+                        task,
+                        cluster,
+                        covariates,
+                        segments,
+                        gold,
+                        budget,
+                        stop_strings,
+                        keep_stop,
+                        continuations,
+                    };
+                    Ok((place, item))
                 },
             )
             .collect()
