@@ -267,7 +267,7 @@ pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -331,7 +331,7 @@ mod tests {
     }
 
     /// Any JSON value whose numbers are printed as they are written.
-    pub(in super::super) fn any_value() -> impl Strategy<Value = Value> {
+    pub fn any_value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),

@@ -153,7 +153,8 @@ mod tests {
         let mut lines = Lines::new(text, 0, batch, longest);
         let mut all = Vec::new();
         while lines.next_batch().unwrap() {
-            let seen = |line: &Line| (line.number, line.start, line.length, line.text(&lines.buffer).map(<[u8]>::to_vec));
+            let seen =
+                |line: &Line| (line.number, line.start, line.length, line.text(&lines.buffer).map(<[u8]>::to_vec));
             all.extend(lines.lines.iter().map(seen));
         }
         assert_eq!(lines.offset, text.len() as u64);

@@ -122,17 +122,17 @@ fn file(
         // Pages of Parquet are not in the order in which a stream comes.
         Format::Parquet if gzip || !before.is_file() => {
             let mut copy = temporary()?;
-            let mut content = content(&mut hashing, gzip);
+            let mut content = content(&mut hashing, gzip)?;
             copy_all(&mut *content, &mut copy)?;
             parquet::read(copy, &mut output)?;
         }
         Format::Parquet => parquet::read(File::open(path).map_err(unreadable)?, &mut output)?,
         Format::Csv | Format::Tsv => {
             let separator = if format == Format::Tsv { b'\t' } else { b',' };
-            delimited::read(text(content(&mut hashing, gzip))?.reader, separator, &mut output)?;
+            delimited::read(text(content(&mut hashing, gzip)?)?.reader, separator, &mut output)?;
         }
         Format::Json => {
-            let text = text(content(&mut hashing, gzip))?;
+            let text = text(content(&mut hashing, gzip)?)?;
             if text.first == Some(b'[') {
                 output.unit = "row";
                 json_array::read(text.reader, &mut output)?;
@@ -175,3 +175,6 @@ fn copy_all(content: &mut dyn io::Read, copy: &mut File) -> Result<(), Refusal> 
         io::Write::write_all(copy, &piece[..read]).map_err(|error| no_room(&error))?;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -168,7 +168,7 @@ impl Rows for Questions {
         let part = self.parts.partition_point(|part| part.first <= number).checked_sub(1);
         let part = part.and_then(|part| self.parts.get(part)).filter(|part| number - part.first < part.index.len());
         let Some(part) = part else {
-            return Err(HostError::failed(format!("there is no row {number}; the rows are 0 to {}", self.len())));
+            return Err(HostError::failed(format!("there is no row {number}; there are {}", self.len())));
         };
         let row = number - part.first;
         let place = format!("{}, {} {}", part.name, part.unit, part.index.number(row));

@@ -1,6 +1,6 @@
 //! A file as a stream of text: hashed as it is on disk, decompressed, without its byte order mark.
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
 use earnest_digest::hex;
 use flate2::bufread::MultiGzDecoder;
@@ -37,11 +37,16 @@ impl Read for Hashing {
     }
 }
 
-/// Content of a file as it is read on, decompressed if it is gzip.
-pub(super) fn content<'a>(file: &'a mut Hashing, gzip: bool) -> Box<dyn Read + 'a> {
-    match gzip {
-        true => Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, file))),
-        false => Box::new(file),
+/// Returns the content of a file, decompressed if it is to be gzip.
+pub(super) fn content<'a>(file: &'a mut Hashing, gzip: bool) -> Result<Box<dyn Read + 'a>, Refusal> {
+    if !gzip {
+        return Ok(Box::new(file));
+    }
+    let mut packed = BufReader::with_capacity(1 << 16, file);
+    match packed.fill_buf().map_err(unreadable)?.first() {
+        None => Err(Refusal::new("the file is empty")),
+        Some(0x1f) => Ok(Box::new(MultiGzDecoder::new(packed))),
+        Some(_) => Err(Refusal::new("the file is not compressed with gzip").help("give it a name without .gz")),
     }
 }
 
@@ -81,7 +86,8 @@ pub(super) fn text<'a>(mut content: Box<dyn Read + 'a>) -> Result<Text<'a>, Refu
         }
         [first, 0, ..] if *first != 0 => return Err(encoding("UTF-16LE")),
         [0, second, ..] if *second != 0 => return Err(encoding("UTF-16BE")),
-        head if head.iter().take(64).any(|byte| *byte == 0) => {
+        // A text with a zero byte or two is one with bad rows.
+        head if head.iter().take(64).filter(|byte| **byte == 0).count() > 3 => {
             let reason = "there are zero bytes at its beginning: it is not a text";
             return Err(Refusal::new(reason).help("questions are JSONL, JSON, CSV, TSV or Parquet"));
         }
