@@ -13,6 +13,7 @@ pub mod model;
 pub mod perturb;
 pub mod preview;
 pub mod prompt;
+pub mod questions;
 mod rendered_again;
 pub mod report;
 pub mod rescore;

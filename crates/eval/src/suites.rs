@@ -16,7 +16,7 @@ use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{
     BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs,
-    check_prompts, find, find_stored,
+    RowSource, Rows, check_prompts, find, find_stored,
 };
 
 /// A built-in suite with checked options.
@@ -116,6 +116,10 @@ impl Host for LocalHost {
             Ok(columns.into_iter().filter_map(|(name, field)| Some((name, json(field)?))).collect())
         })
         .collect()
+    }
+
+    fn rows(&self, source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {
+        crate::questions::read(source)
     }
 
     fn moved(&self) -> Option<PathBuf> {

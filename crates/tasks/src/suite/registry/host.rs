@@ -1,4 +1,6 @@
 //! A suite's access to files, datasets and programs, supplied by its caller: suites do no I/O themselves.
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -114,7 +116,7 @@ pub trait Host {
 pub struct RowSource {
     /// Files, patterns such as `data/*.jsonl`, or folders' files by pattern, in this order.
     pub paths: Vec<PathBuf>,
-    /// `jsonl`, `json`, `csv`, `tsv` or `parquet`; none for what the name's ending says. A last ending `.gz` is decompressed in any case.
+    /// `jsonl`, `json`, `csv`, `tsv` or `parquet`; none for what the name's ending says. A name that ends in `.gz` is decompressed in any case.
     pub format: Option<String>,
     /// Leave unreadable rows out and count them, instead of refusing the file.
     pub skip_bad_rows: bool,
@@ -132,12 +134,29 @@ pub struct RowFile {
 }
 
 /// A row of a file of questions.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
     /// Place for messages, e.g. `questions.jsonl, line 3`.
     pub place: String,
-    /// Values by column, in the file's order.
+    /// Values by column. A number that 64 bits cannot hold is a text, as it is written.
     pub values: Map<String, Value>,
+    /// Numbers as they are written, by column, where a value would be printed otherwise: `1.50`, `1e3`.
+    pub written: BTreeMap<String, String>,
+}
+
+impl Row {
+    /// A column's text, number or truth value as it is written in the file; none for other values.
+    pub fn text(&self, column: &str) -> Option<Cow<'_, str>> {
+        match self.values.get(column)? {
+            Value::String(text) => Some(text.into()),
+            Value::Number(number) => Some(match self.written.get(column) {
+                Some(written) => written.into(),
+                None => number.to_string().into(),
+            }),
+            Value::Bool(truth) => Some(truth.to_string().into()),
+            _ => None,
+        }
+    }
 }
 
 /// Rows of files of questions. Memory does not grow with their text: a row is read when it is asked for.

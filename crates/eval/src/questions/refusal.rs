@@ -1,0 +1,88 @@
+//! Reasons for not reading a file or a row.
+use earnest_tasks::suite::registry::OptionError;
+
+use super::json::Fault;
+
+/// Number of bad rows of which messages are kept.
+const SHOWN: usize = 5;
+
+/// Largest row in bytes. A longer one is a file that was cut wrongly rather than a question.
+pub(super) const LONGEST: usize = 16_000_000;
+
+/// A file that cannot be used as a whole; the caller adds its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub message: String,
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    pub fn new(message: impl Into<String>) -> Self {
+        Refusal { message: message.into(), help: None }
+    }
+
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Refusal { help: Some(help.into()), ..self }
+    }
+
+    /// The error for a file of this name.
+    pub fn of(self, name: &str) -> OptionError {
+        OptionError { help: self.help, ..OptionError::usage(format!("{name}: {}", self.message)) }
+    }
+}
+
+/// Rows that cannot be used, of all files.
+#[derive(Debug, Default)]
+pub(super) struct BadRows {
+    pub count: usize,
+    /// Messages about the first of them.
+    pub messages: Vec<String>,
+}
+
+impl BadRows {
+    /// Adds a row: the file, the line or row, and the reason with the character, if it has one.
+    pub fn add(&mut self, file: &str, unit: &str, number: u64, character: Option<u64>, reason: &str) {
+        self.count += 1;
+        if self.messages.len() < SHOWN {
+            let character = character.map_or(String::new(), |character| format!(", character {character}"));
+            self.messages.push(format!("{file}, {unit} {number}{character}: {reason}"));
+        }
+    }
+
+    /// Adds the row that begins at a line and a character of a file.
+    pub fn add_fault(&mut self, file: &str, line: u64, character: u64, fault: &Fault) {
+        let (line, character) = match fault.place {
+            None => (line, None),
+            Some((1, within)) => (line, Some(character + within - 1)),
+            Some((lines, within)) => (line + lines - 1, Some(within)),
+        };
+        self.add(file, "line", line, character, &fault.reason);
+    }
+
+    /// Messages in one sentence.
+    pub fn sentence(&self) -> String {
+        let mut text = match self.count {
+            1 => String::new(),
+            count => format!("{count} rows cannot be read: "),
+        };
+        text.push_str(&self.messages.join("; "));
+        if self.count > self.messages.len() {
+            text.push_str(&format!("; and {} more", self.count - self.messages.len()));
+        }
+        text
+    }
+
+    /// The error for rows that are not to be skipped.
+    pub fn refused(&self) -> OptionError {
+        let help = match self.count {
+            1 => "mend it, or continue without it: --skip-bad-rows",
+            _ => "mend them, or continue without them: --skip-bad-rows",
+        };
+        OptionError::usage(self.sentence()).help(help)
+    }
+}
+
+/// Reason for a row that is too long.
+pub(super) fn too_long(bytes: u64) -> String {
+    format!("the row is {} MB long; rows may have up to {} MB", bytes.div_ceil(1_000_000), LONGEST / 1_000_000)
+}

@@ -1,0 +1,267 @@
+//! Rows by number: where each begins, in its own file or in a temporary one.
+use std::fs::{File, Metadata};
+use std::io::{self, BufWriter, Write};
+use std::time::SystemTime;
+
+use earnest_tasks::suite::registry::{HostError, Row, RowFile, Rows};
+
+use super::json::parse;
+use super::refusal::{BadRows, LONGEST, Refusal};
+
+/// Beginnings and places of a file's rows. Eight bytes a row, because files have millions of them.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    starts: Vec<u64>,
+    /// End of the last row or of the file.
+    pub end: u64,
+    /// Rows whose number in the file does not follow the one before, with that number.
+    jumps: Vec<(usize, u64)>,
+    next: u64,
+}
+
+impl Index {
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    fn push(&mut self, number: u64, start: u64) {
+        if number != self.next || self.jumps.is_empty() {
+            self.jumps.push((self.starts.len(), number));
+        }
+        self.next = number + 1;
+        self.starts.push(start);
+    }
+
+    /// The line or row of the file that a row is.
+    fn number(&self, row: usize) -> u64 {
+        let jump = self.jumps.partition_point(|(first, _)| *first <= row).checked_sub(1);
+        jump.map_or(0, |jump| self.jumps[jump].1 + (row - self.jumps[jump].0) as u64)
+    }
+
+    /// Memory that it takes.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.starts.capacity() * size_of::<u64>() + self.jumps.capacity() * size_of::<(usize, u64)>()
+    }
+}
+
+/// Rows of one file as they are found.
+pub(super) struct Output<'a> {
+    pub name: &'a str,
+    pub unit: &'static str,
+    pub index: Index,
+    pub bad: &'a mut BadRows,
+    pub spool: &'a mut Spool,
+}
+
+impl Output<'_> {
+    /// Adds a row that stays in its file.
+    pub fn keep(&mut self, number: u64, start: u64) {
+        self.index.push(number, start);
+    }
+
+    /// Adds a row that is written to the temporary file.
+    pub fn spool(&mut self, number: u64, row: &[u8]) -> Result<(), Refusal> {
+        let start = self.spool.write(row)?;
+        self.index.push(number, start);
+        self.index.end = start + row.len() as u64;
+        Ok(())
+    }
+
+    /// Adds a bad row.
+    pub fn bad(&mut self, number: u64, reason: &str) {
+        self.bad.add(self.name, self.unit, number, None, reason);
+    }
+}
+
+/// A temporary file without a name, for rows that cannot be read from their own file. The system removes it with the process.
+#[derive(Default)]
+pub(super) struct Spool {
+    file: Option<BufWriter<File>>,
+    written: u64,
+}
+
+impl Spool {
+    fn write(&mut self, row: &[u8]) -> Result<u64, Refusal> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(BufWriter::with_capacity(1 << 18, temporary()?)),
+        };
+        file.write_all(row).map_err(|error| no_room(&error))?;
+        let start = self.written;
+        self.written += row.len() as u64;
+        Ok(start)
+    }
+
+    /// The file, if there is one.
+    pub fn finish(self) -> Result<Option<File>, Refusal> {
+        self.file.map(|file| file.into_inner().map_err(|error| no_room(error.error()))).transpose()
+    }
+}
+
+/// A temporary file.
+pub(super) fn temporary() -> Result<File, Refusal> {
+    tempfile::tempfile().map_err(|error| no_room(&error))
+}
+
+/// Refusal of a file for which the temporary folder has no room.
+pub(super) fn no_room(error: &io::Error) -> Refusal {
+    let folder = std::env::temp_dir();
+    Refusal::new(format!("its rows cannot be written to the temporary folder {}: {error}", folder.display()))
+        .help("make room there, or set TMPDIR to another folder; plain JSONL needs none")
+}
+
+/// A file that rows are read from again, and what shows that it was changed.
+pub(super) struct Kept {
+    pub file: File,
+    pub state: State,
+}
+
+/// Size and time of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct State {
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl State {
+    pub fn of(metadata: &Metadata) -> Self {
+        State { length: metadata.len(), modified: metadata.modified().ok() }
+    }
+}
+
+/// Rows of one file.
+pub(super) struct Part {
+    pub file: RowFile,
+    /// Name for messages, as it was given.
+    pub name: String,
+    pub unit: &'static str,
+    pub index: Index,
+    /// Number of its first row among those of all files.
+    pub first: usize,
+    /// The file itself; none for rows in the temporary file.
+    pub kept: Option<Kept>,
+}
+
+/// Rows of all files.
+pub(super) struct Questions {
+    parts: Vec<Part>,
+    files: Vec<RowFile>,
+    spool: Option<File>,
+    bad: BadRows,
+}
+
+impl Questions {
+    pub fn new(parts: Vec<Part>, spool: Option<File>, bad: BadRows) -> Self {
+        let files = parts.iter().map(|part| part.file.clone()).collect();
+        Questions { parts, files, spool, bad }
+    }
+}
+
+impl Rows for Questions {
+    fn len(&self) -> usize {
+        self.parts.last().map_or(0, |part| part.first + part.index.len())
+    }
+
+    fn row(&self, number: usize) -> Result<Row, HostError> {
+        // Of parts that begin with the same number all but the last are empty.
+        let part = self.parts.partition_point(|part| part.first <= number).checked_sub(1);
+        let part = part.and_then(|part| self.parts.get(part)).filter(|part| number - part.first < part.index.len());
+        let Some(part) = part else {
+            return Err(HostError::failed(format!("there is no row {number}; there are {}", self.len())));
+        };
+        let row = number - part.first;
+        let place = format!("{}, {} {}", part.name, part.unit, part.index.number(row));
+        let changed = || {
+            let reason = "the file was changed or removed while it was in use; start again";
+            HostError::failed(format!("{}: {reason}", part.name))
+        };
+        if let Some(kept) = &part.kept {
+            let now = kept.file.metadata().map_err(|error| HostError::failed(format!("{place}: {error}")))?;
+            if State::of(&now) != kept.state {
+                return Err(changed());
+            }
+        }
+        let file = part.kept.as_ref().map(|kept| &kept.file).or(self.spool.as_ref()).ok_or_else(changed)?;
+        let start = part.index.starts[row];
+        let end = part.index.starts.get(row + 1).copied().unwrap_or(part.index.end);
+        // In its own file a row may be followed by others that were skipped.
+        let length = end.saturating_sub(start).min(LONGEST as u64 + 2);
+        let mut bytes = vec![0; length as usize];
+        let read = read_at(file, &mut bytes, start).map_err(|error| HostError::failed(format!("{place}: {error}")))?;
+        bytes.truncate(read);
+        if let Some(newline) = bytes.iter().position(|byte| *byte == b'\n') {
+            bytes.truncate(newline);
+        }
+        let parsed = parse(&bytes).map_err(|_| changed())?;
+        Ok(Row { place, values: parsed.values, written: parsed.written })
+    }
+
+    fn files(&self) -> &[RowFile] {
+        &self.files
+    }
+
+    fn skipped(&self) -> (usize, &[String]) {
+        (self.bad.count, &self.bad.messages)
+    }
+}
+
+/// Reads from a place of a file until the buffer is full or the file ends, without moving a cursor that threads share.
+fn read_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match read_piece(file, &mut buffer[filled..], start + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(unix)]
+fn read_piece(file: &File, buffer: &mut [u8], start: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, start)
+}
+
+#[cfg(not(unix))]
+fn read_piece(mut file: &File, buffer: &mut [u8], start: u64) -> io::Result<usize> {
+    use std::io::{Read, Seek, SeekFrom};
+    use std::sync::{Mutex, PoisonError};
+    // Seeking and reading are two steps here.
+    static CURSOR: Mutex<()> = Mutex::new(());
+    let _held = CURSOR.lock().unwrap_or_else(PoisonError::into_inner);
+    file.seek(SeekFrom::Start(start))?;
+    file.read(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_rows_follow_gaps() {
+        let mut index = Index::default();
+        for number in [2, 3, 4, 7, 8, 20] {
+            index.push(number, number * 10);
+        }
+        let numbers: Vec<u64> = (0..index.len()).map(|row| index.number(row)).collect();
+        assert_eq!(numbers, [2, 3, 4, 7, 8, 20]);
+        assert_eq!(index.jumps.len(), 3);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_folder() {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut spool = Spool { file: Some(BufWriter::with_capacity(4, full)), written: 0 };
+        let refusal = spool.write(b"a row").unwrap_err();
+        assert!(refusal.message.contains("temporary folder") && refusal.message.contains("space"), "{refusal:?}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut spool = Spool { file: Some(BufWriter::with_capacity(64, full)), written: 0 };
+        assert_eq!(spool.write(b"a row"), Ok(0));
+        assert_eq!(spool.write(b"another"), Ok(5));
+        assert!(spool.finish().unwrap_err().help.unwrap().contains("TMPDIR"));
+    }
+}
