@@ -237,7 +237,11 @@ impl Tally {
         }
         parts.extend((self.failed > 0).then(|| format!("failed {}", self.failed)));
         parts.push(format!("{rate:.2} samples/s"));
-        parts.push(format!("{generated:.0} tok/s out, {computed:.0} in"));
+        // Nothing is generated where given continuations are scored.
+        parts.push(match statistics.decoded_tokens {
+            0 if computed > 0.0 => format!("{computed:.0} tok/s in"),
+            _ => format!("{generated:.0} tok/s out, {computed:.0} in"),
+        });
         parts.extend((self.truncated > 0).then(|| format!("truncated {}", self.truncated)));
         let prompt = statistics.cached_tokens + statistics.prefilled_tokens;
         if prompt > 0 {

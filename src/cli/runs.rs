@@ -157,8 +157,11 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     row("host", format!("{} {}, {}", host.os, host.arch, host.cpu.as_deref().unwrap_or("unknown CPU")));
     if manifest.generation_s > 0.0 {
         let open = if totals.recorded < totals.planned { ", including samples without a row" } else { "" };
-        let tokens =
-            format!("{} prompt tokens and {} generated tokens", totals.prompt_tokens, totals.completion_tokens);
+        // Nothing is generated where given continuations are scored.
+        let tokens = match totals.completion_tokens {
+            0 => format!("{} prompt tokens", totals.prompt_tokens),
+            generated => format!("{} prompt tokens and {generated} generated tokens", totals.prompt_tokens),
+        };
         row("cost", format!("{:.3} device-seconds for {tokens}, without loading{open}", device_seconds(manifest)));
     }
     row("sessions", manifest.sessions.to_string());

@@ -142,6 +142,10 @@ fn card(
     }
     row("expected", &sample.gold);
     match &sample.completion {
+        Some(_) if sample.likelihoods().is_some() => {
+            row("completion", &shortened(&sample.completion_text(), whole));
+            row("", "[log-likelihoods of the given continuations; * is the largest]");
+        }
         Some(completion) => {
             let opening = opened.map(|marker| format!("[the prompt opens {marker}]\n")).unwrap_or_default();
             row("completion", &format!("{opening}{}", shortened(&completion.text, whole)));

@@ -67,7 +67,10 @@ fn requests(checkpoint: &Checkpoint, shot_tokens: usize, new_tokens: usize) -> V
                 keep_stop: i % 10 == 0,
                 stop_ids: vec![i as u32 % vocabulary, 2],
                 max_tokens: 1 + (i as usize * 5) % new_tokens,
-                logprobs: Logprobs { top: usize::from(i % 6 == 0) * 3, prompt: i % 50 == 7 },
+                logprobs: Logprobs {
+                    top: usize::from(i % 6 == 0) * 3,
+                    prompt_from: (i % 50 == 7).then_some(i as usize % 3 * 4),
+                },
             }
         })
         .collect()

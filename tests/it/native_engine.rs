@@ -140,11 +140,11 @@ fn log_probabilities_are_those_of_the_logits() {
     for name in ["llama", "gemma2", "phi2"] {
         let (checkpoint, mut e) = engine(name);
         let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 =", true).unwrap();
-        let logprobs = Logprobs { top: 4, prompt: true };
+        let logprobs = Logprobs { top: 4, prompt_from: Some(1) };
         e.submit(Request { logprobs, ..request(&prompt, 3) }).unwrap();
         let with = completions(&mut e).remove(0);
         assert_eq!(with.cached_tokens, 0, "all prompt positions are computed");
-        e.submit(Request { logprobs: Logprobs { top: 0, prompt: true }, ..request(&prompt, 0) }).unwrap();
+        e.submit(Request { logprobs: Logprobs { top: 0, prompt_from: Some(1) }, ..request(&prompt, 0) }).unwrap();
         let only = completions(&mut e).remove(0);
         assert!(only.ids.is_empty() && only.text.is_empty());
         assert_eq!(only.prompt_logprobs, with.prompt_logprobs);

@@ -67,7 +67,7 @@ pub struct Request {
     pub keep_stop: bool,
     /// Generation ends at these ids (the checkpoint's end-of-sequence ids, unless the caller decides otherwise).
     pub stop_ids: Vec<u32>,
-    /// Most tokens to generate.
+    /// Most tokens to generate; 0 only with log-probabilities of the prompt.
     pub max_tokens: usize,
     /// Log-probabilities to return.
     pub logprobs: Logprobs,
@@ -95,9 +95,10 @@ impl Request {
 pub struct Logprobs {
     /// For each generated token, this many of the most probable ones (and always the chosen one) if not 0.
     pub top: usize,
-    /// The log-probability of every prompt token given those before it. Switches reading of the prefix cache off for
-    /// the request, because the logits of every prompt position are needed.
-    pub prompt: bool,
+    /// The log-probability of each prompt token given those before it, from this one on. The prompt up to the token before it may
+    /// come from the prefix cache. The unit is the input's: tokens, or bytes where the engine tokenises a text itself; a token counts
+    /// if it reaches beyond the byte. The first token of a sequence has no log-probability.
+    pub prompt_from: Option<usize>,
 }
 
 /// Reason why a completion ended.
@@ -108,7 +109,7 @@ pub enum FinishReason {
     Eos,
     /// A stop string.
     StopString,
-    /// `max_tokens` were generated: the answer may be cut.
+    /// `max_tokens` were generated: the answer may be cut. Also the end of a request that generates nothing.
     Length,
     /// The caller cancelled it.
     Cancelled,
@@ -128,7 +129,8 @@ pub struct TokenLogprobs {
 pub struct Timings {
     /// From submission to the first scheduled prompt token.
     pub queued_s: f64,
-    /// From the first scheduled prompt token to the first generated token.
+    /// From the first scheduled prompt token to the first generated token; where none is generated, to the prompt's last
+    /// log-probability.
     pub prefill_s: f64,
     /// From the first to the last generated token.
     pub decode_s: f64,
@@ -151,7 +153,7 @@ pub struct Completion {
     pub cached_tokens: usize,
     /// One entry a generated token, if asked for.
     pub logprobs: Option<Vec<TokenLogprobs>>,
-    /// One entry a prompt token but the first, if asked for.
+    /// One entry a prompt token from [`Logprobs::prompt_from`] on, if asked for.
     pub prompt_logprobs: Option<Vec<f32>>,
     /// One hash a generated token: FNV-1a over the bits of the logits it was chosen from (only in traced engines).
     pub logits_hashes: Option<Vec<u64>>,

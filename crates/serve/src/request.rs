@@ -34,6 +34,8 @@ pub(super) struct ApiRequest {
     pub stream_usage: bool,
     /// Number of alternatives at each token; none without log-probabilities.
     pub logprobs: Option<usize>,
+    /// `echo`: the text begins with the prompt, and the log-probabilities with those of its tokens.
+    pub echo: bool,
     /// `return_token_ids`.
     pub token_ids: bool,
     /// `return_tokens_as_token_ids`: log-probabilities name tokens as `token_id:17`.
@@ -41,8 +43,7 @@ pub(super) struct ApiRequest {
 }
 
 /// Unsupported fields that would change the text, each with the values that leave it unchanged.
-const UNSUPPORTED: [(&str, &[&str]); 10] = [
-    ("echo", &["false"]),
+const UNSUPPORTED: [(&str, &[&str]); 9] = [
     ("suffix", &["\"\""]),
     ("best_of", &["1"]),
     ("frequency_penalty", &["0", "0.0"]),
@@ -87,13 +88,24 @@ pub(super) fn completions(body: &[u8], model: &ServedModel) -> Result<ApiRequest
         fields.get("prompt").ok_or_else(|| ApiError::field("prompt", "must be a string or a list of token ids"))?;
     let prompts = parse_prompts(prompt, model)?;
     let logprobs = fields.count("logprobs")?;
-    parse_common(&fields, prompts, logprobs, &|_| DEFAULT_MAX_TOKENS, model)
+    let mut request = parse_common(&fields, prompts, logprobs, &|_| DEFAULT_MAX_TOKENS, model)?;
+    request.echo = fields.flag("echo")?;
+    if request.echo && request.stream {
+        return Err(ApiError::field("echo", "is not supported with stream"));
+    }
+    if request.echo && logprobs.is_some() {
+        request.requests.iter_mut().for_each(|request| request.logprobs.prompt_from = Some(1));
+    }
+    Ok(request)
 }
 
 /// Parses the body of `/v1/chat/completions`.
 pub(super) fn chat(body: &[u8], model: &ServedModel) -> Result<ApiRequest, ApiError> {
     let parsed = object(body)?;
     let fields = Body(&parsed);
+    if fields.flag("echo")? {
+        return Err(ApiError::field("echo", "is a field of /v1/completions"));
+    }
     let messages = fields.get("messages").and_then(Value::as_array).filter(|list| !list.is_empty());
     let messages = messages.ok_or_else(|| ApiError::field("messages", "must be a non-empty list of messages"))?;
     let messages: Vec<ChatMessage> = messages.iter().map(parse_message).collect::<Result<_, _>>()?;
@@ -221,7 +233,7 @@ fn parse_common(
                 stop_ids: stop_ids.clone(),
                 max_tokens,
                 // At least one, so that the chosen token's own is computed.
-                logprobs: Logprobs { top: top.map_or(0, |top| top.max(1)), prompt: false },
+                logprobs: Logprobs { top: top.map_or(0, |top| top.max(1)), prompt_from: None },
             });
         }
     }
@@ -230,6 +242,7 @@ fn parse_common(
         stream: fields.flag("stream")?,
         stream_usage: fields.get("stream_options").is_some_and(|options| options["include_usage"] == true),
         logprobs: top,
+        echo: false,
         token_ids: fields.flag("return_token_ids")?,
         tokens_as_ids: fields.flag("return_tokens_as_token_ids")?,
     })

@@ -27,6 +27,7 @@ impl Response<'_> {
         let choices = completions.iter().enumerate().map(|(index, completion)| {
             let mut choice = self.choice(index, &completion.ids, completion.logprobs.as_deref());
             match self.api {
+                Api::Completions if self.request.echo => self.echo(&mut choice, index, completion),
                 Api::Completions => choice["text"] = json!(completion.text),
                 Api::Chat => choice["message"] = json!({"role": "assistant", "content": completion.text}),
             }
@@ -39,6 +40,39 @@ impl Response<'_> {
         body["choices"] = choices.collect();
         body["usage"] = self.usage(completions);
         body
+    }
+
+    /// Puts the prompt before the completion of a choice: its text, and its tokens with their log-probabilities.
+    fn echo(&self, choice: &mut Value, index: usize, completion: &Completion) {
+        let prompt = EchoedPrompt::of(prompt_ids(&self.request.requests[index]), self.model);
+        choice["text"] = json!(format!("{}{}", prompt.text, completion.text));
+        let (Some(top), Some(scored)) = (self.request.logprobs, &completion.prompt_logprobs) else { return };
+        let generated = self.logprobs(&completion.ids, completion.logprobs.as_deref().unwrap_or_default(), top);
+        // The first token has no log-probability, and alternatives are given for generated tokens only.
+        let scored = std::iter::once(Value::Null).chain(scored.iter().map(|value| json!(value)));
+        let (mut stream, mut offset) = (self.model.checkpoint.tokenizer.stream(), prompt.text.chars().count());
+        let offsets = completion.ids.iter().map(|id| {
+            let before = offset;
+            offset += stream.push(*id).chars().count();
+            before
+        });
+        let named = |token: &EchoedToken| match self.request.tokens_as_ids {
+            true => self.token_name(token.id),
+            false => token.text.clone(),
+        };
+        let before = [
+            ("tokens", prompt.tokens.iter().map(|token| json!(named(token))).collect::<Vec<_>>()),
+            ("token_logprobs", scored.collect()),
+            ("top_logprobs", vec![Value::Null; prompt.tokens.len()]),
+        ];
+        let mut joined = generated.clone();
+        for (name, mut values) in before {
+            values.extend(generated[name].as_array().cloned().unwrap_or_default());
+            joined[name] = json!(values);
+        }
+        joined["text_offset"] =
+            prompt.tokens.iter().map(|token| token.offset).chain(offsets).collect::<Vec<_>>().into();
+        choice["logprobs"] = joined;
     }
 
     /// Returns the fields that every chunk of the response shares.
@@ -121,6 +155,44 @@ impl Response<'_> {
                 json!({"content": content.collect::<Vec<_>>()})
             }
         }
+    }
+}
+
+/// A prompt as text, with its tokens.
+struct EchoedPrompt {
+    /// Without a leading BOS, which is no part of the text.
+    text: String,
+    tokens: Vec<EchoedToken>,
+}
+
+/// A token of a prompt.
+struct EchoedToken {
+    id: u32,
+    /// The text that it completes; nothing for a part of a character.
+    text: String,
+    /// Characters of the prompt before it.
+    offset: usize,
+}
+
+impl EchoedPrompt {
+    fn of(ids: &[u32], model: &ServedModel) -> Self {
+        let tokenizer = &model.checkpoint.tokenizer;
+        let mut prompt = EchoedPrompt { text: String::new(), tokens: Vec::with_capacity(ids.len()) };
+        let mut stream = tokenizer.whole_stream();
+        let mut offset = 0;
+        for (place, &id) in ids.iter().enumerate() {
+            if place == 0 && tokenizer.bos() == Some(id) {
+                prompt.tokens.push(EchoedToken { id, text: tokenizer.token(id).unwrap_or_default(), offset });
+                continue;
+            }
+            let text = stream.push(id).to_owned();
+            prompt.text.push_str(&text);
+            let characters = text.chars().count();
+            prompt.tokens.push(EchoedToken { id, text, offset });
+            offset += characters;
+        }
+        prompt.text.push_str(stream.finish());
+        prompt
     }
 }
 

@@ -73,7 +73,7 @@ fn requests(stop: Option<&str>) -> Vec<Request> {
                 keep_stop: false,
                 stop_ids: vec![2],
                 max_tokens: 20 + number,
-                logprobs: Logprobs { top: 2, prompt: false },
+                logprobs: Logprobs { top: 2, prompt_from: None },
             });
         }
     }

@@ -90,7 +90,7 @@ pub fn random_prompts(count: usize, shared: usize, own: usize, vocab: usize) -> 
 /// Records an engine's greedy decoding of prompts, `new` tokens each, for comparison with another engine.
 pub fn record(engine: &mut dyn Engine, prompts: &[Vec<u32>], new: usize) -> Result<Recorded, BenchError> {
     for (i, ids) in prompts.iter().enumerate() {
-        let logprobs = Logprobs { top: LISTED, prompt: false };
+        let logprobs = Logprobs { top: LISTED, prompt_from: None };
         let request = Request { logprobs, ..Request::greedy(RequestId(i as u64), ids.clone(), new) };
         engine.submit(request).map_err(|why| BenchError::Rejected { prompt: i, why })?;
     }
@@ -145,7 +145,7 @@ pub fn compare(engine: &mut dyn Engine, name: &str, recorded: &Recorded) -> Resu
     for (i, p) in recorded.prompts.iter().enumerate() {
         let refused = |why| BenchError::Rejected { prompt: i, why };
         // Once for the logits, once as they are usually decoded.
-        let logprobs = Logprobs { top: p.logits_last.len(), prompt: false };
+        let logprobs = Logprobs { top: p.logits_last.len(), prompt_from: None };
         let first = Request { logprobs, ..Request::greedy(RequestId(i as u64), p.ids.clone(), 1) };
         engine.submit(first).map_err(refused)?;
         let whole = Request::greedy(RequestId((count + i) as u64), p.ids.clone(), p.greedy.len());

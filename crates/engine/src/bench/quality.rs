@@ -62,7 +62,7 @@ pub fn answer_all(engine: &mut dyn Engine, prompts: &[Prompt]) -> Result<Vec<Ans
                 stop_strings: prompt.stop_strings.clone(),
                 keep_stop: prompt.keep_stop,
                 stop_ids: prompt.stop_ids.clone(),
-                logprobs: Logprobs { top: 0, prompt: true },
+                logprobs: Logprobs { top: 0, prompt_from: Some(1) },
                 ..Request::greedy(RequestId(place as u64), Vec::new(), prompt.max_tokens)
             };
             engine.submit(request).map_err(|rejected| BenchError::Rejected { prompt: place, why: rejected })?;

@@ -21,7 +21,7 @@ pub(super) fn check(request: &Request, prompt: &[u32], config: &DecoderConfig) -
     if prompt.is_empty() {
         return Err(Rejected::EmptyPrompt);
     }
-    if request.max_tokens == 0 && !request.logprobs.prompt {
+    if request.max_tokens == 0 && request.logprobs.prompt_from.is_none() {
         return Err(Rejected::NothingToDo);
     }
     let vocab = config.vocab_size;

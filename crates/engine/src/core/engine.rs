@@ -9,7 +9,7 @@ use super::backend::{Backend, BackendInfo, Sampled};
 use super::block_pool::BLOCK_SIZE;
 use super::checks::{check, prompt_ids};
 use super::prefix_tree::RopeFactors;
-use super::request_state::RequestState;
+use super::request_state::{RequestState, first_scored};
 use super::sampler::sample_row;
 use super::scheduler::{Chunk, Limits, Plan, Scheduler, Sequence};
 use super::step::{PLACEHOLDER, SamplingMetadata, Step};
@@ -202,7 +202,6 @@ impl<B: Backend> EngineCore<B> {
         if sampled && request.sampling.repetition_penalty != 1.0 {
             batch.step.seen_tokens.extend_from_slice(&sequence.tokens);
         }
-        let scores = request.logprobs.prompt && position + 1 < state.prompt.len();
         let mut row = SamplingMetadata {
             sampled,
             sampling: request.sampling.clone(),
@@ -210,7 +209,7 @@ impl<B: Backend> EngineCore<B> {
             index: index as u64,
             top_logprobs: request.logprobs.top,
             seen: start..batch.step.seen_tokens.len(),
-            target: scores.then(|| state.prompt[position + 1]),
+            target: state.target(position),
             hash: self.trace,
             return_logits: false,
         };
@@ -258,10 +257,7 @@ impl<B: Backend> EngineCore<B> {
                 }
                 continue;
             }
-            // Each prompt position's log-probability is taken once, also if the request was preempted in between.
-            if metadata.target.is_some() && row.position == state.prompt_logprobs.len() {
-                state.prompt_logprobs.extend(result.target_logprob);
-            }
+            state.push_prompt_logprob(row.position, result.target_logprob);
             if let (true, Some(token)) = (metadata.sampled, result.token) {
                 decoded += 1;
                 self.scheduler.set_token(row.running, row.key, row.placeholder, token);
@@ -269,8 +265,8 @@ impl<B: Backend> EngineCore<B> {
                     Some(reason) => ended.push((row.key, Ending::Finished(reason))),
                     None => events.extend(state.take_delta()),
                 }
-            } else if state.request.max_tokens == 0 && row.position + 1 == state.prompt.len() {
-                ended.push((row.key, Ending::Finished(FinishReason::Length)));
+            } else if state.is_scored() {
+                ended.push((row.key, Ending::Finished(state.end_scoring(now))));
             }
         }
         self.statistics.prefilled_tokens += batch.prefilled as u64;
@@ -325,8 +321,8 @@ impl<B: Backend> EngineCore<B> {
 
 /// Most positions that a request may use.
 fn longest(request: &Request, prompt: usize) -> usize {
-    // The last generated token is never read, so it needs no position.
-    prompt + request.max_tokens.saturating_sub(1)
+    // The last token, generated or only scored, is never read, so it needs no position.
+    (prompt + request.max_tokens).saturating_sub(1).max(1)
 }
 
 impl<B: Backend> Engine for EngineCore<B> {
@@ -341,7 +337,11 @@ impl<B: Backend> Engine for EngineCore<B> {
         self.statistics.prompt_tokens += prompt.len() as u64;
         self.submitted += 1;
         let key = self.submitted;
-        self.scheduler.add(key, prompt.clone(), self.rope_factors(longest), !request.logprobs.prompt);
+        let mut computed = prompt.clone();
+        computed.truncate(longest);
+        // The logits that give the first log-probability are those of the token before it.
+        let shareable = first_scored(&request).map_or(usize::MAX, |from| from - 1);
+        self.scheduler.add(key, computed, self.rope_factors(longest), shareable);
         self.keys.insert(request.id, key);
         self.requests.insert(key, RequestState::new(request, prompt, self.tokenizer.stream()));
         Ok(())

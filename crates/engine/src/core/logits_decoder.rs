@@ -56,7 +56,7 @@ impl LogitsDecoder {
     pub fn new(request: Request, checkpoint: &Checkpoint) -> Result<LogitsDecoder, Rejected> {
         let prompt = prompt_ids(&request)?;
         check(&request, &prompt, &checkpoint.config)?;
-        if request.logprobs.prompt {
+        if request.logprobs.prompt_from.is_some() {
             return Err(Rejected::Unsupported("log-probabilities of the prompt are not offered by this engine".into()));
         }
         Ok(LogitsDecoder {

@@ -9,7 +9,7 @@ const MIN_SAVED: usize = 4;
 /// True if a running sequence is about to make more of `candidate`'s beginning available than `cached` tokens. Its
 /// prompt is computed in this step or one of the next, so the wait is short and can not be endless.
 pub(crate) fn should_wait(candidate: &Sequence, cached: usize, running: &[Sequence]) -> bool {
-    let usable = &candidate.tokens[..candidate.tokens.len() - 1];
+    let usable = candidate.usable();
     usable.len() >= cached + MIN_SAVED
         && running.iter().any(|other| {
             other.computed < other.prompt

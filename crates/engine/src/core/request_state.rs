@@ -15,7 +15,7 @@ pub(crate) struct RequestState {
     detokenizer: TextStream,
     text: StopChecker,
     logprobs: Vec<TokenLogprobs>,
-    pub(crate) prompt_logprobs: Vec<f32>,
+    prompt_logprobs: Vec<f32>,
     hashes: Vec<u64>,
     /// The output is reported as it grows ([`crate::Engine::follow`]).
     pub(crate) followed: bool,
@@ -25,6 +25,11 @@ pub(crate) struct RequestState {
     scheduled: Option<Instant>,
     first_token: Option<Instant>,
     last_token: Option<Instant>,
+}
+
+/// Index of the first prompt token whose log-probability is asked for; the first token of all has none.
+pub(crate) fn first_scored(request: &Request) -> Option<usize> {
+    request.logprobs.prompt_from.map(|from| from.max(1))
 }
 
 impl RequestState {
@@ -57,10 +62,33 @@ impl RequestState {
     pub(crate) fn wants_logits(&self, chunk: &Chunk, i: usize) -> bool {
         let position = chunk.start + i;
         let samples = chunk.samples && i + 1 == chunk.count;
-        // Each prompt position's log-probability is taken once, also if the request was preempted in between.
-        let next = self.prompt_logprobs.len();
-        let scores = self.request.logprobs.prompt && position + 1 < self.prompt.len() && position >= next;
-        samples || scores
+        // Each prompt token's log-probability is taken once, also if the request was preempted in between.
+        let missing = self.next_scored().is_some_and(|next| position + 1 >= next);
+        samples || (missing && self.target(position).is_some())
+    }
+
+    /// Prompt token after a position, if its log-probability is asked for.
+    pub(crate) fn target(&self, position: usize) -> Option<u32> {
+        let from = first_scored(&self.request)?;
+        self.prompt.get(position + 1).copied().filter(|_| position + 1 >= from)
+    }
+
+    /// Index of the prompt token whose log-probability is taken next, the prompt's length once all are; none if none is asked for.
+    fn next_scored(&self) -> Option<usize> {
+        let from = first_scored(&self.request)?;
+        Some((from + self.prompt_logprobs.len()).min(self.prompt.len()))
+    }
+
+    /// Takes the log-probability of the prompt token after a position, if it is the next one.
+    pub(crate) fn push_prompt_logprob(&mut self, position: usize, logprob: Option<f32>) {
+        if self.next_scored() == Some(position + 1) {
+            self.prompt_logprobs.extend(logprob);
+        }
+    }
+
+    /// True once a request that generates nothing has all it asked for.
+    pub(crate) fn is_scored(&self) -> bool {
+        self.request.max_tokens == 0 && self.next_scored() == Some(self.prompt.len())
     }
 
     /// Appends a generated token; returns the finish reason if the request ends with it.
@@ -101,6 +129,12 @@ impl RequestState {
         Some(Event::Generated { id, ids, text: stable[bytes..].to_owned(), logprobs })
     }
 
+    /// Records the end of a request that generates nothing.
+    pub(crate) fn end_scoring(&mut self, now: Instant) -> FinishReason {
+        self.first_token.get_or_insert(now);
+        FinishReason::Length
+    }
+
     /// Makes its completion.
     pub(crate) fn finish(mut self, finish: FinishReason, cached_tokens: usize) -> Completion {
         let mut finish = finish;
@@ -123,7 +157,7 @@ impl RequestState {
             prompt_tokens: self.prompt.len(),
             cached_tokens,
             logprobs: (wants.top > 0).then_some(self.logprobs),
-            prompt_logprobs: wants.prompt.then_some(self.prompt_logprobs),
+            prompt_logprobs: wants.prompt_from.map(|_| self.prompt_logprobs),
             logits_hashes: (!self.hashes.is_empty()).then_some(self.hashes),
             timings,
         }

@@ -38,8 +38,8 @@ pub(crate) struct Sequence {
     /// Tokens of the prompt.
     pub(crate) prompt: usize,
     pub(crate) rope_factors: RopeFactors,
-    /// The prefix cache may be read (not if the logits of all prompt positions are wanted).
-    pub(crate) read_cache: bool,
+    /// Most tokens to read from the prefix cache: those after them are computed, because their logits are wanted.
+    pub(crate) shareable: usize,
     /// Tokens whose keys and values are in its blocks.
     pub(crate) computed: usize,
     /// Prompt tokens that came from the cache when it was first admitted.
@@ -117,7 +117,7 @@ impl Scheduler {
     }
 
     /// Queues a sequence. It has to fit into the cache alone, its last generated token (which is never read) excepted.
-    pub(crate) fn add(&mut self, key: u64, prompt: Vec<u32>, rope_factors: RopeFactors, read_cache: bool) {
+    pub(crate) fn add(&mut self, key: u64, prompt: Vec<u32>, rope_factors: RopeFactors, shareable: usize) {
         debug_assert!(!prompt.is_empty(), "an empty prompt has nothing to compute");
         let length = prompt.len();
         self.waiting.push_back(Sequence {
@@ -125,7 +125,7 @@ impl Scheduler {
             tokens: prompt,
             prompt: length,
             rope_factors,
-            read_cache,
+            shareable,
             computed: 0,
             cached: None,
             blocks: vec![],
@@ -206,8 +206,7 @@ impl Scheduler {
             looked_at += 1;
             let found = self.look_up(index);
             let candidate = &self.waiting[index];
-            if self.limits.prefix_cache && candidate.read_cache && should_wait(candidate, found.tokens(), &self.running)
-            {
+            if self.limits.prefix_cache && should_wait(candidate, found.tokens(), &self.running) {
                 index += 1;
                 continue;
             }
@@ -228,11 +227,11 @@ impl Scheduler {
         }
     }
 
-    /// Finds the cached prefix of a waiting sequence; at least its last token is always computed.
+    /// Finds the cached prefix of a waiting sequence.
     fn look_up(&mut self, index: usize) -> Match {
         let sequence = &self.waiting[index];
-        if self.limits.prefix_cache && sequence.read_cache {
-            self.tree.find(sequence.rope_factors, &sequence.tokens[..sequence.tokens.len() - 1])
+        if self.limits.prefix_cache {
+            self.tree.find(sequence.rope_factors, sequence.usable())
         } else {
             Match::default()
         }
@@ -383,6 +382,11 @@ impl Scheduler {
 }
 
 impl Sequence {
+    /// Tokens that may come from the prefix cache; at least the last one is always computed.
+    pub(crate) fn usable(&self) -> &[u32] {
+        &self.tokens[..self.shareable.min(self.tokens.len() - 1)]
+    }
+
     /// Tokens not yet computed.
     pub(crate) fn pending(&self) -> usize {
         self.tokens.len() - self.computed

@@ -12,7 +12,7 @@ use crate::bench::{Recorded, compare, random_prompts, record};
 use crate::core::sampler::{logprob, sample, uniform};
 use crate::cpu::kernels::Isa;
 use crate::cpu::{CpuEngine, Options as CpuOptions};
-use crate::{Completion, Engine, Event, FinishReason, Logprobs, Request, RequestId, Sampling, SamplingKey};
+use crate::{Completion, Engine, Event, FinishReason, Input, Logprobs, Request, RequestId, Sampling, SamplingKey};
 use earnest_models::checkpoint::{Checkpoint, ElementType, Quant, WeightFormat};
 
 const NAMES: [&str; 14] = [
@@ -204,8 +204,15 @@ fn requests_get_what_the_cpu_engine_gives_them() {
             2 => Request { sampling: Sampling { top_k: 5, ..warm }, ..base },
             3 => Request { sampling: Sampling { top_p: 0.8, min_p: 0.01, ..warm }, ..base },
             4 => Request { sampling: Sampling { repetition_penalty: 1.5, ..Sampling::GREEDY }, ..base },
-            5 => Request { logprobs: Logprobs { top: 3, prompt: true }, ..base },
-            6 => Request { logprobs: Logprobs { top: 0, prompt: true }, max_tokens: 0, ..base },
+            5 => Request { logprobs: Logprobs { top: 3, prompt_from: Some(1) }, ..base },
+            6 => Request { logprobs: Logprobs { top: 0, prompt_from: Some(1) }, max_tokens: 0, ..base },
+            // The same beginning as the one before, and its last tokens scored.
+            10 => Request {
+                input: Input::Ids([prompt(6), prompt(1)].concat()),
+                logprobs: Logprobs { top: 0, prompt_from: Some(prompt(6).len()) },
+                max_tokens: 0,
+                ..base
+            },
             7 => Request { sampling: Sampling { top_k: 1, ..warm }, ..base },
             8 => Request { max_tokens: 1, ..base },
             _ => Request { sampling: warm, max_tokens: 40, ..base },

@@ -59,6 +59,14 @@ impl Form {
         if self.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" }
     }
 
+    /// Most tokens to generate. Where only the prompt is scored, servers that may refuse to generate nothing generate one token.
+    fn budget(&self, request: &Request) -> usize {
+        match self.dialect {
+            Dialect::Earnest | Dialect::Vllm => request.max_tokens,
+            Dialect::Sglang | Dialect::LlamaCpp | Dialect::Unknown => request.max_tokens.max(1),
+        }
+    }
+
     /// Makes the body of a request.
     ///
     /// # Errors
@@ -74,7 +82,7 @@ impl Form {
             (Input::Messages(_), Api::Completions) => return unsupported("the completions API takes no messages"),
             (Input::Ids(_) | Input::Text(_), Api::Chat) => return unsupported("the chat API takes messages only"),
         };
-        body.insert(self.budget_field().into(), json!(request.max_tokens));
+        body.insert(self.budget_field().into(), json!(self.budget(request)));
         let sampling = &request.sampling;
         body.insert("temperature".into(), json!(sampling.temperature));
         body.insert("top_p".into(), json!(sampling.top_p));
@@ -118,8 +126,15 @@ impl Form {
         if let (Api::Chat, Some(on), true) = (self.api, self.enable_thinking, knows) {
             body.insert("chat_template_kwargs".into(), json!({"enable_thinking": on}));
         }
-        if request.logprobs.prompt {
-            return unsupported("log-probabilities of the prompt are not offered by the OpenAI API");
+        if request.logprobs.prompt_from.is_some() {
+            if self.api == Api::Chat {
+                return unsupported("the chat API gives no log-probabilities of a prompt, the completions API does");
+            }
+            if request.max_tokens > 0 || request.logprobs.top > 0 {
+                return unsupported("an endpoint gives log-probabilities of a prompt or of new tokens, not of both");
+            }
+            body.insert("echo".into(), json!(true));
+            body.insert("logprobs".into(), json!(1));
         }
         if request.logprobs.top > 0 {
             match self.api {
@@ -219,8 +234,26 @@ mod tests {
         assert_eq!(body["max_completion_tokens"], json!(7));
         assert!(chat.body(&ids).is_err());
         assert!(form(Api::Completions, Dialect::Vllm).body(&messages).is_err());
-        let scored = Request { logprobs: Logprobs { top: 3, prompt: true }, ..ids };
-        assert!(form(Api::Completions, Dialect::Vllm).body(&scored).is_err());
+    }
+
+    #[test]
+    fn prompts_are_scored_by_the_completions_api() {
+        let logprobs = Logprobs { top: 0, prompt_from: Some(3) };
+        let scored = Request { logprobs, ..Request::greedy(RequestId(1), vec![1, 2, 3, 4], 0) };
+        for (dialect, tokens) in
+            [(Dialect::Earnest, 0), (Dialect::Vllm, 0), (Dialect::Sglang, 1), (Dialect::Unknown, 1)]
+        {
+            let body = form(Api::Completions, dialect).body(&scored).unwrap();
+            assert_eq!(
+                (&body["echo"], &body["logprobs"], &body["max_tokens"]),
+                (&json!(true), &json!(1), &json!(tokens))
+            );
+        }
+        let messages = Input::Messages(vec![ChatMessage::new("user", "1+1?")]);
+        let refused = form(Api::Chat, Dialect::Vllm).body(&Request { input: messages, ..scored.clone() }).unwrap_err();
+        assert!(refused.to_string().contains("the chat API gives no log-probabilities"), "{refused}");
+        let both = Request { max_tokens: 4, ..scored };
+        assert!(form(Api::Completions, Dialect::Vllm).body(&both).is_err());
     }
 
     #[test]

@@ -11,8 +11,8 @@ use super::probe::{ProbeError, fingerprint, probe};
 use super::reply::{Answer, answer};
 use super::{Address, Api, Dialect, ExchangeError, Retry, Secret, Server};
 use crate::{
-    Card, Completion, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId, Statistics,
-    Timings,
+    Card, Completion, Engine, EngineError, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId,
+    Statistics, Timings,
 };
 use earnest_models::checkpoint::ChatMessage;
 
@@ -273,6 +273,26 @@ impl EndpointEngine {
         Ok(server)
     }
 
+    /// Asks for the log-probabilities of a short prompt, as runs that score given continuations do of theirs.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if the endpoint does not give them.
+    pub fn probe_prompt_logprobs(options: &Options, server: &Server, prompt: Input) -> Result<(), ConnectError> {
+        let client = options.client();
+        let logprobs = Logprobs { top: 0, prompt_from: Some(1) };
+        let request = Request { input: prompt, logprobs, ..Request::greedy(RequestId(0), Vec::new(), 0) };
+        let form = options.form(server);
+        let body = form.body(&request).map_err(|rejected| options.failed(rejected.to_string()))?;
+        let reply =
+            client.post(form.api.path(), &body).and_then(|reply| answer(&reply, &request, form.api, form.dialect));
+        match reply {
+            Ok(_) => Ok(()),
+            Err(failure) => {
+                Err(options.failed(client.redact(&format!("it gives no log-probabilities of a prompt ({failure})"))))
+            }
+        }
+    }
+
     /// Starts the threads for an endpoint that was probed with the same options.
     ///
     /// # Errors
@@ -346,7 +366,7 @@ impl Engine for EndpointEngine {
         if self.requests.contains_key(&request.id) {
             return Err(Rejected::DuplicateId(request.id));
         }
-        if request.max_tokens == 0 {
+        if request.max_tokens == 0 && request.logprobs.prompt_from.is_none() {
             return Err(Rejected::NothingToDo);
         }
         if let Input::Ids(ids) = &request.input {

@@ -6,6 +6,7 @@
 mod address;
 mod body;
 mod client;
+mod echo;
 mod engine;
 mod probe;
 mod reply;

@@ -2,6 +2,7 @@
 use serde_json::Value;
 
 use super::client::ExchangeError;
+use super::echo::prompt_logprobs;
 use super::{Api, Dialect};
 use crate::{Completion, FinishReason, Request, Timings, TokenLogprobs};
 
@@ -34,6 +35,9 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
     let [choice] = &choices[..] else {
         return Err(malformed(&format!("{} choices where 1 is expected", choices.len())));
     };
+    if let Some(from) = request.logprobs.prompt_from {
+        return scored(reply, choice, request, from);
+    }
     let generated = reply["usage"]["completion_tokens"].as_u64();
     let text = match api {
         Api::Completions => choice["text"].as_str().ok_or_else(|| malformed("no text"))?.to_owned(),
@@ -63,7 +67,6 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
             request.max_tokens
         )));
     }
-    let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
     let completion = Completion {
         id: request.id,
         text,
@@ -76,8 +79,34 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
         timings: Timings::default(),
         ids,
     };
+    Ok(answer_of(reply, completion, generated))
+}
+
+fn answer_of(reply: &Value, completion: Completion, generated: u64) -> Answer {
     let word = |name: &str| reply[name].as_str().map(str::to_owned);
-    Ok(Answer { completion, generated, model: word("model"), fingerprint: word("system_fingerprint") })
+    Answer { completion, generated, model: word("model"), fingerprint: word("system_fingerprint") }
+}
+
+fn count(value: &Value) -> usize {
+    value.as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+}
+
+/// Reads the log-probabilities of a prompt; what was generated after it is dropped.
+fn scored(reply: &Value, choice: &Value, request: &Request, from: usize) -> Result<Answer, ExchangeError> {
+    let usage = &reply["usage"];
+    let completion = Completion {
+        id: request.id,
+        ids: Vec::new(),
+        text: String::new(),
+        finish: FinishReason::Length,
+        prompt_tokens: count(&usage["prompt_tokens"]),
+        cached_tokens: count(&usage["prompt_tokens_details"]["cached_tokens"]),
+        logprobs: None,
+        prompt_logprobs: Some(prompt_logprobs(choice, &request.input, from)?),
+        logits_hashes: None,
+        timings: Timings::default(),
+    };
+    Ok(answer_of(reply, completion, 0))
 }
 
 /// The answer, after its thinking where the server took that apart: the suites want to see both. A message without a text is no answer,
@@ -284,7 +313,7 @@ mod tests {
     #[test]
     fn logprobs_need_ids() {
         let request = Request {
-            logprobs: crate::Logprobs { top: 2, prompt: false },
+            logprobs: crate::Logprobs { top: 2, prompt_from: None },
             ..Request::greedy(RequestId(1), vec![1], 5)
         };
         let reply = |names: [&str; 2]| {

@@ -79,6 +79,9 @@ impl ModelSession {
             }
             Questions::Suite(suite) => suite.as_ref(),
         };
+        if suite.items().next().is_some_and(|item| !item.continuations.is_empty()) {
+            model.check_likelihoods()?;
+        }
         let run_settings = resolve_settings(settings, suite, model.as_ref(), files, &prompter, reporter)?;
         if !run_settings.system.is_own() {
             reporter.event(&RunEvent::Message(

@@ -1,6 +1,7 @@
 //! Models at an OpenAI-compatible endpoint.
 use std::time::Duration;
 
+use earnest_engine::Input;
 use earnest_engine::endpoint::{Address, Api, Concurrency, EndpointEngine, Options, Retry, Secret, Server};
 use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 
@@ -8,7 +9,7 @@ use super::checkpoint::{hash_files, record};
 use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
 use crate::EvalError;
-use crate::prompt::{PromptSource, Remote, WithThinking};
+use crate::prompt::{PromptError, PromptSource, Remote, WithThinking};
 use crate::run::{EndpointSettings, FileRecord, ModelRecord};
 
 /// Environment variables for the key, by precedence.
@@ -232,6 +233,24 @@ impl OpenModel for EndpointModel {
             warnings.extend(checkpoint_warnings(checkpoint, self.thinks_anyway));
         }
         warnings
+    }
+
+    fn check_likelihoods(&self) -> Result<(), EvalError> {
+        if self.source.api == Api::Chat {
+            let message = "the questions have given continuations to score, for which the chat API gives no log-likelihoods";
+            return Err(EvalError::setting(message)
+                .hint("--api completions has them where the server offers echo and logprobs; --tokenizer renders chat prompts here"));
+        }
+        let options = options(&self.source, &self.traffic, self.context(), self.enable_thinking)?;
+        const PROBE: &str = "1 1 1";
+        let prompt = match &self.tokenizer {
+            Some(checkpoint) => Input::Ids(checkpoint.encode_prompt(PROBE).map_err(PromptError::from)?),
+            None => Input::Text(PROBE.to_owned()),
+        };
+        EndpointEngine::probe_prompt_logprobs(&options, &self.server, prompt).map_err(|error| {
+            EvalError::engine(error.to_string())
+                .hint("the questions have given continuations to score: the server's /v1/completions must offer echo with logprobs")
+        })
     }
 
     fn load(&self) -> Result<LoadedEngine, EvalError> {

@@ -121,6 +121,11 @@ pub trait OpenModel {
     /// Returns warnings about the model.
     fn warnings(&self) -> Vec<String>;
 
+    /// Checks that log-likelihoods of given continuations can be had, before anything is loaded or asked.
+    fn check_likelihoods(&self) -> Result<(), EvalError> {
+        Ok(())
+    }
+
     /// Loads weights, or connects.
     fn load(&self) -> Result<LoadedEngine, EvalError>;
 }

@@ -89,6 +89,11 @@ impl OpenModel for ProcessModel {
         checkpoint_warnings(&self.checkpoint, self.thinks_anyway)
     }
 
+    fn check_likelihoods(&self) -> Result<(), EvalError> {
+        let message = "the questions have given continuations to score, which --engine mistralrs does not do";
+        Err(EvalError::setting(message).hint("--engine native scores them"))
+    }
+
     fn load(&self) -> Result<LoadedEngine, EvalError> {
         let described = serde_json::json!({"requests": 1, "prefix_cache": false});
         let engine = Process::start(self.located.path(), self.retry)?;

@@ -15,6 +15,10 @@ impl PromptSource for Checkpoint {
         Checkpoint::adds_bos(self)
     }
 
+    fn text_start(&self) -> Option<u32> {
+        self.tokenizer.bos().or(self.tokenizer.eos())
+    }
+
     fn has_template(&self) -> bool {
         self.chat_template.is_some()
     }

@@ -1,12 +1,14 @@
 //! Rendering of prompts: segments to text to token ids. Nothing else renders prompts.
 
 mod checkpoint;
+mod continuation;
 mod mode;
 mod prompter;
 mod remote;
 mod source;
 mod thinking;
 
+pub use continuation::Continuation;
 pub use mode::{Mode, ModeRequest, SystemPlace};
 pub use prompter::{PromptError, Prompter, Rendered, Wire, tokenise};
 pub use remote::Remote;

@@ -61,6 +61,17 @@ pub enum PromptError {
     /// Error of the template, e.g. because it requires alternating turns.
     #[error("the chat template failed: {0}")]
     Template(String),
+    /// A continuation without tokens of its own.
+    #[error("the continuation {0:?} adds no token to the prompt")]
+    NoContinuation(String),
+    /// A continuation of nothing, for a model that has no token to begin a text with.
+    #[error(
+        "the prompt before a continuation is empty, and the tokenizer has neither a BOS nor an end-of-text token to stand there"
+    )]
+    NoContext,
+    /// A continuation of messages, which only the endpoint turns into a text.
+    #[error("the chat API gives no log-likelihoods of given continuations")]
+    NoBorder,
     /// Error of tokenising the rendered text.
     #[error(transparent)]
     Ids(#[from] PromptIdsError),
@@ -71,6 +82,9 @@ impl PromptError {
     pub fn help(&self) -> &'static str {
         match self {
             PromptError::NoTemplate => "use --prompt raw for a base model",
+            PromptError::NoContinuation(_) => "give every continuation a text",
+            PromptError::NoContext => "begin the prompt with a text",
+            PromptError::NoBorder => "use --api completions, with --tokenizer for chat prompts",
             PromptError::Template(_) | PromptError::Ids(_) => "--prompt raw does not use the chat template",
         }
     }
@@ -89,6 +103,11 @@ impl<'a> Prompter<'a> {
         };
         let system = if mode == Mode::Chat { system_place(source) } else { SystemPlace::Own };
         Ok(Prompter { source, mode, system })
+    }
+
+    /// Returns the tokenizer and chat template.
+    pub(super) fn source(&self) -> &dyn PromptSource {
+        self.source
     }
 
     /// Returns the resolved mode.

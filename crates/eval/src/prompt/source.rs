@@ -19,6 +19,11 @@ pub trait PromptSource: Sync {
     /// True if the tokenizer adds [`PromptSource::bos`] to every text, as for models trained with it.
     fn adds_bos(&self) -> bool;
 
+    /// Returns the id that stands before a text without a context: BOS, else the end of the text before.
+    fn text_start(&self) -> Option<u32> {
+        self.bos()
+    }
+
     /// True if there is a chat template.
     fn has_template(&self) -> bool;
 

@@ -22,6 +22,10 @@ impl PromptSource for WithThinking<'_> {
         self.checkpoint.adds_bos()
     }
 
+    fn text_start(&self) -> Option<u32> {
+        self.checkpoint.text_start()
+    }
+
     fn has_template(&self) -> bool {
         self.checkpoint.has_template()
     }

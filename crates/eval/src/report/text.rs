@@ -301,7 +301,8 @@ fn speed(document: &Document) -> String {
     if seconds > 0.0 {
         let rate = |count: f64| count / seconds;
         let (samples, tokens) = (rate(answered as f64), rate(totals.completion_tokens as f64));
-        write!(text, " in {} s ({samples:.2} samples/s, {tokens:.0} tokens/s)", plain(seconds))
+        let tokens = if tokens > 0.0 { format!(", {tokens:.0} tokens/s") } else { String::new() };
+        write!(text, " in {} s ({samples:.2} samples/s{tokens})", plain(seconds))
             .expect("writing to a String cannot fail");
     }
     // Endpoints that do not report cached tokens may still have a cache.

@@ -4,6 +4,8 @@ mod clock;
 mod code_runner;
 mod error;
 mod event;
+mod flights;
+mod gathering;
 mod generation;
 mod host;
 mod jsonl;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::scorers::spawn_named;
 use super::store::RunProgress;
 use super::{Plan, PlannedSample, RunError};
-use crate::prompt::{PromptError, Prompter, Rendered};
+use crate::prompt::{Continuation, PromptError, Prompter, Rendered};
 use earnest_tasks::suite::Suite;
 
 /// Capacity of the queue: enough for a step's new sequences, with memory independent of the plan.
@@ -22,7 +22,8 @@ const STOP_PERIOD: Duration = Duration::from_millis(50);
 /// A sample without a row, and its prompt.
 pub(super) struct PendingSample {
     pub(super) planned: PlannedSample,
-    pub(super) rendered: Result<Rendered, PromptError>,
+    /// The prompt, and the continuations to score after it; none where text is generated.
+    pub(super) rendered: Result<(Rendered, Vec<Continuation>), PromptError>,
 }
 
 /// Result of polling the queue.
@@ -72,7 +73,7 @@ impl PromptQueue {
                 } else if progress.is_settled(planned.index) {
                     continue;
                 } else {
-                    let rendered = prompter.render(&planned.item.segments);
+                    let rendered = prompter.render_item(&planned.item);
                     Ok(Box::new(PendingSample { planned, rendered }))
                 };
                 // The receiver is gone once the session has ended.

@@ -1,8 +1,9 @@
 //! The run loop: submits the plan's prompts to the engine, scores completions and writes rows.
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::flights::{Flights, InFlight, Landed};
+use super::gathering::Gathering;
 use super::packing::Rows;
 use super::prompt_queue::{Next, PendingSample, PromptQueue};
 use super::scorers::{ScoredSample, Scorers, Unscored};
@@ -11,8 +12,8 @@ use super::{
     FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent, SAMPLE_FORMAT, Sample,
     SampleFailure,
 };
-use crate::prompt::{Prompter, Wire};
-use earnest_engine::{Completion, Engine, Event, Input, Logprobs, Rejected, Request, RequestId};
+use crate::prompt::{Continuation, Prompter, Rendered, Wire};
+use earnest_engine::{Completion, Engine, Event, Input, Logprobs, Request, RequestId};
 use earnest_tasks::answer::opened_by;
 use earnest_tasks::suite::{Item, Suite};
 
@@ -46,16 +47,8 @@ pub enum Ended {
     TooManyFailures { failed: usize },
 }
 
-/// A request in the engine.
-struct InFlight {
-    planned: PlannedSample,
-    prompt_sha256: String,
-    prompt_tokens: usize,
-    opened_thinking: Option<&'static str>,
-    room: Room,
-    request: Request,
-    retried: bool,
-}
+/// A failed row and its place in the plan.
+type Refused = (usize, Box<Sample>);
 
 impl Runner<'_> {
     /// Generates every sample of the plan that has no row. Rows written before an error are valid, so that a later session
@@ -109,7 +102,7 @@ impl Runner<'_> {
     ) -> Result<Ended, RunError> {
         let card = engine.card();
         let mut capacity = card.in_flight;
-        let mut in_flight: HashMap<RequestId, InFlight> = HashMap::new();
+        let mut flights = Flights::default();
         let mut exhausted = false;
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -117,13 +110,13 @@ impl Runner<'_> {
                 return Ok(Ended::Stopped);
             }
             let running = capacity.max(1);
-            while !exhausted && in_flight.len() < running.saturating_mul(LOOK_AHEAD) {
+            while !exhausted && flights.requests() < running.saturating_mul(LOOK_AHEAD) {
                 // Refused samples never fill the engine, so the stop flag is checked between them.
                 if failures.too_many() || self.stop.load(Ordering::Relaxed) {
                     break;
                 }
                 // Waits only while the batch is not full.
-                let pending = match prompts.next(in_flight.len() < running, self.stop)? {
+                let pending = match prompts.next(flights.requests() < running, self.stop)? {
                     Next::Ready(pending) => *pending,
                     Next::NotYet => break,
                     Next::None => {
@@ -131,9 +124,11 @@ impl Runner<'_> {
                         break;
                     }
                 };
-                match self.submit(engine, pending, if card.context == 0 { usize::MAX } else { card.context }) {
-                    Ok(flying) => {
-                        in_flight.insert(flying.request.id, flying);
+                match self.requests(pending, if card.context == 0 { usize::MAX } else { card.context }) {
+                    Ok((sample, requests)) => {
+                        if let Some(landed) = flights.begin(engine, sample, requests) {
+                            self.land(landed, scorers, rows, failures, reporter)?;
+                        }
                     }
                     Err((place, failed)) => self.record((place, *failed), failures, rows, reporter)?,
                 }
@@ -141,7 +136,7 @@ impl Runner<'_> {
             if failures.too_many() {
                 return Ok(Ended::TooManyFailures { failed: failures.count });
             }
-            if in_flight.is_empty() {
+            if flights.requests() == 0 {
                 if exhausted {
                     return Ok(Ended::Finished);
                 }
@@ -154,43 +149,29 @@ impl Runner<'_> {
                 reporter.event(&RunEvent::Notice(text));
             }
             let events = polled?;
-            if events.is_empty() && !in_flight.is_empty() {
-                return Err(RunError::LostRequests(in_flight.len()));
+            if events.is_empty() {
+                return Err(RunError::LostRequests(flights.requests()));
             }
             for event in events {
-                match event {
+                let landed = match event {
                     Event::Progress { prefilled, decoded } => {
                         let statistics = engine.statistics();
                         reporter.event(&RunEvent::Progress { prefilled, decoded, statistics });
+                        None
                     }
-                    Event::CapacityChanged { in_flight } => capacity = in_flight,
-                    Event::Generated { .. } => {}
-                    Event::Finished(completion) => {
-                        let flying = in_flight.remove(&completion.id);
-                        let flying = flying.ok_or(RunError::UnknownRequest(completion.id.0))?;
-                        scorers.submit(self.completed(flying, *completion));
+                    Event::CapacityChanged { in_flight } => {
+                        capacity = in_flight;
+                        None
                     }
+                    Event::Generated { .. } => None,
+                    Event::Finished(completion) => flights.finished(*completion)?,
                     Event::Failed { id, error, retryable } => {
-                        let mut flying = in_flight.remove(&id).ok_or(RunError::UnknownRequest(id.0))?;
-                        if retryable && !flying.retried {
-                            flying.retried = true;
-                            let item = &flying.planned.item.id;
-                            reporter.event(&RunEvent::Notice(format!("{item} failed ({error}); retrying once")));
-                            match engine.submit(flying.request.clone()) {
-                                Ok(()) => {
-                                    in_flight.insert(id, flying);
-                                }
-                                Err(rejected) => {
-                                    let sample = self.rejected(&flying, &rejected);
-                                    self.record((flying.planned.index, sample), failures, rows, reporter)?;
-                                }
-                            }
-                        } else {
-                            let failure = SampleFailure { kind: FailureKind::Engine, message: error, retryable };
-                            let sample = self.failed(&flying, failure);
-                            self.record((flying.planned.index, sample), failures, rows, reporter)?;
-                        }
+                        let notice = |text| reporter.event(&RunEvent::Notice(text));
+                        flights.failed(engine, (id, error, retryable), notice)?
                     }
+                };
+                if let Some(landed) = landed {
+                    self.land(landed, scorers, rows, failures, reporter)?;
                 }
             }
             while let Some(scored) = scorers.ready() {
@@ -200,34 +181,29 @@ impl Runner<'_> {
         }
     }
 
-    /// Submits a sample; returns the failed row of a sample that cannot be submitted.
-    fn submit(
+    /// Returns the requests of a sample: one for its completion, or one for each continuation to score. A sample that cannot be asked
+    /// is a failed row.
+    fn requests(
         &self,
-        engine: &mut dyn Engine,
         PendingSample { planned, rendered }: PendingSample,
         context: usize,
-    ) -> Result<InFlight, (usize, Box<Sample>)> {
+    ) -> Result<(InFlight, Vec<Request>), Refused> {
         let granted = self.generation.room(planned.item.budget, 0, usize::MAX);
-        let fail = |prompt: Option<(&str, usize)>, room: Room, kind, message| {
-            let failure = SampleFailure { kind, message, retryable: false };
-            let (sha256, tokens) = prompt.unwrap_or_default();
-            let row = self.row(&planned.item, planned.sample, sha256, tokens, room);
-            (planned.index, Box::new(Sample { failure: Some(failure), ..row }))
+        let (rendered, continuations) = match rendered {
+            Ok(rendered) => rendered,
+            Err(error) => return Err(self.refused(&planned, None, granted, FailureKind::Prompt, error.to_string())),
         };
-        let rendered = rendered.map_err(|error| fail(None, granted, FailureKind::Prompt, error.to_string()))?;
         let tokens = rendered.ids.len();
-        let room = self.generation.room(planned.item.budget, tokens, context);
-        if room.max_tokens == 0 && room.budget > 0 {
-            let message = format!("{tokens} prompt tokens leave no room in the context of {context} tokens");
-            return Err(fail(Some((&rendered.sha256, tokens)), room, FailureKind::BeyondContext, message));
-        }
-        let input = match rendered.wire {
-            Wire::Ids => Input::Ids(rendered.ids),
-            Wire::Text => Input::Text(rendered.text.clone()),
-            Wire::Messages(messages) => Input::Messages(messages),
+        let room = match continuations.is_empty() {
+            true => self.generation.room(planned.item.budget, tokens, context),
+            false => Room { budget: 0, max_tokens: 0 },
         };
-        let request = Request {
-            id: RequestId(planned.index as u64),
+        if let Some(message) = beyond_context(&continuations, tokens, room, context) {
+            return Err(self.refused(&planned, Some(&rendered), room, FailureKind::BeyondContext, message));
+        }
+        let request = |input: Input, prompt_from: Option<usize>| Request {
+            // The id is given when it is submitted.
+            id: RequestId(0),
             input,
             sampling: self.generation.sampling.clone(),
             sampling_key: self.generation.sampling_key(&planned.item.id, planned.sample),
@@ -235,54 +211,63 @@ impl Runner<'_> {
             keep_stop: planned.item.keep_stop,
             stop_ids: self.generation.stop_ids.clone(),
             max_tokens: room.max_tokens,
-            logprobs: Logprobs::default(),
+            logprobs: Logprobs { top: 0, prompt_from },
         };
-        let submitted = engine.submit(request.clone());
-        let flying = InFlight {
-            planned,
-            prompt_sha256: rendered.sha256,
-            prompt_tokens: tokens,
-            opened_thinking: opened_by(&rendered.text),
-            room,
-            request,
-            retried: false,
+        let opened_thinking = opened_by(&rendered.text);
+        let prompt_tokens = matches!(rendered.wire, Wire::Ids).then_some(tokens);
+        let requests = if continuations.is_empty() {
+            let input = match rendered.wire {
+                Wire::Ids => Input::Ids(rendered.ids),
+                Wire::Text => Input::Text(rendered.text),
+                Wire::Messages(messages) => Input::Messages(messages),
+            };
+            vec![request(input, None)]
+        } else {
+            continuations.into_iter().map(|one| request(one.whole, Some(one.from))).collect()
         };
-        match submitted {
-            Ok(()) => Ok(flying),
-            Err(rejected) => Err((flying.planned.index, Box::new(self.rejected(&flying, &rejected)))),
+        let gathering = Gathering::new(planned.item.continuations.clone());
+        let prompt_sha256 = rendered.sha256;
+        let sample = InFlight { planned, prompt_sha256, prompt_tokens, opened_thinking, room, gathering };
+        Ok((sample, requests))
+    }
+
+    fn refused(
+        &self,
+        planned: &PlannedSample,
+        prompt: Option<&Rendered>,
+        room: Room,
+        kind: FailureKind,
+        message: String,
+    ) -> Refused {
+        let (sha256, tokens) = prompt.map_or(("", 0), |prompt| (prompt.sha256.as_str(), prompt.ids.len()));
+        let row = self.row(&planned.item, planned.sample, sha256, tokens, room);
+        let failure = SampleFailure { kind, message, retryable: false };
+        (planned.index, Box::new(Sample { failure: Some(failure), ..row }))
+    }
+
+    /// Scores or records a sample whose requests have ended.
+    fn land(
+        &self,
+        (flown, outcome): Landed,
+        scorers: &mut Scorers,
+        rows: &mut Rows<'_, '_>,
+        failures: &mut Failures,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), RunError> {
+        let InFlight { planned, prompt_sha256, prompt_tokens, opened_thinking, room, .. } = flown;
+        let row = |tokens| self.row(&planned.item, planned.sample, &prompt_sha256, tokens, room);
+        match outcome {
+            Ok(completion) => {
+                let row = row(prompt_tokens.unwrap_or(completion.prompt_tokens));
+                let sample = Sample { completion: Some(generated(completion)), ..row };
+                scorers.submit(Unscored { place: planned.index, item: planned.item, opened_thinking, sample });
+                Ok(())
+            }
+            Err(failure) => {
+                let sample = Sample { failure: Some(failure), ..row(prompt_tokens.unwrap_or(0)) };
+                self.record((planned.index, sample), failures, rows, reporter)
+            }
         }
-    }
-
-    /// Returns the unscored row of a completion.
-    fn completed(&self, flying: InFlight, completion: Completion) -> Unscored {
-        // The length of a prompt that an endpoint tokenises comes with the completion.
-        let tokenised_here = matches!(flying.request.input, Input::Ids(_));
-        let prompt_tokens = if tokenised_here { flying.prompt_tokens } else { completion.prompt_tokens };
-        let generated = Generated {
-            text: completion.text,
-            ids: completion.ids,
-            finish: completion.finish,
-            cached_tokens: completion.cached_tokens,
-            timings: completion.timings,
-        };
-        let sample = Sample { prompt_tokens, completion: Some(generated), ..self.row_of(&flying) };
-        let InFlight { planned, opened_thinking, .. } = flying;
-        Unscored { place: planned.index, item: planned.item, opened_thinking, sample }
-    }
-
-    /// Returns the row of a rejected request; retryable if a larger KV cache would accept it.
-    fn rejected(&self, flying: &InFlight, rejected: &Rejected) -> Sample {
-        let retryable = matches!(rejected, Rejected::LargerThanCache { .. });
-        self.failed(flying, SampleFailure { kind: FailureKind::Refused, message: rejected.to_string(), retryable })
-    }
-
-    fn failed(&self, flying: &InFlight, failure: SampleFailure) -> Sample {
-        Sample { failure: Some(failure), ..self.row_of(flying) }
-    }
-
-    fn row_of(&self, flying: &InFlight) -> Sample {
-        let InFlight { planned, prompt_sha256, prompt_tokens, room, .. } = flying;
-        self.row(&planned.item, planned.sample, prompt_sha256, *prompt_tokens, *room)
     }
 
     fn row(&self, item: &Item, sample: u32, prompt_sha256: &str, prompt_tokens: usize, room: Room) -> Sample {
@@ -316,6 +301,30 @@ impl Runner<'_> {
         failures.count += usize::from(sample.failure.is_some());
         reporter.event(&RunEvent::Sample(&sample));
         rows.push(place, sample)
+    }
+}
+
+/// Explains why a sample does not fit into the context. Nothing is cut off at its beginning: the model would be asked something else.
+fn beyond_context(continuations: &[Continuation], tokens: usize, room: Room, context: usize) -> Option<String> {
+    if continuations.is_empty() {
+        let full = room.max_tokens == 0 && room.budget > 0;
+        return full.then(|| format!("{tokens} prompt tokens leave no room in the context of {context} tokens"));
+    }
+    let longest = continuations.iter().filter_map(Continuation::tokens).max()?;
+    (longest > context).then(|| {
+        format!(
+            "the prompt with its longest continuation has {longest} tokens, more than the context of {context} tokens"
+        )
+    })
+}
+
+fn generated(completion: Completion) -> Generated {
+    Generated {
+        text: completion.text,
+        ids: completion.ids,
+        finish: completion.finish,
+        cached_tokens: completion.cached_tokens,
+        timings: completion.timings,
     }
 }
 

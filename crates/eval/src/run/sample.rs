@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use earnest_engine::{FinishReason, Timings};
-use earnest_tasks::suite::Score;
+use earnest_tasks::suite::{Likelihoods, Score};
 
 /// Version of [`Sample`]'s form. A reader refuses rows of a later version.
 pub const SAMPLE_FORMAT: u32 = 1;
@@ -119,6 +119,21 @@ impl Sample {
         compared.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
     }
 
+    /// Returns the log-likelihoods of given continuations, where they are the completion: no token was generated, nor could be.
+    pub fn likelihoods(&self) -> Option<Likelihoods> {
+        let completion = self.completion.as_ref().filter(|completion| completion.ids.is_empty() && self.max_tokens == 0)?;
+        Likelihoods::parse(&completion.text)
+    }
+
+    /// Returns the completion for people: its text, or a line for each continuation that was scored; empty if the sample failed.
+    pub fn completion_text(&self) -> String {
+        match (self.likelihoods(), &self.completion) {
+            (Some(likelihoods), _) => shown(&likelihoods),
+            (None, Some(completion)) => completion.text.clone(),
+            (None, None) => String::new(),
+        }
+    }
+
     /// True if the token budget ended the completion.
     pub fn truncated(&self) -> bool {
         self.completion.as_ref().is_some_and(|completion| completion.finish == FinishReason::Length)
@@ -127,5 +142,51 @@ impl Sample {
     /// True if the context clipped the token budget.
     pub fn clipped(&self) -> bool {
         self.max_tokens < self.budget
+    }
+}
+
+/// Lists log-likelihoods, tokens and continuations; the largest log-likelihood is marked.
+fn shown(likelihoods: &Likelihoods) -> String {
+    let best = likelihoods.best(|score| score.logprob);
+    let numbers: Vec<(String, String)> = likelihoods
+        .0
+        .iter()
+        .map(|score| {
+            let plural = if score.tokens == 1 { " token " } else { " tokens" };
+            (format!("{:.3}", score.logprob), format!("{}{plural}", score.tokens))
+        })
+        .collect();
+    let width = |of: fn(&(String, String)) -> usize| numbers.iter().map(of).max().unwrap_or(0);
+    let (logprobs, tokens) = (width(|row| row.0.len()), width(|row| row.1.len()));
+    let line = |(place, (logprob, count)): (usize, &(String, String))| {
+        let mark = if best == Some(place) { '*' } else { ' ' };
+        // Quoted, because spaces at the ends and line breaks belong to a continuation.
+        format!("{mark} {logprob:>logprobs$}  {count:>tokens$}  {:?}", likelihoods.0[place].text)
+    };
+    numbers.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use earnest_tasks::suite::ContinuationScore;
+
+    #[test]
+    fn likelihoods_are_lines_with_the_largest_marked() {
+        let score = |text: &str, logprob, tokens| ContinuationScore { text: text.into(), logprob, tokens };
+        let likelihoods = Likelihoods(vec![score(" 4", -12.25, 1), score(" \n5", -0.5, 10)]);
+        let mut sample: Sample = serde_json::from_value(serde_json::json!({
+            "format": 1, "run": "r", "suite": "s", "item": "i", "sample": 0, "task": "t", "cluster": "c", "covariates": {},
+            "gold": "1", "prompt_sha256": "", "prompt_tokens": 1, "budget": 0, "max_tokens": 0, "verdict": null, "failure": null,
+            "completion": {"text": likelihoods.to_completion(), "ids": [], "finish": "eos", "cached_tokens": 0,
+                "timings": Timings::default()},
+        }))
+        .unwrap();
+        assert_eq!(sample.likelihoods(), Some(likelihoods));
+        assert_eq!(sample.completion_text(), "  -12.250   1 token   \" 4\"\n*  -0.500  10 tokens  \" \\n5\"");
+        // A model may write the same.
+        sample.max_tokens = 64;
+        assert_eq!(sample.likelihoods(), None);
+        assert!(sample.completion_text().starts_with("[{"));
     }
 }

@@ -49,7 +49,7 @@ pub fn score_completions(suite: &dyn Suite, opened_thinking: Option<&str>, store
 }
 
 /// Scores a completion. `opened_thinking` is the marker with which the prompt opened the thinking: the suite sees it before the
-/// completion, which is stored without it.
+/// completion, which is stored without it, except before log-likelihoods.
 pub fn score_completion(
     suite: &dyn Suite,
     item: &Item,
@@ -57,6 +57,7 @@ pub fn score_completion(
     completion: &str,
     truncated: bool,
 ) -> Score {
+    let opened_thinking = opened_thinking.filter(|_| item.continuations.is_empty());
     let whole = opened_thinking.map(|marker| format!("{marker}{completion}"));
     let answered = Answered { completion: whole.as_deref().unwrap_or(completion), truncated };
     let mut score = suite.score(item, &answered);

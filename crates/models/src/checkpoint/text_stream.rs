@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// An incremental detokeniser for one sequence.
 ///
-/// Special tokens have no text. A character whose bytes span several tokens appears with its last byte; invalid bytes become
+/// Special tokens have no text, except in [`super::Tokenizer::whole_stream`]. A character whose bytes span several tokens appears with its last byte; invalid bytes become
 /// U+FFFD, one for each maximal invalid run (as in [`String::from_utf8_lossy`]). The texts of all pushes and of
 /// [`TextStream::finish`], joined, equal [`super::Tokenizer::decode`] of all ids. A push takes time proportional to the token's
 /// length.

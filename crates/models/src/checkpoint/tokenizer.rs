@@ -178,7 +178,7 @@ impl Tokenizer {
 
     /// Decodes ids; with `skip_special`, without control tokens. Ids that do not exist are skipped, invalid bytes become U+FFFD.
     pub fn decode(&self, ids: &[u32], skip_special: bool) -> String {
-        let mut stream = TextStream::new(Arc::clone(&self.inner.pieces), !skip_special);
+        let mut stream = if skip_special { self.stream() } else { self.whole_stream() };
         let mut text = String::new();
         for id in ids {
             text.push_str(stream.push(*id));
@@ -190,6 +190,11 @@ impl Tokenizer {
     /// Returns a new incremental detokeniser, which is cheap to create and can be sent to another thread.
     pub fn stream(&self) -> TextStream {
         TextStream::new(Arc::clone(&self.inner.pieces), false)
+    }
+
+    /// Returns a new incremental detokeniser that also gives the texts of control tokens.
+    pub fn whole_stream(&self) -> TextStream {
+        TextStream::new(Arc::clone(&self.inner.pieces), true)
     }
 
     /// Number of tokens, including added ones. The model's vocabulary may be larger (padding).

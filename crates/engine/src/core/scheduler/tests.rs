@@ -14,7 +14,7 @@ struct Job {
     arrives: usize,
     cancelled_at: Option<usize>,
     long: bool,
-    read_cache: bool,
+    shareable: usize,
 }
 
 /// Token that a "model" generates: a function of the text so far, as with any model.
@@ -36,7 +36,7 @@ fn run(limits: Limits, jobs: &[Job]) -> Counters {
             if job.arrives <= step && !added[i] {
                 added[i] = true;
                 let factors = if job.long { RopeFactors::Long } else { RopeFactors::Short };
-                scheduler.add(i as u64, job.prompt.clone(), factors, job.read_cache);
+                scheduler.add(i as u64, job.prompt.clone(), factors, job.shareable);
             }
             if job.cancelled_at == Some(step) && added[i] && !finished.contains_key(&(i as u64)) {
                 cancelled[i] = true;
@@ -72,6 +72,7 @@ fn run(limits: Limits, jobs: &[Job]) -> Counters {
             let s = &scheduler.running()[e.running];
             let job = &jobs[s.key as usize];
             assert_eq!(e.start, s.computed);
+            assert!(s.cached.unwrap_or(0) <= job.shareable, "a position whose logits are wanted came from the cache");
             assert!(e.count > 0 && e.start + e.count <= s.tokens.len());
             for p in e.start..e.start + e.count {
                 let cell = &mut memory[s.blocks[p / BLOCK_SIZE]][p % BLOCK_SIZE];
@@ -131,15 +132,17 @@ fn job() -> impl Strategy<Value = Job> {
         p.extend(tail);
         p
     });
-    (prompt, 1usize..70, 0usize..30, prop::option::weighted(0.1, 0usize..60), any::<bool>(), prop::bool::weighted(0.9))
-        .prop_map(|(prompt, generate, arrives, cancelled_at, long, read_cache)| Job {
+    let shareable = prop_oneof![3 => Just(usize::MAX), 1 => 0usize..100];
+    (prompt, 1usize..70, 0usize..30, prop::option::weighted(0.1, 0usize..60), any::<bool>(), shareable).prop_map(
+        |(prompt, generate, arrives, cancelled_at, long, shareable)| Job {
             prompt,
             generate,
             arrives,
             cancelled_at,
             long,
-            read_cache,
-        })
+            shareable,
+        },
+    )
 }
 
 proptest! {
@@ -162,7 +165,7 @@ proptest! {
 }
 
 fn plain(prompt: Vec<u32>, generate: usize) -> Job {
-    Job { prompt, generate, arrives: 0, cancelled_at: None, long: false, read_cache: true }
+    Job { prompt, generate, arrives: 0, cancelled_at: None, long: false, shareable: usize::MAX }
 }
 
 #[test]

@@ -110,7 +110,7 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
         }
         rows.matched.push(bits);
         let answer = match (&sample.completion, &sample.failure) {
-            (Some(completion), _) => cut(&completion.text),
+            (Some(_), _) => cut(&sample.completion_text()),
             (None, Some(failure)) => failure.message.clone(),
             (None, None) => String::new(),
         };

@@ -34,7 +34,7 @@ pub fn examples(runs: &[ReportRun]) -> String {
 fn example(run: &ReportRun, sample: &Sample) -> String {
     let question = run.questions.get(&sample.item).unwrap_or_default();
     let answer = match (&sample.completion, &sample.failure) {
-        (Some(completion), _) => cut(&completion.text),
+        (Some(_), _) => cut(&sample.completion_text()),
         (None, Some(failure)) => failure.message.clone(),
         (None, None) => String::new(),
     };

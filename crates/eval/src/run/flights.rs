@@ -1,0 +1,113 @@
+//! Samples whose requests are in the engine.
+use std::collections::HashMap;
+
+use super::gathering::{Gathering, Outcome};
+use super::{FailureKind, PlannedSample, Room, RunError, SampleFailure};
+use earnest_engine::{Completion, Engine, Rejected, Request, RequestId};
+
+/// A sample in the engine.
+pub(super) struct InFlight {
+    pub(super) planned: PlannedSample,
+    pub(super) prompt_sha256: String,
+    /// None where the endpoint tokenises: their number comes with the completion.
+    pub(super) prompt_tokens: Option<usize>,
+    pub(super) opened_thinking: Option<&'static str>,
+    pub(super) room: Room,
+    pub(super) gathering: Gathering,
+}
+
+/// A request in the engine.
+struct Sent {
+    /// Place of its sample in the plan.
+    place: usize,
+    /// Its number among the sample's requests.
+    part: usize,
+    request: Request,
+    retried: bool,
+}
+
+/// A sample with the outcome of its requests.
+pub(super) type Landed = (InFlight, Outcome);
+
+/// Samples in the engine, and their requests.
+#[derive(Default)]
+pub(super) struct Flights {
+    samples: HashMap<usize, InFlight>,
+    requests: HashMap<RequestId, Sent>,
+    /// Requests sent so far.
+    sent: u64,
+}
+
+impl Flights {
+    /// Returns the number of requests.
+    pub(super) fn requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Submits a sample's requests and gives them their ids. Returns the sample if the engine takes none of them.
+    pub(super) fn begin(
+        &mut self,
+        engine: &mut dyn Engine,
+        sample: InFlight,
+        requests: Vec<Request>,
+    ) -> Option<Landed> {
+        let place = sample.planned.index;
+        self.samples.insert(place, sample);
+        let mut landed = None;
+        for (part, request) in requests.into_iter().enumerate() {
+            let id = RequestId(self.sent);
+            self.sent += 1;
+            let sent = Sent { place, part, request: Request { id, ..request }, retried: false };
+            landed = self.submit(engine, sent).or(landed);
+        }
+        landed
+    }
+
+    fn submit(&mut self, engine: &mut dyn Engine, sent: Sent) -> Option<Landed> {
+        match engine.submit(sent.request.clone()) {
+            Ok(()) => {
+                self.requests.insert(sent.request.id, sent);
+                None
+            }
+            Err(rejected) => self.land(&sent, Err(refusal(&rejected))),
+        }
+    }
+
+    /// Takes a completion; returns the sample if it was the last of its requests.
+    pub(super) fn finished(&mut self, completion: Completion) -> Result<Option<Landed>, RunError> {
+        let sent = self.take(completion.id)?;
+        Ok(self.land(&sent, Ok(completion)))
+    }
+
+    /// Takes a failure. A request that may succeed another time is submitted once more; `notice` gets a line about it.
+    pub(super) fn failed(
+        &mut self,
+        engine: &mut dyn Engine,
+        (id, error, retryable): (RequestId, String, bool),
+        notice: impl FnOnce(String),
+    ) -> Result<Option<Landed>, RunError> {
+        let sent = self.take(id)?;
+        if retryable && !sent.retried {
+            if let Some(sample) = self.samples.get(&sent.place) {
+                notice(format!("{} failed ({error}); retrying once", sample.planned.item.id));
+            }
+            return Ok(self.submit(engine, Sent { retried: true, ..sent }));
+        }
+        Ok(self.land(&sent, Err(SampleFailure { kind: FailureKind::Engine, message: error, retryable })))
+    }
+
+    fn take(&mut self, id: RequestId) -> Result<Sent, RunError> {
+        self.requests.remove(&id).ok_or(RunError::UnknownRequest(id.0))
+    }
+
+    fn land(&mut self, sent: &Sent, outcome: Outcome) -> Option<Landed> {
+        let outcome = self.samples.get_mut(&sent.place)?.gathering.add(sent.part, outcome)?;
+        Some((self.samples.remove(&sent.place)?, outcome))
+    }
+}
+
+/// Returns the failure of a rejected request; retryable if a larger KV cache would accept it.
+fn refusal(rejected: &Rejected) -> SampleFailure {
+    let retryable = matches!(rejected, Rejected::LargerThanCache { .. });
+    SampleFailure { kind: FailureKind::Refused, message: rejected.to_string(), retryable }
+}
