@@ -70,8 +70,8 @@ impl Fields {
             Some(Value::String(text)) => Ok(text.clone()),
             _ => Err(RowError::NotText(name.to_owned())),
         };
-        let question = named(&self.question, &usual::QUESTION)?
-            .ok_or_else(|| RowError::NoQuestion(usual::QUESTION.join(", ")))?;
+        let question =
+            named(&self.question, &usual::QUESTION)?.ok_or_else(|| RowError::NoQuestion(usual::QUESTION.join(", ")))?;
         let body = named(&self.body, &usual::BODY)?;
         let answer = named(&self.answer, &usual::ANSWER)?;
         let formula = named(&self.formula, &FORMULAS)?;
@@ -230,7 +230,7 @@ impl SetRow {
     }
 
     /// The row with other values in some columns, then what was done, then the columns that it does not have.
-    fn line(&self, mut changes: Vec<(&str, Value)>, about: &Value, own: Vec<(&str, Value)>) -> String {
+    fn line<'a>(&self, mut changes: Vec<(&'a str, Value)>, about: &Value, own: Vec<(&'a str, Value)>) -> String {
         let (known, added): (Vec<_>, Vec<_>) =
             own.into_iter().partition(|(name, _)| self.row.iter().any(|(key, ..)| key == name));
         changes.extend(known);
@@ -358,13 +358,13 @@ mod tests {
         let again = r#"{"number": "x~type", "question": "Had 5?", "dnc": {}, "pair": "x", "perturbation": "type"}"#;
         let again = perturbed(again, &own, 0);
         assert_eq!(again["number"], "x~type~noise");
-        assert_eq!(
-            run_columns(&again),
-            [json!("x~type~noise"), json!("x~type"), json!("x~type"), json!("type+noise")]
-        );
+        assert_eq!(run_columns(&again), [json!("x~type~noise"), json!("x~type"), json!("x~type"), json!("type+noise")]);
         let left = read(&usual, "line 1", r#"{"@ID": "n1", "Body": "Had 5.", "Question": "Left?"}"#).unwrap();
         let left: Value = serde_json::from_str(&left.unperturbed(Kind::Noise, Mode::Fixed, 1, "why")).unwrap();
-        assert_eq!((&left["@ID"], &left["pair"], &left["perturbation"]), (&json!("n1~noise"), &json!("n1"), &json!("none")));
+        assert_eq!(
+            (&left["@ID"], &left["pair"], &left["perturbation"]),
+            (&json!("n1~noise"), &json!("n1"), &json!("none"))
+        );
         assert!(left.get("id").is_none() && left.get("Answer").is_none());
     }
 
