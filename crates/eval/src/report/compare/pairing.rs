@@ -1,5 +1,5 @@
 //! Pairs of items of two runs: by id, then by the item that others name as their original.
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use super::scores::{ItemScore, Scores};
 

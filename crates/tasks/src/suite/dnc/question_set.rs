@@ -25,6 +25,8 @@ pub struct Fields {
     pub about: Option<String>,
 }
 
+/// A number, or a text that ends with one; other forms of an answer are for runs alone.
+const ANSWERS: [&str; 3] = ["Answer", "answer", "gold"];
 const FORMULAS: [&str; 4] = ["Formula", "formula", "equation", "Equation"];
 
 /// A row with the question it holds.
@@ -73,7 +75,7 @@ impl Fields {
         let question =
             named(&self.question, &usual::QUESTION)?.ok_or_else(|| RowError::NoQuestion(usual::QUESTION.join(", ")))?;
         let body = named(&self.body, &usual::BODY)?;
-        let answer = named(&self.answer, &usual::ANSWER)?;
+        let answer = named(&self.answer, &ANSWERS)?;
         let formula = named(&self.formula, &FORMULAS)?;
         let id_column = named(&self.id, &usual::ID)?;
         let written_question = text(&question)?;

@@ -1,13 +1,11 @@
 //! Usual names of the columns of a file of questions, in the order in which they are looked for.
 
 /// Id of a row.
-pub const ID: [&str; 6] = ["@ID", "id", "uid", "query_id", "question_id", "instance"];
+pub const ID: [&str; 8] = ["@ID", "id", "ID", "uid", "query_id", "question_id", "unique_id", "instance"];
 /// Story before the question, where a data set keeps them apart.
 pub const BODY: [&str; 4] = ["Body", "body", "passage", "context"];
 /// Question.
-pub const QUESTION: [&str; 4] = ["Question", "question", "problem", "prompt"];
-/// Answer, or a solution that ends with it.
-pub const ANSWER: [&str; 3] = ["Answer", "answer", "gold"];
+pub const QUESTION: [&str; 7] = ["Question", "question", "Problem", "problem", "prompt", "input", "query"];
 /// Items that are not independent.
 pub const CLUSTER: &str = "cluster";
 /// Id of the item that this one is compared with across runs.
