@@ -110,7 +110,7 @@ fn every_suite_that_needs_no_data_writes_its_items() {
                 assert!(row[column].as_str().is_some_and(|text| !text.is_empty()), "{column}: {row}");
             }
             assert_eq!(row.get("system").is_some(), words.contains(&"chat"), "{row}");
-            assert!(ids.insert(row["id"].clone()), "{row}");
+            assert!(ids.insert(row["id"].to_string()), "{row}");
         }
         assert!(ids.len() > 10, "{words:?}: {}", ids.len());
     }
