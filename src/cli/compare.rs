@@ -26,8 +26,12 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
 
 fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) -> String {
     let mut text = format!("{} (A)\n{} (B)\n\n", comparison.baseline, comparison.run);
+    let rows = match comparison.perturbations.is_empty() || !comparison.tasks.is_empty() {
+        true => "task",
+        false => "perturbation",
+    };
     let head = [
-        ("task", Align::Left),
+        (rows, Align::Left),
         ("items", Align::Right),
         ("A %", Align::Right),
         ("B %", Align::Right),
@@ -45,11 +49,17 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
     if !comparison.tasks.is_empty() {
         table.rule();
     }
+    for kind in &comparison.perturbations {
+        table.row(cells(kind));
+    }
+    if !comparison.perturbations.is_empty() {
+        table.rule();
+    }
     table.row(cells(&comparison.overall));
     text.push_str(&table.render());
     text.push('\n');
     let mut remarks = vec![comparison.conclusion()];
-    let every = || comparison.tasks.iter().chain([&comparison.overall]);
+    let every = || comparison.tasks.iter().chain(&comparison.perturbations).chain([&comparison.overall]);
     let none = if every().any(|one| one.detectable_text() == "none") {
         ", \"none\" where not even the largest possible one is"
     } else {
@@ -62,15 +72,29 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
          \"p Holm\" is.",
         comparison.overall.clusters
     ));
-    let tasks = !comparison.tasks.is_empty();
-    if family > 1 || tasks {
-        remarks.push(match (family > 1, tasks) {
-            (true, true) => {
-                format!("Holm's method adjusts for the {family} comparisons and, separately, for all their tasks.")
-            }
-            (true, false) => format!("Holm's method adjusts for the {family} comparisons."),
-            (false, _) => "Holm's method adjusts for the tasks; the last row is a separate family.".to_owned(),
-        });
+    let groups = match (comparison.tasks.is_empty(), comparison.perturbations.is_empty()) {
+        (true, true) => None,
+        (false, true) => Some("tasks"),
+        (true, false) => Some("perturbations"),
+        (false, false) => Some("tasks, separately for the perturbations"),
+    };
+    match (family > 1, groups) {
+        (true, Some(groups)) => remarks.push(format!(
+            "Holm's method adjusts for the {family} comparisons and, separately, for all their {groups}."
+        )),
+        (true, None) => remarks.push(format!("Holm's method adjusts for the {family} comparisons.")),
+        (false, Some(groups)) => {
+            remarks.push(format!("Holm's method adjusts for the {groups}; the last row is a separate family."));
+        }
+        (false, None) => {}
+    }
+    if comparison.by_pair > 0 {
+        let [mine, theirs] = comparison.items_by_pair;
+        let (by_id, by_pair) = (comparison.items - comparison.by_pair, comparison.by_pair);
+        remarks.push(format!(
+            "Paired by id: {by_id}. Paired by the original that items name in `pair`: {by_pair}, with {mine} items of A and \
+             {theirs} of B; where several name one original, their mean counts."
+        ));
     }
     if comparison.only_baseline + comparison.only_run > 0 {
         remarks.push(format!(

@@ -11,8 +11,13 @@ use super::catalogue::{self, GeneratorCommand};
 use super::error::CliError;
 use super::interrupt::stop_on_signal;
 use super::printer::Printer;
+use super::values::Prompts;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest generate arithmetic-bench --lengths 1-8 > questions.jsonl && earnest run questions.jsonl
+  earnest generate nupa --items --tasks add_Integer --per-length 5 -o questions.jsonl
+  earnest generate nupa --split train --tasks add_Integer --per-length 100000 -o train.jsonl")]
 pub struct GenerateArgs {
     /// Seed of the questions
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -22,13 +27,17 @@ pub struct GenerateArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Prompt format of items: `raw` or `chat`; for suites with several prompts also their names [default: the suite's, else raw]
+    #[arg(long, value_name = "PROMPT")]
+    pub prompt: Option<Prompts>,
+
     #[command(subcommand)]
     pub suite: GeneratorCommand,
 }
 
 /// Writes a generator's lines.
 pub fn execute(args: &GenerateArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    let mut lines = catalogue::generate(args.suite.name, &args.suite.options, args.seed)?;
+    let mut lines = catalogue::generate(&args.suite, args.seed, args.prompt.as_ref())?;
     let whole = match &args.output {
         None => printer.stream(|out| lines.write(out))?,
         Some(path) => {

@@ -18,9 +18,12 @@ use earnest_tasks::suite::dnc::{Fields, Kind, Mode, kinds};
   earnest perturb gsm_symbolic.jsonl --kinds all --question-field question --answer-field answer -o attacked.jsonl
   earnest perturb testset.json --kinds noise --mode reference --ineligible keep -o attack.jsonl
   head -100 questions.jsonl | earnest perturb - --kinds type > typed.jsonl
+  earnest run questions.jsonl && earnest run perturbed.jsonl && earnest compare questions perturbed
 
 Rows are JSON lines or one JSON array. An output row is its input row on one line with the new texts and a field `dnc`, which tells what \
-was changed and why the question was eligible; numbers, texts and keys of all other fields are unchanged (1.50 stays 1.50). Noise and \
+was changed and why the question was eligible; numbers, texts and keys of all other fields are unchanged (1.50 stays 1.50). It has an \
+id of its own and the fields `pair` (the original's id), `cluster` and `perturbation`: `earnest run` asks the output file as it is, and \
+`earnest compare` pairs its run with a run of the originals. Noise and \
 distribution change the answer and need a formula. A row whose equation or answer contradicts itself is malformed.")]
 pub struct PerturbArgs {
     /// The questions; `-` reads standard input
@@ -60,7 +63,7 @@ pub struct PerturbArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Field with the id of a question (without it: @ID, id, uid or query_id, else the row's position)
+    /// Field with the id of a question (without it: @ID, id, uid or query_id, else a hash of the question)
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     pub id_field: Option<String>,
 

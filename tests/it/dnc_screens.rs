@@ -184,7 +184,8 @@ fn rows_keep_their_bytes_and_contradictions_are_named() {
         refused.text()
     );
     let skipped = earnest(at, &["perturb", "rows.jsonl", "--kinds", "type", "--malformed", "skip"]);
-    let kept = r#"{"id":12345678901234567890123,"Body":"Ann had 147.0 pies and 56.0 more.","Question":"How many?","Answer":203,"Formula":"147.0+56.0=203","price":1.10,"dnc":{"#;
+    // The id is that of the perturbed row.
+    let kept = r#"{"id":"12345678901234567890123~type","Body":"Ann had 147.0 pies and 56.0 more.","Question":"How many?","Answer":203,"Formula":"147.0+56.0=203","price":1.10,"dnc":{"#;
     assert!(skipped.code == 0 && skipped.stdout.starts_with(kept), "{}", skipped.text());
     for said in [
         "line 3: formula",
@@ -202,7 +203,8 @@ fn rows_keep_their_bytes_and_contradictions_are_named() {
     )
     .unwrap();
     let spaced = earnest(at, &["perturb", "spaced.json", "--kinds", "type"]);
-    let kept_tokens = r#"{"id":1e0,"Body":"Ann had 5.0 pies.","Question":"How many?","x":[1.50,"\u00e9  b"],"dnc":{"#;
+    let kept_tokens =
+        r#"{"id":"1e0~type","Body":"Ann had 5.0 pies.","Question":"How many?","x":[1.50,"\u00e9  b"],"dnc":{"#;
     assert!(spaced.stdout.starts_with(kept_tokens), "{}", spaced.text());
     // What is read is not overwritten, whatever it is called.
     std::fs::hard_link(at.join("spaced.json"), at.join("link.json")).unwrap();

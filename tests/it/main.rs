@@ -44,6 +44,7 @@ mod nupa_generators;
 mod nupa_rules_cpython;
 mod nupa_screens;
 mod papers;
+mod perturb_compare;
 mod profiles;
 mod program;
 mod real_checkpoints;

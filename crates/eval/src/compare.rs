@@ -3,12 +3,13 @@ use crate::EvalError;
 use crate::report::{Comparison, Scores, compare, differing_settings};
 use crate::results;
 use crate::run::store::{Filter, RunRecord, Store};
-use crate::run::{FileRecord, Reporter, RunEvent, shown};
+use crate::run::{FileRecord, Reporter, RunEvent, SettingChange, shown};
+use earnest_tasks::suite::task::STORED_KEY;
 
-/// Compares each run with the first one, on the items that both answered; warns of everything else in which they differ.
+/// Compares each run with the first one, on the items that both answered or that name an item of the other; warns of everything else in which they differ.
 ///
 /// # Errors
-/// If a run is named twice, or the runs are of different suites.
+/// If a run is named twice, or the runs are of different suites and no item of one is an item of the other or names one.
 pub fn compare_runs(
     store: &Store,
     names: &[String],
@@ -25,9 +26,20 @@ pub fn compare_runs(
     let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
     let mut comparisons = compare(&names, &scores);
     for (comparison, run) in comparisons.iter_mut().zip(others) {
+        let is_of_other_questions = run.manifest.settings.suite != baseline.manifest.settings.suite;
+        if is_of_other_questions && comparison.items == 0 {
+            return Err(nothing_in_common(baseline, run)
+                .hint("items are paired by id, or by the id of the original in their column `pair`"));
+        }
         comparison.settings = differing_settings(&baseline.manifest, &run.manifest);
-        if !comparison.settings.is_empty() {
-            warn(settings_warning(comparison));
+        let changes: Vec<_> = comparison
+            .settings
+            .iter()
+            // Of two tasks, these say where the questions are.
+            .filter(|change| !is_of_other_questions || !change.name.starts_with("suite_options."))
+            .collect();
+        if !changes.is_empty() {
+            warn(settings_warning(comparison, &changes));
         }
     }
     Ok(comparisons)
@@ -40,11 +52,10 @@ fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(Str
     if baseline.id == other.id {
         return Err(EvalError::setting(format!("{name} is named twice: compare two runs")));
     }
-    if theirs.suite != mine.suite {
-        return Err(EvalError::setting(format!(
-            "{name} is of {} and {other_name} of {}: they have no items in common",
-            mine.suite, theirs.suite
-        )));
+    // Questions of the user can be another task's, or perturbed ones.
+    let of_user = [mine, theirs].iter().any(|settings| settings.suite_options.get(STORED_KEY).is_some());
+    if theirs.suite != mine.suite && !of_user {
+        return Err(nothing_in_common(baseline, other));
     }
     let model = &baseline.manifest.model.name;
     if *model == other.manifest.model.name && mine.model_files != theirs.model_files {
@@ -53,13 +64,21 @@ fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(Str
             changed_files(&mine.model_files, &theirs.model_files)
         ));
     }
-    if theirs.suite_version != mine.suite_version {
+    if theirs.suite == mine.suite && theirs.suite_version != mine.suite_version {
         warn(format!(
             "{name} was scored with version {} of the suite, {other_name} with {}; `earnest score --save` scores them alike",
             mine.suite_version, theirs.suite_version
         ));
     }
     Ok(())
+}
+
+fn nothing_in_common(baseline: &RunRecord, other: &RunRecord) -> EvalError {
+    let (mine, theirs) = (&baseline.manifest, &other.manifest);
+    EvalError::setting(format!(
+        "{} is of {} and {} of {}: they have no items in common",
+        mine.run, mine.settings.suite, theirs.run, theirs.settings.suite
+    ))
 }
 
 fn scores(store: &Store, run: &RunRecord, warn: &mut impl FnMut(String)) -> Result<Scores, EvalError> {
@@ -94,9 +113,9 @@ fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn
     }
 }
 
-/// Names every setting in which the runs differ, with both values.
-fn settings_warning(comparison: &Comparison) -> String {
-    let named = comparison.settings.iter().map(|change| {
+/// Names settings in which the runs differ, with both values.
+fn settings_warning(comparison: &Comparison, changes: &[&SettingChange]) -> String {
+    let named = changes.iter().map(|change| {
         let name = change.name.strip_prefix("suite_options.").unwrap_or(&change.name);
         format!("{name} ({} in A, {} in B)", shown(&change.one), shown(&change.other))
     });

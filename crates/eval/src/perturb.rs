@@ -215,7 +215,8 @@ fn read_questions(
         });
         let row = row.map_err(|error| error.to_string()).and_then(|row| match ids.insert(row.problem.id.clone()) {
             true => Ok(row),
-            false => Err(format!("another row has the id {} too", row.problem.id)),
+            false if row.has_id() => Err(format!("another row has the id {} too", row.problem.id)),
+            false => Err("another row asks the same, and neither has an id".to_owned()),
         });
         match row {
             Ok(row) => rows.push(row),

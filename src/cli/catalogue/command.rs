@@ -76,23 +76,50 @@ fn subcommand(card: &Card, about: &'static str, options: &[OptionSpec], common: 
         .args(common.iter().cloned().map(|arg| compact(with_tables(arg, card))))
 }
 
-/// The suite of `earnest generate` and the options of its generator.
+/// The suite of `earnest generate` and its options: those of its own generator, and with `--items` those of its items.
 #[derive(Debug, Clone)]
 pub struct GeneratorCommand {
     pub name: &'static str,
+    /// Its items are asked for, whether it has a generator of its own or not.
+    pub items: bool,
     pub options: OptionValues,
 }
 
-/// The suites that have a generator.
-fn generators() -> impl Iterator<Item = (Card, &'static dyn Generator)> {
-    BUILT_IN.iter().filter_map(|suite| Some((suite.card(), suite.generator()?)))
+/// `--items`, on suites that have a generator of their own.
+const ITEMS: OptionSpec = OptionSpec::flag(
+    "items",
+    "Write the items of a run instead, as questions that `earnest run FILE` asks: id, task, question, answer, cluster and \
+     covariates; the options are those of `earnest run`",
+);
+
+/// The suites whose questions can be written: all but the user's own.
+fn generators() -> impl Iterator<Item = (Card, Option<&'static dyn Generator>)> {
+    let suites = BUILT_IN.iter().map(|suite| (suite.card(), suite.generator()));
+    suites.filter(|(card, _)| card.name != OWN_QUESTIONS)
+}
+
+/// The suite of the user's own questions, which are a file already.
+const OWN_QUESTIONS: &str = "task";
+
+/// Options of a suite's generator, and those of its items that have no namesake there.
+fn generator_options(card: &Card, generator: Option<&'static dyn Generator>) -> Vec<OptionSpec> {
+    let of_items = card.options.iter().filter(|option| option.is_own() && option.name != "profile").copied();
+    let Some(generator) = generator else { return of_items.collect() };
+    let own = generator.options();
+    let of_items = of_items.filter(|option| !own.iter().any(|own| own.name == option.name));
+    own.iter().copied().chain(of_items.map(|option| option.under("Items, with --items"))).collect()
 }
 
 impl Subcommand for GeneratorCommand {
     fn augment_subcommands(command: Command) -> Command {
         let common: Vec<Arg> = command.get_arguments().cloned().collect();
         command.mut_args(|arg| arg.global(true)).subcommands(generators().map(|(card, generator)| {
-            subcommand(&card, generator.about(), generator.options(), &common).after_help(generator.details())
+            let about = generator.map_or(card.about, Generator::about);
+            let command = subcommand(&card, about, &generator_options(&card, generator), &common);
+            match generator {
+                Some(generator) => command.arg(arg(&ITEMS, card.title)).after_help(generator.details()),
+                None => command,
+            }
         }))
     }
 
@@ -109,7 +136,9 @@ impl FromArgMatches for GeneratorCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let asked = matches.subcommand().and_then(|(name, given)| {
             let (card, generator) = generators().find(|(card, _)| card.name == name)?;
-            Some(GeneratorCommand { name: card.name, options: given_of(generator.options(), given) })
+            let items = generator.is_none() || given.get_flag(ITEMS.name);
+            let options = given_of(&generator_options(&card, generator), given);
+            Some(GeneratorCommand { name: card.name, items, options })
         });
         asked.ok_or_else(|| Error::raw(clap::error::ErrorKind::MissingSubcommand, "name a SUITE"))
     }

@@ -8,10 +8,11 @@ mod usage_error;
 use super::Exit;
 use super::error::CliError;
 use super::values::Prompts;
+use earnest_eval::prompt::ModeRequest;
 use earnest_eval::run::RunSettings;
 use earnest_eval::suites::{self, ConfiguredSuite, LocalHost};
 use earnest_tasks::suite::Suite;
-use earnest_tasks::suite::registry::{self, ErrorKind, OptionError, OptionValues};
+use earnest_tasks::suite::registry::{self, ErrorKind, Mode, OptionError, OptionValues};
 
 pub use command::{GeneratorCommand, SuiteCommand, given_options_of, with_options_of};
 pub use earnest_tasks::suite::registry::Channel;
@@ -55,11 +56,39 @@ pub fn choose(name: &str, given: &OptionValues, seed: u64, prompts: &Prompts) ->
     Ok(suites::configure(name, &values)?)
 }
 
-/// Lines of a suite's generator.
-pub fn generate(name: &str, given: &OptionValues, seed: u64) -> Result<Box<dyn registry::Lines>, CliError> {
+/// Lines of a suite's own generator, or its items if it has none or they are asked for.
+pub fn generate(
+    asked: &GeneratorCommand,
+    seed: u64,
+    prompts: Option<&Prompts>,
+) -> Result<Box<dyn registry::Lines>, CliError> {
+    let GeneratorCommand { name, items, options } = asked;
     let generator = registry::find(name).and_then(|suite| suite.generator());
-    let generator = generator.ok_or_else(|| CliError::usage(format!("{name} has no generator")))?;
-    Ok(generator.lines(&values(given, seed, &Prompts::default()), &LocalHost)?)
+    let Some(generator) = generator.filter(|_| !items) else {
+        let of_lines = |option: &&str| generator.is_some_and(|own| own.options().iter().any(|own| own.name == *option));
+        let suite = registry::find(name).map(|suite| suite.card());
+        let of_items = |option: &&str| suite.iter().any(|card| card.options.iter().any(|own| own.name == *option));
+        if let Some(option) = options.names().find(|option| of_lines(option) && !of_items(option)) {
+            return Err(CliError::usage(format!(
+                "--items writes the items of `earnest run {name}`, which has no --{option}"
+            ))
+            .help("leave one of the two out"));
+        }
+        let usual = Prompts::default();
+        let prompts = prompts.unwrap_or(&usual);
+        let configured = choose(name, options, seed, prompts)?;
+        let mode = match prompts.mode.unwrap_or_else(|| configured.default_mode()) {
+            ModeRequest::Chat => Mode::Chat,
+            ModeRequest::Raw | ModeRequest::Auto => Mode::Raw,
+        };
+        return Ok(Box::new(registry::ItemLines::new(configured.suite(Channel::local(mode))?)));
+    };
+    let foreign = options.names().find(|option| !generator.options().iter().any(|own| own.name == *option));
+    if let Some(option) = foreign.or(prompts.map(|_| "prompt")) {
+        return Err(CliError::usage(format!("--{option} needs --items"))
+            .help(format!("without it, `earnest generate {name}` writes {}", generator.writes())));
+    }
+    Ok(generator.lines(&values(options, seed, &Prompts::default()), &LocalHost)?)
 }
 
 /// Number of items for a first look at a suite: a minute or two instead of an hour.

@@ -112,7 +112,10 @@ impl CompareArgs {
         let [one, two] = survey.labels[0].as_slice() else {
             anyhow::bail!("{} have no outcomes to compare in `{}`", source.name(), self.response);
         };
-        anyhow::ensure!(!first.is_empty(), "{one} and {two} have no item in common");
+        anyhow::ensure!(
+            !first.is_empty(),
+            "{one} and {two} have no item in common; `earnest compare` pairs perturbed items with their originals too"
+        );
         let mut notes = survey.notes;
         if source.differ_in_questions()? {
             notes.push(

@@ -56,6 +56,11 @@ pub trait Suite: Send + Sync {
         self.len() == 0
     }
 
+    /// The expected answer alone, where an item's gold text has more than that.
+    fn answer<'a>(&self, item: &'a Item) -> &'a str {
+        &item.gold
+    }
+
     /// Scores a completion. Pure: the same arguments give the same score, so stored completions can be scored again.
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score;
 

@@ -3,14 +3,14 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::Pair;
+use super::pairing::Pair;
 use earnest_stats::clustered::ClusteredMean;
 use earnest_stats::{PairedCounts, PairedDesign, Rates, mcnemar, paired_difference, t_reach};
 
 /// A difference of accuracies, `run - baseline`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// `all` or the task.
+    /// `all`, the task, or the kind of perturbation.
     pub name: String,
     pub items: usize,
     pub clusters: usize,
@@ -75,21 +75,21 @@ impl Difference {
 
 /// Estimates the difference over these pairs; family fields are those of a single test.
 pub(super) fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
-    let first: Vec<f64> = pairs.iter().map(|pair| pair.score.share()).collect();
-    let second: Vec<f64> = pairs.iter().map(|pair| pair.other.share()).collect();
+    let first: Vec<f64> = pairs.iter().map(|pair| pair.baseline()).collect();
+    let second: Vec<f64> = pairs.iter().map(|pair| pair.run()).collect();
     let mut numbers: HashMap<&str, u64> = HashMap::new();
     let clusters: Vec<u64> = pairs
         .iter()
         .map(|pair| {
             let next = numbers.len() as u64;
-            *numbers.entry(&pair.score.cluster).or_insert(next)
+            *numbers.entry(pair.cluster()).or_insert(next)
         })
         .collect();
     // An empty sum is -0.0.
     let mean = |values: &[f64]| (values.iter().sum::<f64>() + 0.0) / values.len().max(1) as f64;
     let robust: Option<ClusteredMean> = paired_difference(&first, &second, &clusters).ok();
-    let once = pairs.iter().all(|pair| pair.score.samples == 1 && pair.other.samples == 1);
-    let counts = PairedCounts::of(pairs.iter().map(|pair| (pair.score.correct > 0, pair.other.correct > 0)));
+    let once = pairs.iter().all(|pair| pair.is_single());
+    let counts = PairedCounts::of(pairs.iter().map(|pair| (pair.baseline() > 0.0, pair.run() > 0.0)));
     let changes: Vec<f64> = first.iter().zip(&second).map(|(first, second)| (second - first).abs()).collect();
     let design = Design { changes: &changes, clusters: &clusters };
     let mut difference = Difference {

@@ -2,6 +2,7 @@
 
 mod conclusion;
 mod difference;
+mod pairing;
 mod rules;
 mod scores;
 mod settings;
@@ -13,8 +14,8 @@ use serde::Serialize;
 use crate::run::SettingChange;
 use difference::difference;
 use earnest_stats::{Rates, holm};
+use pairing::{Pair, Pairing};
 use rules::rules;
-use scores::ItemScore;
 
 pub use conclusion::{p_sentence, p_text};
 pub use difference::Difference;
@@ -27,8 +28,12 @@ pub use settings::differing_settings;
 pub struct Comparison {
     pub baseline: String,
     pub run: String,
-    /// Number of items in both runs.
+    /// Number of pairs: items in both runs, and originals with the items that name them.
     pub items: usize,
+    /// Number of pairs of items with different ids, that name one original (`pair`).
+    pub by_pair: usize,
+    /// Number of items in those pairs, of the baseline and of the run.
+    pub items_by_pair: [usize; 2],
     /// Number of items in the baseline only.
     pub only_baseline: usize,
     /// Number of items in the run only.
@@ -41,6 +46,8 @@ pub struct Comparison {
     pub overall: Difference,
     /// By task, in alphabetical order; empty if there is one task only.
     pub tasks: Vec<Difference>,
+    /// By kind of perturbation, in alphabetical order; empty unless there are several.
+    pub perturbations: Vec<Difference>,
     /// Primary rules of the baseline and of the run, where they are known.
     pub primary: [Vec<String>; 2],
     /// Every rule of both runs, by name.
@@ -63,14 +70,8 @@ pub struct Flip {
     pub run: f64,
 }
 
-/// An item in both runs.
-struct Pair<'a> {
-    item: &'a str,
-    score: &'a ItemScore,
-    other: &'a ItemScore,
-}
-
-/// Compares runs with the first one. The p values of the runs are one Holm family, those of all tasks another.
+/// Compares runs with the first one. The p values of the runs are one Holm family, those of all tasks another, those of all
+/// perturbations a third.
 pub fn compare(names: &[String], scores: &[Scores]) -> Vec<Comparison> {
     let Some(((baseline, first), rest)) =
         names.iter().zip(scores).collect::<Vec<_>>().split_first().map(|(a, b)| (*a, b.to_vec()))
@@ -81,37 +82,29 @@ pub fn compare(names: &[String], scores: &[Scores]) -> Vec<Comparison> {
         rest.iter().map(|(name, scores)| pairwise(baseline, first, name, scores)).collect();
     adjust(comparisons.iter_mut().map(|comparison| &mut comparison.overall).collect());
     adjust(comparisons.iter_mut().flat_map(|comparison| &mut comparison.tasks).collect());
+    adjust(comparisons.iter_mut().flat_map(|comparison| &mut comparison.perturbations).collect());
     comparisons
 }
 
 fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Comparison {
-    let mut pairs = Vec::new();
-    let mut different_question = 0;
-    for (item, score) in &first.items {
-        match second.items.get(item) {
-            Some(other) if score.has_question_of(other) => pairs.push(Pair { item, score, other }),
-            Some(_) => different_question += 1,
-            None => {}
-        }
-    }
-    // Sorted, because the order of a sum changes its last digits.
-    pairs.sort_by_key(|pair| pair.item);
-    let matched = pairs.len() + different_question;
+    let pairing = Pairing::of(first, second);
+    let pairs = &pairing.pairs;
     let mut tasks: BTreeMap<&str, Vec<&Pair<'_>>> = BTreeMap::new();
-    for pair in &pairs {
-        tasks.entry(&pair.score.task).or_default().push(pair);
+    for pair in pairs {
+        tasks.entry(pair.task()).or_default().push(pair);
     }
     let by_task =
         if tasks.len() > 1 { tasks.iter().map(|(task, pairs)| difference(task, pairs)).collect() } else { Vec::new() };
-    let change = |pair: &Pair<'_>| pair.other.share() - pair.score.share();
+    let kinds = pairing.kinds();
+    let by_kind = kinds.iter().map(|(kind, pairs)| difference(kind, &pairs.iter().collect::<Vec<_>>()));
     let mut flips: Vec<Flip> = pairs
         .iter()
-        .filter(|pair| change(pair) != 0.0)
+        .filter(|pair| pair.change() != 0.0)
         .map(|pair| Flip {
             item: pair.item.to_owned(),
-            task: pair.score.task.clone(),
-            baseline: pair.score.share(),
-            run: pair.other.share(),
+            task: pair.task().to_owned(),
+            baseline: pair.baseline(),
+            run: pair.run(),
         })
         .collect();
     flips.sort_by(|a, b| (b.run - b.baseline).total_cmp(&(a.run - a.baseline)).then_with(|| a.item.cmp(&b.item)));
@@ -119,16 +112,19 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         baseline: baseline.to_owned(),
         run: run.to_owned(),
         items: pairs.len(),
-        only_baseline: first.len() - matched,
-        only_run: second.len() - matched,
-        different_question,
+        by_pair: pairing.by_pair,
+        items_by_pair: pairing.items_by_pair,
+        only_baseline: pairing.only_first,
+        only_run: pairing.only_second,
+        different_question: pairing.different_question,
         settings: Vec::new(),
         overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
         tasks: by_task,
+        perturbations: by_kind.collect(),
         primary: [first.primary.clone(), second.primary.clone()],
-        rules: rules(first, second, &pairs),
-        gained: pairs.iter().filter(|pair| change(pair) > 0.0).count(),
-        lost: pairs.iter().filter(|pair| change(pair) < 0.0).count(),
+        rules: rules(first, second, pairs),
+        gained: pairs.iter().filter(|pair| pair.change() > 0.0).count(),
+        lost: pairs.iter().filter(|pair| pair.change() < 0.0).count(),
         flips,
     }
 }
@@ -152,6 +148,7 @@ fn adjust(family: Vec<&mut Difference>) {
 
 #[cfg(test)]
 mod tests {
+    use super::scores::ItemScore;
     use super::*;
     use crate::report::question::Question;
     use earnest_stats::PairedDesign;
@@ -163,6 +160,8 @@ mod tests {
                 task: item[..1].into(),
                 cluster: cluster.into(),
                 gold: "1".into(),
+                pair: None,
+                perturbation: None,
                 question: None,
                 correct: 0,
                 samples: 0,
@@ -234,6 +233,64 @@ mod tests {
         let nothing = compare(&names(2), &[Scores::default(), scores(&[("a1", "c", true)])]).remove(0);
         assert!(nothing.conclusion().contains("cannot be compared"));
         assert!(compare(&[], &[]).is_empty());
+    }
+
+    /// Items with other ids than their originals.
+    fn perturbed(answers: &[(&str, &str, &str, bool)]) -> Scores {
+        let mut all = Scores::default();
+        for &(item, original, kind, correct) in answers {
+            all.items.extend(scores(&[(item, "own", correct)]).items);
+            let score = all.items.get_mut(item).unwrap();
+            (score.pair, score.perturbation) = (Some(original.to_owned()), Some(kind.to_owned()));
+        }
+        all
+    }
+
+    #[test]
+    fn perturbed_items_are_paired_with_their_originals() {
+        let first = scores(&[("a1", "c", true), ("a2", "d", true), ("a3", "d", false), ("a4", "e", true)]);
+        let second = perturbed(&[
+            ("a1~noise", "a1", "noise", false),
+            ("a1~type", "a1", "type", true),
+            ("a2~noise", "a2", "noise", false),
+            ("a3~noise", "a3", "noise", false),
+            ("a9~noise", "a9", "noise", true),
+        ]);
+        let found = compare(&names(2), &[first.clone(), second.clone()]).remove(0);
+        assert_eq!((found.items, found.by_pair, found.items_by_pair), (3, 3, [3, 4]));
+        assert_eq!((found.only_baseline, found.only_run, found.different_question), (1, 1, 0));
+        // a1 counts half for its two kinds; a2 and a3 are one cluster, as in the baseline.
+        assert!((found.overall.difference - (-0.5 - 1.0) / 3.0).abs() < 1e-12, "{:?}", found.overall);
+        assert_eq!((found.overall.clusters, found.overall.mcnemar_p), (2, None));
+        let kinds: Vec<_> = found.perturbations.iter().map(|kind| (kind.name.as_str(), kind.items)).collect();
+        assert_eq!(kinds, [("noise", 3), ("type", 1)]);
+        assert!((found.perturbations[0].difference + 2.0 / 3.0).abs() < 1e-12);
+        assert_eq!(found.perturbations[0].mcnemar_p, Some(0.5));
+        assert_eq!((found.flips[0].item.as_str(), found.flips[0].run), ("a1", 0.5));
+        // The other way round, the originals are in the second run.
+        let back = compare(&names(2), &[second.clone(), first]).remove(0);
+        assert_eq!((back.items, back.items_by_pair, back.perturbations.len()), (3, [4, 3], 2));
+        assert!((back.overall.difference - 0.5).abs() < 1e-12);
+        // One set asked twice is paired by id; two sets of one original by what they name.
+        let same = compare(&names(2), &[second.clone(), second.clone()]).remove(0);
+        assert_eq!((same.items, same.by_pair, same.perturbations.len()), (5, 0, 2));
+        let other = perturbed(&[("a1~extra", "a1", "extra", true), ("a7~extra", "a7", "extra", true)]);
+        let found = compare(&names(2), &[second, other]).remove(0);
+        assert_eq!((found.items, found.items_by_pair), (1, [2, 1]));
+        assert_eq!((found.only_baseline, found.only_run, found.perturbations.len()), (3, 1, 0));
+    }
+
+    #[test]
+    fn parts_of_one_set_are_not_paired_across_kinds() {
+        let whole = perturbed(&[("a1~noise", "a1", "noise", true), ("a1~type", "a1", "type", true)]);
+        let part = perturbed(&[("a1~noise", "a1", "noise", false)]);
+        let found = compare(&names(2), &[whole, part]).remove(0);
+        assert_eq!((found.items, found.by_pair, found.only_baseline, found.only_run), (1, 0, 1, 0));
+        // Originals and perturbed items in one file, against the originals alone.
+        let mut mixed = scores(&[("a1", "c", true)]);
+        mixed.items.extend(perturbed(&[("a1~noise", "a1", "noise", false)]).items);
+        let found = compare(&names(2), &[scores(&[("a1", "c", true)]), mixed]).remove(0);
+        assert_eq!((found.items, found.by_pair, found.only_run, found.overall.clusters), (2, 1, 0, 1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Rules side by side.
 use serde::Serialize;
 
-use super::Pair;
+use super::pairing::Pair;
 use super::scores::{ItemScore, Scores};
 
 /// Accuracies by one rule, over the items that it scored in both runs.
@@ -16,14 +16,15 @@ pub struct RuleDifference {
 
 /// Returns the accuracies by every rule that both runs have, in alphabetical order.
 pub(super) fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<RuleDifference> {
-    let share = |score: &ItemScore, place: usize| {
-        let counts = score.rules.get(place).filter(|(_, samples)| *samples > 0);
-        counts.map(|(right, samples)| f64::from(*right) / f64::from(*samples))
+    let share = |scores: &[&ItemScore], place: usize| {
+        let counts = scores.iter().filter_map(|score| score.rules.get(place).filter(|(_, samples)| *samples > 0));
+        let shares: Vec<f64> = counts.map(|(right, samples)| f64::from(*right) / f64::from(*samples)).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     };
     let both = first.rules.iter().enumerate().filter_map(|(mine, name)| {
         let theirs = second.rules.iter().position(|other| other == name)?;
         let shares: Vec<(f64, f64)> =
-            pairs.iter().filter_map(|pair| share(pair.score, mine).zip(share(pair.other, theirs))).collect();
+            pairs.iter().filter_map(|pair| share(&pair.first, mine).zip(share(&pair.second, theirs))).collect();
         let items = shares.len();
         let mean = |of: fn(&(f64, f64)) -> f64| shares.iter().map(of).sum::<f64>() / items as f64;
         let (baseline, run) = (mean(|share| share.0), mean(|share| share.1));

@@ -1,9 +1,12 @@
 //! Scores of a run by item.
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use crate::report::question::Question;
 use crate::run::Sample;
 use earnest_tasks::suite::Item;
+use earnest_tasks::suite::task::usual;
 
 /// Scores of a run by item, as a comparison uses them.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +26,10 @@ pub(super) struct ItemScore {
     pub(super) task: String,
     pub(super) cluster: String,
     pub(super) gold: String,
+    /// Item that this one is compared with where the other run does not have it.
+    pub(super) pair: Option<String>,
+    /// Kind of a perturbed question.
+    pub(super) perturbation: Option<String>,
     /// None until [`Scores::read_question`], where the rows do not contain it.
     pub(super) question: Option<Question>,
     pub(super) correct: u32,
@@ -44,6 +51,15 @@ impl ItemScore {
     }
 }
 
+/// A covariate that is a name: a text or a number.
+fn label(sample: &Sample, name: &str) -> Option<String> {
+    match sample.covariates.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
 impl Scores {
     /// Creates empty scores of a run with these primary rules.
     pub fn with_primary(primary: Vec<String>) -> Self {
@@ -60,6 +76,8 @@ impl Scores {
             task: sample.task.clone(),
             cluster: sample.cluster.clone(),
             gold: sample.gold.clone(),
+            pair: label(sample, usual::PAIR),
+            perturbation: label(sample, usual::PERTURBATION),
             question: Question::of_operands(&sample.covariates),
             correct: 0,
             samples: 0,

@@ -10,6 +10,8 @@ use super::raw_json::{members, on_one_line, unquoted};
 use super::records::RowError;
 use super::sentence::sentence_starts;
 use crate::number::Fraction;
+use crate::suite::task::row_id::row_id;
+use crate::suite::task::usual::{self, asked};
 
 /// Names of fields; what is not given is looked for under usual names, and may be missing but for the question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,9 +25,7 @@ pub struct Fields {
     pub about: Option<String>,
 }
 
-const IDS: [&str; 6] = ["@ID", "id", "uid", "query_id", "question_id", "instance"];
-const BODIES: [&str; 4] = ["Body", "body", "passage", "context"];
-const QUESTIONS: [&str; 4] = ["Question", "question", "problem", "prompt"];
+/// A number, or a text that ends with one; other forms of an answer are for runs alone.
 const ANSWERS: [&str; 3] = ["Answer", "answer", "gold"];
 const FORMULAS: [&str; 4] = ["Formula", "formula", "equation", "Equation"];
 
@@ -37,6 +37,7 @@ pub struct SetRow {
     /// Names of the fields and both sides of each as they are written.
     row: Vec<(String, String, String)>,
     about: String,
+    id: Option<String>,
     body: Option<String>,
     question: String,
     answer: Option<String>,
@@ -71,24 +72,27 @@ impl Fields {
             Some(Value::String(text)) => Ok(text.clone()),
             _ => Err(RowError::NotText(name.to_owned())),
         };
-        let question = named(&self.question, &QUESTIONS)?.ok_or_else(|| RowError::NoQuestion(QUESTIONS.join(", ")))?;
-        let body = named(&self.body, &BODIES)?;
+        let question =
+            named(&self.question, &usual::QUESTION)?.ok_or_else(|| RowError::NoQuestion(usual::QUESTION.join(", ")))?;
+        let body = named(&self.body, &usual::BODY)?;
         let answer = named(&self.answer, &ANSWERS)?;
         let formula = named(&self.formula, &FORMULAS)?;
-        let id = match named(&self.id, &IDS)? {
-            Some(name) => match &row[&name] {
+        let id_column = named(&self.id, &usual::ID)?;
+        let written_question = text(&question)?;
+        let written_body = body.as_deref().map(text).transpose()?;
+        let id = match &id_column {
+            Some(name) => match &row[name] {
                 Value::String(id) => id.clone(),
-                Value::Number(id) => as_written(&name).unwrap_or_else(|| id.to_string()),
-                _ => return Err(RowError::NotTextOrNumber(name)),
+                Value::Number(id) => as_written(name).unwrap_or_else(|| id.to_string()),
+                _ => return Err(RowError::NotTextOrNumber(name.clone())),
             },
-            None => place.to_owned(),
+            None => row_id(&asked(written_body.as_deref(), &written_question)),
         };
-        let asked = text(&question)?;
-        let (body_text, question_text) = match &body {
-            Some(name) => (text(name)?, asked),
+        let (body_text, question_text) = match written_body {
+            Some(body) => (body, written_question),
             None => {
-                let start = sentence_starts(asked.trim_end()).last().copied().unwrap_or(0);
-                (asked[..start].to_owned(), asked[start..].to_owned())
+                let start = sentence_starts(written_question.trim_end()).last().copied().unwrap_or(0);
+                (written_question[..start].to_owned(), written_question[start..].to_owned())
             }
         };
         if question_text.trim().is_empty() {
@@ -128,7 +132,8 @@ impl Fields {
             solution_type: solution.to_owned(),
         };
         problem.check()?;
-        Ok(SetRow { place: place.to_owned(), problem, row: row_text, about, body, question, answer, formula })
+        let place = place.to_owned();
+        Ok(SetRow { place, problem, row: row_text, about, id: id_column, body, question, answer, formula })
     }
 }
 
@@ -138,8 +143,14 @@ fn final_answer(text: &str) -> &str {
 }
 
 impl SetRow {
-    /// The row after a perturbation as a line of JSON: the new texts, every other field as it was written, and a field that says
-    /// what was done.
+    /// True if the row has an id of its own.
+    pub fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// The row after a perturbation as a line of JSON: the new texts, an id of its own, every other field as it was written, a
+    /// field that says what was done, and what a run of the line needs to be compared with a run of the original: its id
+    /// ([`usual::PAIR`]), its cluster and the kind.
     pub fn perturbed(&self, found: &Perturbed, mode: Mode, seed: u64, draw: u32) -> String {
         let after = &found.problem;
         let mut changes: Vec<(&str, Value)> = Vec::new();
@@ -179,7 +190,8 @@ impl SetRow {
         if let Some(provenance) = &found.provenance {
             about.insert("provenance".into(), json!(provenance));
         }
-        self.line(&changes, &Value::Object(about))
+        let own = self.of_a_run(found.kind, draw, found.kind.name());
+        self.line(changes, &Value::Object(about), own)
     }
 
     /// The row as it was, with the reason why it is not perturbed.
@@ -188,10 +200,42 @@ impl SetRow {
             "source": self.problem.id, "place": self.place, "kind": kind, "mode": mode, "seed": seed, "perturbed": false,
             "ineligible": why, "edits": [], "gold": self.problem.gold().as_ref().map(plain),
         });
-        self.line(&[], &about)
+        self.line(Vec::new(), &about, self.of_a_run(kind, 0, usual::NOT_PERTURBED))
     }
 
-    fn line(&self, changes: &[(&str, Value)], about: &Value) -> String {
+    /// Columns for a run of the line.
+    fn of_a_run(&self, kind: Kind, draw: u32, done: &str) -> Vec<(&str, Value)> {
+        let original = &self.problem.id;
+        let id = match draw {
+            0 => format!("{original}~{kind}"),
+            draw => format!("{original}~{kind}.{draw}"),
+        };
+        let written = |name: &str| self.row.iter().find(|(key, ..)| key == name).map(|(.., value)| value.as_str());
+        // A file that was perturbed before tells both.
+        let before = written(usual::PERTURBATION).map(unquoted).filter(|before| before != usual::NOT_PERTURBED);
+        let done = match before {
+            Some(before) if done == usual::NOT_PERTURBED => before,
+            Some(before) => format!("{before}+{done}"),
+            None => done.to_owned(),
+        };
+        let column = self.id.as_deref().unwrap_or("id");
+        let mut own = vec![(column, json!(id))];
+        if !usual::ID.contains(&column) {
+            own.push(("id", json!(id)));
+        }
+        own.push((usual::PAIR, json!(original)));
+        if written(usual::CLUSTER).is_none() {
+            own.push((usual::CLUSTER, json!(original)));
+        }
+        own.push((usual::PERTURBATION, json!(done)));
+        own
+    }
+
+    /// The row with other values in some columns, then what was done, then the columns that it does not have.
+    fn line<'a>(&self, mut changes: Vec<(&'a str, Value)>, about: &Value, own: Vec<(&'a str, Value)>) -> String {
+        let (known, added): (Vec<_>, Vec<_>) =
+            own.into_iter().partition(|(name, _)| self.row.iter().any(|(key, ..)| key == name));
+        changes.extend(known);
         let mut members: Vec<String> = self
             .row
             .iter()
@@ -201,6 +245,7 @@ impl SetRow {
             })
             .collect();
         members.push(format!("{}:{about}", json!(self.about)));
+        members.extend(added.iter().map(|(name, value)| format!("{}:{value}", json!(name))));
         format!("{{{}}}", members.join(","))
     }
 
@@ -288,6 +333,41 @@ mod tests {
             (&json!("noise"), &json!("7.5"), &json!("row 2"))
         );
         assert!(found.unperturbed(Kind::Type, Mode::Fixed, 3, "why").contains("\"ineligible\":\"why\""));
+    }
+
+    #[test]
+    fn a_line_can_be_run_and_names_its_original() {
+        let perturbed = |source: &str, fields: &Fields, draw: u32| -> Value {
+            let found = read(fields, "line 1", source).unwrap();
+            let after = found.problem.clone();
+            let done =
+                Perturbed { kind: Kind::Noise, problem: after, edits: vec![], reason: "r".into(), provenance: None };
+            let line = found.perturbed(&done, Mode::Fixed, 3, draw);
+            assert_eq!(line.matches("\"id\":").count(), 1, "{line}");
+            serde_json::from_str(&line).unwrap()
+        };
+        let run_columns = |row: &Value| ["id", "pair", "cluster", "perturbation"].map(|name| row[name].clone());
+        let usual = Fields::default();
+        let bare = perturbed(r#"{"question": "Ann has 3 cats. How many?"}"#, &usual, 0);
+        let original = row_id("Ann has 3 cats. How many?");
+        assert_eq!(
+            run_columns(&bare),
+            [json!(format!("{original}~noise")), json!(original), json!(original), json!("noise")]
+        );
+        let named = perturbed(r#"{"id": 7, "cluster": "c", "question": "Had 5?"}"#, &usual, 2);
+        assert_eq!(run_columns(&named), [json!("7~noise.2"), json!("7"), json!("c"), json!("noise")]);
+        let own = Fields { id: Some("number".into()), about: Some("done".into()), ..Fields::default() };
+        let again = r#"{"number": "x~type", "question": "Had 5?", "dnc": {}, "pair": "x", "perturbation": "type"}"#;
+        let again = perturbed(again, &own, 0);
+        assert_eq!(again["number"], "x~type~noise");
+        assert_eq!(run_columns(&again), [json!("x~type~noise"), json!("x~type"), json!("x~type"), json!("type+noise")]);
+        let left = read(&usual, "line 1", r#"{"@ID": "n1", "Body": "Had 5.", "Question": "Left?"}"#).unwrap();
+        let left: Value = serde_json::from_str(&left.unperturbed(Kind::Noise, Mode::Fixed, 1, "why")).unwrap();
+        assert_eq!(
+            (&left["@ID"], &left["pair"], &left["perturbation"]),
+            (&json!("n1~noise"), &json!("n1"), &json!("none"))
+        );
+        assert!(left.get("id").is_none() && left.get("Answer").is_none());
     }
 
     #[test]

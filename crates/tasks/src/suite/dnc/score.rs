@@ -27,11 +27,11 @@ pub(super) const TATQA_VALUE: &str = "tatqa_value";
 /// DROP, the number of TAT-QA.
 pub(super) struct Gold<'a> {
     left: &'a str,
-    answer: &'a str,
+    pub(super) answer: &'a str,
 }
 
 impl<'a> Gold<'a> {
-    fn of(text: &'a str) -> Self {
+    pub(super) fn of(text: &'a str) -> Self {
         let (left, answer) = text.rsplit_once('=').unwrap_or(("", text));
         let answer = answer.rsplit_once(" to ").map_or(answer, |(_, rounded)| rounded);
         Gold { left, answer }

@@ -13,7 +13,7 @@ use super::options::{Mode, Options, OptionsError};
 use super::perturbation::Perturbed;
 use super::problem::{Dataset, Problem, Scale, Split};
 use super::reference::{has_program, perturb_all};
-use super::score::score;
+use super::score::{Gold, score};
 use super::summary;
 use super::target::{Numbers, PromptShape, Target, masked, shot_answer, system};
 use crate::suite::{Answered, Budget, Item, Score, Scored, Segments, Shot, Suite, Summary};
@@ -443,6 +443,10 @@ impl Suite for Dnc {
 
     fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    fn answer<'a>(&self, item: &'a Item) -> &'a str {
+        Gold::of(&item.gold).answer
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {

@@ -32,6 +32,10 @@ impl Generator for GsmGenerator {
         "Word problems from GSM-Symbolic's templates, or from our own: fresh variants with exact answers"
     }
 
+    fn writes(&self) -> &'static str {
+        "fresh questions in the form of Apple's files"
+    }
+
     fn details(&self) -> &'static str {
         "Examples:
   earnest generate gsm-symbolic --per-template 3

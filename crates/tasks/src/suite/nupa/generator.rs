@@ -90,6 +90,10 @@ impl Generator for NupaGenerator {
         "The NUPA Test: questions, or rules with their traces, with numbers plain, reversed, padded or hinted"
     }
 
+    fn writes(&self) -> &'static str {
+        "questions with prompt and completion, for training"
+    }
+
     fn details(&self) -> &'static str {
         "Examples:
   earnest generate nupa --tasks add_Integer --lengths 1-8 --per-length 3

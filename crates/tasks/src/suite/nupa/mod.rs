@@ -9,6 +9,7 @@
 //! | `answer` | what is taken from a completion under three readings |
 //! | `order`, `suite`, `options`, `plan` | items in balanced order, and the cost of a run |
 //! | `summary`, `aggregate`, `grids` | metrics by length and range, digit limits, the tables of the screen |
+//! | `given` | questions of a file instead of drawn ones |
 //! | `generator`, `training`, `number_format` | `earnest generate nupa`: JSON lines, streamed cell by cell |
 //! | `published`, `published_training` | the paper's tables as data |
 
@@ -20,6 +21,7 @@ mod draw;
 mod error;
 mod exact;
 mod generator;
+mod given;
 mod grids;
 mod metrics;
 mod number_format;
@@ -47,6 +49,7 @@ pub use cell::{Cell, GENERATOR_VERSION, Question, Split};
 pub use draw::DigitSource;
 pub use error::NupaError;
 pub use exact::{exact_answer, half_even_answer, reference_answer};
+pub use given::QuestionFile;
 pub use metrics::{DigitSet, Metrics, measure};
 pub use number_format::{IndexHints, NumberFormat, Reversal};
 pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, Profile, PromptStyle};

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::pairs::PairRules;
-use super::{NupaError, ShorterOperand, Split, TASKS, TaskId, Wording};
+use super::{NupaError, QuestionFile, ShorterOperand, Split, TASKS, TaskId, Wording};
 
 /// Lengths of the questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +143,8 @@ pub struct NupaOptions {
     /// Questions given by hand instead of drawn, as item ids that spell their operands: `<task>:<a>,<b>` or `<task>:<a>`.
     /// The suite's only items, if there are any.
     pub given: Vec<String>,
+    /// File with the given questions. It stands for them in a manifest.
+    pub questions: Option<QuestionFile>,
 }
 
 impl Default for NupaOptions {
@@ -162,6 +164,7 @@ impl Default for NupaOptions {
             budget: BudgetRule::Generous,
             stop_at_newline: true,
             given: Vec::new(),
+            questions: None,
         }
     }
 }
@@ -244,7 +247,9 @@ impl NupaOptions {
             "stop_at_newline": self.stop_at_newline,
         });
         // Drawn questions are told by the rest, and runs of them keep their identity.
-        if !self.given.is_empty() {
+        if let Some(file) = &self.questions {
+            options["questions"] = json!(file);
+        } else if !self.given.is_empty() {
             options["given"] = json!(self.given);
         }
         options
@@ -317,6 +322,12 @@ impl NupaOptions {
                         ids.iter().map(|id| id.as_str().map(String::from)).collect::<Option<Vec<String>>>()
                     });
                     options.given = ids.ok_or_else(|| wrong("given", "a list of item ids", value))?;
+                }
+                ("questions", _) => {
+                    let expected = "a file: `place` and `sha256`";
+                    let file =
+                        serde_json::from_value(value.clone()).map_err(|_| wrong("questions", expected, value))?;
+                    options.questions = Some(file);
                 }
                 ("short_operand", _) => return Err(wrong("short_operand", "half, any", value)),
                 ("hard_floats", _) => return Err(wrong("hard_floats", "equal, differ", value)),

@@ -3,7 +3,7 @@ use super::cell::{Cell, Question};
 use super::{LengthRange, NupaOptions, TaskId};
 
 /// The lengths in an order of which any beginning covers all ranges: the first of each, then the second of each, ...
-fn interleaved(lengths: &[usize], longest: usize) -> Vec<usize> {
+pub(super) fn interleaved(lengths: &[usize], longest: usize) -> Vec<usize> {
     let mut ranges: [Vec<usize>; 4] = Default::default();
     for &length in lengths {
         if let Some(range) = LengthRange::of(length, longest) {

@@ -105,6 +105,19 @@ pub fn question(task: TaskId, a: &str, b: Option<&str>, wording: Wording) -> Str
     text
 }
 
+/// The operands in a question as [`question`] writes it, in either wording, and what follows it; none for any other text.
+pub(super) fn operands(task: TaskId, text: &str) -> Option<(&str, Option<&str>, &str)> {
+    let template = &PROMPTS.templates[&task];
+    let rest = text
+        .strip_prefix(template.before_a.as_str())
+        .or_else(|| text.strip_prefix(template.before_a.replace("minimal", "mininal").as_str()))?;
+    let (a, rest) = rest.split_once(template.between.as_str())?;
+    match &template.after_b {
+        Some(after) => rest.split_once(after.as_str()).map(|(b, rest)| (a, Some(b), rest)),
+        None => Some((a, None, rest)),
+    }
+}
+
 /// The system message for chat models (appendix A.1.3), with the pattern of the task's answer.
 pub fn system_message(task: TaskId) -> String {
     let pattern = format!("r\"{}\"", task.answer_form().published_pattern());
@@ -141,6 +154,18 @@ mod tests {
         }
         assert_eq!(sha256(&all), "683299b254873fb359ee37715c8e920e9ffc310facaf7245f14dc9c48d0ed4cc");
         assert_eq!(sha256(SOURCE), "73979fd1674c87b20e9bb8115b3f0d2e4a3a8f36c0c74b89936137beea07c826");
+    }
+
+    #[test]
+    fn operands_are_read_back() {
+        for task in TASKS {
+            let b = (task.operation.second() != Second::None).then_some("7");
+            for wording in [Wording::Corrected, Wording::Reference] {
+                let text = question(task, "12", b, wording) + " 5";
+                assert_eq!(operands(task, &text), Some(("12", b, " 5")), "{text}");
+            }
+            assert_eq!(operands(task, "Add two numbers: 12 + 7 = 19"), None);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 use serde_json::{Map, Value, json};
 
 use super::generator::NupaGenerator;
+use super::given;
 use super::{
     Adapter, Lengths, NupaError, NupaOptions, NupaSuite, Profile, PromptStyle, SUITE_VERSION, TASKS, TaskId,
     ruled_tasks,
@@ -11,7 +12,15 @@ use crate::suite::registry::{
 };
 use crate::suite::{LengthList, Suite, check_lengths};
 
-const OPTIONS: [OptionSpec; 14] = [
+const OPTIONS: [OptionSpec; 15] = [
+    OptionSpec::path(
+        "questions",
+        "FILE",
+        "Ask the questions of this file: lines of `earnest generate nupa` (task, a, b), or the authors' data set \
+         (test.json); --tasks, --lengths and --per-length choose among them",
+    )
+    .under("Items")
+    .excluding(&["split"]),
     OptionSpec::list(
         "tasks",
         "TASKS",
@@ -115,11 +124,15 @@ impl BuiltIn for Registration {
     }
 
     fn first_look(&self, values: &OptionValues) -> Option<usize> {
-        (!values.has_any(&["tasks", "lengths", "per-length"])).then_some(5_300)
+        (!values.has_any(&["tasks", "lengths", "per-length", "questions"])).then_some(5_300)
     }
 
-    fn configure(&self, values: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
-        let options = options(values)?;
+    fn configure(&self, values: &OptionValues, host: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
+        let mut options = options(values)?;
+        if let Some(path) = values.path("questions") {
+            given::read(&mut options, path, values.has("tasks"), values.has("per-length"), host)?;
+            options.check()?;
+        }
         Ok(Box::new(Chosen { options, profile: values.profile(self.card().name, &Profile::NAMES)? }))
     }
 
@@ -127,8 +140,9 @@ impl BuiltIn for Registration {
         NupaOptions::from_json(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
     }
 
-    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
-        let options = NupaOptions::from_json(options).map_err(OptionError::unreadable)?;
+    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+        let mut options = NupaOptions::from_json(options).map_err(OptionError::unreadable)?;
+        given::read_again(&mut options, host)?;
         Ok(Box::new(NupaSuite::new(options).map_err(OptionError::unreadable)?))
     }
 }
@@ -163,7 +177,8 @@ impl Choice for Chosen {
             None => format!("{}:{}", question.task, question.a),
         };
         let given = questions.iter().map(id).collect();
-        Ok(Some(Box::new(NupaSuite::new(NupaOptions { given, ..self.options(channel) })?)))
+        let options = NupaOptions { given, questions: None, ..self.options(channel) };
+        Ok(Some(Box::new(NupaSuite::new(options)?)))
     }
 }
 

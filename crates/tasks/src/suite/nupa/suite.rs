@@ -28,11 +28,14 @@ impl NupaSuite {
     /// The suite under `options`.
     ///
     /// # Errors
-    /// As [`NupaOptions::check`], and for given questions that are none.
+    /// As [`NupaOptions::check`], and for given questions that are none. A file of questions must have been read.
     pub fn new(options: NupaOptions) -> Result<Self, NupaError> {
         options.check()?;
-        for id in &options.given {
-            answerable(&given_question(id)?)?;
+        // Questions of a file were checked line by line.
+        if options.questions.is_none() {
+            for id in &options.given {
+                answerable(&given_question(id)?)?;
+            }
         }
         let shots = options.tasks.iter().map(|&task| worked_examples(&options, task)).collect::<Result<_, _>>()?;
         Ok(NupaSuite { options, shots, length: OnceLock::new() })
@@ -153,7 +156,9 @@ impl NupaSuite {
         };
         if id.contains(':') {
             let question = given_question(id)?;
-            return self.item_from_operands(question.task, &question.a, question.b.as_deref()).map(Some);
+            let item = self.item_from_operands(question.task, &question.a, question.b.as_deref())?;
+            // A repeated question is in the cluster of the first.
+            return Ok(Some(Item { id: id.to_owned(), ..item }));
         }
         let [task, length, index] = id.split('/').collect::<Vec<_>>()[..] else { return Err(malformed()) };
         let task: TaskId = task.parse()?;
@@ -172,7 +177,8 @@ impl NupaSuite {
 
 /// The question of an id that spells its operands.
 fn given_question(id: &str) -> Result<Question, NupaError> {
-    let (task, operands) = id.split_once(':').ok_or_else(|| NupaError::UnknownValue {
+    let text = id.split_once('#').map_or(id, |(text, _)| text);
+    let (task, operands) = text.split_once(':').ok_or_else(|| NupaError::UnknownValue {
         what: "the given question",
         value: id.into(),
         expected: "<task>:<a> or <task>:<a>,<b>".into(),
@@ -183,7 +189,7 @@ fn given_question(id: &str) -> Result<Question, NupaError> {
 
 /// Refuses a question whose right answer could never count: the test has no negative numbers, and every profile reads its forms
 /// of numbers only.
-fn answerable(question: &Question) -> Result<(), NupaError> {
+pub(super) fn answerable(question: &Question) -> Result<(), NupaError> {
     let form = question.task.answer_form();
     let read = extract_strict(form, &question.answer).answer;
     let right = read.and_then(|answer| measure(form, DigitSet::Ascii, &question.answer, &answer));

@@ -8,6 +8,9 @@ pub trait Generator: Sync {
     /// One line on what it writes.
     fn about(&self) -> &'static str;
 
+    /// Noun phrase for its lines, beside the items of runs.
+    fn writes(&self) -> &'static str;
+
     /// Examples, and the fields of a line.
     fn details(&self) -> &'static str;
 

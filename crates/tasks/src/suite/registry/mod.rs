@@ -5,6 +5,7 @@ mod conformance;
 mod former_names;
 mod generator;
 mod host;
+mod item_lines;
 mod option;
 
 use serde_json::Value;
@@ -14,6 +15,7 @@ pub use conformance::{ConformanceError, conforms};
 pub use former_names::{rename_rules, stored_rule};
 pub use generator::{Generator, Lines};
 pub use host::{DATA_VARIABLE, Host, HostError, NoHost, Programs, Row, RowFile, RowSource, Rows};
+pub use item_lines::ItemLines;
 pub use option::{ErrorKind, OptionError, OptionKind, OptionSpec, OptionValues, check_profile};
 
 use crate::suite::{self, Suite};

@@ -1,4 +1,7 @@
 //! Tasks of the user: questions from a file, asked and scored as a task file says.
+pub mod row_id;
+pub mod usual;
+
 use serde_json::Value;
 
 use super::Suite;

@@ -1,0 +1,174 @@
+//! Pairs of items of two runs: by id, then by the item that others name as their original.
+use std::collections::{BTreeMap, HashSet};
+
+use super::scores::{ItemScore, Scores};
+
+/// Items of two runs that are compared with each other: one of each with the same id, or several that name one original.
+pub(super) struct Pair<'a> {
+    /// Id of the item or the original.
+    pub(super) item: &'a str,
+    pub(super) first: Vec<&'a ItemScore>,
+    pub(super) second: Vec<&'a ItemScore>,
+}
+
+impl<'a> Pair<'a> {
+    fn one(item: &'a str, first: &'a ItemScore, second: &'a ItemScore) -> Self {
+        Pair { item, first: vec![first], second: vec![second] }
+    }
+
+    /// Task in the first run.
+    pub(super) fn task(&self) -> &'a str {
+        self.first.first().map_or("", |score| &score.task)
+    }
+
+    /// Cluster in the first run.
+    pub(super) fn cluster(&self) -> &'a str {
+        self.first.first().map_or("", |score| &score.cluster)
+    }
+
+    /// Share of right answers in the first run, the mean over its items.
+    pub(super) fn baseline(&self) -> f64 {
+        mean(&self.first)
+    }
+
+    /// Share of right answers in the second run, the mean over its items.
+    pub(super) fn run(&self) -> f64 {
+        mean(&self.second)
+    }
+
+    pub(super) fn change(&self) -> f64 {
+        self.run() - self.baseline()
+    }
+
+    /// True if both runs asked one item once.
+    pub(super) fn is_single(&self) -> bool {
+        [&self.first, &self.second].iter().all(|scores| matches!(scores.as_slice(), [one] if one.samples == 1))
+    }
+
+    /// The part of the pair with each kind of perturbation. Items without a kind, the originals, are in every part.
+    fn by_kind(&self) -> Vec<(&'a str, Pair<'a>)> {
+        let kinds = |scores: &[&'a ItemScore]| -> Vec<&'a str> {
+            scores.iter().filter_map(|score| score.perturbation.as_deref()).collect()
+        };
+        let (mine, theirs) = (kinds(&self.first), kinds(&self.second));
+        let mut all = if theirs.is_empty() { mine } else { theirs };
+        all.sort_unstable();
+        all.dedup();
+        let part = |scores: &[&'a ItemScore], kind: &str| -> Vec<&'a ItemScore> {
+            let of_kind: Vec<_> =
+                scores.iter().copied().filter(|score| score.perturbation.as_deref() == Some(kind)).collect();
+            if of_kind.is_empty() { scores.to_vec() } else { of_kind }
+        };
+        let pair =
+            |kind: &'a str| Pair { item: self.item, first: part(&self.first, kind), second: part(&self.second, kind) };
+        all.into_iter().map(|kind| (kind, pair(kind))).collect()
+    }
+}
+
+fn mean(scores: &[&ItemScore]) -> f64 {
+    scores.iter().map(|score| score.share()).sum::<f64>() / scores.len().max(1) as f64
+}
+
+/// Items of two runs in pairs, and the number of those without one.
+pub(super) struct Pairing<'a> {
+    /// In the order of the ids.
+    pub(super) pairs: Vec<Pair<'a>>,
+    /// Pairs of items with different ids.
+    pub(super) by_pair: usize,
+    /// Items in those pairs, of the first and of the second run.
+    pub(super) items_by_pair: [usize; 2],
+    pub(super) only_first: usize,
+    pub(super) only_second: usize,
+    /// Ids with different questions or answers in the two runs.
+    pub(super) different_question: usize,
+}
+
+impl<'a> Pairing<'a> {
+    /// Pairs items with the same id. What is left is paired with the item of the other run that it names as its original, and
+    /// what is left of both with that of the other run that names the same original.
+    pub(super) fn of(first: &'a Scores, second: &'a Scores) -> Self {
+        let mut by_id = Vec::new();
+        let mut different = Vec::new();
+        for (item, score) in &first.items {
+            match second.items.get(item) {
+                Some(other) if score.has_question_of(other) => by_id.push(Pair::one(item, score, other)),
+                Some(_) => different.push(item.as_str()),
+                None => {}
+            }
+        }
+        let mut mine = by_original(first, second);
+        let mut theirs = by_original(second, first);
+        // An item with the same id in both runs can be the original of others, but is in no group itself.
+        let mut used = [HashSet::new(), HashSet::new()];
+        let mut by_pair: Vec<Pair<'a>> = Vec::new();
+        let originals: Vec<&str> = theirs.keys().copied().filter(|name| first.items.contains_key(*name)).collect();
+        for name in originals {
+            if let (Some((item, original)), Some(group)) = (first.items.get_key_value(name), theirs.remove(name)) {
+                used[0].insert(item.as_str());
+                used[1].extend(group.iter().map(|(id, _)| *id));
+                by_pair.push(Pair { item, first: vec![original], second: scores_of(&group) });
+            }
+        }
+        let originals: Vec<&str> = mine.keys().copied().filter(|name| second.items.contains_key(*name)).collect();
+        for name in originals {
+            if let (Some((item, original)), Some(group)) = (second.items.get_key_value(name), mine.remove(name)) {
+                used[0].extend(group.iter().map(|(id, _)| *id));
+                used[1].insert(item.as_str());
+                by_pair.push(Pair { item, first: scores_of(&group), second: vec![original] });
+            }
+        }
+        for (name, group) in mine {
+            let Some(other) = theirs.remove(name) else { continue };
+            let left: Vec<_> = group.into_iter().filter(|(id, _)| !used[0].contains(id)).collect();
+            let left_there: Vec<_> = other.into_iter().filter(|(id, _)| !used[1].contains(id)).collect();
+            if left.is_empty() || left_there.is_empty() {
+                continue;
+            }
+            used[0].extend(left.iter().map(|(id, _)| *id));
+            used[1].extend(left_there.iter().map(|(id, _)| *id));
+            by_pair.push(Pair { item: name, first: scores_of(&left), second: scores_of(&left_there) });
+        }
+        let items_by_pair = used.each_ref().map(HashSet::len);
+        let number_by_pair = by_pair.len();
+        for used in &mut used {
+            used.extend(by_id.iter().map(|pair| pair.item).chain(different.iter().copied()));
+        }
+        let mut pairs = by_id;
+        pairs.extend(by_pair);
+        // Sorted, because the order of a sum changes its last digits; the sort is stable, so ids come before originals.
+        pairs.sort_by_key(|pair| pair.item);
+        Pairing {
+            pairs,
+            by_pair: number_by_pair,
+            items_by_pair,
+            only_first: first.len() - used[0].len(),
+            only_second: second.len() - used[1].len(),
+            different_question: different.len(),
+        }
+    }
+
+    /// The pairs of each kind of perturbation, by name; empty unless there are several.
+    pub(super) fn kinds(&self) -> BTreeMap<&'a str, Vec<Pair<'a>>> {
+        let mut kinds: BTreeMap<&str, Vec<Pair<'a>>> = BTreeMap::new();
+        for (kind, pair) in self.pairs.iter().flat_map(Pair::by_kind) {
+            kinds.entry(kind).or_default().push(pair);
+        }
+        if kinds.len() > 1 { kinds } else { BTreeMap::new() }
+    }
+}
+
+/// Items that the other run does not have, by the original that they name, each group by id.
+fn by_original<'a>(scores: &'a Scores, others: &Scores) -> BTreeMap<&'a str, Vec<(&'a str, &'a ItemScore)>> {
+    let mut groups: BTreeMap<&str, Vec<(&str, &ItemScore)>> = BTreeMap::new();
+    for (item, score) in &scores.items {
+        if let Some(original) = score.pair.as_deref().filter(|_| !others.items.contains_key(item)) {
+            groups.entry(original).or_default().push((item, score));
+        }
+    }
+    groups.values_mut().for_each(|group| group.sort_unstable_by_key(|(item, _)| *item));
+    groups
+}
+
+fn scores_of<'a>(group: &[(&'a str, &'a ItemScore)]) -> Vec<&'a ItemScore> {
+    group.iter().map(|(_, score)| *score).collect()
+}
