@@ -15,6 +15,19 @@ pub fn compare_runs(
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<Comparison>, EvalError> {
     let mut warn = |text| reporter.event(&RunEvent::Warning(text));
+    let comparisons = paired(store, names, &mut warn)?;
+    comparisons.iter().filter(|comparison| !comparison.settings.is_empty()).for_each(|comparison| {
+        warn(settings_warning(comparison));
+    });
+    Ok(comparisons)
+}
+
+/// Compares each run with the first one; differing settings are in the comparisons, without a warning.
+pub(crate) fn paired(
+    store: &Store,
+    names: &[String],
+    mut warn: &mut impl FnMut(String),
+) -> Result<Vec<Comparison>, EvalError> {
     let runs = names.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
     let Some((baseline, others)) = runs.split_first() else { return Ok(Vec::new()) };
     for other in others {
@@ -26,9 +39,6 @@ pub fn compare_runs(
     let mut comparisons = compare(&names, &scores);
     for (comparison, run) in comparisons.iter_mut().zip(others) {
         comparison.settings = differing_settings(&baseline.manifest, &run.manifest);
-        if !comparison.settings.is_empty() {
-            warn(settings_warning(comparison));
-        }
     }
     Ok(comparisons)
 }

@@ -3,12 +3,14 @@
 mod checkpoint;
 mod mode;
 mod prompter;
+mod prompts;
 mod remote;
 mod source;
 mod thinking;
 
 pub use mode::{Mode, ModeRequest, SystemPlace};
 pub use prompter::{PromptError, Prompter, Rendered, Wire, tokenise};
+pub use prompts::Prompts;
 pub use remote::Remote;
 pub use source::PromptSource;
 pub use thinking::WithThinking;
