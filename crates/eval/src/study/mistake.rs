@@ -34,17 +34,21 @@ impl std::fmt::Display for Place {
 pub struct Mistake {
     pub place: Place,
     pub problem: Problem,
+    /// True if the study may be right, but a checkpoint cannot be used.
+    pub of_model: bool,
 }
 
 impl Mistake {
     /// A mistake without a next step.
     pub fn new(place: &Place, message: impl Into<String>) -> Self {
-        Mistake { place: place.clone(), problem: Problem { message: message.into(), hint: None } }
+        let problem = Problem { message: message.into(), hint: None };
+        Mistake { place: place.clone(), problem, of_model: false }
     }
 
     /// The error of a part of the evaluation, at this place.
     pub fn of(place: &Place, error: &EvalError) -> Self {
-        Mistake { place: place.clone(), problem: Problem { message: error.to_string(), hint: error.help() } }
+        let problem = Problem { message: error.to_string(), hint: error.help() };
+        Mistake { place: place.clone(), problem, of_model: matches!(error, EvalError::Model(_)) }
     }
 
     /// The mistake with a next step.
@@ -83,10 +87,12 @@ impl StudyError {
 
 impl std::fmt::Display for StudyError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let file = self.file.as_ref().map_or_else(|| "the study".to_owned(), |file| file.display().to_string());
+        let file = self.file.as_ref().map(|file| file.display().to_string());
         if let [only] = self.mistakes.as_slice() {
-            return write!(f, "{file} {}: {}", only.place, only.problem);
+            let file = file.map_or_else(String::new, |file| format!("{file} "));
+            return write!(f, "{file}{}: {}", only.place, only.problem);
         }
+        let file = file.unwrap_or_else(|| "the study".to_owned());
         write!(f, "{file} has {} mistakes", self.mistakes.len())?;
         for mistake in &self.mistakes {
             write!(f, "\n  {}: {}", mistake.place, mistake.problem)?;
