@@ -9,7 +9,7 @@ use super::error::{CliError, with_causes};
 use super::printer::Printer;
 use super::{
     bench, catalogue, compare, dev, doctor, export, generate, import, merge, models, perturb, report, reproduce,
-    rf_lengths, run, runs, samples, score, serve, shell, show, stats, suites, train,
+    rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, train,
 };
 
 /// Parses the arguments, runs the command and prints its error.
@@ -33,6 +33,7 @@ pub fn main() -> ExitCode {
             Some(name) => run::repeat(name, args, cli.quiet, printer),
             None => run::execute(args, cli.quiet, printer),
         },
+        Command::Study(args) => study::execute(args, cli.quiet, printer),
         Command::Resume(args) => run::resume(args, cli.quiet, printer),
         Command::Runs(args) => runs::execute(args, printer),
         Command::Samples(args) => samples::execute(args, printer),

@@ -4,6 +4,7 @@ use earnest_eval::EvalError;
 use earnest_eval::prompt::PromptError;
 use earnest_eval::report::ReportError;
 use earnest_eval::run::RunError;
+use earnest_eval::study::StudyError;
 use earnest_models::hub::HubError;
 
 /// An error with its exit code and, if there is one, the next step.
@@ -113,6 +114,13 @@ impl From<EvalError> for CliError {
             EvalError::Interrupted { .. } => Exit::Interrupted,
             EvalError::TooManyFailures { .. } => Exit::TooManyFailures,
         };
+        CliError { exit, message: error.to_string(), help: error.help() }
+    }
+}
+
+impl From<StudyError> for CliError {
+    fn from(error: StudyError) -> Self {
+        let exit = if error.mistakes.iter().all(|mistake| mistake.of_model) { Exit::Model } else { Exit::Usage };
         CliError { exit, message: error.to_string(), help: error.help() }
     }
 }

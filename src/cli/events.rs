@@ -32,7 +32,14 @@ impl Reporters {
     /// keeps its events.
     pub fn new(printer: Printer, quiet: bool, events: Option<&Path>) -> Result<Self, CliError> {
         let file = events.map(EventFile::open).transpose()?;
-        Ok(Reporters { printer, quiet, progress: Some(Progress::new(printer, quiet)), file })
+        let mut reporters = Reporters::on_terminal(printer, quiet);
+        reporters.file = file;
+        Ok(reporters)
+    }
+
+    /// Creates the progress display alone.
+    pub fn on_terminal(printer: Printer, quiet: bool) -> Self {
+        Reporters { printer, quiet, progress: Some(Progress::new(printer, quiet)), file: None }
     }
 
     /// Runs a function that prints with the progress bar suspended.

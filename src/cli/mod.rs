@@ -34,6 +34,7 @@ mod shell;
 mod show;
 pub mod stats;
 mod stored;
+mod study;
 mod suites;
 mod train;
 mod values;

@@ -31,16 +31,16 @@ enum Show {
 }
 
 /// Counts behind the figures.
-struct Tally {
-    planned: usize,
+pub(super) struct Tally {
+    pub(super) planned: usize,
     recorded: usize,
     started: Instant,
     finished: usize,
-    scored: usize,
-    correct: usize,
+    pub(super) scored: usize,
+    pub(super) correct: usize,
     truncated: usize,
     failed: usize,
-    statistics: Statistics,
+    pub(super) statistics: Statistics,
 }
 
 impl Progress {
@@ -102,10 +102,7 @@ impl Progress {
 
     fn started(&mut self, run: &str, planned: usize, progress: &RunProgress) {
         let recorded = progress.settled();
-        self.tally = Tally::new(planned, recorded, Instant::now());
-        self.tally.scored = progress.scored();
-        self.tally.correct = progress.correct();
-        self.tally.failed = progress.failed();
+        self.tally = Tally::of(planned, progress);
         if let Show::Plain = self.show {
             self.printer.message(&format!("{run}: {planned} samples, progress every 10 s"));
         }
@@ -199,7 +196,17 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, sample: &Sample) {
+    /// Counts of a run that begins or goes on now.
+    pub(super) fn of(planned: usize, progress: &RunProgress) -> Self {
+        Tally {
+            scored: progress.scored(),
+            correct: progress.correct(),
+            failed: progress.failed(),
+            ..Tally::new(planned, progress.settled(), Instant::now())
+        }
+    }
+
+    pub(super) fn add(&mut self, sample: &Sample) {
         self.finished += 1;
         self.truncated += usize::from(sample.truncated());
         match &sample.score {
@@ -211,7 +218,7 @@ impl Tally {
         }
     }
 
-    fn done(&self) -> usize {
+    pub(super) fn done(&self) -> usize {
         self.recorded + self.finished
     }
 
@@ -223,7 +230,7 @@ impl Tally {
 
     /// Time left, accuracy, samples and tokens per second, truncations, cache hits, by importance; figures that do not fit are
     /// left out.
-    fn figures(&self, columns: usize) -> String {
+    pub(super) fn figures(&self, columns: usize) -> String {
         let seconds = self.started.elapsed().as_secs_f64().max(1e-3);
         let statistics = &self.statistics;
         let computed = statistics.prefilled_tokens as f64 / seconds;

@@ -51,7 +51,11 @@ pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
 /// Writes the page and, if asked, the figures as files; returns a line for each output.
 pub fn write(names: &[String], results: &Path, output: &Path, svg: Option<&Path>) -> Result<Vec<String>, CliError> {
     let report = |name: &String| StoredRun::open(results, name)?.report();
-    let mut runs = names.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?;
+    write_runs(names.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?, output, svg)
+}
+
+/// Writes the page of these runs, under their labels.
+pub fn write_runs(mut runs: Vec<ReportRun>, output: &Path, svg: Option<&Path>) -> Result<Vec<String>, CliError> {
     ReportRun::distinguish(&mut runs);
     let chapters = chapters(&runs);
     let html = page(&runs, &chapters);

@@ -3,7 +3,7 @@ use crate::EvalError;
 use crate::report::{Comparison, Scores, compare, differing_settings};
 use crate::results;
 use crate::run::store::{Filter, RunRecord, Store};
-use crate::run::{FileRecord, Reporter, RunEvent, SettingChange, shown};
+use crate::run::{FileRecord, Reporter, RunEvent, shown};
 use earnest_tasks::suite::task::STORED_KEY;
 
 /// Compares each run with the first one, on the items that both answered or that name an item of the other; warns of everything else in which they differ.
@@ -16,6 +16,19 @@ pub fn compare_runs(
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<Comparison>, EvalError> {
     let mut warn = |text| reporter.event(&RunEvent::Warning(text));
+    let comparisons = paired(store, names, &mut warn)?;
+    comparisons.iter().filter(|comparison| !comparison.settings.is_empty()).for_each(|comparison| {
+        warn(settings_warning(comparison));
+    });
+    Ok(comparisons)
+}
+
+/// Compares each run with the first one; differing settings are in the comparisons, without a warning.
+pub(crate) fn paired(
+    store: &Store,
+    names: &[String],
+    mut warn: &mut impl FnMut(String),
+) -> Result<Vec<Comparison>, EvalError> {
     let runs = names.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
     let Some((baseline, others)) = runs.split_first() else { return Ok(Vec::new()) };
     for other in others {
@@ -32,14 +45,9 @@ pub fn compare_runs(
                 .hint("items are paired by id, or by the id of the original in their column `pair`"));
         }
         comparison.settings = differing_settings(&baseline.manifest, &run.manifest);
-        let changes: Vec<_> = comparison
-            .settings
-            .iter()
-            // Of two tasks, these say where the questions are.
-            .filter(|change| !is_of_other_questions || !change.name.starts_with("suite_options."))
-            .collect();
-        if !changes.is_empty() {
-            warn(settings_warning(comparison, &changes));
+        if is_of_other_questions {
+            // They only say where the questions are.
+            comparison.settings.retain(|change| !change.name.starts_with("suite_options."));
         }
     }
     Ok(comparisons)
@@ -114,8 +122,8 @@ fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn
 }
 
 /// Names settings in which the runs differ, with both values.
-fn settings_warning(comparison: &Comparison, changes: &[&SettingChange]) -> String {
-    let named = changes.iter().map(|change| {
+fn settings_warning(comparison: &Comparison) -> String {
+    let named = comparison.settings.iter().map(|change| {
         let name = change.name.strip_prefix("suite_options.").unwrap_or(&change.name);
         format!("{name} ({} in A, {} in B)", shown(&change.one), shown(&change.other))
     });

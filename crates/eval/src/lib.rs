@@ -1,7 +1,7 @@
 //! Evaluation runs: prompts, samples, the results store, reports and comparisons.
 //!
 //! [`evaluate::evaluate`] is the entry point. [`import::import`], [`merge::merge`], [`rescore::rescore`] and [`perturb::perturb`] are
-//! the other operations that write; [`runs`], [`samples`] and [`compare`] read what is stored, and [`preview::preview`] renders a
+//! the other operations that write, [`study::execute`] runs several evaluations; [`runs`], [`samples`] and [`compare`] read what is stored, and [`preview::preview`] renders a
 //! prompt.
 
 pub mod compare;
@@ -22,6 +22,7 @@ pub mod run;
 pub mod runs;
 pub mod samples;
 mod stored_run;
+pub mod study;
 pub mod suites;
 
 pub use error::{EvalError, Problem};

@@ -113,6 +113,8 @@ Results go to standard output, progress and messages to standard error.",
 pub enum Command {
     /// Evaluate a model on a suite: ask its questions, score the answers, keep every sample
     Run(Box<RunArgs>),
+    /// Evaluate several models on several tasks as a study file says, and compare them
+    Study(Box<super::study::StudyArgs>),
     /// Continue an interrupted run from its manifest
     Resume(ResumeArgs),
     /// List, show, delete or verify the runs of a results folder

@@ -7,7 +7,9 @@ use super::RunArgs;
 use crate::cli::error::CliError;
 use crate::cli::values::one_of;
 use earnest_engine::endpoint::Api;
-use earnest_eval::model::{BUILT_IN, Device, EndpointSource, LocatedModel, ModelSource, TrafficSettings, address};
+use earnest_eval::model::{
+    BUILT_IN, Device, EndpointRequest, EndpointSource, LocatedModel, ModelSource, TrafficSettings,
+};
 use earnest_eval::prompt::ModeRequest;
 use earnest_models::checkpoint::WeightFormat;
 
@@ -142,37 +144,13 @@ impl RunArgs {
                 "name the endpoint's model with --model-name, and the folder with its tokenizer with --tokenizer",
             ));
         }
-        let api = api.unwrap_or(match prompt {
-            ModeRequest::Raw => Api::Completions,
-            _ if tokenizer.is_some() => Api::Completions,
-            _ => Api::Chat,
-        });
-        match (api, prompt) {
-            (Api::Chat, _) if tokenizer.is_some() => {
-                return Err(CliError::usage("--api chat sends messages and has no use for --tokenizer"));
-            }
-            (Api::Chat, ModeRequest::Raw) => {
-                return Err(CliError::usage("--api chat sends messages, which --prompt raw has none of")
-                    .help("use --api completions"));
-            }
-            (Api::Completions, ModeRequest::Chat) if tokenizer.is_none() => {
-                return Err(CliError::usage(
-                    "--prompt chat with --api completions renders prompts here, which needs --tokenizer",
-                )
-                .help("or use --api chat, which leaves the chat template to the endpoint"));
-            }
-            _ => {}
-        }
-        if *context == Some(0) {
-            return Err(CliError::usage("--context 0 leaves no room for a prompt"));
-        }
-        let hub = self.hub.settings();
-        Ok(EndpointSource {
-            address: address(url, &hub)?,
+        let asked = EndpointRequest {
+            url: url.to_owned(),
             model: model_name.clone(),
-            api,
-            tokenizer: tokenizer.as_deref().map(|path| LocatedModel::find_tokenizer(path, &hub)).transpose()?,
+            api: *api,
+            tokenizer: tokenizer.clone(),
             context: *context,
-        })
+        };
+        Ok(asked.source(prompt, &self.hub.settings())?)
     }
 }

@@ -138,7 +138,7 @@ impl MeasureOnArgs {
 
 /// Loads a model and measures its rate on the first questions of a plan, generating as many tokens as the right answers have, and
 /// on decoding alone. Takes seconds for a small model and minutes for one with billions of parameters.
-pub(super) fn measured_rate(
+pub(in crate::cli) fn measured_rate(
     checkpoint: &Checkpoint,
     settings: &EngineSettings,
     prompter: &Prompter<'_>,

@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 
 use super::gsm_symbolic::GsmSymbolicArgs;
-use crate::cli::Exit;
 use crate::cli::error::CliError;
-use crate::cli::events::Reporters;
 use crate::cli::interrupt::stop_flag;
 use crate::cli::printer::Printer;
-use earnest_eval::evaluate::{
-    Decoding, EndOfSequence, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, Questions, RunChoice,
-};
-use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource, TrafficSettings};
-use earnest_eval::run::Plan;
+use crate::cli::study::{Lines, ended};
+use crate::cli::values::Prompts;
+use earnest_eval::EvalError;
+use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
+use earnest_eval::model::TrafficSettings;
 use earnest_eval::run::store::{Filter, RunRecord, Store};
+use earnest_eval::study::{
+    self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
+    StudySettings, TaskDefinition,
+};
 use earnest_models::checkpoint::WeightFormat;
 use earnest_papers::gsm_symbolic::{Evaluation, analyse, selected};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
@@ -59,39 +61,45 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
         return Err(CliError::usage("--prompts leaves out gsm, whose answers select the models for the other prompts")
             .help("add gsm (a finished run is not repeated), or use --select all"));
     }
-    let engine = args.engine.settings()?;
-    let (device, note) = Device::choose(&engine)?;
-    // All models are located before the first one runs for hours.
-    let sources = args
-        .with
-        .iter()
-        .map(|named| {
-            let model = LocatedModel::find(&named.path, &args.hub.settings(), WeightFormat::default())?;
-            Ok((named, ModelSource::Local { model, device: device.clone(), note: note.clone() }))
-        })
-        .collect::<Result<Vec<_>, CliError>>()?;
+    let settings = StudySettings {
+        results: args.compared.results.folder.clone(),
+        hub: args.hub.settings(),
+        shard: None,
+        fail_on_error: None,
+        stop: stop_flag(),
+    };
+    let plan = StudyPlan::new(definition(args, &chosen)?, settings)?;
+    let mut decide = |run: PlannedRun, store: &Store, record: &RunRecord| match chosen[run.prompt] {
+        Prompt::Gsm if selects && chosen.len() > 1 => select(&plan.model(run).name, store, record),
+        _ => Ok(Decision::CONTINUE),
+    };
+    let prompts = chosen.clone();
+    let label = move |plan: &StudyPlan, run: PlannedRun| format!("{} on {}", plan.model(run).name, prompts[run.prompt]);
+    let mut watcher = Lines::new(printer, quiet, Box::new(label));
+    let mut outcome = study::execute(&plan, Sessions::default(), &mut decide, &mut watcher);
+    if let Some(error) = ended(&plan, &mut outcome) {
+        return Err(error);
+    }
     let mut executed = Vec::new();
-    for (named, source) in sources {
-        let mut model: Option<ModelSession> = None;
-        for prompt in &chosen {
-            if !quiet {
-                printer.message(&format!("{} on {prompt}", named.name));
+    let mut failures = Vec::new();
+    for (run, end) in outcome.runs {
+        match end {
+            RunEnd::Finished(record) => {
+                executed.push(Executed { model: plan.model(run).name.clone(), run: record.manifest.run });
             }
-            let Evaluated { store, run } =
-                evaluate_prompt(args, &source, &engine, &mut model, *prompt, quiet, printer)?;
-            executed.push(Executed { model: named.name.clone(), run: run.manifest.run.clone() });
-            if selects && *prompt == Prompt::Gsm && chosen.len() > 1 {
-                let selection = select(&named.name, &store, &run)?;
-                if !quiet {
-                    printer.message(&selection.message);
-                }
-                if !selection.selected {
-                    break;
-                }
-            }
+            RunEnd::Failed(error) => failures.push((run, error)),
+            RunEnd::ModelFailed | RunEnd::LeftOut | RunEnd::NotReached => {}
         }
     }
-    Ok(executed)
+    // The other models have had their runs.
+    let several = failures.len() > 1;
+    for (run, error) in failures.iter().filter(|_| several) {
+        printer.warning(&format!("{} failed: {error}", plan.model(*run).name));
+    }
+    match failures.into_iter().next() {
+        Some((_, error)) => Err(error.into()),
+        None => Ok(executed),
+    }
 }
 
 /// A run of the study.
@@ -102,86 +110,77 @@ pub(super) struct Executed {
     pub(super) run: String,
 }
 
-/// Evaluates one model on one prompt; the model is opened once for all prompts.
-fn evaluate_prompt(
-    args: &GsmSymbolicArgs,
-    source: &ModelSource,
-    engine: &EngineSettings,
-    model: &mut Option<ModelSession>,
-    prompt: Prompt,
-    quiet: bool,
-    printer: Printer,
-) -> Result<Evaluated, CliError> {
+/// The study: one task, the chosen prompts, the named models.
+fn definition(args: &GsmSymbolicArgs, chosen: &[Prompt]) -> Result<StudyDefinition, CliError> {
     let mut options = args.items.0.clone();
     if !options.has("profile") {
         // The study's profile also for endpoints.
         options = options.with("profile", "study");
     }
-    let chosen = args.choose(prompt, &options)?;
+    for prompt in chosen {
+        args.choose(*prompt, &options)?;
+    }
+    let engine = args.engine.settings()?;
     // In the study the tokenizer's EOS alone ends an answer.
     let eos = args.generation.eos.unwrap_or(EndOfSequence::Tokenizer);
-    let decoding = GenerationSettings { eos, ..args.generation.settings(args.seed.seed) };
-    let settings = EvaluationSettings {
-        prompt: chosen.default_mode(),
-        questions: Questions::Chosen(chosen.choice),
-        plan: Plan { limit: args.limit, samples: 1, shard: None },
-        model: source.clone(),
-        thinking: args.generation.thinking.enable_thinking(),
-        thinking_text: args.generation.thinking_text,
-        decoding: Decoding::Asked(decoding),
-        results: args.compared.results.folder.clone(),
-        run: RunChoice::Gather,
+    let generation = GenerationSettings { eos, ..args.generation.settings(args.seed.seed) };
+    let model = |named: &StudyModel| ModelDefinition {
+        name: named.name.clone(),
+        reference: ModelReference::Native { model: named.path.clone(), weights: WeightFormat::default() },
         engine: engine.clone(),
         traffic: TrafficSettings::default(),
-        fail_on_error: None,
-        stop: stop_flag(),
+        generation: generation.clone(),
+        thinking_text: args.generation.thinking_text,
+        place: Place::key(format!("--with {}", named.name)),
     };
-    let model = match model {
-        Some(model) => model,
-        None => {
-            let opened = model.insert(ModelSession::open(&settings)?);
-            opened.warnings().iter().for_each(|warning| printer.warning(warning));
-            opened
-        }
+    let task = TaskDefinition {
+        name: args.suite.clone(),
+        suite: args.suite.clone(),
+        options,
+        prompts: chosen.iter().map(|prompt| Prompts { mode: None, names: vec![prompt.to_string()] }).collect(),
+        limit: args.limit,
+        samples: 1,
+        seed: args.seed.seed,
+        place: Place::key(format!("--suite {}", args.suite)),
     };
-    let mut reporters = Reporters::new(printer, quiet, None)?;
-    Ok(model.evaluate(&settings, &mut reporters)?)
+    Ok(StudyDefinition {
+        name: "gsm-symbolic".to_owned(),
+        file: None,
+        models: args.with.iter().map(model).collect(),
+        tasks: vec![task],
+        compare: Vec::new(),
+        mixed_models: Vec::new(),
+    })
 }
 
-/// Selection of a model for the other prompts, and the reason as a message.
-struct Selection {
-    selected: bool,
-    message: String,
-}
-
-/// Selects a model by its answers to the GSM prompt.
-fn select(name: &str, store: &Store, run: &RunRecord) -> Result<Selection, CliError> {
+/// Selects a model for the other prompts by its answers to the GSM prompt.
+fn select(name: &str, store: &Store, run: &RunRecord) -> Result<Decision, EvalError> {
     let mut evaluation = Evaluation::new(name, Prompt::Gsm);
     for sample in store.samples(run, Filter::default()) {
-        evaluation.add(&sample?).map_err(|error| {
-            CliError::new(Exit::Results, format!("{} cannot be analysed: {error}", run.manifest.run))
-        })?;
+        evaluation
+            .add(&sample?)
+            .map_err(|error| EvalError::results(format!("{} cannot be analysed: {error}", run.manifest.run)))?;
     }
     Ok(select_by(evaluation))
 }
 
-fn select_by(evaluation: Evaluation) -> Selection {
+fn select_by(evaluation: Evaluation) -> Decision {
     let name = evaluation.model.clone();
     let analyses = analyse(vec![evaluation]);
-    let selected = !selected(&analyses).is_empty();
+    let continues = !selected(&analyses).is_empty();
     let fit = analyses.first().map(|analysis| &analysis.glmm1);
     let estimate = match fit.and_then(|fit| fit.variant) {
         Some(effect) => format!("log odds {:.2}, p {:.3}", effect.estimate, effect.p),
         None => format!("no estimate: {}", fit.and_then(|fit| fit.problem()).unwrap_or("no answers")),
     };
-    let message = if selected {
+    let message = if continues {
         format!(
             "{name}: accuracy drops significantly on the GSM prompt ({estimate}); continuing with the other prompts"
         )
     } else {
         format!("{name}: no significant drop on the GSM prompt ({estimate}); skipping the other prompts")
     };
-    Selection { selected, message }
+    Decision { continues, message: Some(message) }
 }
 
 #[cfg(test)]
@@ -220,14 +219,18 @@ mod tests {
 
     #[test]
     fn a_model_is_selected_by_its_own_answers() {
-        let falls = select_by(answers(3));
-        assert!(falls.selected && falls.message.contains("drops significantly"), "{}", falls.message);
-        let stays = select_by(answers(7));
-        assert!(!stays.selected && stays.message.contains("no significant drop"), "{}", stays.message);
+        let selected = |answers| {
+            let Decision { continues, message } = select_by(answers);
+            (continues, message.unwrap())
+        };
+        let (falls, message) = selected(answers(3));
+        assert!(falls && message.contains("drops significantly"), "{message}");
+        let (stays, message) = selected(answers(7));
+        assert!(!stays && message.contains("no significant drop"), "{message}");
         // Neither a significant rise nor a missing estimate is a drop.
-        assert!(!select_by(answers(9)).selected);
-        let nothing = select_by(answers(0));
-        assert!(!nothing.selected && nothing.message.contains("no estimate: separation"), "{}", nothing.message);
-        assert!(!select_by(Evaluation::new("empty", Prompt::Gsm)).selected);
+        assert!(!selected(answers(9)).0);
+        let (nothing, message) = selected(answers(0));
+        assert!(!nothing && message.contains("no estimate: separation"), "{message}");
+        assert!(!selected(Evaluation::new("empty", Prompt::Gsm)).0);
     }
 }

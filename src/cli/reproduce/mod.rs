@@ -1,7 +1,7 @@
 //! `earnest reproduce`: a paper's tables beside stored runs, one module per paper.
 
 mod arithmetic_bench;
-mod device;
+pub(super) mod device;
 mod dnc;
 mod nupa;
 mod nupa_section_3;

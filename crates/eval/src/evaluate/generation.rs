@@ -83,6 +83,14 @@ impl GenerationSettings {
         Ok(Generation { sampling, seed: self.seed, stop_ids, max_tokens: self.max_tokens, thinking })
     }
 
+    /// Checks the ranges of all values, before the checkpoint is known.
+    pub fn check(&self) -> Result<(), EvalError> {
+        // A checkpoint that recommends sampling and has an end-of-sequence token: others are refused when they are opened.
+        let recommended = Sampling { temperature: 1.0, ..Sampling::GREEDY };
+        let defaults = CheckpointDefaults { recommended, tokenizer_eos: Some(0), ..CheckpointDefaults::default() };
+        self.resolve(Mode::Chat, Some(defaults)).map(drop)
+    }
+
     fn sampling(&self, defaults: &CheckpointDefaults) -> Result<Sampling, EvalError> {
         let base = if self.recommended { defaults.recommended.clone() } else { Sampling::GREEDY };
         let sampling = Sampling {
@@ -166,7 +174,15 @@ mod tests {
             GenerationSettings { top_k: Some(5), ..asked() },
         ] {
             assert!(wrong.resolve(Mode::Raw, Some(defaults(false))).is_err(), "{wrong:?}");
+            assert!(wrong.check().is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn what_only_the_checkpoint_can_tell_is_not_refused_before() {
+        let recommended = GenerationSettings { recommended: true, top_k: Some(5), ..asked() };
+        assert!(recommended.check().is_ok() && asked().check().is_ok());
+        assert!(GenerationSettings { eos: EndOfSequence::Tokenizer, ..asked() }.check().is_ok());
     }
 
     #[test]

@@ -8,7 +8,9 @@ mod detectable;
 mod generation;
 mod session;
 mod settings;
+mod survey;
 
 pub use generation::{EndOfSequence, GenerationSettings};
 pub use session::{Evaluated, ModelSession, evaluate};
 pub use settings::{Decoding, EvaluationSettings, Questions, RunChoice};
+pub use survey::Survey;

@@ -40,8 +40,8 @@ pub fn evaluate(settings: &EvaluationSettings, reporter: &mut dyn Reporter) -> R
 /// A model for several runs: hashes its files and loads its weights, or connects to its endpoint, once, when a run first
 /// needs it.
 pub struct ModelSession {
-    model: Box<dyn OpenModel>,
-    files: Option<Vec<FileRecord>>,
+    pub(super) model: Box<dyn OpenModel>,
+    pub(super) files: Option<Vec<FileRecord>>,
     engine: Option<LoadedEngine>,
 }
 
@@ -70,15 +70,8 @@ impl ModelSession {
         let ModelSession { model, files, engine } = self;
         let source = model.prompt_source();
         let prompter = Prompter::new(source.as_ref(), settings.prompt)?;
-        let chosen;
-        let suite = match &settings.questions {
-            Questions::Chosen(choice) => {
-                let channel = Channel { mode: prompter.mode(), endpoint: model.endpoint().is_some() };
-                chosen = settings.thinking_text.of(choice.suite(channel)?);
-                chosen.as_ref()
-            }
-            Questions::Suite(suite) => suite.as_ref(),
-        };
+        let mut chosen = None;
+        let suite = suite(settings, model.as_ref(), &prompter, &mut chosen)?;
         if suite.items().next().is_some_and(|item| !item.continuations.is_empty()) {
             model.check_likelihoods()?;
         }
@@ -263,8 +256,24 @@ impl Session<'_> {
     }
 }
 
+/// Returns the suite of the settings; one that depends on the channel to the model is made, in `chosen`.
+pub(super) fn suite<'s>(
+    settings: &'s EvaluationSettings,
+    model: &dyn OpenModel,
+    prompter: &Prompter<'_>,
+    chosen: &'s mut Option<Box<dyn Suite>>,
+) -> Result<&'s dyn Suite, EvalError> {
+    match &settings.questions {
+        Questions::Chosen(choice) => {
+            let channel = Channel { mode: prompter.mode(), endpoint: model.endpoint().is_some() };
+            Ok(&**chosen.insert(settings.thinking_text.of(choice.suite(channel)?)))
+        }
+        Questions::Suite(suite) => Ok(suite.as_ref()),
+    }
+}
+
 /// Resolves the settings that identify the run.
-fn resolve_settings(
+pub(super) fn resolve_settings(
     evaluation: &EvaluationSettings,
     suite: &dyn Suite,
     model: &dyn OpenModel,

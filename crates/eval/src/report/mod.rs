@@ -14,6 +14,7 @@ mod rows;
 mod table;
 mod text;
 
+pub(crate) use compare::adjust;
 pub use compare::{
     Comparison, Difference, Flip, RuleDifference, Scores, compare, differing_settings, p_sentence, p_text,
 };

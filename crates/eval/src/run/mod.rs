@@ -13,6 +13,7 @@ mod manifest;
 mod packing;
 mod plan;
 mod prompt_queue;
+mod rate;
 mod runner;
 mod sample;
 mod scorers;
@@ -32,6 +33,7 @@ pub use manifest::{
     ModelRecord, Pinned, RunSettings, SettingChange, Status, Totals,
 };
 pub use plan::{Plan, PlannedSample, Shard, ShardError};
+pub use rate::Rate;
 pub use runner::{Ended, Runner};
 pub use sample::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure, SampleKey};
 pub use scoring::{SIDE_BY_SIDE, Stored, score_completion, score_completions};

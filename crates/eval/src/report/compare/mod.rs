@@ -130,7 +130,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
 }
 
 /// Adjusts a family by Holm's method; differences without a p value are not part of it.
-fn adjust(family: Vec<&mut Difference>) {
+pub(crate) fn adjust(family: Vec<&mut Difference>) {
     let mut tested: Vec<&mut Difference> = family.into_iter().filter(|difference| difference.p.is_some()).collect();
     let p_values: Vec<f64> = tested.iter().filter_map(|difference| difference.p).collect();
     if let Ok(adjusted) = holm(&p_values) {

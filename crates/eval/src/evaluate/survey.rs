@@ -1,0 +1,92 @@
+//! Size of a run before its weights are loaded.
+use super::session::{ModelSession, resolve_settings, suite};
+use super::{Decoding, EvaluationSettings};
+use crate::EvalError;
+use crate::prompt::Prompter;
+use crate::run::store::Store;
+use crate::run::{Reporter, RunSettings};
+
+/// Items whose prompts are counted. Suites cycle through their tasks and lengths, so the first are like the others.
+const COUNTED: usize = 64;
+
+/// Bytes of a token, where the tokenizer is an endpoint's.
+const BYTES_PER_TOKEN: f64 = 4.0;
+
+/// Size of a run, and the part of it that is done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Survey {
+    /// Settings that identify the run.
+    pub settings: RunSettings,
+    /// The stored run with these settings.
+    pub run: Option<String>,
+    /// Samples of the plan.
+    pub planned: usize,
+    /// Samples that need not be generated any more.
+    pub settled: usize,
+    /// Mean tokens of a prompt.
+    pub prompt_tokens: f64,
+    /// Mean limit of new tokens.
+    pub most_new_tokens: f64,
+    /// False if prompt tokens are estimated from bytes, because the endpoint has the tokenizer.
+    pub counted: bool,
+}
+
+impl ModelSession {
+    /// Returns the size of a run. Loads no weights and asks no model; files are hashed, because they are part of a run's identity.
+    ///
+    /// # Errors
+    /// As [`ModelSession::evaluate`], before it loads.
+    pub fn survey(
+        &mut self,
+        settings: &EvaluationSettings,
+        store: Option<&Store>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Survey, EvalError> {
+        settings.check()?;
+        let ModelSession { model, files, .. } = self;
+        let source = model.prompt_source();
+        let prompter = Prompter::new(source.as_ref(), settings.prompt)?;
+        let mut chosen = None;
+        let suite = suite(settings, model.as_ref(), &prompter, &mut chosen)?;
+        let run_settings = resolve_settings(settings, suite, model.as_ref(), files, &prompter, reporter)?;
+        let generation = match &settings.decoding {
+            Decoding::Asked(_) => &run_settings.generation,
+            Decoding::Stored(stored) => stored,
+        };
+        let context = Some(model.record().context).filter(|context| *context > 0).unwrap_or(usize::MAX);
+        let counted = source.tokenises();
+        let (mut items, mut prompts, mut most) = (0_usize, 0.0, 0.0);
+        for (_, item) in settings.plan.asked(suite).take(COUNTED) {
+            let rendered = prompter.render(&item.segments)?;
+            let estimate = rendered.text.len() as f64 / BYTES_PER_TOKEN;
+            let tokens = if counted { rendered.ids.len() as f64 } else { estimate.ceil() };
+            items += 1;
+            prompts += tokens;
+            if item.continuations.is_empty() {
+                most += generation.room(item.budget, tokens as usize, context).max_tokens as f64;
+            } else {
+                // Continuations are read, not generated.
+                prompts += item.continuations.iter().map(|text| text.len() as f64 / BYTES_PER_TOKEN).sum::<f64>();
+            }
+        }
+        let planned = settings.plan.len(suite);
+        let stored = match store {
+            Some(store) => store.with_settings(&run_settings.sha256())?,
+            None => Vec::new(),
+        };
+        let run = stored.into_iter().rfind(|run| run.manifest.shard == settings.plan.shard);
+        let settled = match (store, &run) {
+            (Some(store), Some(run)) => store.progress(run)?.settled(),
+            _ => 0,
+        };
+        Ok(Survey {
+            settings: run_settings,
+            run: run.map(|run| run.manifest.run),
+            planned,
+            settled,
+            prompt_tokens: prompts / items.max(1) as f64,
+            most_new_tokens: most / items.max(1) as f64,
+            counted,
+        })
+    }
+}

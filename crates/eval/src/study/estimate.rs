@@ -1,0 +1,257 @@
+//! Cost of a study before it runs.
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::execute::Sessions;
+use super::outcome::Scope;
+use super::{PlannedRun, StudyPlan};
+use crate::EvalError;
+use crate::evaluate::Survey;
+use crate::results;
+use crate::run::store::{RunRecord, Store};
+use crate::run::{Host, Rate, Reporter, RunSettings, Totals};
+
+/// Cost of a study.
+#[derive(Debug, Serialize)]
+pub struct Estimate {
+    pub study: String,
+    /// In the order of the plan.
+    pub runs: Vec<RunEstimate>,
+    /// Sums over the runs.
+    pub samples: usize,
+    pub prompt_tokens: f64,
+    pub new_tokens: f64,
+    /// True if new tokens, and with them the seconds, are a limit for some run.
+    pub at_most: bool,
+    /// Seconds without loading; none if the rate of some model is unknown.
+    pub seconds: Option<f64>,
+}
+
+/// Cost of what is left of a run.
+#[derive(Debug, Serialize)]
+pub struct RunEstimate {
+    #[serde(skip)]
+    pub planned: PlannedRun,
+    pub model: String,
+    pub task: String,
+    pub prompt: String,
+    /// Stored run with these settings, which is continued or used.
+    pub run: Option<String>,
+    /// Samples in all, and those without a row.
+    pub samples: usize,
+    pub left: usize,
+    /// Tokens of the prompts that are left.
+    pub prompt_tokens: f64,
+    /// True if prompt tokens are estimated from bytes.
+    pub prompt_tokens_estimated: bool,
+    /// New tokens of the samples that are left: as in earlier runs of the model, else the limit.
+    pub new_tokens: f64,
+    pub at_most: bool,
+    pub rate: Option<Rate>,
+    pub seconds: Option<f64>,
+    /// Reason why the run cannot be made as things are.
+    pub problem: Option<String>,
+}
+
+impl RunEstimate {
+    /// A run of which nothing is known yet.
+    fn blank(plan: &StudyPlan, planned: PlannedRun) -> Self {
+        RunEstimate {
+            planned,
+            model: plan.model(planned).name.clone(),
+            task: plan.task(planned).name.clone(),
+            prompt: plan.prompts(planned).to_string(),
+            run: None,
+            samples: 0,
+            left: 0,
+            prompt_tokens: 0.0,
+            prompt_tokens_estimated: false,
+            new_tokens: 0.0,
+            at_most: false,
+            rate: None,
+            seconds: None,
+            problem: None,
+        }
+    }
+}
+
+impl Estimate {
+    /// Estimates the cost of a plan: prompts are rendered and counted, lengths of answers and rates are those of the model's earlier
+    /// runs on this machine. Opens all models, loads none.
+    ///
+    /// # Errors
+    /// If the results cannot be read, or two runs of the study are one.
+    pub fn new(plan: &StudyPlan, sessions: &mut Sessions, reporter: &mut dyn Reporter) -> Result<Self, EvalError> {
+        let folder = &plan.settings.results;
+        let store = if results::exist(folder)? { Some(results::open(folder, reporter)?) } else { None };
+        let mut past = Past::new(store.as_ref())?;
+        // An endpoint that is down is not asked for each of its runs.
+        let mut failed: Option<(usize, String)> = None;
+        let mut hashes: Vec<(String, PlannedRun)> = Vec::new();
+        let mut runs = Vec::new();
+        for &planned in &plan.runs {
+            let blank = RunEstimate::blank(plan, planned);
+            if let Some((_, problem)) = failed.as_ref().filter(|(model, _)| *model == planned.model) {
+                runs.push(RunEstimate { problem: Some(problem.clone()), ..blank });
+                continue;
+            }
+            let surveyed = plan.evaluation(planned).and_then(|settings| {
+                sessions.of(plan, planned, &settings, reporter)?.survey(&settings, store.as_ref(), reporter)
+            });
+            let survey = match surveyed {
+                Ok(survey) => survey,
+                Err(error) => {
+                    let problem = error.to_string();
+                    match Scope::of(&error) {
+                        Scope::Study => return Err(error),
+                        Scope::Model => failed = Some((planned.model, problem.clone())),
+                        Scope::Run => {}
+                    }
+                    runs.push(RunEstimate { problem: Some(problem), ..blank });
+                    continue;
+                }
+            };
+            let hash = survey.settings.sha256();
+            if let Some((_, other)) = hashes.iter().find(|(other, _)| *other == hash) {
+                let message = format!(
+                    "{} and {} are the same run: same model files, weights, prompts and questions",
+                    plan.label(*other),
+                    plan.label(planned)
+                );
+                return Err(EvalError::setting(message).hint("leave one of them out of the study"));
+            }
+            hashes.push((hash, planned));
+            let (new_tokens, at_most) = match past.new_tokens(&survey.settings)? {
+                Some(mean) => (mean.min(survey.most_new_tokens), false),
+                None => (survey.most_new_tokens, survey.most_new_tokens > 0.0),
+            };
+            let rate = past.rate(&survey.settings)?;
+            let Survey { run, planned: samples, settled, prompt_tokens, counted, .. } = survey;
+            let left = samples.saturating_sub(settled);
+            runs.push(RunEstimate {
+                run,
+                samples,
+                left,
+                prompt_tokens: prompt_tokens * left as f64,
+                prompt_tokens_estimated: !counted,
+                new_tokens: new_tokens * left as f64,
+                at_most: at_most && left > 0,
+                rate,
+                ..blank
+            });
+        }
+        let mut estimate = Estimate {
+            study: plan.definition.name.clone(),
+            runs,
+            samples: 0,
+            prompt_tokens: 0.0,
+            new_tokens: 0.0,
+            at_most: false,
+            seconds: None,
+        };
+        estimate.sum();
+        Ok(estimate)
+    }
+
+    /// Models with unfinished runs whose rate is unknown, each with its first such run.
+    pub fn without_rate(&self) -> Vec<PlannedRun> {
+        let mut found: Vec<PlannedRun> = Vec::new();
+        for run in self.runs.iter().filter(|run| run.left > 0 && run.rate.is_none() && run.problem.is_none()) {
+            if !found.iter().any(|other| other.model == run.planned.model) {
+                found.push(run.planned);
+            }
+        }
+        found
+    }
+
+    /// Sets the rate of a model.
+    pub fn set_rate(&mut self, model: usize, rate: &Rate) {
+        self.runs.iter_mut().filter(|run| run.planned.model == model).for_each(|run| run.rate = Some(rate.clone()));
+        self.sum();
+    }
+
+    fn sum(&mut self) {
+        for run in &mut self.runs {
+            let rate = run.rate.as_ref();
+            run.seconds = match run.left {
+                0 if run.problem.is_none() => Some(0.0),
+                0 => None,
+                _ => rate.map(|rate| 3600.0 * rate.hours(run.prompt_tokens as usize, run.new_tokens as usize)),
+            };
+        }
+        let able = || self.runs.iter().filter(|run| run.problem.is_none());
+        self.samples = able().map(|run| run.left).sum();
+        self.prompt_tokens = able().map(|run| run.prompt_tokens).sum();
+        self.new_tokens = able().map(|run| run.new_tokens).sum();
+        self.at_most = able().any(|run| run.at_most);
+        self.seconds = able().map(|run| run.seconds).sum();
+    }
+}
+
+/// Stored runs of a machine, the newest last.
+struct Past<'s> {
+    store: Option<&'s Store>,
+    runs: Vec<RunRecord>,
+    /// Sums by run.
+    totals: HashMap<i64, Totals>,
+}
+
+impl<'s> Past<'s> {
+    fn new(store: Option<&'s Store>) -> Result<Self, EvalError> {
+        let here = Host::probe();
+        let mut runs = store.map(Store::runs).transpose()?.unwrap_or_default();
+        // Rates of other machines do not count; those of endpoints depend on the endpoint alone.
+        let comparable =
+            |run: &RunRecord| run.manifest.settings.endpoint.is_some() || run.manifest.host.is_as_fast_as(&here);
+        runs.retain(|run| run.manifest.generation_s > 0.0 && comparable(run));
+        Ok(Past { store, runs, totals: HashMap::new() })
+    }
+
+    /// What `read` makes of the newest run of a model that it can use.
+    fn newest<T>(
+        &mut self,
+        settings: &RunSettings,
+        mut read: impl FnMut(&RunRecord, &Totals) -> Option<T>,
+    ) -> Result<Option<T>, EvalError> {
+        let Past { store: Some(store), runs, totals } = self else { return Ok(None) };
+        for run in runs.iter().rev().filter(|run| is_of(&run.manifest.settings, settings)) {
+            let sums = match totals.get(&run.id) {
+                Some(known) => *known,
+                None => {
+                    let sums = store.aggregate(run)?.totals;
+                    totals.insert(run.id, sums);
+                    sums
+                }
+            };
+            if let Some(found) = read(run, &sums) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn rate(&mut self, settings: &RunSettings) -> Result<Option<Rate>, EvalError> {
+        self.newest(settings, |run, totals| Rate::measured(&run.manifest, totals))
+    }
+
+    /// Mean new tokens of a sample in the newest run of the same suite, prompt mode and thinking.
+    fn new_tokens(&mut self, settings: &RunSettings) -> Result<Option<f64>, EvalError> {
+        self.newest(settings, |run, totals| {
+            let other = &run.manifest.settings;
+            let alike = other.suite == settings.suite
+                && other.prompt_mode == settings.prompt_mode
+                && other.generation.thinking == settings.generation.thinking;
+            let answered = totals.recorded - totals.failed;
+            (alike && answered > 0).then(|| totals.completion_tokens as f64 / answered as f64)
+        })
+    }
+}
+
+/// True for runs of one model on one engine.
+fn is_of(one: &RunSettings, other: &RunSettings) -> bool {
+    one.engine == other.engine
+        && one.model_files == other.model_files
+        && one.weights == other.weights
+        && one.endpoint == other.endpoint
+}

@@ -1,0 +1,112 @@
+//! Options of suites in study files, checked as the command line checks them.
+use std::ffi::OsString;
+use std::path::Path;
+
+use earnest_tasks::suite::registry::{Card, OptionKind, OptionSpec, OptionValues};
+use toml::de::DeValue;
+
+use super::mistake::{Mistake, Place};
+use super::toml_table::{Found, Table, kind, unknown};
+
+/// Reads the options of a suite; paths are relative to `base`.
+pub(super) fn read_options(table: Table<'_>, card: &Card, base: &Path, options: &mut OptionValues) {
+    let own: Vec<&OptionSpec> = card.options.iter().filter(|option| option.is_own()).collect();
+    let names: Vec<&str> = own.iter().map(|option| option.name).collect();
+    let place = table.place();
+    let mut mistakes = Vec::new();
+    let notes = table.notes();
+    for (written, found) in table.all() {
+        let name = written.replace('_', "-");
+        let is = |option: &&&OptionSpec| option.name == name || option.aliases.contains(&name.as_str());
+        let Some(option) = own.iter().find(is) else {
+            let shared = card.options.iter().any(|option| option.name == name);
+            mistakes.push(match shared {
+                true => Mistake::new(&found.place, format!("{name} is a key of the task or the study, not an option")),
+                false => unknown(&found.place, written, &names),
+            });
+            continue;
+        };
+        if options.has(option.name) {
+            mistakes.push(Mistake::new(&found.place, format!("{} is given twice", option.name)));
+            continue;
+        }
+        match values(option, &found, base) {
+            Ok(Some(given)) => options.set(option.name, given),
+            Ok(None) => {}
+            Err(problem) => mistakes.push(Mistake::new(&found.place, problem)),
+        }
+    }
+    for option in own.iter().filter(|option| options.has(option.name)) {
+        mistakes.extend(partners(option, options, &place));
+    }
+    mistakes.into_iter().for_each(|mistake| notes.add(mistake));
+}
+
+/// Options that exclude this one or that it needs.
+fn partners(option: &OptionSpec, options: &OptionValues, place: &Place) -> Option<Mistake> {
+    let name = option.name;
+    if let Some(other) = option.excludes.iter().find(|other| options.has(other)) {
+        return Some(Mistake::new(place, format!("{name} and {other} exclude each other")));
+    }
+    let missing = option.needs.iter().find(|other| !options.has(other))?;
+    Some(Mistake::new(place, format!("{name} needs {missing} too")))
+}
+
+/// The texts of an option as the command line would give them; none for a flag that is off.
+fn values(option: &OptionSpec, found: &Found<'_>, base: &Path) -> Result<Option<Vec<OsString>>, String> {
+    let OptionSpec { name, .. } = option;
+    match (option.kind, found.value) {
+        (OptionKind::Flag, DeValue::Boolean(on)) => return Ok(on.then(Vec::new)),
+        (OptionKind::Flag, other) => return Err(format!("expected true or false, not {}", kind(other))),
+        (_, DeValue::Boolean(true)) if option.missing.is_some() => {
+            return Ok(option.missing.map(|text| vec![text.into()]));
+        }
+        _ => {}
+    }
+    let is_list = matches!(option.kind, OptionKind::List | OptionKind::Choices(_));
+    let texts = match found.value {
+        DeValue::Array(list) if is_list => list
+            .iter()
+            .map(|one| text(one.get_ref()))
+            .collect::<Option<Vec<String>>>()
+            .filter(|texts| !texts.is_empty()),
+        DeValue::String(one) if is_list => Some(one.split(',').map(|part| part.trim().to_owned()).collect()),
+        other => text(other).map(|text| vec![text]),
+    };
+    let Some(texts) = texts else {
+        let expected = if is_list { "a list of texts" } else { "a text or a number" };
+        return Err(format!("expected {expected}, not {}", kind(found.value)));
+    };
+    for text in &texts {
+        check(option.kind, text).map_err(|problem| format!("{name} {text}: {problem}"))?;
+    }
+    let value = |text: String| match option.kind {
+        OptionKind::Path => base.join(text).into_os_string(),
+        _ => text.into(),
+    };
+    Ok(Some(texts.into_iter().map(value).collect()))
+}
+
+fn text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+fn check(kind: OptionKind, text: &str) -> Result<(), String> {
+    match kind {
+        OptionKind::Text(check) => check(text).map_err(|error| error.to_string()),
+        OptionKind::Integer(most) => match text.parse::<u64>() {
+            Ok(number) if number <= most => Ok(()),
+            _ => Err(format!("expected a whole number from 0 to {most}")),
+        },
+        OptionKind::Choice(names) | OptionKind::Choices(names) => match names.contains(&text) {
+            true => Ok(()),
+            false => Err(format!("it takes {}", names.join(", "))),
+        },
+        OptionKind::Flag | OptionKind::List | OptionKind::Path | OptionKind::Shared => Ok(()),
+    }
+}

@@ -1,0 +1,280 @@
+//! Plan of a study: its runs in order, checked before a model is loaded.
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use earnest_engine::endpoint::Api;
+use earnest_models::hub::HubSettings;
+use earnest_tasks::suite::registry::OptionValues;
+
+use super::definition::{Dimension, ModelDefinition, ModelReference, StudyDefinition, TaskDefinition};
+use super::mistake::{Mistake, Place, StudyError};
+use crate::EvalError;
+use crate::evaluate::{Decoding, EvaluationSettings, GenerationSettings, Questions, RunChoice};
+use crate::model::{Device, LocatedModel, ModelSource};
+use crate::prompt::{ModeRequest, Prompts};
+use crate::run::{Plan, Shard};
+use crate::suites::{self, ConfiguredSuite};
+
+/// Settings of a study's execution that its definition leaves open.
+#[derive(Debug, Clone)]
+pub struct StudySettings {
+    /// Folder of results.
+    pub results: PathBuf,
+    pub hub: HubSettings,
+    /// Part of each run to execute; none for all of it.
+    pub shard: Option<Shard>,
+    /// As [`EvaluationSettings::fail_on_error`].
+    pub fail_on_error: Option<f64>,
+    /// Stops the study when another thread sets it.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A run of a study by its places in the definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PlannedRun {
+    pub model: usize,
+    pub task: usize,
+    pub prompt: usize,
+}
+
+/// A checked study: all models located, all suites configured, all runs in order.
+pub struct StudyPlan {
+    pub definition: StudyDefinition,
+    pub settings: StudySettings,
+    /// By model and then by task and prompt, so that a model is loaded once.
+    pub runs: Vec<PlannedRun>,
+    /// Sources of the models; none for endpoints, which depend on the prompt.
+    sources: Vec<Option<ModelSource>>,
+}
+
+impl StudyPlan {
+    /// Checks a definition: names, models, suites with their options and data, prompts. Loads and connects to nothing.
+    ///
+    /// # Errors
+    /// All mistakes.
+    pub fn new(definition: StudyDefinition, settings: StudySettings) -> Result<Self, StudyError> {
+        let mut mistakes = Vec::new();
+        check_names(&definition, &mut mistakes);
+        let mut sources = Vec::new();
+        for model in &definition.models {
+            sources.push(locate(model, &settings.hub).unwrap_or_else(|error| {
+                mistakes.push(Mistake::of(&model.place, &error));
+                None
+            }));
+        }
+        for task in &definition.tasks {
+            for prompts in &task.prompts {
+                match configure(task, prompts) {
+                    Ok(configured) => {
+                        check_endpoints(&definition, task, mode(prompts, &configured), &settings.hub, &mut mistakes);
+                    }
+                    Err(error) => mistakes.push(Mistake::of(&task.place, &error)),
+                }
+            }
+        }
+        mistakes.dedup();
+        StudyError::check(definition.file.as_deref(), mistakes)?;
+        let mut runs = Vec::new();
+        for model in 0..definition.models.len() {
+            for (task, of_task) in definition.tasks.iter().enumerate() {
+                runs.extend((0..of_task.prompts.len()).map(|prompt| PlannedRun { model, task, prompt }));
+            }
+        }
+        Ok(StudyPlan { definition, settings, runs, sources })
+    }
+
+    /// Model of a run.
+    pub fn model(&self, run: PlannedRun) -> &ModelDefinition {
+        &self.definition.models[run.model]
+    }
+
+    /// Task of a run.
+    pub fn task(&self, run: PlannedRun) -> &TaskDefinition {
+        &self.definition.tasks[run.task]
+    }
+
+    /// Prompts of a run.
+    pub fn prompts(&self, run: PlannedRun) -> &Prompts {
+        &self.task(run).prompts[run.prompt]
+    }
+
+    /// The local model of a run; none for endpoints and other engines.
+    pub fn native(&self, run: PlannedRun) -> Option<&LocatedModel> {
+        match self.sources[run.model].as_ref()? {
+            ModelSource::Local { model, .. } => Some(model),
+            _ => None,
+        }
+    }
+
+    /// Name of a run's task and prompt, e.g. `sums` or `sums, chat`: tasks with one prompt go by their names.
+    pub fn column(&self, run: PlannedRun) -> String {
+        let task = self.task(run);
+        match task.prompts.len() {
+            1 => task.name.clone(),
+            _ => format!("{}, {}", task.name, self.prompts(run)),
+        }
+    }
+
+    /// Name of a run for messages, e.g. `small on sums, chat`.
+    pub fn label(&self, run: PlannedRun) -> String {
+        format!("{} on {}", self.model(run).name, self.column(run))
+    }
+
+    /// API of a run's model, if it is an endpoint; runs of one model and API share a session.
+    pub(super) fn api(&self, run: PlannedRun) -> Result<Option<Api>, EvalError> {
+        match &self.model(run).reference {
+            ModelReference::Endpoint(request) => Ok(Some(request.api(self.mode(run)?)?)),
+            _ => Ok(None),
+        }
+    }
+
+    fn mode(&self, run: PlannedRun) -> Result<ModeRequest, EvalError> {
+        let prompts = self.prompts(run);
+        match prompts.mode {
+            Some(mode) => Ok(mode),
+            None => Ok(mode(prompts, &configure(self.task(run), prompts)?)),
+        }
+    }
+
+    /// Settings of a run.
+    ///
+    /// # Errors
+    /// If the task's data or the model have gone since the plan was made.
+    pub fn evaluation(&self, run: PlannedRun) -> Result<EvaluationSettings, EvalError> {
+        let (model, task, prompts) = (self.model(run), self.task(run), self.prompts(run));
+        let configured = configure(task, prompts)?;
+        let prompt = mode(prompts, &configured);
+        let source = match (&model.reference, &self.sources[run.model]) {
+            (ModelReference::Endpoint(request), _) => {
+                ModelSource::Endpoint(request.source(prompt, &self.settings.hub)?)
+            }
+            (_, Some(source)) => source.clone(),
+            (_, None) => return Err(EvalError::setting(format!("{} was not located", model.name))),
+        };
+        let generation = GenerationSettings { seed: task.seed, ..model.generation.clone() };
+        Ok(EvaluationSettings {
+            questions: Questions::Chosen(configured.choice),
+            plan: Plan { limit: task.limit, samples: task.samples, shard: self.settings.shard },
+            model: source,
+            prompt,
+            thinking: generation.thinking.enable_thinking(),
+            thinking_text: model.thinking_text,
+            decoding: Decoding::Asked(generation),
+            results: self.settings.results.clone(),
+            run: RunChoice::Gather,
+            engine: model.engine.clone(),
+            traffic: model.traffic.clone(),
+            fail_on_error: self.settings.fail_on_error,
+            stop: Arc::clone(&self.settings.stop),
+        })
+    }
+}
+
+/// Prompt mode: the named one, else the suite's.
+fn mode(prompts: &Prompts, configured: &ConfiguredSuite) -> ModeRequest {
+    prompts.mode.unwrap_or_else(|| configured.default_mode())
+}
+
+fn configure(task: &TaskDefinition, prompts: &Prompts) -> Result<ConfiguredSuite, EvalError> {
+    let mut options: OptionValues = task.options.clone();
+    options.seed = task.seed;
+    options.prompts.clone_from(&prompts.names);
+    suites::configure(&task.suite, &options)
+}
+
+/// Locates a model; none for endpoints.
+fn locate(model: &ModelDefinition, hub: &HubSettings) -> Result<Option<ModelSource>, EvalError> {
+    Ok(match &model.reference {
+        ModelReference::Native { model: path, weights } => {
+            let located = LocatedModel::find(path, hub, *weights)?;
+            if !located.path().exists() {
+                let message = format!("there is no model {}", path.display());
+                return Err(EvalError::model(message).hint(
+                    "a model is a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder, a GGUF \
+                     file or \"built-in\"; paths are relative to the study file",
+                ));
+            }
+            let (device, note) = Device::choose(&model.engine)?;
+            Some(ModelSource::Local { model: located, device, note })
+        }
+        ModelReference::Mistralrs(path) => {
+            Some(ModelSource::Mistralrs(LocatedModel::find(path, hub, Default::default())?))
+        }
+        ModelReference::Endpoint(_) => None,
+    })
+}
+
+/// Notes prompts that endpoints cannot take.
+fn check_endpoints(
+    definition: &StudyDefinition,
+    task: &TaskDefinition,
+    mode: ModeRequest,
+    hub: &HubSettings,
+    mistakes: &mut Vec<Mistake>,
+) {
+    for model in &definition.models {
+        if let ModelReference::Endpoint(request) = &model.reference
+            && let Err(error) = request.source(mode, hub)
+        {
+            let mut mistake = Mistake::of(&model.place, &error);
+            mistake.problem.message = format!("for {}: {}", task.name, mistake.problem.message);
+            mistakes.push(mistake);
+        }
+    }
+}
+
+/// Notes names that are used twice, and tests of names that are not there.
+fn check_names(definition: &StudyDefinition, mistakes: &mut Vec<Mistake>) {
+    let models: Vec<(&str, &Place)> = definition.models.iter().map(|one| (one.name.as_str(), &one.place)).collect();
+    let tasks: Vec<(&str, &Place)> = definition.tasks.iter().map(|one| (one.name.as_str(), &one.place)).collect();
+    for (names, what) in [(&models, "model"), (&tasks, "task")] {
+        for (place, (name, at)) in names.iter().enumerate() {
+            if names[..place].iter().any(|(earlier, _)| earlier == name) {
+                mistakes.push(Mistake::new(at, format!("there is another {what} {name}")));
+            }
+        }
+    }
+    let names = |known: &[(&str, &Place)]| known.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
+    let mut prompts: Vec<String> = Vec::new();
+    for prompt in definition.tasks.iter().flat_map(|task| &task.prompts) {
+        if !prompts.contains(&prompt.to_string()) {
+            prompts.push(prompt.to_string());
+        }
+    }
+    let mut check = |place: &Place, key: &str, what: &str, name: &str, known: &[String]| {
+        if !known.iter().any(|known| known == name) {
+            let mistake = Mistake::new(place, format!("{key}: there is no {what} {name}"));
+            mistakes.push(mistake.hint(format!("choose from {}", known.join(", "))));
+        }
+    };
+    for compare in &definition.compare {
+        let (what, known) = match compare.between {
+            Dimension::Models => ("model", names(&models)),
+            Dimension::Tasks => ("task", names(&tasks)),
+            Dimension::Prompts => ("prompt", prompts.clone()),
+        };
+        if let Some(baseline) = &compare.baseline {
+            check(&compare.place, "baseline", what, baseline, &known);
+        }
+        compare.tasks.iter().for_each(|task| check(&compare.place, "tasks", "task", task, &names(&tasks)));
+    }
+    for model in &definition.mixed_models {
+        model.tasks.iter().for_each(|task| check(&model.place, "tasks", "task", task, &names(&tasks)));
+        let named = model.references.iter().map(|(column, _)| ("reference", column));
+        for (key, column) in named.chain(model.factors.iter().map(|column| ("factors", column))) {
+            check(&model.place, key, "fixed effect", column, &model.formula.fixed);
+        }
+    }
+    for compare in &definition.compare {
+        let several = match compare.between {
+            Dimension::Models => models.len(),
+            Dimension::Tasks => tasks.len(),
+            Dimension::Prompts => prompts.len(),
+        };
+        if several < 2 {
+            let word = Dimension::NAMES.iter().find(|(_, one)| *one == compare.between).map_or("", |(name, _)| *name);
+            mistakes.push(Mistake::new(&compare.place, format!("a comparison between {word} needs two of them")));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Progress of a study run by run: the display of `earnest run` for each.
+use crate::cli::events::Reporters;
+use crate::cli::printer::Printer;
+use earnest_eval::EvalError;
+use earnest_eval::evaluate::Evaluated;
+use earnest_eval::run::{Reporter, RunEvent};
+use earnest_eval::study::{PlannedRun, StudyPlan, Watcher};
+
+/// Name of a run for people.
+type Label = Box<dyn Fn(&StudyPlan, PlannedRun) -> String>;
+
+/// A line for every run, and its progress as `earnest run` shows it.
+pub struct Lines {
+    printer: Printer,
+    quiet: bool,
+    label: Label,
+    /// True if every finished run gets a line with its accuracy.
+    results: bool,
+    /// Display of the run in progress.
+    current: Option<Reporters>,
+}
+
+impl Lines {
+    pub fn new(printer: Printer, quiet: bool, label: Label) -> Self {
+        Lines { printer, quiet, label, results: false, current: None }
+    }
+
+    /// These lines and one with the accuracy of every finished run.
+    pub fn with_results(self) -> Self {
+        Lines { results: true, ..self }
+    }
+
+    fn say(&self, text: &str) {
+        if !self.quiet {
+            self.printer.message(text);
+        }
+    }
+}
+
+impl Watcher for Lines {
+    fn begins(&mut self, plan: &StudyPlan, run: PlannedRun) {
+        self.say(&(self.label)(plan, run));
+        self.current = Some(Reporters::on_terminal(self.printer, self.quiet));
+    }
+
+    fn ends(&mut self, plan: &StudyPlan, run: PlannedRun, end: Result<&Evaluated, &EvalError>) {
+        // The display ends before anything else is printed.
+        drop(self.current.take());
+        if !self.results {
+            return;
+        }
+        let label = (self.label)(plan, run);
+        match end {
+            Ok(evaluated) => {
+                if let Some(accuracy) = accuracy(evaluated) {
+                    self.say(&format!("{label}: accuracy {accuracy}"));
+                }
+            }
+            Err(error) => self.printer.warning(&format!("{label} failed: {error}")),
+        }
+    }
+}
+
+impl Reporter for Lines {
+    fn event(&mut self, event: &RunEvent<'_>) {
+        match (&mut self.current, event) {
+            (Some(current), event) => current.event(event),
+            (None, RunEvent::Message(text)) => self.say(text),
+            (None, RunEvent::Warning(text)) => self.printer.warning(text),
+            (None, _) => {}
+        }
+    }
+}
+
+/// Accuracy of a finished run with its interval, e.g. `61.5 % [48.0, 73.4]`; none if nothing was scored or can be read.
+fn accuracy(evaluated: &Evaluated) -> Option<String> {
+    let sums = evaluated.store.aggregate(&evaluated.run).ok().filter(|sums| sums.scored > 0)?;
+    let accuracy = sums.accuracy()?;
+    let [value, low, high] = [accuracy.value, accuracy.low, accuracy.high].map(|share| 100.0 * share);
+    Some(format!("{value:.1} % [{low:.1}, {high:.1}]"))
+}

@@ -1,0 +1,219 @@
+//! `earnest study`.
+
+mod lines;
+mod live;
+mod screen;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use clap::Args;
+
+use super::args::{EngineArgs, ResultsArgs};
+use super::error::CliError;
+use super::events::Reporters;
+use super::interrupt::stop_flag;
+use super::models::HubArgs;
+use super::printer::Printer;
+use super::reproduce::device::measured_rate;
+use super::stored::StoredRun;
+use super::values::counted;
+use super::{Exit, report, results};
+use earnest_eval::evaluate::Questions;
+use earnest_eval::model;
+use earnest_eval::prompt::Prompter;
+use earnest_eval::report::page::ReportRun;
+use earnest_eval::run::{Rate, Shard};
+use earnest_eval::study::{
+    self, Decision, Estimate, MixedModel, PlannedRun, Sessions, StudyDefinition, StudyOutcome, StudyPlan, StudyResults,
+    StudySettings, Watcher,
+};
+use earnest_tasks::suite::registry::Channel;
+
+pub(super) use lines::Lines;
+use live::LiveTable;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest study study.toml --dry-run        the runs in their order, with tokens and time
+  earnest study study.toml                  runs what is missing, compares, writes a report
+  earnest study study.toml --shard 1/4      one of four parts of every run; `earnest merge` joins them
+
+Runs are named after their settings: the same command continues an interrupted study and uses finished runs, also those \
+of `earnest run`. docs/studies.md describes the file.")]
+pub struct StudyArgs {
+    /// The study file (TOML)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Print the runs in their order with an estimate of their cost, and stop
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Measure the rate of models without earlier runs in the results folder, for the estimate; loads each of them
+    #[arg(long)]
+    pub measure: bool,
+
+    /// Part of every run to execute, e.g. 1/4; `earnest merge` joins the parts, then the study compares
+    #[arg(long, value_name = "I/N", help_heading = "Items")]
+    pub shard: Option<Shard>,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// Largest fraction of a run's samples that may fail in this session before the run stops
+    #[arg(long, value_name = "FRACTION", help_heading = "Results")]
+    pub fail_on_error: Option<f64>,
+
+    /// The HTML report [default: NAME.html in the results folder]
+    #[arg(long, short, value_name = "FILE", help_heading = "Results")]
+    pub output: Option<PathBuf>,
+
+    /// Print one JSON document instead of the tables
+    #[arg(long, help_heading = "Results")]
+    pub json: bool,
+}
+
+/// Checks, estimates, executes and analyses a study.
+pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let definition = StudyDefinition::read(&args.file, &args.engine.settings()?)?;
+    let settings = StudySettings {
+        results: args.results.folder.clone(),
+        hub: args.hub.settings(),
+        shard: args.shard,
+        fail_on_error: args.fail_on_error,
+        stop: stop_flag(),
+    };
+    let plan = StudyPlan::new(definition, settings)?;
+    let mut sessions = Sessions::default();
+    let mut reporters = Reporters::on_terminal(printer, quiet);
+    let estimate = Estimate::new(&plan, &mut sessions, &mut reporters);
+    drop(reporters);
+    let mut estimate = estimate?;
+    if args.measure {
+        for run in estimate.without_rate() {
+            match measure(&plan, run, printer) {
+                Ok(Some(rate)) => estimate.set_rate(run.model, &rate),
+                Ok(None) => {}
+                Err(error) if error.exit == Exit::Interrupted => return Err(error),
+                Err(error) => printer.warning(&format!("{}: {error}", plan.model(run).name)),
+            }
+        }
+    }
+    if args.dry_run {
+        match args.json {
+            true => printer.json(&estimate)?,
+            false => printer.result(&screen::plan(&estimate, printer.width()))?,
+        }
+        return Ok(Exit::Success);
+    }
+    if !quiet {
+        printer.message(&screen::plan(&estimate, usize::MAX));
+    }
+    let outcome = if !quiet && std::io::stderr().is_terminal() {
+        run(&plan, sessions, &mut LiveTable::new(printer, &plan))
+    } else {
+        let label = |plan: &StudyPlan, run: PlannedRun| plan.label(run);
+        run(&plan, sessions, &mut Lines::new(printer, quiet, Box::new(label)).with_results())
+    };
+    finish(args, &plan, outcome, quiet, printer)
+}
+
+fn run(plan: &StudyPlan, sessions: Sessions, watcher: &mut dyn Watcher) -> StudyOutcome {
+    study::execute(plan, sessions, &mut |_, _, _| Ok(Decision::CONTINUE), watcher)
+}
+
+/// Measures the rate of a native model; none for others.
+fn measure(plan: &StudyPlan, run: PlannedRun, printer: Printer) -> Result<Option<Rate>, CliError> {
+    let Some(located) = plan.native(run) else { return Ok(None) };
+    let checkpoint = model::open(located)?;
+    let settings = plan.evaluation(run)?;
+    let prompter = Prompter::new(&checkpoint, settings.prompt)?;
+    let Questions::Chosen(choice) = &settings.questions else { return Ok(None) };
+    let suite = choice.suite(Channel::local(prompter.mode()))?;
+    Ok(Some(measured_rate(&checkpoint, &settings.engine, &prompter, suite.as_ref(), printer)?))
+}
+
+/// Analyses and prints the finished runs; the exit code is that of the first failure.
+fn finish(
+    args: &StudyArgs,
+    plan: &StudyPlan,
+    mut outcome: StudyOutcome,
+    quiet: bool,
+    printer: Printer,
+) -> Result<Exit, CliError> {
+    let finished = outcome.finished().count();
+    if let Some(ended) = ended(plan, &mut outcome) {
+        if !quiet {
+            printer.message(&format!("{finished} of {} are finished", counted(plan.runs.len(), "run")));
+        }
+        return Err(ended);
+    }
+    let folder = &plan.settings.results;
+    let store = if finished > 0 { Some(results::open(folder, printer)?) } else { None };
+    let mut results = StudyResults::new(plan, &outcome, store.as_ref())?;
+    let written = match plan.settings.shard {
+        None if finished > 0 => {
+            let output = args.output.clone().unwrap_or_else(|| results::page(folder, &plan.definition.name));
+            Some(write_report(plan, &outcome, &output).map(|lines| (output, lines)))
+        }
+        _ => None,
+    };
+    if let Some(Ok((output, _))) = &written {
+        results.report = Some(output.display().to_string());
+    }
+    match args.json {
+        true => printer.json(&results)?,
+        false => printer.result(&screen::results(&results, plan.settings.shard, printer.width()))?,
+    }
+    if let Some((_, lines)) = written.transpose()?.filter(|_| !quiet) {
+        lines.iter().for_each(|line| printer.message(line));
+    }
+    let mut first = None;
+    for (run, error) in outcome.failures() {
+        let help = error.help().map_or_else(String::new, |help| format!("; {help}"));
+        printer.warning(&format!("{} failed: {error}{help}", plan.label(run)));
+    }
+    let runs = outcome.runs.len();
+    for (_, end) in outcome.runs {
+        if let study::RunEnd::Failed(error) = end {
+            first.get_or_insert(error);
+        }
+    }
+    if let Some(error) = first {
+        let exit = CliError::from(error).exit;
+        let message = format!("{} of {} did not finish", runs - finished, counted(runs, "run"));
+        return Err(CliError::new(exit, message).help("the same command runs them again and uses the finished ones"));
+    }
+    let unanswered = results.runs.iter().any(|run| run.totals.is_some_and(|totals| totals.failed > 0));
+    let unfitted = results.mixed_models.iter().any(|model| matches!(model.outcome, MixedModel::Impossible { .. }));
+    Ok(if unanswered || unfitted { Exit::FailedSamples } else { Exit::Success })
+}
+
+/// The error that ended a study before its last run.
+pub(super) fn ended(plan: &StudyPlan, outcome: &mut StudyOutcome) -> Option<CliError> {
+    if let Some(error) = outcome.ended_by.take() {
+        return Some(error.into());
+    }
+    let left = outcome.runs.iter().any(|(_, end)| matches!(end, study::RunEnd::NotReached));
+    (left && plan.settings.stop.load(Ordering::Relaxed)).then(|| {
+        CliError::new(Exit::Interrupted, "interrupted between two runs").help("the same command continues the study")
+    })
+}
+
+/// Writes one page over all finished runs, under their names in the study.
+fn write_report(plan: &StudyPlan, outcome: &StudyOutcome, output: &Path) -> Result<Vec<String>, CliError> {
+    let mut runs: Vec<ReportRun> = Vec::new();
+    for (planned, record) in outcome.finished() {
+        let run = StoredRun::open(&plan.settings.results, &record.manifest.run)?.report()?;
+        runs.push(ReportRun { label: plan.label(planned), ..run });
+    }
+    report::write_runs(runs, output, None)
+}

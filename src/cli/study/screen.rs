@@ -1,0 +1,276 @@
+//! Tables of a study: its plan and its results.
+use crate::cli::progress::clock;
+use crate::cli::values::counted;
+use earnest_eval::report::{Table, p_text, wrap};
+use earnest_eval::run::Shard;
+use earnest_eval::study::{
+    Adjustment, Coordinates, Dimension, Estimate, Family, MixedModel, MixedModelResult, RunEstimate, StudyResults,
+};
+use earnest_stats::glmm::Coefficient;
+
+/// The runs in their order with their cost; prose is wrapped at `width` columns.
+pub fn plan(estimate: &Estimate, width: usize) -> String {
+    let prompts = several(estimate.runs.iter().map(|run| run.prompt.as_str()));
+    let mut names = vec!["model", "task"];
+    names.extend(prompts.then_some("prompt"));
+    let left = names.len();
+    names.extend(["samples", "left", "prompt tokens", "new tokens", "time"]);
+    let mut table = Table::with_left(left, names);
+    for run in &estimate.runs {
+        let mut cells = vec![run.model.clone(), run.task.clone()];
+        cells.extend(prompts.then(|| run.prompt.clone()));
+        match run.problem {
+            Some(_) => cells.extend(["-"; 5].map(str::to_owned)),
+            None => {
+                cells.extend([run.samples.to_string(), run.left.to_string()]);
+                cells.extend(costs(run.prompt_tokens, run.new_tokens, run.at_most, run.seconds));
+            }
+        }
+        table.row(cells);
+    }
+    table.rule();
+    let mut cells = vec!["all".to_owned()];
+    cells.resize(left, String::new());
+    let samples = estimate.runs.iter().map(|run| run.samples).sum::<usize>();
+    cells.extend([samples.to_string(), estimate.samples.to_string()]);
+    cells.extend(costs(estimate.prompt_tokens, estimate.new_tokens, estimate.at_most, estimate.seconds));
+    table.row(cells);
+    let mut text = format!("{}: {}\n\n{}", estimate.study, counted(estimate.runs.len(), "run"), table.render());
+    plan_remarks(estimate).iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));
+    text
+}
+
+fn costs(prompt_tokens: f64, new_tokens: f64, at_most: bool, seconds: Option<f64>) -> [String; 3] {
+    let most = if at_most { "<= " } else { "" };
+    let time = seconds.map_or_else(|| "?".to_owned(), |seconds| format!("{most}{}", clock(seconds)));
+    [count(prompt_tokens), format!("{most}{}", count(new_tokens)), time]
+}
+
+/// A large number with three digits, e.g. `4.21 M`.
+fn count(number: f64) -> String {
+    let units = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match units.iter().find(|(unit, _)| number >= *unit) {
+        None => format!("{number:.0}"),
+        Some((unit, name)) => {
+            let value = number / unit;
+            let digits = if value >= 100.0 {
+                0
+            } else if value >= 10.0 {
+                1
+            } else {
+                2
+            };
+            format!("{value:.digits$} {name}")
+        }
+    }
+}
+
+fn plan_remarks(estimate: &Estimate) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if estimate.samples == 0 && estimate.runs.iter().all(|run| run.problem.is_none()) {
+        return vec!["Every run is finished; nothing is left to ask.".to_owned()];
+    }
+    if estimate.at_most {
+        remarks.push("<= is a limit: the model has no earlier run whose answers tell their length.".to_owned());
+    }
+    if estimate.runs.iter().any(|run| run.prompt_tokens_estimated && run.left > 0) {
+        remarks.push("Prompts for endpoints without a tokenizer are estimated at 4 bytes a token.".to_owned());
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for run in estimate.runs.iter().filter(|run| run.left > 0) {
+        if !seen.contains(&run.model.as_str()) {
+            seen.push(&run.model);
+            remarks.push(match &run.rate {
+                Some(rate) => format!("{}: {}", run.model, rate.describe()),
+                None => format!("{}: no earlier run on this machine tells its rate; --measure measures it", run.model),
+            });
+        }
+    }
+    let problem = |run: &RunEstimate| Some(format!("{} on {}: {}", run.model, run.task, run.problem.as_ref()?));
+    remarks.extend(estimate.runs.iter().filter_map(problem));
+    remarks
+}
+
+/// The results: accuracies, differences, mixed models.
+pub fn results(results: &StudyResults, shard: Option<Shard>, width: usize) -> String {
+    let mut text = format!("{}\n\n{}", results.study, accuracies(results));
+    let mut remarks =
+        vec!["Accuracies in per cent with 95 % intervals that are robust to clusters of items.".to_owned()];
+    if let Some(shard) = shard {
+        remarks.push(format!(
+            "These are the rows of part {shard}. When all parts are finished, `earnest merge` joins them, and the same command \
+             without --shard compares the runs."
+        ));
+    }
+    remarks.iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));
+    for family in &results.comparisons {
+        text.push_str(&differences(family, width));
+    }
+    for model in &results.mixed_models {
+        text.push_str(&mixed_model(model, width));
+    }
+    if !results.notes.is_empty() {
+        text.push('\n');
+        results.notes.iter().for_each(|note| text.push_str(&wrap(note, width, "* ")));
+    }
+    text
+}
+
+fn accuracies(results: &StudyResults) -> String {
+    let prompts = several(results.runs.iter().map(|run| run.place.prompt.as_str()));
+    let mut names = vec!["task"];
+    names.extend(prompts.then_some("prompt"));
+    names.push("model");
+    let left = names.len();
+    names.extend(["samples", "accuracy %", "95 % interval", "cut off", "failed"]);
+    let mut table = Table::with_left(left, names);
+    // By task and prompt, so that the models stand below each other.
+    let mut runs: Vec<_> = results.runs.iter().collect();
+    let place = |name: &str, of: fn(&Coordinates) -> &str| {
+        results.runs.iter().position(|run| of(&run.place) == name).unwrap_or(usize::MAX)
+    };
+    runs.sort_by_key(|run| (place(&run.place.task, |at| &at.task), place(&run.place.prompt, |at| &at.prompt)));
+    for run in runs {
+        let mut cells = vec![run.place.task.clone()];
+        cells.extend(prompts.then(|| run.place.prompt.clone()));
+        cells.push(run.place.model.clone());
+        match &run.totals {
+            Some(totals) => cells.extend([
+                totals.recorded.to_string(),
+                run.accuracy.map_or_else(dash, |accuracy| format!("{:.1}", 100.0 * accuracy)),
+                interval(run.low.zip(run.high), 1),
+                totals.truncated.to_string(),
+                totals.failed.to_string(),
+            ]),
+            None => cells.extend(["-", run.status].map(str::to_owned)),
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+fn differences(family: &Family, width: usize) -> String {
+    let others: Vec<Dimension> =
+        Dimension::NAMES.iter().map(|(_, other)| *other).filter(|other| *other != family.between).collect();
+    // Coordinates that are the same in all rows need no column.
+    let shown: Vec<Dimension> = others
+        .into_iter()
+        .filter(|other| several(family.differences.iter().map(|one| one.run.along(*other))))
+        .collect();
+    let mut names: Vec<&str> = shown.iter().map(|dimension| singular(*dimension)).collect();
+    names.extend(["A", "B"]);
+    let left = names.len();
+    names.extend(["items", "A %", "B %", "B - A", "95 % interval", "p"]);
+    let adjusted = family.adjust == Adjustment::Holm;
+    names.extend(adjusted.then_some("p Holm"));
+    names.push("McNemar p");
+    let mut table = Table::with_left(left, names);
+    for one in &family.differences {
+        let found = &one.difference;
+        let mut cells: Vec<String> = shown.iter().map(|dimension| one.run.along(*dimension).to_owned()).collect();
+        cells.extend([&one.baseline, &one.run].map(|place| place.along(family.between).to_owned()));
+        cells.extend([
+            found.items.to_string(),
+            format!("{:.1}", 100.0 * found.baseline),
+            format!("{:.1}", 100.0 * found.run),
+            format!("{:+.1}", 100.0 * found.difference),
+            found.interval.map_or_else(dash, |(low, high)| format!("[{:+.1}, {:+.1}]", 100.0 * low, 100.0 * high)),
+            found.p.map_or_else(dash, p_text),
+        ]);
+        cells.extend(adjusted.then(|| found.p_holm.map_or_else(dash, p_text)));
+        cells.push(found.mcnemar_p.map_or_else(dash, p_text));
+        table.row(cells);
+    }
+    let between = Dimension::NAMES.iter().find(|(_, one)| *one == family.between).map_or("", |(name, _)| *name);
+    let mut text = format!("\nPaired differences between {between}\n\n{}", table.render());
+    let tests = family.differences.iter().filter(|one| one.difference.p.is_some()).count();
+    let holm = match (adjusted, tests) {
+        (true, 2..) => format!(" Holm's method adjusts for the {tests} tests of this table."),
+        _ => String::new(),
+    };
+    text.push_str(&wrap(
+        &format!(
+            "Differences in points, paired by item; intervals and p are robust to clusters of items, McNemar's exact test takes \
+             items as independent.{holm}"
+        ),
+        width,
+        "* ",
+    ));
+    text
+}
+
+fn mixed_model(model: &MixedModelResult, width: usize) -> String {
+    let tasks = if model.tasks.is_empty() { String::new() } else { format!(", tasks {}", model.tasks.join(", ")) };
+    let mut text = format!("\nMixed model: logit P {}{tasks}\n\n", model.formula);
+    let (fit, intervals, references) = match &model.outcome {
+        MixedModel::Impossible { problem } => {
+            text.push_str(&wrap(&format!("It cannot be fitted: {problem}."), width, "* "));
+            return text;
+        }
+        MixedModel::Fitted { fit, intervals, references, .. } => (fit, intervals, references),
+    };
+    let mut table = Table::with_left(1, ["", "log odds", "std. error", "z", "p", "odds ratio", "95 % interval"]);
+    for (one, found) in fit.coefficients.iter().zip(intervals) {
+        table.row(coefficient(one, *found));
+    }
+    text.push_str(&table.render());
+    let mut remarks = Vec::new();
+    if let MixedModel::Fitted { rows, dropped, variance_p, .. } = &model.outcome {
+        let without = if *dropped > 0 { format!("; {dropped} without a value in some column") } else { String::new() };
+        remarks.push(format!("{} in {} groups{without}.", counted(*rows, "row"), fit.groups));
+        if let Some(sd) = fit.random_sd {
+            let p = variance_p.map_or_else(String::new, |p| format!(", p {} (likelihood ratio)", p_text(p)));
+            remarks.push(format!("Random intercepts: SD {sd:.4}{p}."));
+        }
+    }
+    remarks.extend(references.iter().map(|(column, level)| format!("{column}: differences from {level}.")));
+    remarks.extend(fit.diagnoses.iter().map(|diagnosis| format!("Warning: {diagnosis}.")));
+    remarks.iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));
+    text
+}
+
+fn coefficient(one: &Coefficient, found: Option<(f64, f64)>) -> Vec<String> {
+    let decimal = |value: Option<f64>| value.map_or_else(dash, |value| format!("{value:.4}"));
+    vec![
+        one.name.clone(),
+        decimal(one.estimate),
+        decimal(one.standard_error),
+        one.z.map_or_else(dash, |z| format!("{z:.2}")),
+        one.p.map_or_else(dash, p_text),
+        decimal(one.estimate.map(f64::exp)),
+        found.map_or_else(dash, |(low, high)| format!("[{low:.4}, {high:.4}]")),
+    ]
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn interval(bounds: Option<(f64, f64)>, digits: usize) -> String {
+    bounds.map_or_else(dash, |(low, high)| format!("[{:.digits$}, {:.digits$}]", 100.0 * low, 100.0 * high))
+}
+
+fn singular(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Models => "model",
+        Dimension::Tasks => "task",
+        Dimension::Prompts => "prompt",
+    }
+}
+
+/// True if there are different names.
+fn several<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
+    let first = names.next();
+    names.any(|name| Some(name) != first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_three_digits() {
+        let texts = [0.0, 999.0, 1_234.0, 45_678.0, 4_210_000.0, 3.1e11].map(count);
+        assert_eq!(texts, ["0", "999", "1.23 k", "45.7 k", "4.21 M", "310 G"]);
+    }
+}
