@@ -15,8 +15,8 @@ use earnest_sandbox::{Pool, SandboxError, Settings};
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{
-    BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs,
-    check_prompts, find, find_stored,
+    BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs, Row,
+    RowFile, RowSource, Rows, find, find_stored,
 };
 
 /// A built-in suite with checked options.
@@ -29,7 +29,7 @@ pub struct ConfiguredSuite {
 impl ConfiguredSuite {
     /// Returns the prompt mode where none is asked for.
     pub fn default_mode(&self) -> ModeRequest {
-        self.registration.card().mode.map_or(ModeRequest::Auto, ModeRequest::from)
+        self.choice.mode().or(self.registration.card().mode).map_or(ModeRequest::Auto, ModeRequest::from)
     }
 
     /// Returns the suite for a channel to a model.
@@ -49,7 +49,7 @@ pub fn configure(name: &str, values: &OptionValues) -> Result<ConfiguredSuite, E
     let Some(registration) = find(name) else {
         return Err(EvalError::setting(format!("there is no suite {name}")).hint("`earnest suites` lists them"));
     };
-    check_prompts(&registration.card(), &values.prompts)?;
+    registration.check_prompts(&values.prompts)?;
     Ok(ConfiguredSuite { registration, choice: registration.configure(values, &LocalHost)? })
 }
 
@@ -116,6 +116,10 @@ impl Host for LocalHost {
             Ok(columns.into_iter().filter_map(|(name, field)| Some((name, json(field)?))).collect())
         })
         .collect()
+    }
+
+    fn rows(&self, source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {
+        Lines::read(source)
     }
 
     fn moved(&self) -> Option<PathBuf> {
@@ -191,5 +195,56 @@ impl Programs for LazySandbox {
             let _ = self.pool.set(Ok(self.open()?));
         }
         Ok(())
+    }
+}
+
+/// JSON lines in memory.
+struct Lines {
+    files: Vec<RowFile>,
+    rows: Vec<(String, String)>,
+}
+
+impl Lines {
+    fn read(source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {
+        let mut found = Lines { files: Vec::new(), rows: Vec::new() };
+        for path in &source.paths {
+            let failed =
+                |error: &dyn std::fmt::Display| OptionError::usage(format!("cannot read {}: {error}", path.display()));
+            let bytes = std::fs::read(path).map_err(|error| failed(&error))?;
+            let text = String::from_utf8(bytes).map_err(|error| failed(&error))?;
+            let before = found.rows.len();
+            for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+                found.rows.push((format!("{}, line {}", path.display(), number + 1), line.to_owned()));
+            }
+            found.files.push(RowFile {
+                path: std::fs::canonicalize(path).map_err(|error| failed(&error))?,
+                sha256: earnest_digest::hex(&earnest_digest::sha256(text.as_bytes())),
+                rows: found.rows.len() - before,
+            });
+        }
+        for number in 0..found.rows.len() {
+            found.row(number).map_err(OptionError::usage)?;
+        }
+        Ok(Arc::new(found))
+    }
+}
+
+impl Rows for Lines {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn row(&self, number: usize) -> Result<Row, HostError> {
+        let (place, line) = &self.rows[number];
+        let values = serde_json::from_str(line).map_err(|error| HostError::failed(format!("{place}: {error}")))?;
+        Ok(Row { place: place.clone(), values })
+    }
+
+    fn files(&self) -> &[RowFile] {
+        &self.files
+    }
+
+    fn skipped(&self) -> (usize, &[String]) {
+        (0, &[])
     }
 }
