@@ -26,7 +26,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     }
     let Some(SuiteCommand { name: suite, options }) = &args.suite else {
         return Err(CliError::usage("name a SUITE, or a run with --from")
-            .help(format!("the suites are {}", catalogue::names().join(", "))));
+            .help(format!("the suites are {}, or a file of questions", catalogue::names().join(", "))));
     };
     catalogue::check_table(suite, args.session.table.metric.as_deref())?;
     let prompts = args.prompt.clone().unwrap_or_default();
@@ -42,6 +42,9 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         printer.message(&format!(
             "asking the first {limit} items, which cycle through tasks and lengths; --limit changes their number"
         ));
+    }
+    for note in chosen.choice.notes() {
+        printer.message(&note);
     }
     let settings = EvaluationSettings {
         model: args.model_source(prompt)?,
@@ -60,7 +63,9 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     };
     let (exit, run) = evaluate_and_show(&settings, &args.session, quiet, printer)?;
     if built_in && !args.session.json {
-        write_page(suite, run, &settings.results, quiet, printer)?;
+        // A file of questions stands where a suite's name does.
+        let asked = options.path("file").map_or_else(|| (*suite).to_owned(), |file| file.display().to_string());
+        write_page(&asked, run, &settings.results, quiet, printer)?;
     }
     Ok(exit)
 }

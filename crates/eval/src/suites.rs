@@ -16,7 +16,7 @@ use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{
     BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs,
-    RowSource, Rows, check_prompts, find, find_stored,
+    RowSource, Rows, find, find_stored,
 };
 
 /// A built-in suite with checked options.
@@ -29,7 +29,7 @@ pub struct ConfiguredSuite {
 impl ConfiguredSuite {
     /// Returns the prompt mode where none is asked for.
     pub fn default_mode(&self) -> ModeRequest {
-        self.registration.card().mode.map_or(ModeRequest::Auto, ModeRequest::from)
+        self.choice.mode().or(self.registration.card().mode).map_or(ModeRequest::Auto, ModeRequest::from)
     }
 
     /// Returns the suite for a channel to a model.
@@ -49,7 +49,7 @@ pub fn configure(name: &str, values: &OptionValues) -> Result<ConfiguredSuite, E
     let Some(registration) = find(name) else {
         return Err(EvalError::setting(format!("there is no suite {name}")).hint("`earnest suites` lists them"));
     };
-    check_prompts(&registration.card(), &values.prompts)?;
+    registration.check_prompts(&values.prompts)?;
     Ok(ConfiguredSuite { registration, choice: registration.configure(values, &LocalHost)? })
 }
 

@@ -6,7 +6,8 @@ use clap::{Arg, Command};
 use super::command::with_suites;
 use super::usage_error::has_suites;
 
-/// Moves the name of the suite in front of the command's options, so that options of both may stand before it.
+/// Moves the name of the suite in front of the command's options, so that options of both may stand before it. A file of questions
+/// in the suite's place becomes `task --file FILE`.
 ///
 /// Clap itself reads options before a subcommand as those of the command. Command lines that name no suite, or have an
 /// option that nobody knows, come back as they are: clap explains them.
@@ -37,10 +38,28 @@ pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsStri
         let options = suites.chain(command.get_arguments()).chain(definition.get_arguments());
         match option(word, options) {
             Some(consumed) => place += consumed,
+            None if is_file_of_questions(word) => {
+                let file = words.remove(place);
+                let task = ["task".into(), "--file".into(), file];
+                words.splice(index..index, task);
+                return words;
+            }
             None => return words,
         }
     }
     words
+}
+
+/// Endings of files of questions and of task files.
+const ENDINGS: [&str; 8] = [".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".toml", ".gz"];
+
+/// True for a word in a suite's place that names a file, whether it exists or not.
+fn is_file_of_questions(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    !word.starts_with('-')
+        && (word.contains(['/', '\\', '*'])
+            || ENDINGS.iter().any(|ending| lower.ends_with(ending))
+            || std::path::Path::new(word).is_file())
 }
 
 /// Number of words that an option takes, its value included; none if the word is not one of these options.
@@ -88,6 +107,14 @@ mod tests {
             ("earnest run --no-such nupa", "earnest run --no-such nupa"),
             ("earnest import folder nupa", "earnest import folder nupa"),
             ("earnest runs list", "earnest runs list"),
+            ("earnest run q.jsonl --limit 3", "earnest run task --file q.jsonl --limit 3"),
+            (
+                "earnest run --limit 3 --skip-bad-rows data/q",
+                "earnest run task --file data/q --limit 3 --skip-bad-rows",
+            ),
+            ("earnest show my.toml", "earnest show task --file my.toml"),
+            ("earnest run my-task", "earnest run my-task"),
+            ("earnest report run/a.jsonl", "earnest report run/a.jsonl"),
         ] {
             assert_eq!(ordered(given), expected);
         }

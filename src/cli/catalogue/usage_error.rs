@@ -72,7 +72,7 @@ pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<I
 }
 
 fn choose_from() -> String {
-    format!("choose from {}", super::names().join(", "))
+    format!("choose from {}, or a file of questions", super::names().join(", "))
 }
 
 /// Names of the suites that have an option.

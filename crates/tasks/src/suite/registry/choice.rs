@@ -65,6 +65,16 @@ pub trait Choice {
     /// If the options do not fit the channel.
     fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError>;
 
+    /// Form of prompts where none is asked for; none is that of the registration.
+    fn mode(&self) -> Option<Mode> {
+        None
+    }
+
+    /// Sentences that the user should read before the run.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Suite with these questions instead of its own; none where it cannot be asked other questions.
     ///
     /// # Errors

@@ -119,6 +119,14 @@ pub trait BuiltIn: Sync {
         None
     }
 
+    /// Refuses prompts that the suite does not have.
+    ///
+    /// # Errors
+    /// One that names its prompts.
+    fn check_prompts(&self, prompts: &[String]) -> Result<(), OptionError> {
+        check_prompts(&self.card(), prompts)
+    }
+
     /// Items that are a first look at the suite, a minute or two; none for all that the options select.
     fn first_look(&self, _values: &OptionValues) -> Option<usize> {
         None

@@ -1,0 +1,149 @@
+//! Choices of a question, and the right one.
+use serde_json::Value;
+
+use super::columns::text;
+use super::definition::GoldForm;
+
+/// Choices of one question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Choices {
+    pub texts: Vec<String>,
+    /// Labels of the file, where it has some.
+    labels: Vec<String>,
+}
+
+/// Letter of a choice, by its place.
+pub(super) fn letter(place: usize) -> String {
+    char::from(b'A' + (place % 26) as u8).to_string()
+}
+
+impl Choices {
+    /// Choices as they are usually written: a list, `{"text": [...], "label": [...]}`, a list of such objects, or texts by label.
+    ///
+    /// # Errors
+    /// Any other form, and fewer than 2 or more than 26.
+    pub(super) fn read(value: &Value) -> Result<Self, String> {
+        let texts = |list: &[Value]| list.iter().map(text).collect::<Result<Vec<String>, String>>();
+        let (texts, labels) = match value {
+            Value::Array(list) if list.iter().all(|one| one.get("text").is_some()) => {
+                let part =
+                    |name: &str| list.iter().filter_map(|one| one.get(name)).map(text).collect::<Result<Vec<_>, _>>();
+                (part("text")?, part("label")?)
+            }
+            Value::Array(list) => (texts(list)?, Vec::new()),
+            Value::Object(fields) => match (fields.get("text"), fields.get("label")) {
+                (Some(Value::Array(all)), Some(Value::Array(labels))) => (texts(all)?, texts(labels)?),
+                (Some(Value::Array(all)), None) => (texts(all)?, Vec::new()),
+                _ => {
+                    let all: Result<Vec<String>, String> = fields.values().map(text).collect();
+                    (all?, fields.keys().cloned().collect())
+                }
+            },
+            // CSV files have lists as JSON.
+            Value::String(json) => match serde_json::from_str::<Value>(json) {
+                Ok(list @ (Value::Array(_) | Value::Object(_))) => return Choices::read(&list),
+                _ => return Err(format!("{json:?} is no list of choices")),
+            },
+            _ => return Err("it is no list of choices".to_owned()),
+        };
+        Choices::new(texts, labels)
+    }
+
+    /// Choices from their texts.
+    pub(super) fn new(texts: Vec<String>, labels: Vec<String>) -> Result<Self, String> {
+        match texts.len() {
+            0 | 1 => Err(format!("{} choices leave nothing to choose", texts.len())),
+            27.. => Err(format!("{} choices are more than there are letters", texts.len())),
+            count if !labels.is_empty() && labels.len() != count => {
+                Err(format!("there are {count} choices and {} labels", labels.len()))
+            }
+            _ => Ok(Choices { texts, labels }),
+        }
+    }
+
+    /// The choices under each other, with letters.
+    pub(super) fn lettered(&self) -> String {
+        let lines: Vec<String> =
+            self.texts.iter().enumerate().map(|(place, text)| format!("{}. {text}", letter(place))).collect();
+        lines.join("\n")
+    }
+
+    /// Place of the right choice.
+    ///
+    /// # Errors
+    /// If the answer names none of them, or two by two readings.
+    pub(super) fn right(&self, answer: &Value, form: Option<GoldForm>) -> Result<usize, String> {
+        let said = text(answer)?;
+        let said = said.trim();
+        let by_text = || self.texts.iter().position(|text| text.trim() == said);
+        let by_label = || self.labels.iter().position(|label| label == said).or_else(|| self.by_letter(said));
+        let by_index = || said.parse::<usize>().ok().filter(|place| *place < self.texts.len());
+        let found = match form {
+            Some(GoldForm::Text) => by_text(),
+            Some(GoldForm::Letter) => by_label(),
+            Some(GoldForm::Index) => by_index(),
+            None => {
+                let readings = [by_text(), by_label(), by_index().filter(|_| self.labels.is_empty())];
+                let mut different: Vec<usize> = readings.into_iter().flatten().collect();
+                different.dedup();
+                if different.len() > 1 {
+                    return Err(format!(
+                        "the answer {said} is the text of one choice and the place or letter of another; say with \
+                         gold = \"index\", \"letter\" or \"text\" under [questions] what it is"
+                    ));
+                }
+                different.first().copied()
+            }
+        };
+        let all = || self.texts.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| format!("the answer {said:?} is none of the choices {}", all()))
+    }
+
+    fn by_letter(&self, said: &str) -> Option<usize> {
+        let bare = said.trim_matches(['(', ')', '.', ' ']);
+        let mut letters = bare.chars();
+        let (Some(letter), None) = (letters.next(), letters.next()) else { return None };
+        let place = (letter.to_ascii_uppercase() as usize).checked_sub('A' as usize)?;
+        (letter.is_ascii_alphabetic() && place < self.texts.len()).then_some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn usual_forms_are_read() {
+        for value in [
+            json!(["4", 5]),
+            json!({"text": ["4", "5"], "label": ["A", "B"]}),
+            json!([{"label": "A", "text": "4"}, {"label": "B", "text": "5"}]),
+            json!({"A": "4", "B": "5"}),
+            json!("[\"4\", \"5\"]"),
+        ] {
+            let choices = Choices::read(&value).unwrap();
+            assert_eq!(choices.lettered(), "A. 4\nB. 5");
+            assert_eq!(choices.right(&json!("B"), None), Ok(1), "{value}");
+        }
+        for value in
+            [json!("4"), json!(["4"]), json!(3), json!({"text": ["4", "5"], "label": ["A"]}), json!([[1], [2]])]
+        {
+            assert!(Choices::read(&value).is_err(), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_right_one_is_found_by_what_names_it() {
+        let numbers = Choices::read(&json!(["2", "3", "1"])).unwrap();
+        assert!(numbers.right(&json!(1), None).unwrap_err().contains("gold ="));
+        assert_eq!(numbers.right(&json!(1), Some(GoldForm::Index)), Ok(1));
+        assert_eq!(numbers.right(&json!(1), Some(GoldForm::Text)), Ok(2));
+        assert_eq!(numbers.right(&json!("(c)"), Some(GoldForm::Letter)), Ok(2));
+        assert_eq!(numbers.right(&json!(3), None), Ok(1));
+        assert!(numbers.right(&json!("9"), None).unwrap_err().contains("none of the choices"));
+        let labelled = Choices::read(&json!({"text": ["x", "y"], "label": ["1", "2"]})).unwrap();
+        assert_eq!(labelled.right(&json!("1"), None), Ok(0));
+    }
+}

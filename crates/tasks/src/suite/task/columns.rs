@@ -1,0 +1,232 @@
+//! A row's parts: question, answer and the rest, by the task file or by usual names of columns.
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::choices::Choices;
+use super::definition::{Covariates, GoldForm, Questions, Texts};
+use super::template::{Context, Expr, Templates};
+
+const QUESTIONS: [&str; 7] = ["question", "problem", "Question", "Problem", "prompt", "input", "query"];
+const ANSWERS: [&str; 9] =
+    ["answer", "Answer", "gold", "target", "answerKey", "final_answer", "expected", "label", "output"];
+const SOLUTIONS: [&str; 3] = ["solution", "Solution", "rationale"];
+const IDS: [&str; 6] = ["id", "ID", "@ID", "uid", "question_id", "unique_id"];
+const BODIES: [&str; 2] = ["Body", "body"];
+
+/// Characters beyond which a text is no covariate unless the task file names it: passages and solutions.
+const LONGEST: usize = 200;
+
+/// A value that cannot be used, and the part that it should have been.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// E.g. `answer`.
+    pub part: &'static str,
+    pub message: String,
+}
+
+/// Columns and expressions of a task.
+pub(super) struct Columns {
+    question: Option<Expr>,
+    answer: Option<Expr>,
+    solution: Option<Expr>,
+    id: Option<Expr>,
+    cluster: Option<Expr>,
+    pair: Option<Expr>,
+    task: Option<Expr>,
+    choices: Vec<Expr>,
+    /// The choices are one column or expression each.
+    single: bool,
+    pub gold: Option<GoldForm>,
+    covariates: Option<Vec<(String, Expr)>>,
+    /// Columns that these use.
+    used: BTreeSet<String>,
+}
+
+/// Parts of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Parts {
+    pub question: Option<String>,
+    pub answer: Option<Value>,
+    pub solution: Option<String>,
+    pub id: Option<String>,
+    pub cluster: Option<String>,
+    pub pair: Option<String>,
+    pub task: Option<String>,
+    pub choices: Option<Choices>,
+    pub covariates: BTreeMap<String, Value>,
+}
+
+/// Text of a value.
+///
+/// # Errors
+/// For lists, objects, nothing, and numbers that lost digits when they were read.
+pub(super) fn text(value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Bool(truth) => Ok(truth.to_string()),
+        Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(|number| number.abs() >= 9e15) => {
+            Err(format!("the number {number} has more digits than JSON readers keep; write it as a text"))
+        }
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Null => Err("it is empty".to_owned()),
+        Value::Array(_) => Err("it is a list, not a text or number".to_owned()),
+        Value::Object(_) => Err("it is an object, not a text or number".to_owned()),
+    }
+}
+
+impl Columns {
+    /// Compiles the columns of a task file.
+    ///
+    /// # Errors
+    /// The text that is no template, and the reason.
+    pub(super) fn new(questions: &Questions, templates: &mut Templates) -> Result<Self, (String, String)> {
+        let mut used = BTreeSet::new();
+        let mut expr = |text: &String| {
+            let found = templates.expr(text).map_err(|reason| (text.clone(), reason))?;
+            used.extend(templates.columns(&found));
+            Ok::<Expr, (String, String)>(found)
+        };
+        let mut one = |text: &Option<String>| text.as_ref().map(&mut expr).transpose();
+        let (question, answer, solution) =
+            (one(&questions.question)?, one(&questions.answer)?, one(&questions.solution)?);
+        let (id, cluster, pair, task) =
+            (one(&questions.id)?, one(&questions.cluster)?, one(&questions.pair)?, one(&questions.task)?);
+        let choices = questions.choices.all().iter().map(&mut expr).collect::<Result<Vec<_>, _>>()?;
+        let covariates = match &questions.covariates {
+            None => None,
+            Some(Covariates::Columns(names)) => {
+                Some(names.iter().map(|name| (name.clone(), Expr::Column(name.clone()))).collect())
+            }
+            Some(Covariates::Expressions(all)) => {
+                let all = all.iter().map(|(name, text)| Ok((name.clone(), expr(text)?)));
+                Some(all.collect::<Result<Vec<_>, (String, String)>>()?)
+            }
+        };
+        let single = matches!(questions.choices, Texts::Many(_));
+        let gold = questions.gold;
+        Ok(Columns { question, answer, solution, id, cluster, pair, task, choices, single, gold, covariates, used })
+    }
+
+    /// Takes a row apart.
+    ///
+    /// # Errors
+    /// A column that is not there, and a value of the wrong type.
+    pub(super) fn parts(&self, templates: &Templates, row: &Map<String, Value>) -> Result<Parts, Problem> {
+        let context = Context::new(row.iter().map(|(name, value)| (name.as_str(), value)));
+        let mut used: BTreeSet<&str> = self.used.iter().map(String::as_str).collect();
+        let mut find = |part: &'static str, given: &Option<Expr>, usual: &[&str]| -> Result<Option<Value>, Problem> {
+            let found = match given {
+                Some(expr) => Some(templates.value(expr, row, &context).map_err(|message| Problem { part, message })?),
+                None => {
+                    let name = usual.iter().find(|name| row.get(**name).is_some_and(|value| !value.is_null()));
+                    name.and_then(|name| row.get_key_value(*name)).map(|(name, value)| {
+                        used.insert(name);
+                        value.clone()
+                    })
+                }
+            };
+            Ok(found.filter(|value| !value.is_null()))
+        };
+        let words = |part: &'static str, value: Option<Value>| {
+            value.map(|value| text(&value).map_err(|message| Problem { part, message })).transpose()
+        };
+        let body = if self.question.is_none() { words("question", find("question", &None, &BODIES)?)? } else { None };
+        let question = words("question", find("question", &self.question, &QUESTIONS)?)?;
+        let question = match (body, question) {
+            (Some(body), Some(question)) => Some(format!("{} {question}", body.trim_end())),
+            (None, question) => question,
+            (Some(_), None) => None,
+        };
+        let answer = find("answer", &self.answer, &ANSWERS)?;
+        let solution = words("solution", find("solution", &self.solution, &SOLUTIONS)?)?;
+        let id = words("id", find("id", &self.id, &IDS)?)?;
+        let cluster = words("cluster", find("cluster", &self.cluster, &["cluster"])?)?;
+        let pair = words("pair", find("pair", &self.pair, &["pair"])?)?;
+        let task = words("task", find("task", &self.task, &["task"])?)?;
+        let wrong = |message| Problem { part: "choices", message };
+        let choices = if self.single {
+            let each = self.choices.iter().map(|expr| text(&templates.value(expr, row, &context)?));
+            Some(Choices::new(each.collect::<Result<_, _>>().map_err(wrong)?, Vec::new()).map_err(wrong)?)
+        } else {
+            let found = find("choices", &self.choices.first().cloned(), &["choices", "options", "endings"])?;
+            found.map(|value| Choices::read(&value).map_err(wrong)).transpose()?
+        };
+        let covariates = match &self.covariates {
+            Some(all) => {
+                let value = |(name, expr): &(String, Expr)| {
+                    let value = templates.value(expr, row, &context);
+                    value.map(|value| (name.clone(), value)).map_err(|message| Problem { part: "covariates", message })
+                };
+                all.iter()
+                    .map(value)
+                    .filter(|found| !matches!(found, Ok((_, Value::Null))))
+                    .collect::<Result<_, _>>()?
+            }
+            None => {
+                let others = row.iter().filter(|(name, value)| !used.contains(name.as_str()) && is_covariate(value));
+                others.map(|(name, value)| (name.clone(), value.clone())).collect()
+            }
+        };
+        Ok(Parts { question, answer, solution, id, cluster, pair, task, choices, covariates })
+    }
+}
+
+/// True for numbers, truth values and short texts.
+fn is_covariate(value: &Value) -> bool {
+    match value {
+        Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => text.chars().nth(LONGEST).is_none(),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parts(questions: Questions, row: Value) -> Result<Parts, Problem> {
+        let mut templates = Templates::new();
+        let columns = Columns::new(&questions, &mut templates).unwrap();
+        columns.parts(&templates, row.as_object().unwrap())
+    }
+
+    #[test]
+    fn usual_names_are_found_and_the_rest_are_covariates() {
+        let row =
+            json!({"problem": "1+1", "gold": 2, "level": 3, "why": "x".repeat(300), "id": 7, "list": [1], "n": null});
+        let found = parts(Questions::default(), row).unwrap();
+        assert_eq!((found.question.as_deref(), found.answer), (Some("1+1"), Some(json!(2))));
+        assert_eq!(found.id.as_deref(), Some("7"));
+        assert_eq!(found.covariates, BTreeMap::from([("level".to_owned(), json!(3))]));
+        let svamp = json!({"Body": "Tom has 3 pens.", "Question": "How many?", "Answer": 3.0});
+        assert_eq!(parts(Questions::default(), svamp).unwrap().question.unwrap(), "Tom has 3 pens. How many?");
+    }
+
+    #[test]
+    fn named_columns_must_be_there() {
+        let named = || Questions { answer: Some("result".into()), ..Questions::default() };
+        let error = parts(named(), json!({"question": "x", "answer": 1})).unwrap_err();
+        assert_eq!(error.part, "answer");
+        assert!(error.message.contains("no column result"), "{error:?}");
+        assert_eq!(parts(named(), json!({"question": "x", "result": null})).unwrap().answer, None);
+        let list = parts(Questions::default(), json!({"question": ["x"]})).unwrap_err();
+        assert!(list.message.contains("list"));
+        let long = parts(Questions::default(), json!({"question": 1e300})).unwrap_err();
+        assert!(long.message.contains("write it as a text"), "{long:?}");
+    }
+
+    #[test]
+    fn covariates_and_choices_by_name() {
+        let questions = Questions {
+            choices: Texts::Many(vec!["A".into(), "{{ B + '!' }}".into()]),
+            covariates: Some(Covariates::Expressions([("length".into(), "{{ question | length }}".into())].into())),
+            ..Questions::default()
+        };
+        let found = parts(questions, json!({"question": "abc", "A": "x", "B": "y", "answer": "B"})).unwrap();
+        assert_eq!(found.covariates, BTreeMap::from([("length".to_owned(), json!(3))]));
+        assert_eq!(found.choices.unwrap().texts, ["x", "y!"]);
+    }
+}

@@ -1,0 +1,355 @@
+//! A task ready to make items: the task file with everything settled that it leaves open.
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::choice::CHOICES;
+use super::choices::{Choices, letter};
+use super::columns::{Columns, Parts, Problem, text};
+use super::definition::{Definition, Scored};
+use super::scorer::{Rule, Scorer};
+use super::template::{Context, Expr, Templates};
+use super::{gold, hash};
+use crate::suite::registry::OptionError;
+use crate::suite::{Budget, Item, Segments, Shot};
+
+/// Covariate that names the item to compare with in another run.
+pub(super) const PAIR: &str = "pair";
+
+/// Budgets where the task file has none.
+const BUDGET: Budget = Budget { answer: 512, thinking: 16_384 };
+
+/// Question asked of base models where there is no template, and what their answers must not go on with.
+const RAW_QUESTION: &str = "Question: ";
+const RAW_ANSWER: &str = "Answer:";
+const RAW_STOP: &str = "\nQuestion:";
+
+/// Sentence after the choices of a conversation.
+const CHOOSE: &str = "Answer with the letter of the right choice.";
+
+/// What is not in the task file and settles its items.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Setting {
+    /// Name where the file has none.
+    pub name: String,
+    /// Name of the prompt.
+    pub prompt: Option<String>,
+    pub chat: bool,
+    /// Rule that decides, if another one than the file's.
+    pub profile: Option<String>,
+    /// Rows of the examples, one more than are shown where the item itself may be among them.
+    pub examples: Vec<Map<String, Value>>,
+}
+
+/// A task that makes items of rows.
+pub(super) struct Task {
+    pub name: String,
+    pub version: String,
+    pub scorers: Vec<Scorer>,
+    /// Rule that decides; none for perplexities.
+    pub primary: Option<String>,
+    /// Rule that decides by the file.
+    pub usual: Option<String>,
+    /// Text between prompt and continuation.
+    pub delimiter: String,
+    definition: Definition,
+    chat: bool,
+    templates: Templates,
+    columns: Columns,
+    question: Option<Expr>,
+    system: Option<Expr>,
+    example_answer: Option<Expr>,
+    shots: Vec<Shot>,
+}
+
+/// An item with what its id was made of.
+pub(super) struct Made {
+    pub item: Item,
+    /// The id is a digest of the question, which another row may have too.
+    pub digest: bool,
+}
+
+impl Task {
+    /// Compiles a task. Its scorers must be settled.
+    ///
+    /// # Errors
+    /// The text of the task file that is wrong, and the reason.
+    pub(super) fn new(definition: Definition, setting: &Setting) -> Result<Self, (String, String)> {
+        let prompt = definition
+            .prompt(setting.prompt.as_deref())
+            .map_err(|error: OptionError| (String::new(), error.message))?;
+        let mut templates = Templates::new();
+        let columns = Columns::new(&definition.questions, &mut templates)?;
+        let mut compiled = |text: &Option<String>| {
+            let made = |text: &String| templates.text(text).map_err(|reason| (text.clone(), reason));
+            text.as_ref().map(made).transpose()
+        };
+        let question = compiled(&prompt.template)?;
+        let system = compiled(&prompt.system)?;
+        let example_answer = compiled(&definition.examples.as_ref().and_then(|examples| examples.answer.clone()))?;
+        let scorers = definition.scorers.iter().map(Scorer::new).collect::<Result<Vec<_>, _>>()?;
+        let rules: Vec<&str> = scorers.iter().flat_map(Scorer::rules).collect();
+        check(&scorers, &rules)?;
+        let named = |name: &String| match rules.contains(&name.as_str()) {
+            true => Ok(name.clone()),
+            false => Err((name.clone(), format!("there is no scorer {name}; the rules are {}", rules.join(", ")))),
+        };
+        let first = rules.first().map(|rule| (*rule).to_owned());
+        let usual = definition.primary.as_ref().map(named).transpose()?.or(first);
+        let primary = setting.profile.as_ref().map(named).transpose()?.or(usual.clone());
+        let delimiter = scorers.iter().find_map(|scorer| match &scorer.rule {
+            Rule::Likelihood { delimiter, .. } | Rule::Perplexity { delimiter } => Some(delimiter.clone()),
+            _ => None,
+        });
+        let blank = || if setting.chat { String::new() } else { " ".to_owned() };
+        let mut task = Task {
+            name: definition.name.clone().unwrap_or_else(|| setting.name.clone()),
+            version: definition.version.clone().unwrap_or_else(|| "1".to_owned()),
+            delimiter: delimiter.flatten().unwrap_or_else(blank),
+            scorers,
+            primary,
+            usual,
+            chat: setting.chat,
+            templates,
+            columns,
+            question,
+            system,
+            example_answer,
+            shots: Vec::new(),
+            definition,
+        };
+        for (place, row) in setting.examples.iter().enumerate() {
+            let shot = task.shot(row).map_err(|problem| {
+                (String::new(), format!("example {}: {}: {}", place + 1, problem.part, problem.message))
+            })?;
+            task.shots.push(shot);
+        }
+        Ok(task)
+    }
+
+    /// The task file.
+    pub(super) fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// Examples that an item has.
+    pub(super) fn shown(&self) -> usize {
+        let examples = self.definition.examples.as_ref();
+        examples.map_or(0, |examples| examples.count.unwrap_or(self.shots.len()))
+    }
+
+    /// The item of a row.
+    ///
+    /// # Errors
+    /// The part that is missing or wrong.
+    pub(super) fn item(&self, row: &Map<String, Value>) -> Result<Made, Problem> {
+        let parts = self.columns.parts(&self.templates, row)?;
+        let right = self.right(&parts)?;
+        let asked = self.asked(row, &parts)?;
+        let expected = self.expected(&parts, right, &asked)?;
+        let own = parts.id.as_ref().filter(|id| !id.trim().is_empty());
+        if parts.id.is_some() && own.is_none() {
+            return Err(Problem { part: "id", message: "it is empty".to_owned() });
+        }
+        let id = own.cloned().unwrap_or_else(|| hash::short(parts.question.as_deref().unwrap_or(&asked)));
+        let context = self.context(row, &parts);
+        let system = self.system.as_ref().map(|expr| self.rendered("system", expr, &context)).transpose()?;
+        let shots: Vec<Shot> =
+            self.shots.iter().filter(|shot| shot.question != asked).take(self.shown()).cloned().collect();
+        let raw = (!self.chat).then(|| self.raw(system.as_deref(), &shots, &asked));
+        let generation = &self.definition.generation;
+        let usual_stop = || if !self.chat && self.question.is_none() { vec![RAW_STOP.to_owned()] } else { Vec::new() };
+        let mut covariates = parts.covariates;
+        covariates.extend(parts.pair.map(|pair| (PAIR.to_owned(), Value::from(pair))));
+        if let Some(choices) = parts.choices.as_ref().filter(|_| self.needs_choices()) {
+            covariates.insert(CHOICES.to_owned(), choices.texts.clone().into());
+        }
+        let item = Item {
+            cluster: parts.cluster.unwrap_or_else(|| id.clone()),
+            id,
+            task: parts.task.unwrap_or_else(|| self.name.clone()),
+            covariates,
+            continuations: self.continuations(parts.choices.as_ref(), &expected),
+            gold: expected,
+            segments: Segments { system, shots, question: asked, raw, unmasked: None },
+            budget: Budget {
+                answer: generation.max_tokens.unwrap_or(BUDGET.answer),
+                thinking: generation.thinking_tokens.unwrap_or(BUDGET.thinking),
+            },
+            stop_strings: generation.stop.clone().unwrap_or_else(usual_stop),
+            keep_stop: false,
+        };
+        Ok(Made { digest: own.is_none(), item })
+    }
+
+    /// Parts of a row, for checks.
+    pub(super) fn parts(&self, row: &Map<String, Value>) -> Result<Parts, Problem> {
+        self.columns.parts(&self.templates, row)
+    }
+
+    fn needs_choices(&self) -> bool {
+        self.scorers.iter().any(Scorer::needs_choices)
+    }
+
+    /// True if the choices are scored by their letters.
+    fn by_letter(&self) -> bool {
+        self.scorers.iter().any(|scorer| match scorer.rule {
+            Rule::Choice => true,
+            Rule::Likelihood { of, .. } => of == Scored::Letter,
+            _ => false,
+        })
+    }
+
+    /// Place of the right choice; none for a task without choices.
+    fn right(&self, parts: &Parts) -> Result<Option<usize>, Problem> {
+        if !self.needs_choices() {
+            return Ok(None);
+        }
+        let Some(choices) = &parts.choices else {
+            return Err(Problem { part: "choices", message: "there are none".to_owned() });
+        };
+        let answer = parts.answer.as_ref().ok_or_else(no_answer)?;
+        choices.right(answer, self.columns.gold).map(Some).map_err(|message| Problem { part: "answer", message })
+    }
+
+    /// The expected answer in the form that the scorers compare with.
+    fn expected(&self, parts: &Parts, right: Option<usize>, asked: &str) -> Result<String, Problem> {
+        if let (Some(place), Some(choices)) = (right, &parts.choices) {
+            return Ok(if self.by_letter() { letter(place) } else { choices.texts[place].clone() });
+        }
+        let answer = match (&parts.answer, &parts.solution) {
+            (Some(answer), _) => text(answer).map_err(|message| Problem { part: "answer", message })?,
+            (None, Some(solution)) => solution.clone(),
+            (None, None) => return Err(no_answer()),
+        };
+        if answer.trim().is_empty() {
+            return Err(no_answer());
+        }
+        let primary = self.scorers.iter().find(|scorer| Some(&scorer.name) == self.usual.as_ref());
+        if !primary.is_some_and(Scorer::needs_number) {
+            return Ok(answer);
+        }
+        gold::from(&answer, parts.question.as_deref().unwrap_or(asked)).ok_or_else(|| {
+            let shown: String = answer.chars().take(60).collect();
+            Problem { part: "answer", message: format!("no number can be read from {shown:?}") }
+        })
+    }
+
+    fn continuations(&self, choices: Option<&Choices>, expected: &str) -> Vec<String> {
+        let with = |text: &str| format!("{}{text}", self.delimiter);
+        match self.scorers.first().map(|scorer| &scorer.rule) {
+            Some(Rule::Perplexity { .. }) => vec![with(expected)],
+            Some(Rule::Likelihood { of, .. }) => {
+                let texts = choices.map_or(&[][..], |choices| &choices.texts);
+                let part = |(place, text): (usize, &String)| match of {
+                    Scored::Text => with(text),
+                    Scored::Letter => with(&letter(place)),
+                };
+                texts.iter().enumerate().map(part).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a template sees: the columns, and the parts of the question by their own names.
+    fn context(&self, row: &Map<String, Value>, parts: &Parts) -> Context {
+        let mut extra: BTreeMap<&str, Value> = BTreeMap::new();
+        extra.extend(parts.question.as_ref().map(|text| ("question", Value::from(text.as_str()))));
+        extra.extend(parts.answer.as_ref().map(|answer| ("answer", answer.clone())));
+        extra.extend(parts.solution.as_ref().map(|text| ("solution", Value::from(text.as_str()))));
+        if let Some(choices) = &parts.choices {
+            extra.insert("choices", choices.texts.clone().into());
+            extra.insert("lettered", choices.lettered().into());
+        }
+        let row = row.iter().map(|(name, value)| (name.as_str(), value));
+        Context::new(row.chain(extra.iter().map(|(name, value)| (*name, value))))
+    }
+
+    fn rendered(&self, part: &'static str, expr: &Expr, context: &Context) -> Result<String, Problem> {
+        let Expr::Text(name) = expr else { return Ok(String::new()) };
+        self.templates.render(name, context).map_err(|message| Problem { part, message })
+    }
+
+    /// Text of a question by the template, or by the usual one.
+    fn asked(&self, row: &Map<String, Value>, parts: &Parts) -> Result<String, Problem> {
+        if let Some(template) = &self.question {
+            return self.rendered("prompt", template, &self.context(row, parts));
+        }
+        let question = match &parts.question {
+            Some(question) if !question.trim().is_empty() => question.as_str(),
+            None if self.scorers.iter().all(|scorer| matches!(scorer.rule, Rule::Perplexity { .. })) => {
+                return Ok(String::new());
+            }
+            Some(_) => return Err(Problem { part: "question", message: "it is empty".to_owned() }),
+            None => {
+                let columns = row.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                let message = format!("there is none; the columns are {columns}");
+                return Err(Problem { part: "question", message });
+            }
+        };
+        let options = parts.choices.as_ref().filter(|_| self.by_letter()).map(Choices::lettered);
+        Ok(match (self.chat, options) {
+            (true, None) => question.to_owned(),
+            (true, Some(options)) => format!("{question}\n\n{options}\n\n{CHOOSE}"),
+            (false, None) => format!("{RAW_QUESTION}{question}\n{RAW_ANSWER}"),
+            (false, Some(options)) => format!("{RAW_QUESTION}{question}\n{options}\n{RAW_ANSWER}"),
+        })
+    }
+
+    fn shot(&self, row: &Map<String, Value>) -> Result<Shot, Problem> {
+        let parts = self.columns.parts(&self.templates, row)?;
+        let answer = match &self.example_answer {
+            Some(template) => self.rendered("answer", template, &self.context(row, &parts))?,
+            None if self.needs_choices() => self.expected(&parts, self.right(&parts)?, "")?,
+            None => {
+                let answer = parts.answer.as_ref().map(text).or_else(|| parts.solution.clone().map(Ok));
+                let answer = answer.ok_or_else(no_answer)?;
+                answer.map_err(|message| Problem { part: "answer", message })?
+            }
+        };
+        Ok(Shot { question: self.asked(row, &parts)?, answer })
+    }
+
+    /// Text of a raw prompt: system message, examples and question.
+    fn raw(&self, system: Option<&str>, shots: &[Shot], asked: &str) -> String {
+        let separator = self.definition.examples.as_ref().and_then(|examples| examples.separator.as_deref());
+        let separator = separator.unwrap_or("\n\n");
+        let joint = |question: &str| if question.ends_with(char::is_whitespace) { "" } else { " " };
+        let shots = shots.iter().map(|shot| format!("{}{}{}", shot.question, joint(&shot.question), shot.answer));
+        let pieces: Vec<String> =
+            system.map(str::to_owned).into_iter().chain(shots).chain([asked.to_owned()]).collect();
+        pieces.join(separator)
+    }
+
+    /// True if it runs programs that models write.
+    pub(super) fn runs_programs(&self) -> bool {
+        self.scorers.iter().any(|scorer| matches!(scorer.rule, Rule::Python { .. }))
+    }
+}
+
+fn no_answer() -> Problem {
+    Problem { part: "answer", message: "there is none".to_owned() }
+}
+
+/// Checks scorers against each other.
+fn check(scorers: &[Scorer], rules: &[&str]) -> Result<(), (String, String)> {
+    for (place, rule) in rules.iter().enumerate() {
+        if rules[..place].contains(rule) {
+            let message = format!("two scorers have the name {rule}; give one of them another name");
+            return Err(((*rule).to_owned(), message));
+        }
+    }
+    let (scored, generated): (Vec<&Scorer>, Vec<&Scorer>) = scorers.iter().partition(|scorer| scorer.is_likelihood());
+    if let ([one, ..], [other, ..]) = (&scored[..], &generated[..]) {
+        let message = format!(
+            "{} scores given texts and {} what the model writes; one task can do one of them",
+            one.name, other.name
+        );
+        return Err((one.name.clone(), message));
+    }
+    if scored.len() > 1 {
+        let message = "likelihood and perplexity cannot be scored in one task".to_owned();
+        return Err((scored[1].name.clone(), message));
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! The value of an expression that a completion ends with.
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::scorer::same;
+use crate::python::{PythonValue, python_close, python_eval};
+
+static BOXED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\\boxed\{([^{}]*)\}").expect("the pattern is a constant that the tests use"));
+
+/// The expression as it is written, and its value.
+///
+/// # Errors
+/// The reason for there being none, in words.
+pub(super) fn value(visible: &str) -> Result<(String, PythonValue), String> {
+    let boxed = BOXED.captures_iter(visible).last().and_then(|found| found.get(1)).map(|part| part.as_str());
+    let fences = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("```");
+    let line = boxed.or_else(|| visible.lines().rfind(fences)).ok_or("there is no expression")?;
+    let line = line.rsplit(':').next().unwrap_or(line).trim_matches(['`', '$', '*', ' ', '\t', '.']);
+    // `3 * 4 = 12` is the expression and its result.
+    let written = line.split('=').next().unwrap_or(line).trim();
+    let python = written.replace(['\u{d7}', '\u{b7}'], "*").replace('\u{f7}', "/").replace('\u{2212}', "-");
+    let python = python.replace("\\times", "*").replace("\\cdot", "*").replace("\\div", "/");
+    let found = python_eval(&python).map_err(|error| format!("{written}: {error}"))?;
+    match found {
+        PythonValue::Number(_) => Ok((written.to_owned(), found)),
+        _ => Err(format!("{written} is no number")),
+    }
+}
+
+/// True if a value is the expected number.
+pub(super) fn agrees(value: &PythonValue, gold: &str) -> bool {
+    let exact = value.text().is_ok_and(|text| same(&text, gold));
+    // A fraction such as 1/3 has no exact double.
+    exact || (gold.contains('/') && python_eval(gold).is_ok_and(|gold| python_close(value, &gold).unwrap_or(false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_are_computed() {
+        for (said, gold, right) in [
+            ("(3 + 5) * 2", "16", true),
+            ("We need this:\nAnswer: `(3 + 5) * 2`", "16", true),
+            ("3 \u{d7} 4 = 12", "12", true),
+            ("```\n10 / 4\n```", "2.5", true),
+            ("$\\boxed{7 \\times 6}$", "42", true),
+            ("1/3", "1/3", true),
+            ("2 + 2", "5", false),
+            ("2**100", "1267650600228229401496703205376", true),
+        ] {
+            assert_eq!(value(said).is_ok_and(|(_, value)| agrees(&value, gold)), right, "{said}");
+        }
+        for said in ["", "I do not know", "'text'", "open('x')"] {
+            assert!(value(said).is_err(), "{said}");
+        }
+    }
+}

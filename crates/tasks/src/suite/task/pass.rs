@@ -1,0 +1,177 @@
+//! The pass over all rows before a run: every row becomes an item once, so that what is wrong is said before a model is loaded.
+use std::collections::{HashMap, HashSet};
+
+use rayon::prelude::*;
+
+use super::compiled::{Made, Task};
+use super::{hash, order};
+use crate::suite::Item;
+use crate::suite::registry::{OptionError, Row, Rows};
+
+/// Rows that are made into items at a time.
+const BATCH: usize = 4_096;
+
+/// Problems that are shown.
+const SHOWN: usize = 5;
+
+/// What is known of the rows without keeping them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Passed {
+    /// Rows in the order of the items.
+    pub order: Vec<u32>,
+    /// Hashes of digest ids that several rows have.
+    pub repeated: HashSet<u64>,
+    /// Rows that were left out, and messages about the first of them.
+    pub left_out: usize,
+    pub problems: Vec<String>,
+}
+
+/// Facts of one row.
+struct Facts {
+    id: u64,
+    digest: bool,
+    cluster: Option<u64>,
+    task: Option<u64>,
+}
+
+impl Facts {
+    fn of(made: &Made, name: &str) -> Self {
+        let Item { id, cluster, task, .. } = &made.item;
+        Facts {
+            id: hash::of(id),
+            digest: made.digest,
+            cluster: (cluster != id).then(|| hash::of(cluster)),
+            task: (task != name).then(|| hash::of(task)),
+        }
+    }
+}
+
+impl Passed {
+    /// Makes all rows into items once. Rows that cannot become items are left out and counted.
+    pub(super) fn over(task: &Task, rows: &dyn Rows) -> Self {
+        let mut passed = Passed::default();
+        let count = rows.len();
+        // By row. Clusters and tasks are kept from the first row on that has one of its own.
+        let (mut ids, mut digests) = (vec![0; count], vec![false; count]);
+        let (mut clusters, mut tasks): (Option<Vec<u64>>, Option<Vec<u64>>) = (None, None);
+        let facts = |number: usize| -> Result<Facts, String> {
+            let row = rows.row(number).map_err(|error| error.to_string())?;
+            let made = task.item(&row.values).map_err(|problem| located(&row, problem.part, &problem.message))?;
+            Ok(Facts::of(&made, &task.name))
+        };
+        for start in (0..count).step_by(BATCH) {
+            let end = count.min(start + BATCH);
+            let batch: Vec<Result<Facts, String>> = (start..end).into_par_iter().map(facts).collect();
+            for (number, found) in (start..end).zip(batch) {
+                let found = match found {
+                    Ok(found) => found,
+                    Err(problem) => {
+                        passed.leave_out(problem);
+                        continue;
+                    }
+                };
+                passed.order.push(number as u32);
+                ids[number] = found.id;
+                digests[number] = found.digest;
+                if found.cluster.is_some() && clusters.is_none() {
+                    clusters = Some(ids.clone());
+                }
+                if let Some(clusters) = &mut clusters {
+                    clusters[number] = found.cluster.unwrap_or(found.id);
+                }
+                if found.task.is_some() && tasks.is_none() {
+                    tasks = Some(vec![0; count]);
+                }
+                if let (Some(tasks), Some(task)) = (&mut tasks, found.task) {
+                    tasks[number] = task;
+                }
+            }
+        }
+        passed.settle_repeated(task, rows, &ids, &digests);
+        for groups in [clusters, tasks].into_iter().flatten() {
+            order::round_robin(&mut passed.order, |row| groups[row as usize]);
+        }
+        passed
+    }
+
+    /// Leaves rows out that repeat an id of the file, and notes the questions that several rows have.
+    fn settle_repeated(&mut self, task: &Task, rows: &dyn Rows, ids: &[u64], digests: &[bool]) {
+        let mut sorted: Vec<u64> = self.order.iter().map(|&row| ids[row as usize]).collect();
+        sorted.sort_unstable();
+        let repeated: HashSet<u64> = sorted.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect();
+        if repeated.is_empty() {
+            return;
+        }
+        let mut first: HashMap<u64, u32> = HashMap::new();
+        let mut again: Vec<(u32, u32)> = Vec::new();
+        for &row in &self.order {
+            let id = ids[row as usize];
+            if !repeated.contains(&id) {
+                continue;
+            }
+            if digests[row as usize] {
+                self.repeated.insert(id);
+            } else if let Some(earlier) = first.get(&id) {
+                again.push((row, *earlier));
+            } else {
+                first.insert(id, row);
+            }
+        }
+        let dropped: HashSet<u32> = again.iter().map(|(row, _)| *row).collect();
+        self.order.retain(|row| !dropped.contains(row));
+        for (row, earlier) in again {
+            let message =
+                if self.problems.len() < SHOWN { repetition(task, rows, row, earlier) } else { String::new() };
+            self.leave_out(message);
+        }
+    }
+
+    fn leave_out(&mut self, problem: String) {
+        self.left_out += 1;
+        if self.problems.len() < SHOWN {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Refuses rows that were left out, unless that is what the user wants.
+    ///
+    /// # Errors
+    /// One that counts them and shows the first ones.
+    pub(super) fn check(&self, rows: &dyn Rows, skip: bool) -> Result<(), OptionError> {
+        if self.order.is_empty() && self.left_out == 0 {
+            let files: Vec<String> = rows.files().iter().map(|file| file.path.display().to_string()).collect();
+            return Err(OptionError::usage(format!("{} has no questions", files.join(", "))));
+        }
+        if self.left_out == 0 || (skip && !self.order.is_empty()) {
+            return Ok(());
+        }
+        let mut message = format!("{} of {} questions cannot be asked:", self.left_out, rows.len());
+        for problem in &self.problems {
+            message += "\n  ";
+            message += problem;
+        }
+        if self.left_out > self.problems.len() {
+            message += "\n  ...";
+        }
+        let help = match self.order.is_empty() {
+            true => {
+                "`earnest tasks check FILE` says what is read from which column; a task file (`earnest tasks new NAME`) names the columns"
+            }
+            false => "--skip-bad-rows leaves them out; `earnest tasks check FILE` checks the whole file",
+        };
+        Err(OptionError::usage(message).help(help))
+    }
+}
+
+fn repetition(task: &Task, rows: &dyn Rows, row: u32, earlier: u32) -> String {
+    let (Ok(row), Ok(earlier)) = (rows.row(row as usize), rows.row(earlier as usize)) else {
+        return "an id occurs twice".to_owned();
+    };
+    let id = task.item(&row.values).map(|made| made.item.id).unwrap_or_default();
+    located(&row, "id", &format!("{id} is also the id of {}", earlier.place))
+}
+
+/// A problem with its place.
+pub(super) fn located(row: &Row, part: &str, message: &str) -> String {
+    format!("{}: {part}: {message}", row.place)
+}

@@ -1,0 +1,287 @@
+//! Registration of all tasks of the user.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::compiled::{Setting, Task};
+use super::definition::{Definition, PromptMode, ScorerKind, ScorerSpec};
+use super::pass::Passed;
+use super::suite::{TaskSuite, left_out};
+use super::{examples, keys, source};
+use crate::suite::Suite;
+use crate::suite::registry::{
+    BuiltIn, Card, Channel, Choice, Host, Mode, OptionError, OptionSpec, OptionValues, Programs, Rows,
+};
+
+/// Help for a command line without a file.
+const USAGE: &str = "earnest run questions.jsonl";
+
+const OPTIONS: [OptionSpec; 5] = [
+    OptionSpec::path("file", "FILE", "Questions (JSONL, JSON, CSV, TSV or Parquet), or a task file (TOML)"),
+    OptionSpec::flag("skip-bad-rows", "Leave rows out that cannot be read or asked, and count them"),
+    OptionSpec::PROMPT,
+    OptionSpec::SEED,
+    OptionSpec::profile(
+        "Rule that decides what is right, of the task's scorers; all are stored [default: the task's first]",
+    ),
+];
+
+/// Registration of all tasks of the user.
+pub struct Registration;
+
+impl BuiltIn for Registration {
+    fn card(&self) -> Card {
+        Card {
+            options: &OPTIONS,
+            ..Card::new(
+                "task",
+                "1.0",
+                "Your own questions",
+                "your file",
+                "your own questions: JSONL, CSV, Parquet, or a task file",
+            )
+        }
+    }
+
+    fn tasks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn items(&self) -> Option<usize> {
+        None
+    }
+
+    fn check_prompts(&self, _: &[String]) -> Result<(), OptionError> {
+        // The task file has their names.
+        Ok(())
+    }
+
+    fn configure(&self, values: &OptionValues, host: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
+        Ok(Box::new(Configured::new(values, host)?))
+    }
+
+    fn primary(&self, options: &Value) -> Vec<String> {
+        let Ok(stored) = Stored::deserialize(options) else { return Vec::new() };
+        let Stored { task_file, name, chat, prompt, profile, .. } = stored;
+        // Examples are not needed for the names of rules.
+        let setting = Setting { name, prompt, chat, profile, examples: Vec::new() };
+        Task::new(task_file, &setting).ok().and_then(|task| task.primary).into_iter().collect()
+    }
+
+    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+        let stored = Stored::deserialize(options).map_err(OptionError::unreadable)?;
+        let rows = source::again(&stored.files, stored.task_file.questions.format.clone(), stored.skip_bad_rows, host)?;
+        let Stored { task_file, name, chat, prompt, profile, examples, skip_bad_rows: skip, .. } = stored;
+        let setting = Setting { name, prompt, chat, profile, examples };
+        let task = Task::new(task_file, &setting).map_err(|(_, reason)| OptionError::unreadable(reason))?;
+        let passed = Arc::new(Passed::over(&task, rows.as_ref()));
+        passed.check(rows.as_ref(), skip).map_err(|error| OptionError::unreadable(error.message))?;
+        Ok(Box::new(TaskSuite { task, rows, passed, setting, skip, programs: host.programs(None) }))
+    }
+}
+
+/// Options of a stored run.
+#[derive(Debug, Deserialize)]
+struct Stored {
+    task_file: Definition,
+    files: Vec<source::StoredFile>,
+    name: String,
+    chat: bool,
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(default)]
+    profile: Option<String>,
+    #[serde(default)]
+    examples: Vec<Map<String, Value>>,
+    #[serde(default)]
+    skip_bad_rows: bool,
+}
+
+/// A task whose file and questions were read.
+pub(super) struct Configured {
+    pub definition: Definition,
+    pub rows: Arc<dyn Rows>,
+    pub passed: Arc<Passed>,
+    pub setting: Setting,
+    pub skip: bool,
+    /// The scorers are those of the questions, because the task file has none.
+    pub usual: Option<Usual>,
+    /// Text and path of the task file, for messages.
+    file: Option<(String, PathBuf)>,
+    programs: Arc<dyn Programs>,
+}
+
+/// What questions look like, which settles their scorers where the user does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Usual {
+    Choices,
+    Numbers,
+    Texts,
+}
+
+impl Usual {
+    fn scorers(self, chat: bool) -> Vec<ScorerSpec> {
+        match self {
+            Usual::Choices if chat => vec![ScorerSpec::of(ScorerKind::Choice)],
+            Usual::Choices => vec![ScorerSpec::of(ScorerKind::Likelihood)],
+            Usual::Numbers => vec![ScorerSpec::of(ScorerKind::Final)],
+            Usual::Texts => {
+                let mut exact = ScorerSpec::of(ScorerKind::Exact);
+                let mut contains = ScorerSpec::of(ScorerKind::Contains);
+                for spec in [&mut exact, &mut contains] {
+                    spec.0.ignore_case = Some(true);
+                    spec.0.ignore_punctuation = Some(true);
+                }
+                vec![exact, contains]
+            }
+        }
+    }
+}
+
+impl Configured {
+    /// Reads a task and checks every question.
+    pub(super) fn new(values: &OptionValues, host: &dyn Host) -> Result<Self, OptionError> {
+        let configured = Self::read(values, host)?;
+        configured.passed.check(configured.rows.as_ref(), configured.skip)?;
+        Ok(configured)
+    }
+
+    /// Reads a task; questions that cannot be asked are counted.
+    pub(super) fn read(values: &OptionValues, host: &dyn Host) -> Result<Self, OptionError> {
+        let Some(path) = values.path("file") else {
+            return Err(OptionError::usage("task needs a file of questions").help(USAGE));
+        };
+        let skip = values.has("skip-bad-rows");
+        let source::Opened { definition, rows, folder, file } = source::open(path, skip, host)?;
+        let prompt = match &values.prompts[..] {
+            [] => None,
+            [one] => Some(one.clone()),
+            _ => {
+                return Err(
+                    OptionError::usage("a task is asked with one prompt at a time").help("name one with --prompt")
+                );
+            }
+        };
+        let mode = definition.prompt(prompt.as_deref())?.mode;
+        let profile = values.text("profile")?.map(str::to_owned);
+        let examples = match &definition.examples {
+            None => Vec::new(),
+            Some(wanted) => examples::rows(wanted, &folder, rows.as_ref(), values.seed, host)?,
+        };
+        let setting =
+            Setting { name: source::name_of(path), prompt, chat: mode != Some(PromptMode::Raw), profile, examples };
+        let mut configured = Configured {
+            definition,
+            passed: Arc::default(),
+            setting,
+            skip,
+            usual: None,
+            file,
+            rows,
+            programs: host.programs(None),
+        };
+        configured.settle()?;
+        let task = configured.task(configured.setting.chat)?;
+        configured.passed = Arc::new(Passed::over(&task, configured.rows.as_ref()));
+        Ok(configured)
+    }
+
+    /// Settles scorers that the task file leaves open, by the first question: numbers, texts or choices.
+    fn settle(&mut self) -> Result<(), OptionError> {
+        if !self.definition.scorers.is_empty() {
+            return Ok(());
+        }
+        self.usual = Some(Usual::Texts);
+        let any = self.task(self.setting.chat)?;
+        let first = (0..self.rows.len()).find_map(|place| {
+            let row = self.rows.row(place).ok()?;
+            any.parts(&row.values).ok().filter(|parts| parts.answer.is_some() || parts.solution.is_some())
+        });
+        let Some(parts) = first else { return Ok(()) };
+        let answer = match (&parts.answer, &parts.solution) {
+            (Some(answer), _) => super::columns::text(answer).unwrap_or_default(),
+            (None, solution) => solution.clone().unwrap_or_default(),
+        };
+        self.usual = Some(if parts.choices.is_some() {
+            Usual::Choices
+        } else if super::gold::says_number(&answer) {
+            Usual::Numbers
+        } else {
+            Usual::Texts
+        });
+        Ok(())
+    }
+
+    /// The task for one form of prompts.
+    pub(super) fn task(&self, chat: bool) -> Result<Task, OptionError> {
+        let mut definition = self.definition.clone();
+        if let Some(usual) = self.usual {
+            definition.scorers = usual.scorers(chat);
+            // A number can be asked for as a text, and the other way round.
+            if let Some(profile) = &self.setting.profile
+                && let Some(kind) = ScorerKind::ALL.into_iter().find(|kind| kind.name() == profile)
+                && !definition.scorers.iter().any(|spec| spec.0.kind.as_deref() == Some(kind.name()))
+                && matches!(
+                    kind,
+                    ScorerKind::Final
+                        | ScorerKind::Exact
+                        | ScorerKind::Contains
+                        | ScorerKind::Choice
+                        | ScorerKind::Likelihood
+                )
+            {
+                definition.scorers = vec![ScorerSpec::of(kind)];
+            }
+        }
+        let setting = Setting { chat, ..self.setting.clone() };
+        Task::new(definition, &setting).map_err(|(text, reason)| match &self.file {
+            Some((file, path)) => {
+                OptionError::usage(format!("{}{}: {reason}", path.display(), keys::place_of(file, &text)))
+            }
+            None => OptionError::usage(reason),
+        })
+    }
+}
+
+impl Choice for Configured {
+    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+        let chat = channel.mode == Mode::Chat;
+        let task = self.task(chat)?;
+        if task.runs_programs() {
+            // Better now than after the first hour.
+            self.programs.start()?;
+        }
+        Ok(Box::new(TaskSuite {
+            task,
+            rows: Arc::clone(&self.rows),
+            passed: Arc::clone(&self.passed),
+            setting: Setting { chat, ..self.setting.clone() },
+            skip: self.skip,
+            programs: Arc::clone(&self.programs),
+        }))
+    }
+
+    fn mode(&self) -> Option<Mode> {
+        let prompt = self.definition.prompt(self.setting.prompt.as_deref()).ok()?;
+        let likelihood = self.definition.scorers.iter().any(|spec| {
+            let kind = spec.0.kind.as_deref().unwrap_or_default();
+            ScorerKind::ALL.into_iter().any(|known| known.name() == kind && known.is_likelihood())
+        });
+        match prompt.mode {
+            // Likelihoods are of texts to continue, as in the lm-evaluation-harness.
+            None if likelihood => Some(Mode::Raw),
+            mode => mode.and_then(PromptMode::mode),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        left_out(self.rows.as_ref(), &self.passed)
+    }
+}
+
+/// Folder of a file.
+pub(super) fn folder_of(path: &Path) -> PathBuf {
+    path.parent().map(Path::to_owned).unwrap_or_default()
+}

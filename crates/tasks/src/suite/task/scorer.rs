@@ -1,0 +1,324 @@
+//! Scorers of a task: their options checked, and what they make of a completion.
+use regex::Regex;
+
+use super::definition::{Scored, ScorerKind, ScorerSpec, Take};
+use super::{choice, expression, gold, program};
+use crate::answer::reader::Reading;
+use crate::answer::{CodeRunner, split_thinking};
+use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
+
+/// A scorer with checked options.
+#[derive(Debug, Clone)]
+pub(super) struct Scorer {
+    /// Name of its rule.
+    pub name: String,
+    pub rule: Rule,
+}
+
+/// Rule of a scorer.
+#[derive(Debug, Clone)]
+pub(super) enum Rule {
+    Final,
+    Number { tolerance: f64, relative: f64, digits: Option<usize> },
+    Exact(Spelling),
+    Contains(Spelling),
+    Regex { regex: Regex, group: usize, take: Take, spelling: Spelling },
+    Choice,
+    Python { function: Option<String> },
+    Expression,
+    Likelihood { delimiter: Option<String>, of: Scored },
+    Perplexity { delimiter: Option<String> },
+}
+
+/// Differences of texts that do not matter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Spelling {
+    case: bool,
+    punctuation: bool,
+}
+
+impl Spelling {
+    /// A text in the spelling that is compared.
+    pub(super) fn of(self, text: &str) -> String {
+        let text: String = if self.case { text.to_lowercase() } else { text.to_owned() };
+        let text: String = if self.punctuation {
+            text.chars().filter(|c| c.is_alphanumeric() || c.is_whitespace()).collect()
+        } else {
+            text
+        };
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Case and punctuation do not matter.
+    pub(super) const LOOSE: Spelling = Spelling { case: true, punctuation: true };
+}
+
+/// What a rule made of a completion.
+struct Judged {
+    right: bool,
+    read: Option<String>,
+    failure: FailureClass,
+    reason: Option<String>,
+}
+
+impl Judged {
+    fn of(right: bool, read: Option<String>) -> Self {
+        let failure = if read.is_some() { FailureClass::Wrong } else { FailureClass::Unparsed };
+        Judged { right, read, failure, reason: None }
+    }
+}
+
+impl Scorer {
+    /// Checks the options of a scorer.
+    ///
+    /// # Errors
+    /// The value that is wrong, and why.
+    pub(super) fn new(spec: &ScorerSpec) -> Result<Self, (String, String)> {
+        let options = &spec.0;
+        let word = options.kind.as_deref().or(options.name.as_deref()).unwrap_or_default();
+        let kind = ScorerKind::ALL.into_iter().find(|kind| kind.name() == word).ok_or_else(|| {
+            let all = ScorerKind::ALL.map(ScorerKind::name);
+            let near =
+                super::keys::nearest(word, all).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            (word.to_owned(), format!("there is no kind of scorer {word:?}{near} The kinds are {}", all.join(", ")))
+        })?;
+        let name = options.name.clone().unwrap_or_else(|| kind.name().to_owned());
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err((name.clone(), format!("the scorer name {name:?} is not made of letters, digits, - and _")));
+        }
+        use ScorerKind as Kind;
+        let texts: &[Kind] = &[Kind::Exact, Kind::Contains, Kind::Regex];
+        let given: [(&str, bool, &[Kind]); 11] = [
+            ("tolerance", options.tolerance.is_some(), &[Kind::Number]),
+            ("relative", options.relative.is_some(), &[Kind::Number]),
+            ("digits", options.digits.is_some(), &[Kind::Number]),
+            ("ignore_case", options.ignore_case.is_some(), texts),
+            ("ignore_punctuation", options.ignore_punctuation.is_some(), texts),
+            ("pattern", options.pattern.is_some(), &[Kind::Regex]),
+            ("group", options.group.is_some(), &[Kind::Regex]),
+            ("take", options.take.is_some(), &[Kind::Regex]),
+            ("function", options.function.is_some(), &[Kind::Python]),
+            ("delimiter", options.delimiter.is_some(), &[Kind::Likelihood, Kind::Perplexity]),
+            ("of", options.of.is_some(), &[Kind::Likelihood]),
+        ];
+        for (option, is_given, kinds) in given {
+            if is_given && !kinds.contains(&kind) {
+                let owners = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+                return Err((option.to_owned(), format!("{option} is an option of {owners}, not of {}", kind.name())));
+            }
+        }
+        let spelling = Spelling {
+            case: options.ignore_case.unwrap_or_default(),
+            punctuation: options.ignore_punctuation.unwrap_or_default(),
+        };
+        let rule = match kind {
+            Kind::Final => Rule::Final,
+            Kind::Number => {
+                let (tolerance, relative) = (options.tolerance.unwrap_or(0.0), options.relative.unwrap_or(0.0));
+                let fits = |value: f64| value.is_finite() && value >= 0.0;
+                if !fits(tolerance) || !fits(relative) || options.digits == Some(0) || options.digits > Some(17) {
+                    let message = "tolerance and relative are numbers from 0, digits is 1 to 17".to_owned();
+                    return Err(("tolerance".to_owned(), message));
+                }
+                if options.digits.is_some() && (options.tolerance.is_some() || options.relative.is_some()) {
+                    return Err(("digits".to_owned(), "digits excludes tolerance and relative".to_owned()));
+                }
+                Rule::Number { tolerance, relative, digits: options.digits }
+            }
+            Kind::Exact => Rule::Exact(spelling),
+            Kind::Contains => Rule::Contains(spelling),
+            Kind::Regex => {
+                let Some(pattern) = &options.pattern else {
+                    return Err(("regex".to_owned(), "a regex scorer needs a pattern".to_owned()));
+                };
+                let regex = Regex::new(pattern).map_err(|error| {
+                    let reason = error.to_string();
+                    let last = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                    (pattern.clone(), format!("the pattern {pattern:?} does not compile: {last}"))
+                })?;
+                let group = options.group.unwrap_or(usize::from(regex.captures_len() > 1));
+                if group >= regex.captures_len() {
+                    let most = regex.captures_len() - 1;
+                    return Err((pattern.clone(), format!("group {group}: the pattern has groups 0 to {most}")));
+                }
+                Rule::Regex { regex, group, take: options.take.unwrap_or_default(), spelling }
+            }
+            Kind::Choice => Rule::Choice,
+            Kind::Python => Rule::Python { function: options.function.clone() },
+            Kind::Expression => Rule::Expression,
+            Kind::Likelihood => {
+                if options.name.as_deref().is_some_and(|name| name != kind.name()) {
+                    let message =
+                        "a likelihood scorer has the rules acc, acc_norm_bytes and acc_norm_tokens, and no name";
+                    return Err((name, message.to_owned()));
+                }
+                Rule::Likelihood { delimiter: options.delimiter.clone(), of: options.of.unwrap_or_default() }
+            }
+            Kind::Perplexity => Rule::Perplexity { delimiter: options.delimiter.clone() },
+        };
+        Ok(Scorer { name, rule })
+    }
+
+    /// Names of its rules.
+    pub(super) fn rules(&self) -> Vec<&str> {
+        match self.rule {
+            Rule::Likelihood { .. } => super::likelihood::RULES.to_vec(),
+            Rule::Perplexity { .. } => Vec::new(),
+            _ => vec![&self.name],
+        }
+    }
+
+    /// True if it needs a number as the expected answer.
+    pub(super) fn needs_number(&self) -> bool {
+        matches!(self.rule, Rule::Final | Rule::Number { .. } | Rule::Python { .. } | Rule::Expression)
+    }
+
+    /// True if it needs choices.
+    pub(super) fn needs_choices(&self) -> bool {
+        matches!(self.rule, Rule::Choice | Rule::Likelihood { .. })
+    }
+
+    /// True if it scores log-likelihoods.
+    pub(super) fn is_likelihood(&self) -> bool {
+        matches!(self.rule, Rule::Likelihood { .. } | Rule::Perplexity { .. })
+    }
+}
+
+/// Scores a generated completion by all scorers.
+pub(super) fn score(
+    scorers: &[Scorer],
+    primary: &str,
+    item: &Item,
+    answered: &Answered<'_>,
+    runner: &dyn CodeRunner,
+) -> Score {
+    let mut score = Score::default();
+    let parts = split_thinking(answered.completion);
+    let visible = parts.visible.as_ref();
+    let number = gold::from(&item.gold, &item.segments.question);
+    let needs_reading = |scorer: &Scorer| matches!(scorer.rule, Rule::Final | Rule::Number { .. });
+    let reading = scorers.iter().any(needs_reading).then(|| read_number(item, answered));
+    for scorer in scorers {
+        let judged = match (&scorer.rule, &reading) {
+            (Rule::Final, Some(reading)) => {
+                let judged = by_reading(reading, |text| number.as_deref().is_some_and(|gold| same(text, gold)));
+                if scorer.name == FINAL {
+                    score.add_final(primary, judged.right, reading);
+                    fail(&mut score, primary, scorer, judged);
+                    continue;
+                }
+                judged
+            }
+            (Rule::Number { tolerance, relative, digits }, Some(reading)) => by_reading(reading, |text| {
+                let (Some(gold), Some(found)) = (number.as_deref().and_then(float), float(text)) else { return false };
+                match digits {
+                    Some(digits) => rounded(found, *digits) == rounded(gold, *digits),
+                    None => (found - gold).abs() <= tolerance.max(relative * gold.abs()),
+                }
+            }),
+            (Rule::Exact(spelling), _) => {
+                let said = (!visible.trim().is_empty()).then(|| visible.trim().to_owned());
+                Judged::of(spelling.of(visible) == spelling.of(&item.gold), said)
+            }
+            (Rule::Contains(spelling), _) => {
+                let found = contains(&spelling.of(visible), &spelling.of(&item.gold));
+                Judged::of(found, found.then(|| item.gold.clone()).or_else(|| Some(visible.trim().to_owned())))
+            }
+            (Rule::Regex { regex, group, take, spelling }, _) => {
+                let taken = |found: regex::Captures<'_>| found.get(*group).map(|part| part.as_str().trim().to_owned());
+                let mut all = regex.captures_iter(visible).filter_map(taken);
+                let read = match take {
+                    Take::First => all.next(),
+                    Take::Last => all.last(),
+                };
+                Judged::of(read.as_deref().is_some_and(|read| agree(read, &item.gold, *spelling)), read)
+            }
+            (Rule::Choice, _) => {
+                let read = choice::read(visible, &choice::texts(item));
+                Judged::of(read.as_deref() == Some(&item.gold), read)
+            }
+            (Rule::Python { function }, _) => {
+                let run = program::run(visible, function.as_deref(), runner);
+                let right = run.number.as_deref().is_some_and(|found| program::agrees(found, number.as_deref()));
+                Judged { right, read: run.number, failure: run.failure, reason: run.reason }
+            }
+            (Rule::Expression, _) => {
+                let found = expression::value(visible);
+                let right = found
+                    .as_ref()
+                    .is_ok_and(|(_, value)| number.as_deref().is_some_and(|gold| expression::agrees(value, gold)));
+                match found {
+                    Ok((written, _)) => Judged::of(right, Some(written)),
+                    Err(reason) => Judged { reason: Some(reason), ..Judged::of(false, None) },
+                }
+            }
+            (Rule::Final | Rule::Number { .. } | Rule::Likelihood { .. } | Rule::Perplexity { .. }, _) => continue,
+        };
+        score.add_rule(primary, &scorer.name, judged.right, judged.read.clone());
+        fail(&mut score, primary, scorer, judged);
+    }
+    if !score.correct && parts.visible.trim().is_empty() {
+        score.failure = Some(if parts.has_thinking { FailureClass::OnlyThinking } else { FailureClass::Empty });
+    }
+    score
+}
+
+/// Keeps why the primary rule does not accept an answer.
+fn fail(score: &mut Score, primary: &str, scorer: &Scorer, judged: Judged) {
+    if scorer.name == primary {
+        score.evidence.reason = judged.reason;
+        score.failure = (!judged.right).then_some(judged.failure);
+    }
+}
+
+fn by_reading(reading: &Reading, right: impl Fn(&str) -> bool) -> Judged {
+    match &reading.answer {
+        Ok(answer) => Judged::of(right(&answer.text), Some(answer.text.clone())),
+        Err(none) => Judged { failure: (*none).into(), ..Judged::of(false, None) },
+    }
+}
+
+/// True if two spellings denote one number.
+pub(super) fn same(text: &str, gold: &str) -> bool {
+    use crate::answer::reader::{Answer, Mark};
+    Answer { text: text.to_owned(), span: 0..text.len(), mark: Mark::OnlyNumber }.is_same_as(gold)
+}
+
+/// Numbers by value, other texts by their spelling.
+fn agree(read: &str, gold: &str, spelling: Spelling) -> bool {
+    match (gold::plain(read), gold::plain(gold)) {
+        (Some(read), Some(gold)) => same(&read, &gold),
+        _ => spelling.of(read) == spelling.of(gold),
+    }
+}
+
+/// True if a text stands in another one as whole words.
+fn contains(text: &str, wanted: &str) -> bool {
+    let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    !wanted.is_empty()
+        && text.match_indices(wanted).any(|(start, found)| {
+            edge(text[..start].chars().next_back()) && edge(text[start + found.len()..].chars().next())
+        })
+}
+
+pub(super) fn float(text: &str) -> Option<f64> {
+    match text.split_once('/') {
+        Some((top, bottom)) => {
+            let (top, bottom): (f64, f64) = (top.parse().ok()?, bottom.parse().ok()?);
+            (bottom != 0.0).then(|| top / bottom)
+        }
+        None => text.parse().ok(),
+    }
+}
+
+/// A number in as many significant digits.
+fn rounded(value: f64, digits: usize) -> String {
+    // Zero has no sign here.
+    format!("{:.*e}", digits - 1, if value == 0.0 { 0.0 } else { value })
+}
+
+/// The number that the reader of final answers takes from a completion.
+pub(super) fn read_number(item: &Item, answered: &Answered<'_>) -> Reading {
+    read_final(item, crate::answer::reader::Form::Number, answered)
+}

@@ -1,0 +1,147 @@
+//! Files of a task: the task file, its questions, and the same questions again for a stored run.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::definition::Definition;
+use super::keys;
+use super::registration::folder_of;
+use crate::suite::registry::{DATA_VARIABLE, Host, OptionError, RowSource, Rows, find};
+
+/// A task file and its questions.
+pub(super) struct Opened {
+    pub definition: Definition,
+    pub rows: Arc<dyn Rows>,
+    /// Folder to which paths are relative.
+    pub folder: PathBuf,
+    /// Text and path of the task file; none for questions alone.
+    pub file: Option<(String, PathBuf)>,
+}
+
+/// Opens a task file (`.toml`) or a file of questions.
+///
+/// # Errors
+/// If it is not there, cannot be read, or has other data than the task file says.
+pub(super) fn open(path: &Path, skip_bad_rows: bool, host: &dyn Host) -> Result<Opened, OptionError> {
+    let folder = folder_of(path);
+    if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("toml")) {
+        let source = RowSource { paths: vec![path.to_owned()], format: None, skip_bad_rows };
+        return Ok(Opened { definition: Definition::default(), rows: host.rows(&source)?, folder, file: None });
+    }
+    let failed =
+        |reason: &dyn std::fmt::Display| OptionError::usage(format!("cannot read {}: {reason}", path.display()));
+    let bytes = host.read(path).map_err(|error| failed(&error))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+        failed(&format!("it is not UTF-8 text{}", keys::place(&before, valid)))
+    })?;
+    let definition = Definition::parse(&text, path)?;
+    let wrong = |value: &str, reason: String| {
+        OptionError::usage(format!("{}{}: {reason}", path.display(), keys::place_of(&text, value)))
+    };
+    if let Some(name) = &definition.name {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || !name.chars().all(plain) || name.starts_with(['.', '-']) {
+            return Err(wrong(name, format!("the name {name:?} is not made of letters, digits, -, _ and .")));
+        }
+        if find(name).is_some() {
+            return Err(
+                wrong(name, format!("{name} is the name of a suite of this program")).help("choose another name")
+            );
+        }
+    }
+    if definition.questions.path.is_empty() {
+        return Err(OptionError::usage(format!("{}: there is no path under [questions]", path.display()))
+            .help("path = \"questions.jsonl\" names the file, relative to the task file"));
+    }
+    let paths = definition.questions.path.all().iter().map(|path| folder.join(path)).collect();
+    let rows = host.rows(&RowSource { paths, format: definition.questions.format.clone(), skip_bad_rows })?;
+    check_digests(&definition, rows.as_ref(), path)?;
+    Ok(Opened { definition, rows, folder, file: Some((text, path.to_owned())) })
+}
+
+fn check_digests(definition: &Definition, rows: &dyn Rows, path: &Path) -> Result<(), OptionError> {
+    let wanted = definition.questions.sha256.all();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    if wanted.len() != rows.files().len() {
+        let message = format!(
+            "{} has {} digests under sha256, and there are {} files of questions",
+            path.display(),
+            wanted.len(),
+            rows.files().len()
+        );
+        return Err(OptionError::usage(message));
+    }
+    let changed = rows.files().iter().zip(wanted).find(|(file, wanted)| !file.sha256.eq_ignore_ascii_case(wanted));
+    match changed {
+        None => Ok(()),
+        Some((file, wanted)) => Err(OptionError::usage(format!(
+            "{} is not the file that {} describes: its SHA-256 is {}, not {wanted}",
+            file.path.display(),
+            path.display(),
+            file.sha256
+        ))
+        .help("get the right version of the data, or change sha256 under [questions]")),
+    }
+}
+
+/// Name of a task whose file has none: that of the file, in letters that a run's name may have.
+pub(super) fn name_of(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let stem: String = stem.chars().map(plain).take(60).collect();
+    let stem = stem.trim_matches('-');
+    match stem {
+        "" => "questions".to_owned(),
+        taken if find(taken).is_some() => format!("{taken}-questions"),
+        free => free.to_owned(),
+    }
+}
+
+/// A file of a stored run.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct StoredFile {
+    place: PathBuf,
+    sha256: String,
+}
+
+/// The questions of a stored run: where they were, or by their names where [`DATA_VARIABLE`] says they are now.
+///
+/// # Errors
+/// If a file is not there or has another content.
+pub(super) fn again(
+    files: &[StoredFile],
+    format: Option<String>,
+    skip_bad_rows: bool,
+    host: &dyn Host,
+) -> Result<Arc<dyn Rows>, OptionError> {
+    let mut paths = Vec::new();
+    for file in files {
+        let moved = host.moved().map(|now| match (host.is_folder(&now), file.place.file_name()) {
+            (true, Some(name)) => now.join(name),
+            _ => now,
+        });
+        let found = [moved, Some(file.place.clone())].into_iter().flatten().find(|path| host.is_file(path));
+        paths.push(found.ok_or_else(|| {
+            OptionError::data(format!("the questions {} are not there any more", file.place.display()))
+                .help(format!("set {DATA_VARIABLE} to the file or folder that has them now"))
+        })?);
+    }
+    let rows =
+        host.rows(&RowSource { paths, format, skip_bad_rows }).map_err(|error| OptionError::data(error.message))?;
+    match rows.files().iter().zip(files).find(|(now, then)| now.sha256 != then.sha256) {
+        None => Ok(rows),
+        Some((now, then)) => Err(OptionError::data(format!(
+            "the questions {} were changed after the run: their SHA-256 was {}... and is {}...",
+            now.path.display(),
+            then.sha256.get(..12).unwrap_or(&then.sha256),
+            now.sha256.get(..12).unwrap_or(&now.sha256),
+        ))
+        .help(format!("restore the file, or set {DATA_VARIABLE} to the folder that has the former one"))),
+    }
+}

@@ -1,0 +1,140 @@
+//! A task as a suite: items from rows, in order, and their scores.
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::compiled::{Setting, Task};
+use super::definition::{Definition, Texts};
+use super::pass::Passed;
+use super::{STORED_KEY, hash, likelihood, scorer, summary};
+use crate::suite::registry::{Programs, Rows};
+use crate::suite::{Answered, Item, Score, Scored, Suite, Summary};
+
+/// Questions of the user.
+pub(super) struct TaskSuite {
+    pub task: Task,
+    pub rows: Arc<dyn Rows>,
+    pub passed: Arc<Passed>,
+    pub setting: Setting,
+    /// Bad rows were left out on request.
+    pub skip: bool,
+    pub programs: Arc<dyn Programs>,
+}
+
+/// A file in the manifest: `place` is no part of a run's identity.
+pub(super) const PLACE: &str = "place";
+
+impl TaskSuite {
+    fn item(&self, row: u32) -> Option<Item> {
+        let found = self.rows.row(row as usize).ok()?;
+        let made = self.task.item(&found.values).ok()?;
+        let mut item = made.item;
+        // Equal questions are told apart by their rows, and are one cluster.
+        if made.digest && self.passed.repeated.contains(&hash::of(&item.id)) {
+            item.id = format!("{}-{}", item.id, row + 1);
+        }
+        Some(item)
+    }
+
+    /// Notes about rows that are not asked.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        left_out(self.rows.as_ref(), &self.passed)
+    }
+}
+
+/// Sentences about rows that are not asked.
+pub(super) fn left_out(rows: &dyn Rows, passed: &Passed) -> Vec<String> {
+    let (unreadable, messages) = rows.skipped();
+    let all = messages.iter().chain(&passed.problems);
+    let count = unreadable + passed.left_out;
+    match (count, all.clone().next()) {
+        (0, _) => Vec::new(),
+        (1, Some(only)) => vec![format!("1 row was left out: {only}")],
+        (_, Some(first)) => vec![format!("{count} rows were left out; the first: {first}")],
+        (_, None) => vec![format!("{count} rows were left out")],
+    }
+}
+
+impl Suite for TaskSuite {
+    fn name(&self) -> &str {
+        &self.task.name
+    }
+
+    fn version(&self) -> &str {
+        &self.task.version
+    }
+
+    fn options(&self) -> Value {
+        let definition = stored(self.task.definition());
+        let definition = serde_json::to_value(definition).unwrap_or_default();
+        let files: Vec<Value> = self
+            .rows
+            .files()
+            .iter()
+            .map(|file| json!({PLACE: file.path.display().to_string(), "sha256": file.sha256, "rows": file.rows}))
+            .collect();
+        let Setting { name, prompt, chat, profile, examples } = &self.setting;
+        let mut options = Map::new();
+        // Places of files are no part of a run's identity, but a task file may use that word for something else.
+        let content = json!([definition, examples]).to_string();
+        options.insert("sha256".into(), earnest_digest::hex(&earnest_digest::sha256(content.as_bytes())).into());
+        options.insert(STORED_KEY.into(), definition);
+        options.insert("files".into(), files.into());
+        options.insert("name".into(), name.as_str().into());
+        options.insert("chat".into(), (*chat).into());
+        options.extend(prompt.as_ref().map(|prompt| ("prompt".to_owned(), prompt.as_str().into())));
+        if !examples.is_empty() {
+            options.insert("examples".into(), examples.iter().cloned().map(Value::Object).collect());
+        }
+        if self.skip {
+            options.insert("skip_bad_rows".into(), true.into());
+        }
+        let profile = profile.as_ref().filter(|profile| Some(*profile) != self.task.usual.as_ref());
+        options.extend(profile.map(|profile| ("profile".to_owned(), profile.as_str().into())));
+        Value::Object(options)
+    }
+
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        // A file that cannot be read any more ends the questions; the run then has less than it planned and says so.
+        Box::new(self.passed.order.iter().map_while(|&row| self.item(row)))
+    }
+
+    fn len(&self) -> usize {
+        self.passed.order.len()
+    }
+
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
+        let primary = self.task.primary.as_deref().unwrap_or_default();
+        match self.task.scorers.iter().any(scorer::Scorer::is_likelihood) {
+            true => likelihood::score(&self.task.scorers, primary, &self.task.delimiter, item, answered),
+            false => scorer::score(&self.task.scorers, primary, item, answered, self.programs.as_ref()),
+        }
+    }
+
+    fn profiles(&self) -> Vec<&str> {
+        self.task.scorers.iter().flat_map(|scorer| scorer.rules()).collect()
+    }
+
+    fn primary(&self) -> Vec<&str> {
+        self.task.primary.iter().map(String::as_str).collect()
+    }
+
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        let mut summary = summary::of(samples, self.task.primary.as_deref(), &self.profiles());
+        summary.notes.extend(self.left_out());
+        summary
+    }
+}
+
+/// The task file without places and digests of files, which the manifest has beside it.
+fn stored(definition: &Definition) -> Definition {
+    let mut definition = definition.clone();
+    definition.questions.path = Texts::None;
+    definition.questions.sha256 = Texts::None;
+    if let Some(examples) = &mut definition.examples {
+        examples.path = None;
+        examples.format = None;
+        examples.list = Vec::new();
+    }
+    definition
+}

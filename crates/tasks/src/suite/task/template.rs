@@ -1,0 +1,268 @@
+//! Columns and templates: how a task file says what to take from a row.
+use std::collections::BTreeSet;
+
+use minijinja::value::ValueKind;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use serde_json::{Map, Value};
+
+/// Largest number of instructions of one rendering: a template that loops must end.
+const FUEL: u64 = 1_000_000;
+
+/// Compiled templates.
+pub(super) struct Templates(Environment<'static>);
+
+/// A column, or a text to render.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Expr {
+    /// Value of a column.
+    Column(String),
+    /// Value of one expression, `{{ a }}`.
+    Value(String),
+    /// Rendered text, by its template's name.
+    Text(String),
+}
+
+/// Values that a template sees.
+pub(super) struct Context {
+    values: minijinja::Value,
+    names: BTreeSet<String>,
+}
+
+impl Context {
+    /// Values of a row; what is null is not there. Later ones replace those of the same name.
+    pub(super) fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Self {
+        let present: Vec<(&str, &Value)> = values.into_iter().filter(|(_, value)| !value.is_null()).collect();
+        let names = present.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let pairs = present.into_iter().map(|(name, value)| (name, rendered(value)));
+        Context { values: minijinja::Value::from_pairs(pairs), names }
+    }
+}
+
+impl Templates {
+    pub(super) fn new() -> Self {
+        let mut environment = Environment::new();
+        environment.set_fuel(Some(FUEL));
+        environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        Templates(environment)
+    }
+
+    /// Compiles what a task file says: an expression or template if it has `{{` or `{%`, else the name of a column.
+    ///
+    /// # Errors
+    /// The syntax error of a template.
+    pub(super) fn expr(&mut self, text: &str) -> Result<Expr, String> {
+        if !text.contains("{{") && !text.contains("{%") {
+            return Ok(Expr::Column(text.to_owned()));
+        }
+        if let Some(inner) = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"))
+            && !inner.contains("}}")
+            && !inner.contains("{{")
+        {
+            let inner = inner.trim_matches('-').trim().to_owned();
+            self.0.compile_expression_owned(inner.clone()).map_err(|error| described(&error))?;
+            return Ok(Expr::Value(inner));
+        }
+        self.text(text)
+    }
+
+    /// Compiles a text, which is a template whatever it contains.
+    ///
+    /// # Errors
+    /// The syntax error of the template.
+    pub(super) fn text(&mut self, text: &str) -> Result<Expr, String> {
+        // The text is its own name, so that a template that is used twice is compiled once.
+        self.0.add_template_owned(text.to_owned(), text.to_owned()).map_err(|error| described(&error))?;
+        Ok(Expr::Text(text.to_owned()))
+    }
+
+    /// Columns that an expression uses.
+    pub(super) fn columns(&self, expr: &Expr) -> BTreeSet<String> {
+        match expr {
+            Expr::Column(name) => BTreeSet::from([name.clone()]),
+            Expr::Value(source) => match self.0.compile_expression_owned(source.clone()) {
+                Ok(compiled) => compiled.undeclared_variables(false).into_iter().collect(),
+                Err(_) => BTreeSet::new(),
+            },
+            Expr::Text(name) => match self.0.get_template(name) {
+                Ok(template) => template.undeclared_variables(false).into_iter().collect(),
+                Err(_) => BTreeSet::new(),
+            },
+        }
+    }
+
+    /// The value of an expression in a row; null where it is empty.
+    ///
+    /// # Errors
+    /// A column that the row does not have, or an error of the template.
+    pub(super) fn value(&self, expr: &Expr, row: &Map<String, Value>, context: &Context) -> Result<Value, String> {
+        match expr {
+            Expr::Column(name) => match row.get(name) {
+                Some(value) => Ok(value.clone()),
+                None => Err(no_column(name, row.keys().map(String::as_str))),
+            },
+            Expr::Value(source) => {
+                let compiled = self.0.compile_expression_owned(source.clone()).map_err(|error| described(&error))?;
+                let found = compiled
+                    .eval(context.values.clone())
+                    .map_err(|error| self.explained(&error, &compiled.undeclared_variables(false), context))?;
+                if found.is_undefined() {
+                    return Err(self
+                        .missing(&compiled.undeclared_variables(false), context)
+                        .unwrap_or_else(|| format!("{{{{ {source} }}}} has no value")));
+                }
+                json(&found).map_err(|kind| format!("{{{{ {source} }}}} is of type {kind}"))
+            }
+            Expr::Text(name) => self.render(name, context).map(Value::String),
+        }
+    }
+
+    /// Renders a template.
+    ///
+    /// # Errors
+    /// A column that the row does not have, or an error of the template.
+    pub(super) fn render(&self, name: &str, context: &Context) -> Result<String, String> {
+        let template = self.0.get_template(name).map_err(|error| described(&error))?;
+        template
+            .render(context.values.clone())
+            .map_err(|error| self.explained(&error, &template.undeclared_variables(false), context))
+    }
+
+    fn explained(
+        &self,
+        error: &minijinja::Error,
+        used: &std::collections::HashSet<String>,
+        context: &Context,
+    ) -> String {
+        let undefined = described(error).contains("undefined");
+        undefined.then(|| self.missing(used, context)).flatten().unwrap_or_else(|| described(error))
+    }
+
+    /// The message about the first name that a template uses and the row does not have.
+    fn missing(&self, used: &std::collections::HashSet<String>, context: &Context) -> Option<String> {
+        let globals: BTreeSet<&str> = self.0.globals().map(|(name, _)| name).collect();
+        let mut missing: Vec<&String> =
+            used.iter().filter(|name| !context.names.contains(*name) && !globals.contains(name.as_str())).collect();
+        missing.sort();
+        missing.first().map(|name| no_column(name, context.names.iter().map(String::as_str)))
+    }
+}
+
+/// A value as templates see it.
+fn rendered(value: &Value) -> minijinja::Value {
+    use minijinja::Value as Rendered;
+    match value {
+        Value::Null => Rendered::from(()),
+        Value::Bool(truth) => Rendered::from(*truth),
+        Value::String(text) => Rendered::from(text.as_str()),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(integer), _) => Rendered::from(integer),
+            (None, Some(integer)) => Rendered::from(integer),
+            (None, None) => Rendered::from(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::Array(list) => Rendered::from(list.iter().map(rendered).collect::<Vec<_>>()),
+        Value::Object(fields) => {
+            Rendered::from_pairs(fields.iter().map(|(name, value)| (name.as_str(), rendered(value))))
+        }
+    }
+}
+
+/// A value of a template as JSON.
+///
+/// # Errors
+/// The type of a value that JSON does not have.
+fn json(value: &minijinja::Value) -> Result<Value, String> {
+    let list = || {
+        value
+            .try_iter()
+            .map_err(|error| error.to_string())?
+            .map(|one| json(&one))
+            .collect::<Result<Vec<Value>, String>>()
+    };
+    Ok(match value.kind() {
+        ValueKind::None | ValueKind::Undefined => Value::Null,
+        ValueKind::Bool => value.is_true().into(),
+        ValueKind::String => value.as_str().unwrap_or_default().into(),
+        ValueKind::Number => match (i64::try_from(value.clone()), u64::try_from(value.clone())) {
+            _ if !value.is_integer() => f64::try_from(value.clone()).unwrap_or(f64::NAN).into(),
+            (Ok(integer), _) => integer.into(),
+            (_, Ok(integer)) => integer.into(),
+            // Beyond JSON's integers, to the digit.
+            _ => value.to_string().into(),
+        },
+        ValueKind::Seq | ValueKind::Iterable => Value::Array(list()?),
+        ValueKind::Map => {
+            let names = value.try_iter().map_err(|error| error.to_string())?;
+            let field = |name: minijinja::Value| {
+                let found = value.get_item(&name).map_err(|error| error.to_string())?;
+                Ok((name.to_string(), json(&found)?))
+            };
+            Value::Object(names.map(field).collect::<Result<_, String>>()?)
+        }
+        kind => return Err(kind.to_string()),
+    })
+}
+
+fn no_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> String {
+    let all = columns.clone().collect::<Vec<_>>().join(", ");
+    match super::keys::nearest(name, columns) {
+        Some(near) => format!("there is no column {name} (did you mean {near}?); the columns are {all}"),
+        None => format!("there is no column {name}; the columns are {all}"),
+    }
+}
+
+/// Message of a template's error, with its line where it has several.
+fn described(error: &minijinja::Error) -> String {
+    let what = match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    };
+    match error.line() {
+        Some(line) if line > 1 => format!("{what} (line {line} of the template)"),
+        _ => what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn value(text: &str, row: &Value) -> Result<Value, String> {
+        let mut templates = Templates::new();
+        let expr = templates.expr(text)?;
+        let row = row.as_object().unwrap();
+        let context = Context::new(row.iter().map(|(name, value)| (name.as_str(), value)));
+        templates.value(&expr, row, &context)
+    }
+
+    #[test]
+    fn columns_expressions_and_texts() {
+        let row = json!({"q": "1+1", "a": 2, "b": [1, "x"], "d": {"t": ["u"]}, "n": null});
+        assert_eq!(value("q", &row), Ok(json!("1+1")));
+        assert_eq!(value("{{ [q, a] }}", &row), Ok(json!(["1+1", 2])));
+        assert_eq!(value("{{ d.t }}", &row), Ok(json!(["u"])));
+        assert_eq!(value("{{ q.split('+')[-1] }}", &row), Ok(json!("1")));
+        assert_eq!(value("{{ q }} = {{ a }}", &row), Ok(json!("1+1 = 2")));
+        assert_eq!(value("<{{ q }}>", &row), Ok(json!("<1+1>")));
+        assert_eq!(value("{% if c is defined %}{{ c }}{% else %}none{% endif %}", &row), Ok(json!("none")));
+        assert_eq!(value("{% if n %}{{ n }}{% endif %}x", &row), Ok(json!("x")));
+    }
+
+    #[test]
+    fn missing_columns_are_named() {
+        let row = json!({"question": "1+1", "answer": 2});
+        for text in ["qestion", "{{ qestion }}", "a {{ qestion }}", "{{ qestion.strip() }}"] {
+            let error = value(text, &row).unwrap_err();
+            assert!(error.contains("no column qestion (did you mean question?)"), "{text}: {error}");
+        }
+        assert!(value("{{ question", &row).unwrap_err().contains("syntax"));
+        assert!(value("{{ answer.x.y }}", &row).is_err());
+        assert!(
+            value("{% for i in range(10000) %}{% for j in range(10000) %}{{ j }}{% endfor %}{% endfor %}", &row)
+                .is_err()
+        );
+    }
+}
