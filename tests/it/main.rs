@@ -59,6 +59,7 @@ mod serve_screens;
 mod stats_cli;
 mod store;
 mod support;
+mod task_page;
 mod synthetic;
 mod train;
 mod train_cli;
