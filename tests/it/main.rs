@@ -57,6 +57,7 @@ mod small_suite;
 mod serve_screens;
 mod stats_cli;
 mod store;
+mod study;
 mod support;
 mod synthetic;
 mod train;
