@@ -58,6 +58,7 @@ mod small_suite;
 mod serve_screens;
 mod stats_cli;
 mod store;
+mod study;
 mod support;
 mod task_page;
 mod synthetic;

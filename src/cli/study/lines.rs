@@ -56,6 +56,8 @@ impl Watcher for Lines {
                     self.say(&format!("{label}: accuracy {accuracy}"));
                 }
             }
+            // The command ends with this error.
+            Err(EvalError::Interrupted { .. }) => {}
             Err(error) => self.printer.warning(&format!("{label} failed: {error}")),
         }
     }

@@ -136,6 +136,8 @@ impl Watcher for LiveTable {
                 let sums = store.aggregate(run).ok().filter(|sums| sums.scored > 0);
                 Cell::Finished(sums.map(|sums| sums.correct as f64 / sums.scored as f64))
             }
+            // The command ends with this error.
+            Err(EvalError::Interrupted { .. }) => Cell::Waiting,
             Err(error) => {
                 self.bar.suspend(|| self.printer.warning(&format!("{} failed: {error}", plan.label(run))));
                 Cell::Failed

@@ -26,7 +26,7 @@ use earnest_eval::prompt::Prompter;
 use earnest_eval::report::page::ReportRun;
 use earnest_eval::run::{Rate, Shard};
 use earnest_eval::study::{
-    self, Decision, Estimate, MixedModel, PlannedRun, Sessions, StudyDefinition, StudyOutcome, StudyPlan, StudyResults,
+    self, Decision, Estimate, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyOutcome, StudyPlan, StudyResults,
     StudySettings, Watcher,
 };
 use earnest_tasks::suite::registry::Channel;
@@ -152,7 +152,7 @@ fn finish(
     let finished = outcome.finished().count();
     if let Some(ended) = ended(plan, &mut outcome) {
         if !quiet {
-            printer.message(&format!("{finished} of {} are finished", counted(plan.runs.len(), "run")));
+            printer.message(&format!("finished: {finished} of {}", counted(plan.runs.len(), "run")));
         }
         return Err(ended);
     }
@@ -176,24 +176,11 @@ fn finish(
     if let Some((_, lines)) = written.transpose()?.filter(|_| !quiet) {
         lines.iter().for_each(|line| printer.message(line));
     }
-    let mut first = None;
-    for (run, error) in outcome.failures() {
-        let help = error.help().map_or_else(String::new, |help| format!("; {help}"));
-        printer.warning(&format!("{} failed: {error}{help}", plan.label(run)));
-    }
-    let runs = outcome.runs.len();
-    for (_, end) in outcome.runs {
-        if let study::RunEnd::Failed(error) = end {
-            first.get_or_insert(error);
-        }
-    }
-    if let Some(error) = first {
-        let exit = CliError::from(error).exit;
-        let message = format!("{} of {} did not finish", runs - finished, counted(runs, "run"));
-        return Err(CliError::new(exit, message).help("the same command runs them again and uses the finished ones"));
+    if let Some(error) = failure(plan, outcome, printer) {
+        return Err(error);
     }
     let unanswered = results.runs.iter().any(|run| run.totals.is_some_and(|totals| totals.failed > 0));
-    let unfitted = results.mixed_models.iter().any(|model| matches!(model.outcome, MixedModel::Impossible { .. }));
+    let unfitted = results.mixed_models.iter().any(|model| !model.outcome.has_estimate());
     Ok(if unanswered || unfitted { Exit::FailedSamples } else { Exit::Success })
 }
 
@@ -202,10 +189,29 @@ pub(super) fn ended(plan: &StudyPlan, outcome: &mut StudyOutcome) -> Option<CliE
     if let Some(error) = outcome.ended_by.take() {
         return Some(error.into());
     }
-    let left = outcome.runs.iter().any(|(_, end)| matches!(end, study::RunEnd::NotReached));
+    let left = outcome.runs.iter().any(|(_, end)| matches!(end, RunEnd::NotReached));
     (left && plan.settings.stop.load(Ordering::Relaxed)).then(|| {
         CliError::new(Exit::Interrupted, "interrupted between two runs").help("the same command continues the study")
     })
+}
+
+/// Prints the failures of an ended study; the error has the exit code of the first.
+fn failure(plan: &StudyPlan, outcome: StudyOutcome, printer: Printer) -> Option<CliError> {
+    let (all, finished) = (outcome.runs.len(), outcome.finished().count());
+    let failures = outcome.runs.into_iter().filter_map(|(run, end)| match end {
+        RunEnd::Failed(error) => Some((run, CliError::from(error))),
+        _ => None,
+    });
+    let failures: Vec<(PlannedRun, CliError)> = failures.collect();
+    for (run, error) in &failures {
+        let help = error.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+        printer.warning(&format!("{} failed: {error}{help}", plan.label(*run)));
+    }
+    let (_, first) = failures.first()?;
+    let same = failures.iter().all(|(_, error)| error.help == first.help);
+    let help = first.help.clone().filter(|_| same);
+    let help = help.unwrap_or_else(|| "the same command runs them again and uses the finished ones".to_owned());
+    Some(CliError::new(first.exit, format!("{} of {} did not finish", all - finished, counted(all, "run"))).help(help))
 }
 
 /// Writes one page over all finished runs, under their names in the study.

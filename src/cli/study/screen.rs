@@ -86,9 +86,17 @@ fn plan_remarks(estimate: &Estimate) -> Vec<String> {
             });
         }
     }
-    let problem = |run: &RunEstimate| Some(format!("{} on {}: {}", run.model, run.task, run.problem.as_ref()?));
-    remarks.extend(estimate.runs.iter().filter_map(problem));
+    // A model that cannot be opened has the same problem in each of its runs.
+    for problem in estimate.runs.iter().filter_map(problem) {
+        if !remarks.contains(&problem) {
+            remarks.push(problem);
+        }
+    }
     remarks
+}
+
+fn problem(run: &RunEstimate) -> Option<String> {
+    Some(format!("{} cannot be run: {}", run.model, run.problem.as_ref()?))
 }
 
 /// The results: accuracies, differences, mixed models.
@@ -160,7 +168,7 @@ fn differences(family: &Family, width: usize) -> String {
     let mut names: Vec<&str> = shown.iter().map(|dimension| singular(*dimension)).collect();
     names.extend(["A", "B"]);
     let left = names.len();
-    names.extend(["items", "A %", "B %", "B - A", "95 % interval", "p"]);
+    names.extend(["items", "A %", "B %", "change", "95 % interval", "p"]);
     let adjusted = family.adjust == Adjustment::Holm;
     names.extend(adjusted.then_some("p Holm"));
     names.push("McNemar p");
@@ -190,7 +198,7 @@ fn differences(family: &Family, width: usize) -> String {
     };
     text.push_str(&wrap(
         &format!(
-            "Differences in points, paired by item; intervals and p are robust to clusters of items, McNemar's exact test takes \
+            "Changes from A to B in points, paired by item; intervals and p are robust to clusters of items, McNemar's exact test takes \
              items as independent.{holm}"
         ),
         width,

@@ -117,3 +117,83 @@ pub struct MixedModelDefinition {
     pub references: Vec<(String, String)>,
     pub place: Place,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::study::StudyError;
+
+    fn parse(text: &str) -> Result<StudyDefinition, StudyError> {
+        let engine = EngineSettings { threads: Some(3), ..EngineSettings::default() };
+        StudyDefinition::parse(text, Path::new("folder/mine.toml"), &engine)
+    }
+
+    #[test]
+    fn every_key_arrives() {
+        let study = parse(
+            r#"
+            samples = 2
+            limit = 50
+            prompts = ["chat", "raw"]
+            generation = { temperature = 0.5, top_k = 5, thinking = "on" }
+            [models.b]
+            model = "org/name"
+            quant = "q4k"
+            kv-memory = "1GiB"
+            device = "cpu"
+            generation = { temperature = 1 }
+            [models.a]
+            endpoint = "http://127.0.0.1:1/v1"
+            model = "x"
+            api = "chat"
+            concurrency = 2
+            [tasks.t]
+            suite = "gsm-mini"
+            options = { per_template = 2 }
+            prompts = "raw,gsm"
+            seed = 7
+            [tasks.own]
+            file = "q.jsonl"
+            [[compare]]
+            between = "tasks"
+            adjust = "none"
+            [[mixed_model]]
+            formula = "correct ~ model + (1 | item)"
+            factors = ["model"]
+            reference = { model = "a" }
+            "#,
+        )
+        .unwrap();
+        assert_eq!(study.name, "mine");
+        // In the order of the file.
+        let [b, a] = study.models.as_slice() else { panic!("{study:?}") };
+        assert_eq!((b.name.as_str(), b.place.line), ("b", Some(6)));
+        assert_eq!((b.engine.threads, b.engine.kv_memory), (Some(3), Some(1 << 30)));
+        assert_eq!((b.generation.temperature, b.generation.top_k), (Some(1.0), Some(5)));
+        assert!(matches!(&b.reference, ModelReference::Native { weights, .. } if weights.quant.is_some()));
+        assert!(matches!(&a.reference, ModelReference::Endpoint(request) if request.model.as_deref() == Some("x")));
+        assert_eq!((a.traffic.concurrency, a.generation.temperature), (2, Some(0.5)));
+        let [task, own] = study.tasks.as_slice() else { panic!("{study:?}") };
+        assert_eq!((task.seed, task.samples, task.limit), (7, 2, Some(50)));
+        assert_eq!(task.prompts.iter().map(Prompts::to_string).collect::<Vec<_>>(), ["raw,gsm"]);
+        assert_eq!(task.options.parsed::<usize>("per-template"), Ok(Some(2)));
+        assert_eq!((own.suite.as_str(), own.prompts.len()), ("task", 2));
+        assert_eq!(own.options.path("file"), Some(Path::new("folder/q.jsonl")));
+        assert_eq!((study.compare[0].between, study.compare[0].adjust), (Dimension::Tasks, Adjustment::None));
+        assert_eq!(study.mixed_models[0].references, [("model".to_owned(), "a".to_owned())]);
+    }
+
+    #[test]
+    fn what_excludes_each_other_is_refused() {
+        let one = |text: &str| parse(text).unwrap_err().to_string();
+        let endpoint = one("[models.a]\nendpoint = \"u\"\nquant = \"q4k\"\n[tasks.t]\nsuite = \"nupa\"\n");
+        assert!(endpoint.contains("line 3, models.a.quant: quant is for models that run here"), "{endpoint}");
+        let file = one("[models.a]\nmodel = \"built-in\"\n[tasks.t]\nsuite = \"nupa\"\nfile = \"q.jsonl\"\n");
+        assert!(file.contains("line 5, tasks.t.file: file is for your own questions"), "{file}");
+        let options = "options = { data = \"d\", revision = \"r\" }";
+        let both = one(&format!("[models.a]\nmodel = \"built-in\"\n[tasks.t]\nsuite = \"gsm-symbolic\"\n{options}\n"));
+        assert!(both.contains("exclude each other"), "{both}");
+    }
+}

@@ -51,7 +51,7 @@ impl StudyDefinition {
             notes.add(Mistake::new(&notes.place("", byte), error.message()));
         }
         if !errors.is_empty() {
-            return Err(StudyError { file: Some(path.to_owned()), mistakes: notes.into_mistakes() });
+            return Err(StudyError::new(Some(path), notes.into_mistakes()));
         }
         let study = Reader { base: path.parent().unwrap_or(Path::new("")), engine }
             .study(Table::new(&notes, String::new(), 0, document.get_ref()), path);

@@ -67,13 +67,15 @@ pub struct StudyError {
 }
 
 impl StudyError {
-    /// Creates the error, sorted by line, or nothing if there are no mistakes.
-    pub(super) fn check(file: Option<&Path>, mut mistakes: Vec<Mistake>) -> Result<(), Self> {
-        if mistakes.is_empty() {
-            return Ok(());
-        }
+    /// Creates the error of these mistakes, sorted by line.
+    pub(super) fn new(file: Option<&Path>, mut mistakes: Vec<Mistake>) -> Self {
         mistakes.sort_by_key(|mistake| mistake.place.line);
-        Err(StudyError { file: file.map(Path::to_owned), mistakes })
+        StudyError { file: file.map(Path::to_owned), mistakes }
+    }
+
+    /// The error of these mistakes, if there are any.
+    pub(super) fn check(file: Option<&Path>, mistakes: Vec<Mistake>) -> Result<(), Self> {
+        if mistakes.is_empty() { Ok(()) } else { Err(Self::new(file, mistakes)) }
     }
 
     /// The next step of a single mistake; those of several stand in the message.

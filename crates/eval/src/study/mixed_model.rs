@@ -51,6 +51,16 @@ pub enum MixedModel {
     },
 }
 
+impl MixedModel {
+    /// True if some coefficient has an estimate.
+    pub fn has_estimate(&self) -> bool {
+        match self {
+            MixedModel::Fitted { fit, .. } => fit.coefficients.iter().any(|one| one.estimate.is_some()),
+            MixedModel::Impossible { .. } => false,
+        }
+    }
+}
+
 /// Fits a model to the rows of the finished runs.
 ///
 /// # Errors
