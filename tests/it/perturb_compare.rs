@@ -133,7 +133,7 @@ fn given_questions_of_nupa_are_asked() {
     done(at, &[&["generate", "nupa", "--seed", "9", "-o", "own.jsonl"][..], &tasks].concat());
     let run = ["run", "nupa", "--questions", "own.jsonl", "--prompt", "raw", "--threads", "1", "--json"];
     let first: Value = serde_json::from_str(&done(at, &run)).unwrap();
-    assert_eq!(first["settings"]["suite_options"]["tasks"].as_array().map(Vec::len), Some(2), "{first}");
+    assert_eq!(first["manifest"]["settings"]["suite_options"]["tasks"].as_array().map(Vec::len), Some(2), "{first}");
     let shown = done(at, &["samples", "nupa", "--limit", "1"]);
     assert!(shown.contains("add_Integer_Integer_Integer:"), "{shown}");
     // The stored run finds its file again, and says so where it is another one.

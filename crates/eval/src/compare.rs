@@ -41,8 +41,16 @@ pub(crate) fn paired(
     for (comparison, run) in comparisons.iter_mut().zip(others) {
         let is_of_other_questions = run.manifest.settings.suite != baseline.manifest.settings.suite;
         if is_of_other_questions && comparison.items == 0 {
-            return Err(nothing_in_common(baseline, run)
-                .hint("items are paired by id, or by the id of the original in their column `pair`"));
+            let error = match comparison.different_question {
+                0 => nothing_in_common(baseline, run),
+                count => EvalError::setting(format!(
+                    "{} and {} have {count} ids in common, but under each of them another question",
+                    comparison.baseline, comparison.run
+                )),
+            };
+            return Err(
+                error.hint("items are paired by id and question, or by the id of the original in a column `pair`")
+            );
         }
         comparison.settings = differing_settings(&baseline.manifest, &run.manifest);
         if is_of_other_questions {

@@ -286,6 +286,16 @@ mod tests {
         let part = perturbed(&[("a1~noise", "a1", "noise", false)]);
         let found = compare(&names(2), &[whole, part]).remove(0);
         assert_eq!((found.items, found.by_pair, found.only_baseline, found.only_run), (1, 0, 1, 0));
+        // The same ids for other questions: what they name pairs them, nothing else does.
+        let original = || scores(&[("a1", "c", true), ("a2", "d", true)]);
+        let mut changed = original();
+        for (item, score) in &mut changed.items {
+            score.gold = "2".into();
+            score.pair = (item == "a1").then(|| "a1".to_owned());
+        }
+        let found = compare(&names(2), &[original(), changed]).remove(0);
+        assert_eq!((found.items, found.by_pair, found.items_by_pair, found.different_question), (1, 1, [1, 1], 1));
+        assert_eq!((found.only_baseline, found.only_run), (0, 0));
         // Originals and perturbed items in one file, against the originals alone.
         let mut mixed = scores(&[("a1", "c", true)]);
         mixed.items.extend(perturbed(&[("a1~noise", "a1", "noise", false)]).items);

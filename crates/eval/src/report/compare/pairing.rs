@@ -88,17 +88,16 @@ impl<'a> Pairing<'a> {
     /// what is left of both with that of the other run that names the same original.
     pub(super) fn of(first: &'a Scores, second: &'a Scores) -> Self {
         let mut by_id = Vec::new();
-        let mut different = Vec::new();
+        let mut matched = HashSet::new();
         for (item, score) in &first.items {
-            match second.items.get(item) {
-                Some(other) if score.has_question_of(other) => by_id.push(Pair::one(item, score, other)),
-                Some(_) => different.push(item.as_str()),
-                None => {}
+            if let Some(other) = second.items.get(item).filter(|other| score.has_question_of(other)) {
+                by_id.push(Pair::one(item, score, other));
+                matched.insert(item.as_str());
             }
         }
-        let mut mine = by_original(first, second);
-        let mut theirs = by_original(second, first);
-        // An item with the same id in both runs can be the original of others, but is in no group itself.
+        let mut mine = by_original(first, &matched);
+        let mut theirs = by_original(second, &matched);
+        // An item that is paired by id can be the original of others, but is in no group itself.
         let mut used = [HashSet::new(), HashSet::new()];
         let mut by_pair: Vec<Pair<'a>> = Vec::new();
         let originals: Vec<&str> = theirs.keys().copied().filter(|name| first.items.contains_key(*name)).collect();
@@ -130,8 +129,11 @@ impl<'a> Pairing<'a> {
         }
         let items_by_pair = used.each_ref().map(HashSet::len);
         let number_by_pair = by_pair.len();
+        let is_left = |item: &&str| !matched.contains(item) && !used.iter().any(|used| used.contains(item));
+        let shared = first.items.keys().map(String::as_str).filter(|item| second.items.contains_key(*item));
+        let different: Vec<&str> = shared.filter(is_left).collect();
         for used in &mut used {
-            used.extend(by_id.iter().map(|pair| pair.item).chain(different.iter().copied()));
+            used.extend(matched.iter().chain(&different).copied());
         }
         let mut pairs = by_id;
         pairs.extend(by_pair);
@@ -157,11 +159,11 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// Items that the other run does not have, by the original that they name, each group by id.
-fn by_original<'a>(scores: &'a Scores, others: &Scores) -> BTreeMap<&'a str, Vec<(&'a str, &'a ItemScore)>> {
+/// Items that are not paired by id, by the original that they name, each group by id.
+fn by_original<'a>(scores: &'a Scores, matched: &HashSet<&str>) -> BTreeMap<&'a str, Vec<(&'a str, &'a ItemScore)>> {
     let mut groups: BTreeMap<&str, Vec<(&str, &ItemScore)>> = BTreeMap::new();
     for (item, score) in &scores.items {
-        if let Some(original) = score.pair.as_deref().filter(|_| !others.items.contains_key(item)) {
+        if let Some(original) = score.pair.as_deref().filter(|_| !matched.contains(item.as_str())) {
             groups.entry(original).or_default().push((item, score));
         }
     }
