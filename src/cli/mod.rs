@@ -35,6 +35,7 @@ mod show;
 pub mod stats;
 mod stored;
 mod suites;
+mod tasks;
 mod train;
 mod values;
 

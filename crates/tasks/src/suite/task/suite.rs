@@ -1,11 +1,11 @@
 //! A task as a suite: items from rows, in order, and their scores.
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
 use super::compiled::{Setting, Task};
 use super::definition::{Definition, Texts};
-use super::pass::Passed;
+use super::pass::{Passed, located};
 use super::{STORED_KEY, hash, likelihood, scorer, summary};
 use crate::suite::registry::{Programs, Rows};
 use crate::suite::{Answered, Item, Score, Scored, Suite, Summary};
@@ -19,21 +19,24 @@ pub(super) struct TaskSuite {
     /// Bad rows were left out on request.
     pub skip: bool,
     pub programs: Arc<dyn Programs>,
+    /// Reason for the items having ended too early.
+    pub unread: OnceLock<String>,
 }
 
 /// A file in the manifest: `place` is no part of a run's identity.
 pub(super) const PLACE: &str = "place";
 
 impl TaskSuite {
-    fn item(&self, row: u32) -> Option<Item> {
-        let found = self.rows.row(row as usize).ok()?;
-        let made = self.task.item(&found.values).ok()?;
+    fn item(&self, row: u32) -> Result<Item, String> {
+        let found = self.rows.row(row as usize).map_err(|error| error.to_string())?;
+        let made = self.task.item(&found.values);
+        let made = made.map_err(|problem| located(&found, problem.part, &problem.message))?;
         let mut item = made.item;
         // Equal questions are told apart by their rows, and are one cluster.
         if made.digest && self.passed.repeated.contains(&hash::of(&item.id)) {
             item.id = format!("{}-{}", item.id, row + 1);
         }
-        Some(item)
+        Ok(item)
     }
 
     /// Notes about rows that are not asked.
@@ -95,8 +98,16 @@ impl Suite for TaskSuite {
     }
 
     fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        // A file that cannot be read any more ends the questions; the run then has less than it planned and says so.
-        Box::new(self.passed.order.iter().map_while(|&row| self.item(row)))
+        // A file that was changed since the pass ends the questions; the run asks for the reason.
+        let keep = |reason| {
+            // The first reason stays.
+            let _ = self.unread.set(reason);
+        };
+        Box::new(self.passed.order.iter().map_while(move |&row| self.item(row).map_err(keep).ok()))
+    }
+
+    fn unread(&self) -> Option<String> {
+        self.unread.get().cloned()
     }
 
     fn len(&self) -> usize {
