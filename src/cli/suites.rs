@@ -36,7 +36,9 @@ pub fn execute(args: &SuitesArgs, printer: Printer) -> Result<Exit, CliError> {
             ),
             ("options", entry.options.join(", ")),
         ] {
-            text += &wrap(&value, width, &format!("  {name:<9}"));
+            if !value.is_empty() {
+                text += &wrap(&value, width, &format!("  {name:<9}"));
+            }
         }
     }
     printer.result(&text)?;

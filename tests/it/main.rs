@@ -59,6 +59,7 @@ mod stats_cli;
 mod store;
 mod support;
 mod synthetic;
+mod task_files;
 mod train;
 mod train_cli;
 mod train_lora;

@@ -68,7 +68,7 @@ impl Suite for TaskSuite {
     }
 
     fn options(&self) -> Value {
-        let definition = stored(self.task.definition());
+        let definition = stored(self.task.definition(), self.setting.prompt.as_deref());
         let definition = serde_json::to_value(definition).unwrap_or_default();
         let files: Vec<Value> = self
             .rows
@@ -76,14 +76,14 @@ impl Suite for TaskSuite {
             .iter()
             .map(|file| json!({PLACE: file.path.display().to_string(), "sha256": file.sha256, "rows": file.rows}))
             .collect();
-        let Setting { name, prompt, chat, profile, examples } = &self.setting;
+        let Setting { prompt, chat, profile, examples, .. } = &self.setting;
         let mut options = Map::new();
         // Places of files are no part of a run's identity, but a task file may use that word for something else.
         let content = json!([definition, examples]).to_string();
         options.insert("sha256".into(), earnest_digest::hex(&earnest_digest::sha256(content.as_bytes())).into());
         options.insert(STORED_KEY.into(), definition);
         options.insert("files".into(), files.into());
-        options.insert("name".into(), name.as_str().into());
+        options.insert("name".into(), self.task.name.as_str().into());
         options.insert("chat".into(), (*chat).into());
         options.extend(prompt.as_ref().map(|prompt| ("prompt".to_owned(), prompt.as_str().into())));
         if !examples.is_empty() {
@@ -137,9 +137,18 @@ impl Suite for TaskSuite {
     }
 }
 
-/// The task file without places and digests of files, which the manifest has beside it.
-fn stored(definition: &Definition) -> Definition {
+/// The part of a task file that determines the items: without places and digests of files, which the manifest has beside it, and
+/// without other prompts than the chosen one.
+fn stored(definition: &Definition, prompt: Option<&str>) -> Definition {
     let mut definition = definition.clone();
+    match prompt {
+        Some(chosen) => {
+            definition.prompt = None;
+            definition.prompts.retain(|name, _| name == chosen);
+        }
+        None if definition.prompt.is_some() => definition.prompts.clear(),
+        None => {}
+    }
     definition.questions.path = Texts::None;
     definition.questions.sha256 = Texts::None;
     if let Some(examples) = &mut definition.examples {
