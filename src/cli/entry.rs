@@ -9,7 +9,7 @@ use super::error::{CliError, with_causes};
 use super::printer::Printer;
 use super::{
     bench, catalogue, compare, dev, doctor, export, generate, import, merge, models, perturb, report, reproduce,
-    rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, train,
+    rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train,
 };
 
 /// Parses the arguments, runs the command and prints its error.
@@ -42,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => import::execute(args, printer),
         Command::Merge(args) => merge::execute(args, printer),
         Command::Suites(args) => suites::execute(args, printer),
+        Command::Tasks(args) => tasks::execute(args, cli.quiet, printer),
         Command::Show(args) => show::execute(args, printer),
         Command::Generate(args) => generate::execute(args, cli.quiet, printer),
         Command::Perturb(args) => perturb::execute(args, cli.quiet, printer),

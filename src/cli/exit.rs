@@ -6,7 +6,8 @@
 pub enum Exit {
     /// Done.
     Success = 0,
-    /// Finished, but some samples have no answer (a prompt longer than the context, a rejected request), or a model has no estimate.
+    /// Finished, but some samples have no answer (a prompt longer than the context, a rejected request), a model has no estimate, or a check
+    /// found something.
     FailedSamples = 1,
     /// Invalid command line: an unknown option, suite, task or item.
     Usage = 2,
@@ -27,7 +28,8 @@ impl Exit {
     pub const HELP: &str = "\
 Exit codes:
   0    done
-  1    finished, but some samples have no answer (`earnest samples RUN --failed`), or a model has no estimate
+  1    finished, but some samples have no answer (`earnest samples RUN --failed`), a model has no estimate, or `earnest tasks
+       check` found something
   2    invalid command line
   3    the checkpoint cannot be used
   4    results cannot be read or written (disk full, permissions, locked or damaged run)

@@ -36,6 +36,7 @@ pub mod stats;
 mod stored;
 mod study;
 mod suites;
+mod tasks;
 mod train;
 mod values;
 

@@ -32,11 +32,13 @@ pub fn execute(args: &SuitesArgs, printer: Printer) -> Result<Exit, CliError> {
             ("tasks", entry.tasks.join(", ")),
             (
                 "items",
-                entry.items.map_or("depends on --data".to_owned(), |items| format!("{items} with default options")),
+                entry.items.map_or("depends on your data".to_owned(), |items| format!("{items} with default options")),
             ),
             ("options", entry.options.join(", ")),
         ] {
-            text += &wrap(&value, width, &format!("  {name:<9}"));
+            if !value.is_empty() {
+                text += &wrap(&value, width, &format!("  {name:<9}"));
+            }
         }
     }
     printer.result(&text)?;

@@ -62,6 +62,7 @@ mod study;
 mod support;
 mod task_page;
 mod synthetic;
+mod task_files;
 mod train;
 mod train_cli;
 mod train_lora;

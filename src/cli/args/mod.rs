@@ -131,6 +131,8 @@ pub enum Command {
     Merge(MergeArgs),
     /// List the suites, their tasks and options
     Suites(super::suites::SuitesArgs),
+    /// Write and check task files, for questions of your own
+    Tasks(super::tasks::TasksArgs),
     /// Show the exact prompt of an item: text, token ids, BOS count, budget, expected answer
     Show(super::show::ShowArgs),
     /// Serve a model on this machine over OpenAI's HTTP API

@@ -13,6 +13,7 @@ use earnest_eval::run::Shard;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   earnest run nupa                                                evaluates the model inside this program
+  earnest run questions.jsonl --model model.gguf                  your own questions, or a task file (`earnest tasks new NAME`)
   earnest run arithmetic-bench --model model.gguf --lengths 1..3 --per-length 2
   earnest run arithmetic-bench --model ./Qwen2.5-1.5B-Instruct --tasks add,mul --limit 200 --json
   earnest run arithmetic-bench --model model.gguf --recommended --samples 4 --kv-memory 2GiB

@@ -2,7 +2,7 @@
 use std::time::{Instant, SystemTime};
 
 use earnest_tasks::suite::Suite;
-use earnest_tasks::suite::registry::Channel;
+use earnest_tasks::suite::registry::{Channel, OptionError};
 
 use super::begin::{Claimed, claim};
 use super::detectable::detectable;
@@ -185,6 +185,10 @@ impl Session<'_> {
         let generating = Instant::now();
         let outcome = runner.run(engine.engine.as_mut(), &mut writer, progress, reporter);
         drop(writer);
+        let outcome = match (outcome, self.suite.unread()) {
+            (Ok(Ended::Finished), Some(reason)) => Err(unread_questions(&reason).into()),
+            (outcome, _) => outcome.map_err(EvalError::from),
+        };
         let manifest = &mut run.manifest;
         manifest.generation_s += generating.elapsed().as_secs_f64();
         manifest.engine = Some(engine.record());
@@ -270,6 +274,12 @@ pub(super) fn suite<'s>(
         }
         Questions::Suite(suite) => Ok(suite.as_ref()),
     }
+}
+
+/// The error for questions that end before their number: their file was readable when the run began.
+fn unread_questions(reason: &str) -> OptionError {
+    OptionError::data(format!("the questions could not be read to their end: {reason}"))
+        .help("the same command continues the run when the file is as it was")
 }
 
 /// Resolves the settings that identify the run.

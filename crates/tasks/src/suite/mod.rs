@@ -48,6 +48,11 @@ pub trait Suite: Send + Sync {
     /// come round-robin over tasks, then lengths, then repetitions, so `--limit N` is `take(N)`.
     fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_>;
 
+    /// Reason for the items having ended before their number: a file that could not be read to its end. None before that.
+    fn unread(&self) -> Option<String> {
+        None
+    }
+
     /// Number of items.
     fn len(&self) -> usize;
 

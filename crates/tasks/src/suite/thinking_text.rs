@@ -52,6 +52,10 @@ impl Suite for KeptThinking {
         self.suite.items()
     }
 
+    fn unread(&self) -> Option<String> {
+        self.suite.unread()
+    }
+
     fn len(&self) -> usize {
         self.suite.len()
     }

@@ -2,6 +2,7 @@
 //!
 //! `definition` is the task file, `compiled` makes an item of a row by it, `pass` does so once for all rows before a run, and
 //! `scorer` and `likelihood` score what comes back.
+mod check;
 mod choice;
 mod choices;
 mod columns;
@@ -25,8 +26,29 @@ mod summary;
 mod template;
 pub mod usual;
 
+pub use check::{Check, CheckedFile, Covariate, Finding, First, check};
 pub use definition::Definition;
 pub use registration::Registration;
 
+#[cfg(test)]
+mod tests;
+
 /// Key in the options of a stored run by which a task of the user is recognised, whatever its name.
 pub const STORED_KEY: &str = "task_file";
+
+/// Text of a new task file with this name, and the questions beside it.
+pub fn example(name: &str) -> (String, &'static str) {
+    (
+        include_str!("new.toml")
+            .replace("NAME.jsonl", &format!("{name}.jsonl"))
+            .replace("NAME.toml", &format!("{name}.toml"))
+            .replace("\"NAME\"", &format!("\"{name}\"")),
+        include_str!("new.jsonl"),
+    )
+}
+
+/// True for a name that a task can have.
+pub fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with(['.', '-'])
+}

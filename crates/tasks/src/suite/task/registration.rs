@@ -1,6 +1,6 @@
 //! Registration of all tasks of the user.
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -78,7 +78,15 @@ impl BuiltIn for Registration {
         let task = Task::new(task_file, &setting).map_err(|(_, reason)| OptionError::unreadable(reason))?;
         let passed = Arc::new(Passed::over(&task, rows.as_ref()));
         passed.check(rows.as_ref(), skip).map_err(|error| OptionError::unreadable(error.message))?;
-        Ok(Box::new(TaskSuite { task, rows, passed, setting, skip, programs: host.programs(None) }))
+        Ok(Box::new(TaskSuite {
+            task,
+            rows,
+            passed,
+            setting,
+            skip,
+            programs: host.programs(None),
+            unread: OnceLock::new(),
+        }))
     }
 }
 
@@ -260,6 +268,7 @@ impl Choice for Configured {
             setting: Setting { chat, ..self.setting.clone() },
             skip: self.skip,
             programs: Arc::clone(&self.programs),
+            unread: OnceLock::new(),
         }))
     }
 

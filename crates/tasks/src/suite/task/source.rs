@@ -42,8 +42,7 @@ pub(super) fn open(path: &Path, skip_bad_rows: bool, host: &dyn Host) -> Result<
         OptionError::usage(format!("{}{}: {reason}", path.display(), keys::place_of(&text, value)))
     };
     if let Some(name) = &definition.name {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if name.is_empty() || !name.chars().all(plain) || name.starts_with(['.', '-']) {
+        if !super::is_name(name) {
             return Err(wrong(name, format!("the name {name:?} is not made of letters, digits, -, _ and .")));
         }
         if find(name).is_some() {

@@ -1,11 +1,11 @@
 //! A task as a suite: items from rows, in order, and their scores.
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
 use super::compiled::{Setting, Task};
 use super::definition::{Definition, Texts};
-use super::pass::Passed;
+use super::pass::{Passed, located};
 use super::{STORED_KEY, hash, likelihood, scorer, summary};
 use crate::suite::registry::{Programs, Rows};
 use crate::suite::{Answered, Item, Score, Scored, Suite, Summary};
@@ -19,21 +19,24 @@ pub(super) struct TaskSuite {
     /// Bad rows were left out on request.
     pub skip: bool,
     pub programs: Arc<dyn Programs>,
+    /// Reason for the items having ended too early.
+    pub unread: OnceLock<String>,
 }
 
 /// A file in the manifest: `place` is no part of a run's identity.
 pub(super) const PLACE: &str = "place";
 
 impl TaskSuite {
-    fn item(&self, row: u32) -> Option<Item> {
-        let found = self.rows.row(row as usize).ok()?;
-        let made = self.task.item(&found.values).ok()?;
+    fn item(&self, row: u32) -> Result<Item, String> {
+        let found = self.rows.row(row as usize).map_err(|error| error.to_string())?;
+        let made = self.task.item(&found.values);
+        let made = made.map_err(|problem| located(&found, problem.part, &problem.message))?;
         let mut item = made.item;
         // Equal questions are told apart by their rows, and are one cluster.
         if made.digest && self.passed.repeated.contains(&hash::of(&item.id)) {
             item.id = format!("{}-{}", item.id, row + 1);
         }
-        Some(item)
+        Ok(item)
     }
 
     /// Notes about rows that are not asked.
@@ -65,7 +68,7 @@ impl Suite for TaskSuite {
     }
 
     fn options(&self) -> Value {
-        let definition = stored(self.task.definition());
+        let definition = stored(self.task.definition(), self.setting.prompt.as_deref());
         let definition = serde_json::to_value(definition).unwrap_or_default();
         let files: Vec<Value> = self
             .rows
@@ -73,14 +76,14 @@ impl Suite for TaskSuite {
             .iter()
             .map(|file| json!({PLACE: file.path.display().to_string(), "sha256": file.sha256, "rows": file.rows}))
             .collect();
-        let Setting { name, prompt, chat, profile, examples } = &self.setting;
+        let Setting { prompt, chat, profile, examples, .. } = &self.setting;
         let mut options = Map::new();
         // Places of files are no part of a run's identity, but a task file may use that word for something else.
         let content = json!([definition, examples]).to_string();
         options.insert("sha256".into(), earnest_digest::hex(&earnest_digest::sha256(content.as_bytes())).into());
         options.insert(STORED_KEY.into(), definition);
         options.insert("files".into(), files.into());
-        options.insert("name".into(), name.as_str().into());
+        options.insert("name".into(), self.task.name.as_str().into());
         options.insert("chat".into(), (*chat).into());
         options.extend(prompt.as_ref().map(|prompt| ("prompt".to_owned(), prompt.as_str().into())));
         if !examples.is_empty() {
@@ -95,8 +98,16 @@ impl Suite for TaskSuite {
     }
 
     fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        // A file that cannot be read any more ends the questions; the run then has less than it planned and says so.
-        Box::new(self.passed.order.iter().map_while(|&row| self.item(row)))
+        // A file that was changed since the pass ends the questions; the run asks for the reason.
+        let keep = |reason| {
+            // The first reason stays.
+            let _ = self.unread.set(reason);
+        };
+        Box::new(self.passed.order.iter().map_while(move |&row| self.item(row).map_err(keep).ok()))
+    }
+
+    fn unread(&self) -> Option<String> {
+        self.unread.get().cloned()
     }
 
     fn len(&self) -> usize {
@@ -126,9 +137,18 @@ impl Suite for TaskSuite {
     }
 }
 
-/// The task file without places and digests of files, which the manifest has beside it.
-fn stored(definition: &Definition) -> Definition {
+/// The part of a task file that determines the items: without places and digests of files, which the manifest has beside it, and
+/// without other prompts than the chosen one.
+fn stored(definition: &Definition, prompt: Option<&str>) -> Definition {
     let mut definition = definition.clone();
+    match prompt {
+        Some(chosen) => {
+            definition.prompt = None;
+            definition.prompts.retain(|name, _| name == chosen);
+        }
+        None if definition.prompt.is_some() => definition.prompts.clear(),
+        None => {}
+    }
     definition.questions.path = Texts::None;
     definition.questions.sha256 = Texts::None;
     if let Some(examples) = &mut definition.examples {

@@ -1,0 +1,288 @@
+//! Check of a task: what would be asked, and what is wrong.
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::columns::text;
+use super::compiled::Task;
+use super::registration::Configured;
+use super::scorer::{Scorer, same};
+use super::{gold, hash};
+use crate::suite::registry::{Choice, Host, Mode, OptionError, OptionValues, Row};
+use crate::suite::{Item, Segments};
+
+/// Findings of one kind that are shown.
+const SHOWN: usize = 3;
+
+/// Different values of a covariate that are counted.
+const MOST_VALUES: usize = 1_000;
+
+/// Characters of a question's beginning in a message.
+const BEGINNING: usize = 60;
+
+/// What a run would ask.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Check {
+    pub task: String,
+    pub version: String,
+    /// Files with their rows.
+    pub files: Vec<CheckedFile>,
+    /// Questions that would be asked.
+    pub questions: usize,
+    pub clusters: usize,
+    /// Questions by task, where there are several.
+    pub tasks: BTreeMap<String, usize>,
+    /// Rules, the one that decides first.
+    pub rules: Vec<String>,
+    /// Rule that decides; none for perplexities.
+    pub primary: Option<String>,
+    /// Rule that decides in raw prompts, where it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_raw: Option<String>,
+    /// Worked examples before each question.
+    pub examples: usize,
+    pub covariates: Vec<Covariate>,
+    /// Names of further prompts.
+    pub prompts: Vec<String>,
+    /// `chat`, `raw` or `auto`.
+    pub mode: String,
+    pub first: Option<First>,
+    /// What is wrong, most important first.
+    pub findings: Vec<Finding>,
+}
+
+/// A file of questions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckedFile {
+    pub path: String,
+    pub sha256: String,
+    pub rows: usize,
+}
+
+/// A covariate with the kind of its values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Covariate {
+    pub name: String,
+    /// `number`, `text`, `truth value`, `list` or `mixed`.
+    pub kind: String,
+    /// Different values; none if there are more than are counted.
+    pub values: Option<usize>,
+    /// Questions that have it.
+    pub questions: usize,
+}
+
+/// The first question.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct First {
+    pub id: String,
+    pub gold: String,
+    /// Prompt as text; of a conversation the turns under each other.
+    pub prompt: String,
+    /// Texts whose log-likelihoods are scored.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub continuations: Vec<String>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Rows, questions or columns with what is wrong with them.
+    pub what: String,
+    pub count: usize,
+    /// The first of them, with their places.
+    pub first: Vec<String>,
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, what: &str, message: impl FnOnce() -> String) {
+        let place = self.0.iter().position(|finding| finding.what == what).unwrap_or_else(|| {
+            self.0.push(Finding { what: what.to_owned(), count: 0, first: Vec::new() });
+            self.0.len() - 1
+        });
+        let finding = &mut self.0[place];
+        finding.count += 1;
+        if finding.first.len() < SHOWN {
+            finding.first.push(message());
+        }
+    }
+}
+
+/// Values of a covariate so far.
+#[derive(Default)]
+struct Seen {
+    kinds: HashSet<&'static str>,
+    values: HashSet<u64>,
+    questions: usize,
+}
+
+/// Reads a task as a run would and checks every question.
+///
+/// # Errors
+/// If it cannot be read at all.
+pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionError> {
+    let configured = Configured::read(values, host)?;
+    let mode = configured.mode();
+    let chat = mode != Some(Mode::Raw);
+    let task = configured.task(chat)?;
+    let rows = configured.rows.as_ref();
+    if rows.is_empty() {
+        configured.passed.check(rows, false)?;
+    }
+    let mut findings = Findings::default();
+    let (unreadable, messages) = rows.skipped();
+    for place in 0..unreadable {
+        findings.add("rows that cannot be read", || messages.get(place).cloned().unwrap_or_default());
+    }
+    let mut covariates: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut columns: BTreeMap<String, bool> = BTreeMap::new();
+    let (mut clusters, mut tasks): (HashSet<u64>, BTreeMap<String, usize>) = Default::default();
+    let (mut ids, mut asked): (HashMap<u64, usize>, HashMap<u64, usize>) = Default::default();
+    let mut questions = 0;
+    for number in 0..rows.len() {
+        let row = rows.row(number).map_err(OptionError::usage)?;
+        for (name, value) in &row.values {
+            let filled = !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
+            *columns.entry(name.clone()).or_default() |= filled;
+        }
+        let made = match task.item(&row.values) {
+            Ok(made) => made,
+            Err(problem) => {
+                let what = match problem.part {
+                    "answer" => "questions without a usable answer",
+                    "question" => "rows without a question",
+                    "choices" => "questions without usable choices",
+                    _ => "rows that cannot be asked",
+                };
+                findings.add(what, || super::pass::located(&row, problem.part, &problem.message));
+                continue;
+            }
+        };
+        let item = made.item;
+        let place = |earlier: usize| rows.row(earlier).map(|row| row.place).unwrap_or_default();
+        if !made.digest
+            && let Some(earlier) = ids.insert(hash::of(&item.id), number)
+        {
+            findings.add("ids that occur twice", || {
+                format!("{}: {} is also the id of {}", row.place, item.id, place(earlier))
+            });
+            continue;
+        }
+        if let Some(earlier) = asked.insert(content(&item), number) {
+            let beginning: String = item.segments.question.chars().take(BEGINNING).collect();
+            findings.add("questions that repeat an earlier one", || {
+                format!("{}: {beginning:?}, as in {}", row.place, place(earlier))
+            });
+        }
+        if let Some(message) = unread(&task, &row, &item) {
+            findings.add("reference solutions that end with another answer, as the reader sees it", || message);
+        }
+        questions += 1;
+        clusters.insert(hash::of(&item.cluster));
+        *tasks.entry(item.task).or_default() += 1;
+        for (name, value) in &item.covariates {
+            let seen = covariates.entry(name.clone()).or_default();
+            seen.questions += 1;
+            seen.kinds.insert(kind(value));
+            if seen.values.len() <= MOST_VALUES {
+                seen.values.insert(hash::of(&value.to_string()));
+            }
+        }
+    }
+    for (name, _) in columns.iter().filter(|(_, filled)| !**filled) {
+        findings.add("columns that are empty in all rows", || name.clone());
+    }
+    let suite = configured.suite(crate::suite::registry::Channel::local(if chat { Mode::Chat } else { Mode::Raw }));
+    let first = suite.ok().and_then(|suite| suite.items().next()).map(|item| First {
+        prompt: prompt_text(&item.segments),
+        id: item.id,
+        gold: item.gold,
+        continuations: item.continuations,
+    });
+    let raw = configured.task(false)?.primary.filter(|raw| mode.is_none() && Some(raw) != task.primary.as_ref());
+    let mut rules: Vec<String> = task.scorers.iter().flat_map(Scorer::rules).map(str::to_owned).collect();
+    rules.sort_by_key(|rule| Some(rule) != task.primary.as_ref());
+    let file = |file: &crate::suite::registry::RowFile| CheckedFile {
+        path: file.path.display().to_string(),
+        sha256: file.sha256.clone(),
+        rows: file.rows,
+    };
+    Ok(Check {
+        files: rows.files().iter().map(file).collect(),
+        questions,
+        clusters: clusters.len(),
+        tasks: if tasks.len() > 1 { tasks } else { BTreeMap::new() },
+        rules,
+        primary: task.primary.clone(),
+        primary_raw: raw,
+        examples: task.shown(),
+        covariates: covariates.into_iter().map(covariate).collect(),
+        prompts: task.definition().prompts.keys().cloned().collect(),
+        mode: mode.map_or_else(|| "auto".to_owned(), |mode| mode.to_string()),
+        first,
+        findings: findings.0,
+        task: task.name,
+        version: task.version,
+    })
+}
+
+/// Hash of what is asked.
+fn content(item: &Item) -> u64 {
+    let choices = item.covariates.get(super::choice::CHOICES).map(Value::to_string).unwrap_or_default();
+    hash::of(&format!("{}\n{choices}\n{}", item.segments.question, item.continuations.join("\n")))
+}
+
+fn covariate((name, seen): (String, Seen)) -> Covariate {
+    let kind = match seen.kinds.len() {
+        1 => seen.kinds.into_iter().next().unwrap_or_default(),
+        _ => "mixed",
+    };
+    let values = (seen.values.len() <= MOST_VALUES).then_some(seen.values.len());
+    Covariate { name, kind: kind.to_owned(), values, questions: seen.questions }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Number(_) => "number",
+        Value::Bool(_) => "truth value",
+        Value::String(_) | Value::Null => "text",
+        Value::Array(_) | Value::Object(_) => "list",
+    }
+}
+
+/// A reference solution from which the reader takes another number than the answer.
+fn unread(task: &Task, row: &Row, item: &Item) -> Option<String> {
+    let primary = task.scorers.iter().find(|scorer| Some(&scorer.name) == task.primary.as_ref())?;
+    if !primary.needs_number() {
+        return None;
+    }
+    let parts = task.parts(&row.values).ok()?;
+    let question = parts.question.unwrap_or_default();
+    let answer = parts.answer.and_then(|answer| text(&answer).ok());
+    let (solution, expected) = match (parts.solution, &answer) {
+        (Some(solution), Some(_)) => (solution, item.gold.clone()),
+        // The answer is itself a solution that says where its result is.
+        (_, Some(answer)) => (answer.clone(), gold::plain(answer.rsplit_once("####")?.1)?),
+        _ => return None,
+    };
+    let read = gold::solution(&solution, &question);
+    match read {
+        Some(read) if same(&read, &expected) => None,
+        Some(read) => Some(format!("{}: {read} is read, {expected} is the answer", row.place)),
+        None => Some(format!("{}: nothing is read, {expected} is the answer", row.place)),
+    }
+}
+
+/// Prompt as text; of a conversation the turns under each other.
+fn prompt_text(segments: &Segments) -> String {
+    if let Some(raw) = &segments.raw {
+        return raw.clone();
+    }
+    let system = segments.system.iter().map(|text| format!("[system]\n{text}"));
+    let shots = segments.shots.iter().map(|shot| format!("[user]\n{}\n[assistant]\n{}", shot.question, shot.answer));
+    let turns: Vec<String> = system.chain(shots).chain([format!("[user]\n{}", segments.question)]).collect();
+    turns.join("\n")
+}

@@ -1,0 +1,392 @@
+//! Tests of tasks as suites, on rows in memory.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use super::{Registration, check};
+use crate::suite::registry::{
+    BuiltIn, Channel, ErrorKind, Host, HostError, Mode, OptionError, OptionValues, Row, RowFile, RowSource, Rows,
+};
+use crate::suite::{Answered, ContinuationScore, Item, Likelihoods, Score, Scored, Suite};
+
+/// Files in memory; questions are JSON lines.
+#[derive(Default)]
+struct Files {
+    texts: BTreeMap<PathBuf, String>,
+    moved: Option<PathBuf>,
+    /// Set where rows cannot be read any more.
+    gone: Arc<AtomicBool>,
+}
+
+struct Lines {
+    gone: Arc<AtomicBool>,
+    files: Vec<RowFile>,
+    rows: Vec<Row>,
+}
+
+impl Host for Files {
+    fn is_file(&self, path: &Path) -> bool {
+        self.texts.contains_key(path)
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        self.texts.keys().any(|file| file.parent() == Some(path))
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, HostError> {
+        self.texts.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| HostError::failed("not there"))
+    }
+
+    fn rows(&self, source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {
+        let mut found = Lines { gone: Arc::clone(&self.gone), files: Vec::new(), rows: Vec::new() };
+        for path in &source.paths {
+            let text = self.texts.get(path).ok_or_else(|| OptionError::usage("not there"))?;
+            for (number, line) in text.lines().enumerate() {
+                let values: Value = serde_json::from_str(line).map_err(OptionError::usage)?;
+                found.rows.push(Row {
+                    place: format!("{}, line {}", path.display(), number + 1),
+                    values: values.as_object().cloned().unwrap_or_default(),
+                });
+            }
+            found.files.push(RowFile {
+                path: path.clone(),
+                sha256: super::hash::short(text),
+                rows: text.lines().count(),
+            });
+        }
+        Ok(Arc::new(found))
+    }
+
+    fn moved(&self) -> Option<PathBuf> {
+        self.moved.clone()
+    }
+}
+
+impl Rows for Lines {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn row(&self, number: usize) -> Result<Row, HostError> {
+        let there = number < 2 || !self.gone.load(Ordering::Relaxed);
+        self.rows.get(number).filter(|_| there).cloned().ok_or_else(|| HostError::failed("no such row"))
+    }
+
+    fn files(&self) -> &[RowFile] {
+        &self.files
+    }
+
+    fn skipped(&self) -> (usize, &[String]) {
+        (0, &[])
+    }
+}
+
+fn files(texts: &[(&str, String)]) -> Files {
+    let texts = texts.iter().map(|(name, text)| (PathBuf::from(name), text.clone())).collect();
+    Files { texts, ..Files::default() }
+}
+
+fn lines(rows: &[Value]) -> String {
+    rows.iter().map(|row| format!("{row}\n")).collect()
+}
+
+fn values(file: &str) -> OptionValues {
+    OptionValues::new(1, Vec::new()).with("file", file)
+}
+
+fn suite(host: &Files, values: &OptionValues, mode: Mode) -> Result<Box<dyn Suite>, OptionError> {
+    Registration.configure(values, host)?.suite(Channel::local(mode))
+}
+
+fn items(suite: &dyn Suite) -> Vec<Item> {
+    suite.items().collect()
+}
+
+fn scored(suite: &dyn Suite, item: &Item, completion: &str) -> Score {
+    suite.score(item, &Answered { completion, truncated: false })
+}
+
+/// Asserts that a stored run asks the same.
+fn round_trip(suite: &dyn Suite, host: &Files) {
+    let options = suite.options();
+    let again = Registration.stored(&options, host).unwrap();
+    assert_eq!(again.options(), options);
+    assert_eq!(items(again.as_ref()), items(suite));
+    assert_eq!((again.name(), again.version(), again.primary()), (suite.name(), suite.version(), suite.primary()));
+    assert_eq!(Registration.primary(&options), suite.primary());
+}
+
+fn numbers() -> Files {
+    let row = |place: i32| json!({"question": format!("{place}+1=?"), "answer": place + 1, "cluster": place / 4, "level": place});
+    files(&[("sums.jsonl", lines(&(0..12).map(row).collect::<Vec<_>>()))])
+}
+
+#[test]
+fn questions_alone_are_a_task() {
+    let host = numbers();
+    let suite = suite(&host, &values("sums.jsonl"), Mode::Chat).unwrap();
+    assert_eq!((suite.name(), suite.version(), suite.len(), suite.primary()), ("sums", "1", 12, vec!["final"]));
+    let all = items(suite.as_ref());
+    let clusters: Vec<&str> = all.iter().map(|item| item.cluster.as_str()).collect();
+    assert_eq!(clusters[..6], ["0", "1", "2", "0", "1", "2"]);
+    let first = &all[0];
+    assert_eq!((first.segments.question.as_str(), first.gold.as_str(), first.task.as_str()), ("0+1=?", "1", "sums"));
+    assert_eq!(first.covariates, BTreeMap::from([("level".to_owned(), json!(0))]));
+    assert!(scored(suite.as_ref(), first, "<think>2</think>The answer is **1**.").correct);
+    assert!(!scored(suite.as_ref(), first, "The answer is 2.").correct);
+    round_trip(suite.as_ref(), &host);
+    let raw = self::suite(&host, &values("sums.jsonl"), Mode::Raw).unwrap();
+    let asked = items(raw.as_ref()).remove(0);
+    assert_eq!(asked.segments.raw.as_deref(), Some("Question: 0+1=?\nAnswer:"));
+    assert_eq!(asked.stop_strings, ["\nQuestion:"]);
+    assert_eq!(asked.id, first.id);
+    round_trip(raw.as_ref(), &host);
+}
+
+#[test]
+fn the_first_answer_settles_the_scorers() {
+    let texts = files(&[("q.jsonl", lines(&[json!({"question": "Capital of France?", "answer": "Paris"})]))]);
+    let suite = suite(&texts, &values("q.jsonl"), Mode::Chat).unwrap();
+    assert_eq!(suite.profiles(), ["exact", "contains"]);
+    let item = items(suite.as_ref()).remove(0);
+    let score = scored(suite.as_ref(), &item, "It is Paris.");
+    assert!(!score.correct && score.rules.get("contains") == Some(true));
+    assert!(scored(suite.as_ref(), &item, " paris. ").correct);
+    let mixed = [json!({"question": "1+1?", "answer": 2}), json!({"question": "France?", "answer": "Paris"})];
+    let mixed = files(&[("m.jsonl", lines(&mixed))]);
+    let error = self::suite(&mixed, &values("m.jsonl"), Mode::Chat).err().unwrap();
+    assert!(error.message.contains("m.jsonl, line 2: answer: no number can be read from \"Paris\""), "{error}");
+    let asked = self::suite(&mixed, &values("m.jsonl").with("profile", "exact"), Mode::Chat).unwrap();
+    assert_eq!(asked.primary(), ["exact"]);
+    round_trip(asked.as_ref(), &mixed);
+    let solution = "3 + 4 = <<3+4=7>>7\n#### 7";
+    let gsm = files(&[("g.jsonl", lines(&[json!({"question": "How many?", "answer": solution})]))]);
+    let suite = self::suite(&gsm, &values("g.jsonl"), Mode::Chat).unwrap();
+    assert_eq!(items(suite.as_ref())[0].gold, "7");
+}
+
+#[test]
+fn choices_are_asked_by_letter_or_scored_by_likelihood() {
+    let rows = [json!({"question": "Capital?", "choices": ["Rome", "Paris"], "answer": 1})];
+    let host = files(&[("c.jsonl", lines(&rows))]);
+    let chat = suite(&host, &values("c.jsonl"), Mode::Chat).unwrap();
+    let item = items(chat.as_ref()).remove(0);
+    assert!(item.segments.question.contains("A. Rome\nB. Paris") && item.continuations.is_empty());
+    assert_eq!(item.gold, "B");
+    assert!(scored(chat.as_ref(), &item, "The answer is (B).").correct);
+    assert!(!scored(chat.as_ref(), &item, "A").correct);
+    round_trip(chat.as_ref(), &host);
+    let raw = suite(&host, &values("c.jsonl"), Mode::Raw).unwrap();
+    let item = items(raw.as_ref()).remove(0);
+    assert_eq!(
+        (item.gold.as_str(), &item.continuations[..]),
+        ("Paris", &[" Rome".to_owned(), " Paris".to_owned()][..])
+    );
+    let likelihood = |text: &str, logprob| ContinuationScore { text: text.to_owned(), logprob, tokens: 1 };
+    let found = Likelihoods(vec![likelihood(" Rome", -3.0), likelihood(" Paris", -1.0)]);
+    let score = scored(raw.as_ref(), &item, &found.to_completion());
+    assert!(score.correct && score.answer.as_deref() == Some("Paris"));
+    let summary = raw.summarise(&[Scored { item: &item, score: &score, tokens: 0, truncated: false }]);
+    assert_eq!(summary.rows[0].numbers, [("mean log-likelihood".to_owned(), -1.0)]);
+    round_trip(raw.as_ref(), &host);
+}
+
+const TASK: &str = r#"
+name = "arith"
+version = "3"
+scorers = ["exact", "final"]
+primary = "final"
+[questions]
+path = "sums.jsonl"
+[prompt]
+template = "{{ question }} ({{ level }})"
+system = "Be brief."
+[prompts.plain]
+template = "{{ question }}"
+mode = "raw"
+[examples]
+count = 2
+answer = "It is {{ answer }}."
+[generation]
+max_tokens = 9
+stop = ["\n"]
+"#;
+
+#[test]
+fn a_task_file_says_the_rest() {
+    let mut host = numbers();
+    host.texts.insert("arith.toml".into(), TASK.to_owned());
+    let suite = suite(&host, &values("arith.toml"), Mode::Chat).unwrap();
+    assert_eq!((suite.name(), suite.version(), suite.primary()), ("arith", "3", vec!["final"]));
+    let all = items(suite.as_ref());
+    let shots = |item: &Item| item.segments.shots.iter().map(|shot| shot.question.clone()).collect::<Vec<_>>();
+    // A question is not its own example.
+    assert_eq!(shots(&all[0]), ["1+1=? (1)", "2+1=? (2)"]);
+    assert_eq!(shots(&all[1]), ["0+1=? (0)", "1+1=? (1)"]);
+    assert_eq!(all[0].segments.shots[0].answer, "It is 2.");
+    assert_eq!((all[0].segments.system.as_deref(), all[0].budget.answer), (Some("Be brief."), 9));
+    round_trip(suite.as_ref(), &host);
+    let mut named = values("arith.toml");
+    named.prompts.push("plain".into());
+    let choice = Registration.configure(&named, &host).unwrap();
+    assert_eq!(choice.mode(), Some(Mode::Raw));
+    let raw = choice.suite(Channel::local(Mode::Raw)).unwrap();
+    let prompt = items(raw.as_ref())[0].segments.raw.clone().unwrap();
+    assert_eq!(prompt, "1+1=? It is 2.\n\n2+1=? It is 3.\n\n0+1=?");
+    round_trip(raw.as_ref(), &host);
+}
+
+#[test]
+fn examples_are_drawn_by_the_seed() {
+    let mut host = numbers();
+    host.texts.insert("arith.toml".into(), TASK.replace("count = 2", "count = 3\ndraw = \"seed\""));
+    let of = |seed| {
+        let mut values = values("arith.toml");
+        values.seed = seed;
+        suite(&host, &values, Mode::Chat).unwrap()
+    };
+    let (one, again, two) = (of(1), of(1), of(2));
+    assert_eq!((items(one.as_ref()), one.options()), (items(again.as_ref()), again.options()));
+    assert_ne!(items(one.as_ref()), items(two.as_ref()));
+    assert!(items(one.as_ref()).iter().all(|item| item.segments.shots.len() == 3
+        && item.segments.shots.iter().all(|shot| shot.question != item.segments.question)));
+    round_trip(two.as_ref(), &host);
+}
+
+#[test]
+fn the_seed_is_no_part_of_a_task_that_draws_nothing() {
+    let host = numbers();
+    let of = |seed| {
+        let mut values = values("sums.jsonl");
+        values.seed = seed;
+        suite(&host, &values, Mode::Chat).unwrap().options()
+    };
+    assert_eq!(of(1), of(2));
+}
+
+#[test]
+fn bad_rows_are_counted_or_left_out() {
+    let rows = [
+        json!({"question": "1+1?", "answer": 2}),
+        json!({"question": "1+2?"}),
+        json!({"question": " ", "answer": 3}),
+        json!({"id": "a", "question": "1+4?", "answer": 5}),
+        json!({"id": "a", "question": "1+5?", "answer": 6}),
+        json!({"question": "1+1?", "answer": 2}),
+    ];
+    let host = files(&[("b.jsonl", lines(&rows))]);
+    let error = suite(&host, &values("b.jsonl"), Mode::Chat).err().unwrap();
+    assert!(
+        error.message.starts_with("3 of 6 questions cannot be asked:\n  b.jsonl, line 2: answer: there is none"),
+        "{error}"
+    );
+    assert!(error.message.contains("line 5: id: a is also the id of b.jsonl, line 4"), "{error}");
+    assert!(error.help.unwrap().contains("--skip-bad-rows"));
+    let mut skipping = values("b.jsonl");
+    skipping.set("skip-bad-rows", Vec::new());
+    let suite = suite(&host, &skipping, Mode::Chat).unwrap();
+    let all = items(suite.as_ref());
+    assert_eq!(all.len(), 3);
+    // The same question twice: two ids, one cluster.
+    assert!(all[0].id != all[2].id && all[0].cluster == all[2].cluster);
+    assert!(suite.summarise(&[]).notes[0].starts_with("3 rows were left out"));
+    round_trip(suite.as_ref(), &host);
+}
+
+#[test]
+fn data_of_a_stored_run_are_found_again_and_must_be_the_same() {
+    let mut host = numbers();
+    let options = suite(&host, &values("sums.jsonl"), Mode::Chat).unwrap().options();
+    let text = host.texts.remove(Path::new("sums.jsonl")).unwrap();
+    let missing = Registration.stored(&options, &host).err().unwrap();
+    assert_eq!((missing.kind, missing.help.is_some()), (ErrorKind::Data, true));
+    host.texts.insert("elsewhere/sums.jsonl".into(), text.clone());
+    host.moved = Some("elsewhere".into());
+    assert_eq!(Registration.stored(&options, &host).unwrap().len(), 12);
+    host.texts.insert("elsewhere/sums.jsonl".into(), text.replace("0+1", "0+2"));
+    let changed = Registration.stored(&options, &host).err().unwrap();
+    assert!(changed.kind == ErrorKind::Data && changed.message.contains("changed after the run"), "{changed}");
+}
+
+#[test]
+fn a_file_that_goes_away_ends_the_questions_with_a_reason() {
+    let row = |place: usize| json!({"question": format!("{place}?"), "answer": 1});
+    let host = files(&[("t.jsonl", lines(&(0..4).map(row).collect::<Vec<_>>()))]);
+    let suite = suite(&host, &values("t.jsonl"), Mode::Chat).unwrap();
+    assert_eq!((suite.items().count(), suite.unread()), (4, None));
+    host.gone.store(true, Ordering::Relaxed);
+    assert_eq!((suite.items().count(), suite.unread().as_deref()), (2, Some("no such row")));
+}
+
+#[test]
+fn wrong_task_files_are_explained() {
+    let mut host = numbers();
+    for (text, words) in [
+        ("name = \"nupa\"\n[questions]\npath = \"sums.jsonl\"", "nupa is the name of a suite"),
+        ("[questions]\nquestion = \"q\"", "no path under [questions]"),
+        ("scorers = [\"likelihood\", \"final\"]\n[questions]\npath = \"sums.jsonl\"", "one task can do one of them"),
+        ("scorers = [\"final\", \"final\"]\n[questions]\npath = \"sums.jsonl\"", "two scorers have the name final"),
+        ("primary = \"best\"\nscorers = [\"final\"]\n[questions]\npath = \"sums.jsonl\"", "there is no scorer best"),
+        (
+            "scorers = [{ kind = \"exact\", tolerance = 1 }]\n[questions]\npath = \"sums.jsonl\"",
+            "an option of number, not of exact",
+        ),
+        ("[questions]\npath = \"sums.jsonl\"\nsha256 = \"00\"", "is not the file that"),
+        ("[questions]\npath = \"sums.jsonl\"\n[prompt]\ntemplate = \"{{ question\"", "line 4, column"),
+        ("[questions]\npath = \"sums.jsonl\"\n[examples]\ncount = 12", "no question is its own example"),
+        ("[questions]\npath = \"sums.jsonl\"\nanswer = \"anser\"", "did you mean answer?"),
+    ] {
+        host.texts.insert("t.toml".into(), text.to_owned());
+        let error = suite(&host, &values("t.toml"), Mode::Chat).err().unwrap();
+        assert!(error.message.contains(words), "{words}: {error}");
+    }
+}
+
+#[test]
+fn tasks_are_balanced_and_have_a_row_each() {
+    let task = |place: usize| if place < 4 { "a" } else { "b" };
+    let row = |place| json!({"question": format!("{place}?"), "answer": 1, "task": task(place)});
+    let host = files(&[("t.jsonl", lines(&(0..6).map(row).collect::<Vec<_>>()))]);
+    let suite = suite(&host, &values("t.jsonl"), Mode::Chat).unwrap();
+    let all = items(suite.as_ref());
+    assert_eq!(all.iter().map(|item| item.task.as_str()).collect::<Vec<_>>(), ["a", "b", "a", "b", "a", "a"]);
+    let scores: Vec<Score> = all.iter().map(|item| scored(suite.as_ref(), item, "1")).collect();
+    let samples: Vec<Scored<'_>> =
+        all.iter().zip(&scores).map(|(item, score)| Scored { item, score, tokens: 1, truncated: false }).collect();
+    let summary = suite.summarise(&samples);
+    let rows: Vec<(&str, usize)> = summary.rows.iter().map(|row| (row.name.as_str(), row.n)).collect();
+    assert_eq!(rows, [("a", 4), ("b", 2), ("all", 6)]);
+}
+
+#[test]
+fn a_check_finds_what_is_wrong() {
+    let rows = [
+        json!({"question": "3+4?", "answer": "7", "solution": "3 + 4 = 7.", "note": null, "level": 1}),
+        json!({"question": "3+5?", "answer": "8", "solution": "3 + 5 = 9.", "note": "", "level": 2}),
+        json!({"question": "3+4?", "answer": "7", "note": null, "level": 1}),
+        json!({"question": "3+6?", "note": null}),
+    ];
+    let host = files(&[("c.jsonl", lines(&rows))]);
+    let found = check(&values("c.jsonl"), &host).unwrap();
+    let whats: Vec<(&str, usize)> =
+        found.findings.iter().map(|finding| (finding.what.as_str(), finding.count)).collect();
+    assert_eq!(
+        whats,
+        [
+            ("reference solutions that end with another answer, as the reader sees it", 1),
+            ("questions that repeat an earlier one", 1),
+            ("questions without a usable answer", 1),
+            ("columns that are empty in all rows", 1),
+        ]
+    );
+    assert_eq!(found.findings[0].first, ["c.jsonl, line 2: 9 is read, 8 is the answer"]);
+    assert_eq!((found.questions, found.clusters), (3, 2));
+    assert_eq!((found.covariates[0].name.as_str(), found.covariates[0].kind.as_str()), ("level", "number"));
+    let (text, questions) = super::example("mine");
+    let host = files(&[("mine.toml", text), ("mine.jsonl", questions.to_owned())]);
+    let found = check(&values("mine.toml"), &host).unwrap();
+    assert_eq!((found.task.as_str(), found.questions, found.findings), ("mine", 3, Vec::new()));
+}

@@ -1,0 +1,188 @@
+//! `earnest tasks`: task files for questions of your own.
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use super::Exit;
+use super::error::CliError;
+use super::printer::Printer;
+use super::values::Prompts;
+use earnest_eval::report::wrap;
+use earnest_eval::suites::LocalHost;
+use earnest_tasks::suite::registry::{OptionValues, find};
+use earnest_tasks::suite::task::{Check, Covariate, check, example, is_name};
+
+#[derive(Debug, Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct TasksArgs {
+    #[command(subcommand)]
+    pub command: TasksCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TasksCommand {
+    /// Write a commented task file and a few questions beside it
+    New(NewArgs),
+    /// Show what a task file or a file of questions would ask, and what is wrong with it
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest tasks new my-task           writes my-task.toml and my-task.jsonl
+  earnest tasks check my-task.toml")]
+pub struct NewArgs {
+    /// Name of the task; the files NAME.toml and NAME.jsonl must not exist yet
+    #[arg(value_name = "NAME")]
+    pub name: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest tasks check questions.jsonl
+  earnest tasks check my-task.toml --prompt short
+  earnest tasks check my-task.toml --json
+
+The exit code is 0 if every row can be asked and nothing else was found, 1 if something was found, and 2 if the file cannot be \
+read at all.")]
+pub struct CheckArgs {
+    /// Task file (TOML), or file of questions
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Prompt of the task file to show
+    #[arg(long, value_name = "PROMPT")]
+    pub prompt: Option<Prompts>,
+
+    /// Seed of the examples
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+pub fn execute(args: &TasksArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    match &args.command {
+        TasksCommand::New(args) => new(&args.name, quiet, printer),
+        TasksCommand::Check(args) => checked(args, printer),
+    }
+}
+
+fn new(path: &Path, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.strip_suffix(".toml").unwrap_or(name);
+    if !is_name(name) {
+        return Err(CliError::usage(format!("{} is no name for a task", path.display()))
+            .help("take letters, digits, -, _ and ., such as my-task"));
+    }
+    if find(name).is_some() {
+        return Err(
+            CliError::usage(format!("{name} is the name of a suite of this program")).help("choose another name")
+        );
+    }
+    let (text, questions) = example(name);
+    let files = [
+        (path.with_file_name(format!("{name}.jsonl")), questions),
+        (path.with_file_name(format!("{name}.toml")), &text),
+    ];
+    if let Some((taken, _)) = files.iter().find(|(file, _)| file.exists()) {
+        return Err(
+            CliError::usage(format!("{} exists and is not overwritten", taken.display())).help("choose another name")
+        );
+    }
+    for (file, text) in &files {
+        let written = OpenOptions::new().write(true).create_new(true).open(file);
+        written
+            .and_then(|mut out| out.write_all(text.as_bytes()))
+            .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", file.display())))?;
+    }
+    if !quiet {
+        let [questions, task] = files.map(|(file, _)| file.display().to_string());
+        printer.message(&format!("{task} asks the questions of {questions}; next: earnest tasks check {task}"));
+    }
+    Ok(Exit::Success)
+}
+
+fn checked(args: &CheckArgs, printer: Printer) -> Result<Exit, CliError> {
+    let prompts = args.prompt.clone().unwrap_or_default();
+    let mut values = OptionValues::new(args.seed, prompts.names).with("file", args.file.as_os_str());
+    // Bad rows are findings, not errors.
+    values.set("skip-bad-rows", Vec::new());
+    let found = check(&values, &LocalHost)?;
+    if args.json {
+        printer.json(&found)?;
+    } else {
+        printer.result(&screen(&found, printer.width()))?;
+    }
+    Ok(if found.findings.is_empty() { Exit::Success } else { Exit::FailedSamples })
+}
+
+fn screen(found: &Check, width: usize) -> String {
+    let mut text = format!("{} (version {})\n", found.task, found.version);
+    let mut row = |name: &str, value: String| text += &wrap(&value, width, &format!("  {name:<11}"));
+    for file in &found.files {
+        row("file", format!("{}, {}, SHA-256 {}", file.path, counted(file.rows, "row"), file.sha256));
+    }
+    row("questions", format!("{} in {}", counted(found.questions, "question"), counted(found.clusters, "cluster")));
+    if !found.tasks.is_empty() {
+        let tasks: Vec<String> = found.tasks.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        row("tasks", tasks.join(", "));
+    }
+    match &found.primary {
+        Some(primary) => {
+            let others: Vec<&str> = found.rules.iter().skip(1).map(String::as_str).collect();
+            let beside = if others.is_empty() { String::new() } else { format!("; beside it {}", others.join(", ")) };
+            let raw = found.primary_raw.as_ref().map(|raw| format!("; in raw prompts {raw}")).unwrap_or_default();
+            row("scored by", format!("{primary}{beside}{raw}"));
+        }
+        None => row("scored by", "the log-likelihood of the answer".to_owned()),
+    }
+    if found.examples > 0 {
+        row("examples", format!("{} before each question", found.examples));
+    }
+    if !found.covariates.is_empty() {
+        row("covariates", found.covariates.iter().map(described).collect::<Vec<_>>().join(", "));
+    }
+    let mode = if found.mode == "auto" { "chat or raw, as the model has it" } else { &found.mode };
+    let named =
+        if found.prompts.is_empty() { String::new() } else { format!("; --prompt {}", found.prompts.join(", ")) };
+    row("prompt", format!("{mode}{named}"));
+    if let Some(first) = &found.first {
+        row("first", format!("{}, expected {:?}", first.id, first.gold));
+        for line in first.prompt.lines() {
+            writeln!(text, "    | {line}").expect("writing to a String cannot fail");
+        }
+        for continuation in &first.continuations {
+            writeln!(text, "    > {continuation:?}").expect("writing to a String cannot fail");
+        }
+    }
+    text.push('\n');
+    if found.findings.is_empty() {
+        text.push_str("Nothing is wrong.\n");
+    }
+    for finding in &found.findings {
+        writeln!(text, "{}: {}", finding.what, finding.count).expect("writing to a String cannot fail");
+        for one in &finding.first {
+            text += &wrap(one, width, "  ");
+        }
+        if finding.count > finding.first.len() {
+            text.push_str("  ...\n");
+        }
+    }
+    text
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn described(covariate: &Covariate) -> String {
+    let values = covariate.values.map_or_else(|| "many values".to_owned(), |count| counted(count, "value"));
+    format!("{} ({}, {values})", covariate.name, covariate.kind)
+}
