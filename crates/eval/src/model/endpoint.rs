@@ -237,7 +237,8 @@ impl OpenModel for EndpointModel {
 
     fn check_likelihoods(&self) -> Result<(), EvalError> {
         if self.source.api == Api::Chat {
-            let message = "the questions have given continuations to score, for which the chat API gives no log-likelihoods";
+            let message =
+                "the questions have given continuations to score, for which the chat API gives no log-likelihoods";
             return Err(EvalError::setting(message)
                 .hint("--api completions has them where the server offers echo and logprobs; --tokenizer renders chat prompts here"));
         }

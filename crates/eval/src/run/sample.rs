@@ -121,7 +121,8 @@ impl Sample {
 
     /// Returns the log-likelihoods of given continuations, where they are the completion: no token was generated, nor could be.
     pub fn likelihoods(&self) -> Option<Likelihoods> {
-        let completion = self.completion.as_ref().filter(|completion| completion.ids.is_empty() && self.max_tokens == 0)?;
+        let completion =
+            self.completion.as_ref().filter(|completion| completion.ids.is_empty() && self.max_tokens == 0)?;
         Likelihoods::parse(&completion.text)
     }
 
