@@ -84,18 +84,23 @@ fn screen(shown: &Preview) -> String {
     let stops: Vec<String> = shown.stop_strings.iter().map(|stop| format!("{stop:?}{kept}")).collect();
     let ends: Vec<String> =
         shown.eos_tokens.iter().map(|token| format!("{} = {}", token.id, visible(&token.piece))).collect();
+    let ends = ends.into_iter().chain(stops).collect::<Vec<_>>().join(", ");
+    let asked = match shown.continuations.len() {
+        0 => format!(
+            "budget    {} new tokens, {} for thinking models; context {} tokens\nstops     {ends}",
+            shown.budget.answer, shown.budget.thinking, shown.context
+        ),
+        count => {
+            format!("scored    {count} given continuations, nothing is generated; context {} tokens", shown.context)
+        }
+    };
     write!(
         text,
-        "item      {} (task {})\nexpected  {}\nbudget    {} new tokens, {} for thinking models; context {} tokens\n\
-         stops     {}\nprompt    {} mode, {} tokens, BOS {bos}\nsha256    {} (over the token ids)\n          {} (over the text)\n\n\
+        "item      {} (task {})\nexpected  {}\n{asked}\nprompt    {} mode, {} tokens, BOS {bos}\nsha256    {} (over the token ids)\n          {} (over the text)\n\n\
          Text (· space, → tab, ↵ end of line)\n{}\n\nTokens\n",
         shown.item,
         shown.task,
         visible(&shown.gold),
-        shown.budget.answer,
-        shown.budget.thinking,
-        shown.context,
-        ends.into_iter().chain(stops).collect::<Vec<_>>().join(", "),
         shown.mode,
         shown.tokens.len(),
         shown.ids_sha256,
@@ -105,6 +110,13 @@ fn screen(shown: &Preview) -> String {
     .expect("writing to a String cannot fail");
     let cell = |token: &Token| format!("{} {}", token.id, visible(&token.piece));
     text.push_str(&columns(&shown.tokens.iter().map(cell).collect::<Vec<_>>(), 96));
+    for (number, (continuation, tokens)) in shown.continuations.iter().enumerate() {
+        let count = tokens.len();
+        let plural = if count == 1 { "" } else { "s" };
+        write!(text, "\nContinuation {} ({count} token{plural})\n{}\n", number + 1, lines(continuation))
+            .expect("writing to a String cannot fail");
+        text.push_str(&columns(&tokens.iter().map(cell).collect::<Vec<_>>(), 96));
+    }
     text
 }
 

@@ -360,7 +360,7 @@ fn an_upgraded_server_is_another_run() {
 
 /// A server of a kind that is not known, which tells its fingerprint with every answer and nothing else. Bodies that it does not take
 /// get a 500.
-fn unknown_server(
+pub fn unknown_server(
     fingerprint: Arc<Mutex<&'static str>>,
     asked: Arc<AtomicUsize>,
     takes: impl Fn(&str) -> bool + Send + 'static,

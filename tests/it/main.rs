@@ -33,6 +33,7 @@ mod gsm_symbolic_study;
 mod holm_published;
 mod interruptions;
 mod ks_scipy;
+mod likelihoods;
 mod loopback;
 mod models_cli;
 mod models_memory;

@@ -151,6 +151,18 @@ fn log_probabilities_are_those_of_the_logits() {
 
         let of_prompt = with.prompt_logprobs.unwrap();
         assert_eq!(of_prompt.len(), prompt.len() - 1);
+        // The rest of a prompt that is in the cache up to the token before it.
+        for from in [0, 1, 2, prompt.len() - 1, prompt.len(), prompt.len() + 1] {
+            let logprobs = Logprobs { top: 0, prompt_from: Some(from) };
+            e.submit(Request { logprobs, ..request(&prompt, 0) }).unwrap();
+            let rest = completions(&mut e).remove(0);
+            let first = from.clamp(1, prompt.len());
+            assert_eq!(rest.prompt_logprobs.as_deref(), Some(&of_prompt[first - 1..]), "{name} from {from}");
+            assert_eq!((rest.finish, rest.prompt_tokens), (FinishReason::Length, prompt.len()));
+            assert_eq!(rest.cached_tokens, (first - 1).min(prompt.len() - 2), "{name} from {from}");
+        }
+        e.submit(Request { logprobs: Logprobs { top: 0, prompt_from: Some(1) }, ..request(&prompt[..1], 0) }).unwrap();
+        assert_eq!(completions(&mut e).remove(0).prompt_logprobs, Some(vec![]), "the first token has none");
         for (i, &got) in of_prompt.iter().enumerate() {
             let expected = log_softmax(&e.logits_after(&prompt[..=i], 1).unwrap())[prompt[i + 1] as usize];
             assert!((f64::from(got) - expected).abs() < 1e-5, "{name} {i}: {got} for {expected}");

@@ -174,6 +174,49 @@ fn completions_of_text_and_of_ids() {
 }
 
 #[test]
+fn prompts_are_echoed_with_their_log_probabilities() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &tiny(), None);
+    let ask = |body: Value| {
+        let (status, reply) = parsed(post(&server.address, "/v1/completions", &body.to_string()));
+        assert_eq!(status, 200, "{reply}");
+        reply
+    };
+    // Characters of several tokens in the middle.
+    let prompt = "Prix : 3 € 🥚 = 12";
+    let scored = ask(json!({"prompt": prompt, "echo": true, "logprobs": 1, "max_tokens": 0, "return_token_ids": true}));
+    let choice = &scored["choices"][0];
+    assert_eq!((&choice["text"], &choice["finish_reason"]), (&json!(prompt), &json!("length")));
+    assert_eq!(scored["usage"]["completion_tokens"], 0);
+    let list = |name: &str| choice["logprobs"][name].as_array().unwrap().clone();
+    let (tokens, values, offsets) = (list("tokens"), list("token_logprobs"), list("text_offset"));
+    let count = choice["prompt_token_ids"].as_array().unwrap().len();
+    assert_eq!([tokens.len(), values.len(), offsets.len(), list("top_logprobs").len()], [count; 4]);
+    assert!(values[0].is_null() && values[1..].iter().all(|value| value.as_f64().unwrap() < 0.0));
+    // After BOS, which is no part of the text.
+    let joined: String = tokens[1..].iter().map(|token| token.as_str().unwrap()).collect();
+    assert_eq!(joined, prompt);
+    let mut at = 0;
+    for (token, offset) in tokens[1..].iter().zip(&offsets[1..]) {
+        assert_eq!(offset, at);
+        at += token.as_str().unwrap().chars().count();
+    }
+    // With new tokens after it, the prompt's own are the same.
+    let longer = ask(json!({"prompt": prompt, "echo": true, "logprobs": 2, "max_tokens": 3, "temperature": 0}));
+    let plain = ask(json!({"prompt": prompt, "logprobs": 2, "max_tokens": 3, "temperature": 0}));
+    let longer = &longer["choices"][0];
+    let text = format!("{prompt}{}", plain["choices"][0]["text"].as_str().unwrap());
+    assert_eq!(longer["text"], text);
+    let after = plain["choices"][0]["logprobs"]["token_logprobs"].as_array().unwrap();
+    assert_eq!(longer["logprobs"]["token_logprobs"], json!([&values[..], &after[..]].concat()));
+    assert_eq!(longer["logprobs"]["text_offset"][count], prompt.chars().count());
+    assert!(longer["logprobs"]["top_logprobs"][count].is_object());
+    // Without log-probabilities, only the text.
+    let text_only = ask(json!({"prompt": prompt, "echo": true, "max_tokens": 3, "temperature": 0}));
+    assert_eq!((&text_only["choices"][0]["text"], &text_only["choices"][0]["logprobs"]), (&json!(text), &Value::Null));
+}
+
+#[test]
 fn chat_models_health_and_streams() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &tiny_chat(folder.path()), None);
@@ -233,7 +276,9 @@ fn bad_requests_get_openais_errors() {
         (r#"{"prompt": "a", "n": 0}"#, 400, "n:"),
         (r#"{"prompt": "a", "n": 1000000}"#, 400, "n:"),
         (r#"{"prompt": "a", "logprobs": 50}"#, 400, "logprobs"),
-        (r#"{"prompt": "a", "echo": true}"#, 400, "echo"),
+        (r#"{"prompt": "a", "echo": 1}"#, 400, "echo"),
+        (r#"{"prompt": "a", "echo": true, "stream": true}"#, 400, "echo"),
+        (r#"{"prompt": "a", "echo": true, "max_tokens": 0}"#, 400, "max_tokens"),
         (r#"{"prompt": "a", "presence_penalty": 1}"#, 400, "presence_penalty"),
         (r#"{"prompt": "a", "seed": 1.5}"#, 400, "seed"),
         (r#"{"prompt": "a", "sampling_key": "00"}"#, 400, "sampling_key"),

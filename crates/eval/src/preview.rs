@@ -79,6 +79,9 @@ pub struct Preview {
     /// SHA-256 over the text in UTF-8.
     pub text_sha256: String,
     pub tokens: Vec<Token>,
+    /// Continuations that are scored after the prompt, each with its tokens; empty where text is generated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub continuations: Vec<(String, Vec<Token>)>,
     /// Context length of the checkpoint, in tokens.
     pub context: usize,
     /// End-of-sequence tokens of the checkpoint.
@@ -119,7 +122,7 @@ pub fn preview(settings: &PreviewSettings) -> Result<Preview, EvalError> {
     let prompter = Prompter::new(&source, settings.prompt.unwrap_or_else(|| configured.default_mode()))?;
     let suite = configured.choice.suite(Channel::local(prompter.mode()))?;
     let item = find(suite.as_ref(), &item)?;
-    let rendered = prompter.render(&item.segments)?;
+    let (rendered, continuations) = prompter.render_item(&item)?;
     let token = |id: u32| Token::new(&checkpoint.tokenizer, id);
     Ok(Preview {
         suite: suite.name().to_owned(),
@@ -136,6 +139,12 @@ pub fn preview(settings: &PreviewSettings) -> Result<Preview, EvalError> {
         bos_token: checkpoint.tokenizer.bos().map(token),
         ids_sha256: rendered.sha256,
         tokens: rendered.ids.iter().copied().map(token).collect(),
+        continuations: item
+            .continuations
+            .into_iter()
+            .zip(&continuations)
+            .map(|(text, one)| (text, one.ids().iter().copied().map(token).collect()))
+            .collect(),
         context: checkpoint.config.max_positions,
         eos_tokens: checkpoint.generation.eos_ids.iter().copied().map(token).collect(),
     })

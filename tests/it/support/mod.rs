@@ -10,7 +10,9 @@ use earnest_engine::{
 use earnest_eval::prompt::{PromptError, PromptSource};
 use earnest_models::checkpoint::ChatMessage;
 
+pub mod choices;
 pub mod sums;
+pub use choices::Choices;
 pub use sums::{Sums, manifest};
 
 /// One id a character.
@@ -80,8 +82,28 @@ impl<'a> Scripted<'a> {
         }
     }
 
+    /// Log-probabilities that depend on the prompt only.
+    fn scored(&self, request: Request, prompt: &str, from: usize) -> Event {
+        let logprob = |character: char| -1.0 / (1.0 + f32::from(character as u16));
+        Event::Finished(Box::new(Completion {
+            id: request.id,
+            ids: Vec::new(),
+            text: String::new(),
+            finish: FinishReason::Length,
+            prompt_tokens: prompt.chars().count(),
+            cached_tokens: 0,
+            logprobs: None,
+            prompt_logprobs: Some(prompt.chars().skip(from).map(logprob).collect()),
+            logits_hashes: None,
+            timings: Timings { queued_s: 0.0, prefill_s: 0.25, decode_s: 0.0 },
+        }))
+    }
+
     fn answer(&mut self, request: Request, prompt: &str) -> Event {
         self.finished += 1;
+        if let Some(from) = request.logprobs.prompt_from {
+            return self.scored(request, prompt, from);
+        }
         let number: usize = prompt.split('+').next().and_then(|number| number.parse().ok()).unwrap_or(0);
         let text = format!("{} key {}", number + 1, request.sampling_key.0[0]);
         Event::Finished(Box::new(Completion {

@@ -14,6 +14,19 @@ pub struct Continuation {
 }
 
 impl Continuation {
+    /// Token ids of the continuation; none where the endpoint tokenises.
+    pub fn ids(&self) -> &[u32] {
+        match &self.whole {
+            Input::Ids(ids) => ids.get(self.from..).unwrap_or_default(),
+            Input::Text(_) | Input::Messages(_) => &[],
+        }
+    }
+
+    /// Number of tokens of the context; none where the endpoint tokenises.
+    pub fn context_tokens(&self) -> Option<usize> {
+        matches!(self.whole, Input::Ids(_)).then_some(self.from)
+    }
+
     /// Number of tokens of both; none where the endpoint tokenises.
     pub fn tokens(&self) -> Option<usize> {
         match &self.whole {

@@ -214,7 +214,10 @@ impl Runner<'_> {
             logprobs: Logprobs { top: 0, prompt_from },
         };
         let opened_thinking = opened_by(&rendered.text);
-        let prompt_tokens = matches!(rendered.wire, Wire::Ids).then_some(tokens);
+        let prompt_tokens = match continuations.first() {
+            Some(first) => first.context_tokens(),
+            None => matches!(rendered.wire, Wire::Ids).then_some(tokens),
+        };
         let requests = if continuations.is_empty() {
             let input = match rendered.wire {
                 Wire::Ids => Input::Ids(rendered.ids),

@@ -8,6 +8,7 @@ use super::super::rows::without_texts;
 use super::super::{ReportError, Row, Rows};
 use crate::run::Manifest;
 use earnest_digest::{hex, sha256};
+use earnest_tasks::suite::{ContinuationScore, Likelihoods};
 
 /// A run in this format.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,8 @@ struct Tally {
 struct Task {
     items: usize,
     shots: usize,
+    /// Most continuations of an item; 0 where text is generated.
+    continuations: usize,
     tallies: BTreeMap<String, Tally>,
     lines: Vec<Value>,
     hashes: String,
@@ -136,6 +139,12 @@ fn add(
         json!({ "until": stop_strings, "max_gen_toks": first.max_tokens, "do_sample": !greedy })
     };
     let responses: Vec<&str> = answered.iter().map(|(completion, _)| completion.text.as_str()).collect();
+    let likelihoods: Vec<Likelihoods> = group.iter().filter_map(|row| row.sample.likelihoods()).collect();
+    task.continuations = task.continuations.max(likelihoods.first().map_or(0, |first| first.0.len()));
+    let (arguments, responses) = match likelihoods.first() {
+        None => (json!({ "gen_args_0": { "arg_0": prompt, "arg_1": generation } }), json!([responses])),
+        Some(first) => scored(first, &likelihoods, &|text| json!({ "arg_0": prompt, "arg_1": shown(Some(text)) })),
+    };
     let extracted: Vec<&str> =
         answered.iter().map(|(_, score)| score.answer.as_deref().unwrap_or("[invalid]")).collect();
     let mut rules: Vec<String> = vec!["none".to_owned()];
@@ -159,8 +168,8 @@ fn add(
             "doc_id": number,
             "doc": doc,
             "target": first.gold,
-            "arguments": { "gen_args_0": { "arg_0": prompt, "arg_1": generation } },
-            "resps": [responses],
+            "arguments": arguments,
+            "resps": responses,
             "filtered_resps": extracted,
             "filter": rule,
             "metrics": ["acc"],
@@ -170,6 +179,17 @@ fn add(
             "acc": acc,
         }));
     }
+}
+
+/// Returns the arguments and responses of an item whose continuations were scored: an argument for each, and its log-likelihood in each
+/// sample. The harness adds whether the continuation is the greedy one, which is not known here.
+fn scored(first: &Likelihoods, all: &[Likelihoods], argument: &dyn Fn(&str) -> Value) -> (Value, Value) {
+    let one = |(number, score): (usize, &ContinuationScore)| (format!("gen_args_{number}"), argument(&score.text));
+    let arguments: Map<String, Value> = first.0.iter().enumerate().map(one).collect();
+    let of_place = |place: usize| -> Vec<Value> {
+        all.iter().filter_map(|sample| sample.0.get(place)).map(|score| json!([score.logprob, null])).collect()
+    };
+    (arguments.into(), (0..first.0.len()).map(of_place).collect())
 }
 
 fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTreeMap<String, Task>) -> Value {
@@ -203,9 +223,13 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
     json!({
         "results": metrics,
         "group_subtasks": { group: names },
-        "configs": every(&|name, _| json!({
+        "configs": every(&|name, task| json!({
             "task": task_name(manifest, name),
-            "output_type": "generate_until",
+            "output_type": match task.continuations {
+                0 => "generate_until",
+                1 => "loglikelihood",
+                _ => "multiple_choice",
+            },
             "repeats": settings.samples,
             "metadata_suite": settings.suite,
             "metadata_suite_options": settings.suite_options.to_string(),
@@ -301,6 +325,15 @@ fn unix_seconds(timestamp: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn continuations_are_arguments_and_log_likelihoods_their_responses() {
+        let score = |text: &str, logprob| ContinuationScore { text: text.into(), logprob, tokens: 1 };
+        let sample = Likelihoods(vec![score(" 4", -0.5), score(" 5", -2.0)]);
+        let (arguments, responses) = scored(&sample, &[sample.clone(), sample.clone()], &|text| json!(["2+2=", text]));
+        assert_eq!(arguments, json!({"gen_args_0": ["2+2=", " 4"], "gen_args_1": ["2+2=", " 5"]}));
+        assert_eq!(responses, json!([[[-0.5, null], [-0.5, null]], [[-2.0, null], [-2.0, null]]]));
+    }
 
     #[test]
     fn seconds_of_dates() {
