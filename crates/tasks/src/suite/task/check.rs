@@ -148,7 +148,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
             let filled = !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
             *columns.entry(name.clone()).or_default() |= filled;
         }
-        let made = match task.item(&row.values) {
+        let made = match task.item(&row) {
             Ok(made) => made,
             Err(problem) => {
                 let what = match problem.part {
@@ -259,7 +259,7 @@ fn unread(task: &Task, row: &Row, item: &Item) -> Option<String> {
     if !primary.needs_number() {
         return None;
     }
-    let parts = task.parts(&row.values).ok()?;
+    let parts = task.parts(row).ok()?;
     let question = parts.question.unwrap_or_default();
     let answer = parts.answer.and_then(|answer| text(&answer).ok());
     let (solution, expected) = match (parts.solution, &answer) {

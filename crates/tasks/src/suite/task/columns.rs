@@ -6,13 +6,11 @@ use serde_json::{Map, Value};
 use super::choices::Choices;
 use super::definition::{Covariates, GoldForm, Questions, Texts};
 use super::template::{Context, Expr, Templates};
+use super::usual;
 
-const QUESTIONS: [&str; 7] = ["question", "problem", "Question", "Problem", "prompt", "input", "query"];
 const ANSWERS: [&str; 9] =
     ["answer", "Answer", "gold", "target", "answerKey", "final_answer", "expected", "label", "output"];
 const SOLUTIONS: [&str; 3] = ["solution", "Solution", "rationale"];
-const IDS: [&str; 6] = ["id", "ID", "@ID", "uid", "question_id", "unique_id"];
-const BODIES: [&str; 2] = ["Body", "body"];
 
 /// Characters beyond which a text is no covariate unless the task file names it: passages and solutions.
 const LONGEST: usize = 200;
@@ -112,17 +110,23 @@ impl Columns {
     ///
     /// # Errors
     /// A column that is not there, and a value of the wrong type.
-    pub(super) fn parts(&self, templates: &Templates, row: &Map<String, Value>) -> Result<Parts, Problem> {
+    pub(super) fn parts(
+        &self,
+        templates: &Templates,
+        row: &Map<String, Value>,
+        written: &BTreeMap<String, String>,
+    ) -> Result<Parts, Problem> {
         let context = Context::new(row.iter().map(|(name, value)| (name.as_str(), value)));
         let mut used: BTreeSet<&str> = self.used.iter().map(String::as_str).collect();
         let mut find = |part: &'static str, given: &Option<Expr>, usual: &[&str]| -> Result<Option<Value>, Problem> {
             let found = match given {
+                Some(Expr::Column(name)) if written.contains_key(name) => Some(written[name].as_str().into()),
                 Some(expr) => Some(templates.value(expr, row, &context).map_err(|message| Problem { part, message })?),
                 None => {
                     let name = usual.iter().find(|name| row.get(**name).is_some_and(|value| !value.is_null()));
                     name.and_then(|name| row.get_key_value(*name)).map(|(name, value)| {
                         used.insert(name);
-                        value.clone()
+                        written.get(name).map_or_else(|| value.clone(), |text| text.as_str().into())
                     })
                 }
             };
@@ -131,18 +135,19 @@ impl Columns {
         let words = |part: &'static str, value: Option<Value>| {
             value.map(|value| text(&value).map_err(|message| Problem { part, message })).transpose()
         };
-        let body = if self.question.is_none() { words("question", find("question", &None, &BODIES)?)? } else { None };
-        let question = words("question", find("question", &self.question, &QUESTIONS)?)?;
+        let body =
+            if self.question.is_none() { words("question", find("question", &None, &usual::BODY)?)? } else { None };
+        let question = words("question", find("question", &self.question, &usual::QUESTION)?)?;
         let question = match (body, question) {
-            (Some(body), Some(question)) => Some(format!("{} {question}", body.trim_end())),
+            (Some(body), Some(question)) => Some(usual::asked(Some(&body), &question)),
             (None, question) => question,
             (Some(_), None) => None,
         };
         let answer = find("answer", &self.answer, &ANSWERS)?;
         let solution = words("solution", find("solution", &self.solution, &SOLUTIONS)?)?;
-        let id = words("id", find("id", &self.id, &IDS)?)?;
-        let cluster = words("cluster", find("cluster", &self.cluster, &["cluster"])?)?;
-        let pair = words("pair", find("pair", &self.pair, &["pair"])?)?;
+        let id = words("id", find("id", &self.id, &usual::ID)?)?;
+        let cluster = words("cluster", find("cluster", &self.cluster, &[usual::CLUSTER])?)?;
+        let pair = words("pair", find("pair", &self.pair, &[usual::PAIR])?)?;
         let task = words("task", find("task", &self.task, &["task"])?)?;
         let wrong = |message| Problem { part: "choices", message };
         let choices = if self.single {
@@ -190,7 +195,7 @@ mod tests {
     fn parts(questions: Questions, row: Value) -> Result<Parts, Problem> {
         let mut templates = Templates::new();
         let columns = Columns::new(&questions, &mut templates).unwrap();
-        columns.parts(&templates, row.as_object().unwrap())
+        columns.parts(&templates, row.as_object().unwrap(), &BTreeMap::new())
     }
 
     #[test]

@@ -7,14 +7,12 @@ use super::choice::CHOICES;
 use super::choices::{Choices, letter};
 use super::columns::{Columns, Parts, Problem, text};
 use super::definition::{Definition, Scored};
+use super::row_id::row_id;
 use super::scorer::{Rule, Scorer};
 use super::template::{Context, Expr, Templates};
-use super::{gold, hash};
-use crate::suite::registry::OptionError;
+use super::{gold, usual};
+use crate::suite::registry::{OptionError, Row};
 use crate::suite::{Budget, Item, Segments, Shot};
-
-/// Covariate that names the item to compare with in another run.
-pub(super) const PAIR: &str = "pair";
 
 /// Budgets where the task file has none.
 const BUDGET: Budget = Budget { answer: 512, thinking: 16_384 };
@@ -142,8 +140,9 @@ impl Task {
     ///
     /// # Errors
     /// The part that is missing or wrong.
-    pub(super) fn item(&self, row: &Map<String, Value>) -> Result<Made, Problem> {
-        let parts = self.columns.parts(&self.templates, row)?;
+    pub(super) fn item(&self, row: &Row) -> Result<Made, Problem> {
+        let parts = self.parts(row)?;
+        let row = &row.values;
         let right = self.right(&parts)?;
         let asked = self.asked(row, &parts)?;
         let expected = self.expected(&parts, right, &asked)?;
@@ -151,7 +150,7 @@ impl Task {
         if parts.id.is_some() && own.is_none() {
             return Err(Problem { part: "id", message: "it is empty".to_owned() });
         }
-        let id = own.cloned().unwrap_or_else(|| hash::short(parts.question.as_deref().unwrap_or(&asked)));
+        let id = own.cloned().unwrap_or_else(|| row_id(parts.question.as_deref().unwrap_or(&asked).trim()));
         let context = self.context(row, &parts);
         let system = self.system.as_ref().map(|expr| self.rendered("system", expr, &context)).transpose()?;
         let shots: Vec<Shot> =
@@ -160,7 +159,7 @@ impl Task {
         let generation = &self.definition.generation;
         let usual_stop = || if !self.chat && self.question.is_none() { vec![RAW_STOP.to_owned()] } else { Vec::new() };
         let mut covariates = parts.covariates;
-        covariates.extend(parts.pair.map(|pair| (PAIR.to_owned(), Value::from(pair))));
+        covariates.extend(parts.pair.map(|pair| (usual::PAIR.to_owned(), Value::from(pair))));
         if let Some(choices) = parts.choices.as_ref().filter(|_| self.needs_choices()) {
             covariates.insert(CHOICES.to_owned(), choices.texts.clone().into());
         }
@@ -183,8 +182,8 @@ impl Task {
     }
 
     /// Parts of a row, for checks.
-    pub(super) fn parts(&self, row: &Map<String, Value>) -> Result<Parts, Problem> {
-        self.columns.parts(&self.templates, row)
+    pub(super) fn parts(&self, row: &Row) -> Result<Parts, Problem> {
+        self.columns.parts(&self.templates, &row.values, &row.written)
     }
 
     fn needs_choices(&self) -> bool {
@@ -297,7 +296,7 @@ impl Task {
     }
 
     fn shot(&self, row: &Map<String, Value>) -> Result<Shot, Problem> {
-        let parts = self.columns.parts(&self.templates, row)?;
+        let parts = self.columns.parts(&self.templates, row, &BTreeMap::new())?;
         let answer = match &self.example_answer {
             Some(template) => self.rendered("answer", template, &self.context(row, &parts))?,
             None if self.needs_choices() => self.expected(&parts, self.right(&parts)?, "")?,

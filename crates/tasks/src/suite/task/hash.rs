@@ -1,12 +1,4 @@
-//! Digests: of texts, for ids and repetitions.
-
-/// Hexadecimal digits of an id that is made of a question.
-const DIGITS: usize = 12;
-
-/// A stable short id.
-pub(super) fn short(text: &str) -> String {
-    earnest_digest::hex(&earnest_digest::sha256(text.as_bytes()))[..DIGITS].to_owned()
-}
+//! Hashes of texts and numbers, for repetitions and draws.
 
 /// Hash of a text for comparisons.
 pub(super) fn of(text: &str) -> u64 {

@@ -56,7 +56,7 @@ impl Passed {
         let (mut clusters, mut tasks): (Option<Vec<u64>>, Option<Vec<u64>>) = (None, None);
         let facts = |number: usize| -> Result<Facts, String> {
             let row = rows.row(number).map_err(|error| error.to_string())?;
-            let made = task.item(&row.values).map_err(|problem| located(&row, problem.part, &problem.message))?;
+            let made = task.item(&row).map_err(|problem| located(&row, problem.part, &problem.message))?;
             Ok(Facts::of(&made, &task.name))
         };
         for start in (0..count).step_by(BATCH) {
@@ -167,7 +167,7 @@ fn repetition(task: &Task, rows: &dyn Rows, row: u32, earlier: u32) -> String {
     let (Ok(row), Ok(earlier)) = (rows.row(row as usize), rows.row(earlier as usize)) else {
         return "an id occurs twice".to_owned();
     };
-    let id = task.item(&row.values).map(|made| made.item.id).unwrap_or_default();
+    let id = task.item(&row).map(|made| made.item.id).unwrap_or_default();
     located(&row, "id", &format!("{id} is also the id of {}", earlier.place))
 }
 

@@ -205,7 +205,7 @@ impl Configured {
         let any = self.task(self.setting.chat)?;
         let first = (0..self.rows.len()).find_map(|place| {
             let row = self.rows.row(place).ok()?;
-            any.parts(&row.values).ok().filter(|parts| parts.answer.is_some() || parts.solution.is_some())
+            any.parts(&row).ok().filter(|parts| parts.answer.is_some() || parts.solution.is_some())
         });
         let Some(parts) = first else { return Ok(()) };
         let answer = match (&parts.answer, &parts.solution) {

@@ -29,7 +29,7 @@ pub(super) const PLACE: &str = "place";
 impl TaskSuite {
     fn item(&self, row: u32) -> Result<Item, String> {
         let found = self.rows.row(row as usize).map_err(|error| error.to_string())?;
-        let made = self.task.item(&found.values);
+        let made = self.task.item(&found);
         let made = made.map_err(|problem| located(&found, problem.part, &problem.message))?;
         let mut item = made.item;
         // Equal questions are told apart by their rows, and are one cluster.

@@ -49,11 +49,12 @@ impl Host for Files {
                 found.rows.push(Row {
                     place: format!("{}, line {}", path.display(), number + 1),
                     values: values.as_object().cloned().unwrap_or_default(),
+                    written: std::collections::BTreeMap::new(),
                 });
             }
             found.files.push(RowFile {
                 path: path.clone(),
-                sha256: super::hash::short(text),
+                sha256: super::row_id::row_id(text),
                 rows: text.lines().count(),
             });
         }
