@@ -51,6 +51,8 @@ pub(super) struct Parts {
     pub cluster: Option<String>,
     pub pair: Option<String>,
     pub task: Option<String>,
+    /// System message of a row of its own.
+    pub system: Option<String>,
     pub choices: Option<Choices>,
     pub covariates: BTreeMap<String, Value>,
 }
@@ -149,6 +151,7 @@ impl Columns {
         let cluster = words("cluster", find("cluster", &self.cluster, &[usual::CLUSTER])?)?;
         let pair = words("pair", find("pair", &self.pair, &[usual::PAIR])?)?;
         let task = words("task", find("task", &self.task, &["task"])?)?;
+        let system = words("system", find("system", &None, &["system"])?)?;
         let wrong = |message| Problem { part: "choices", message };
         let choices = if self.single {
             let each = self.choices.iter().map(|expr| text(&templates.value(expr, row, &context)?));
@@ -173,7 +176,7 @@ impl Columns {
                 others.map(|(name, value)| (name.clone(), value.clone())).collect()
             }
         };
-        Ok(Parts { question, answer, solution, id, cluster, pair, task, choices, covariates })
+        Ok(Parts { question, answer, solution, id, cluster, pair, task, system, choices, covariates })
     }
 }
 

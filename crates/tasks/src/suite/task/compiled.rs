@@ -152,12 +152,18 @@ impl Task {
         }
         let id = own.cloned().unwrap_or_else(|| row_id(parts.question.as_deref().unwrap_or(&asked).trim()));
         let context = self.context(row, &parts);
-        let system = self.system.as_ref().map(|expr| self.rendered("system", expr, &context)).transpose()?;
+        let system = match &self.system {
+            Some(expr) => Some(self.rendered("system", expr, &context)?),
+            None => parts.system.clone(),
+        };
         let shots: Vec<Shot> =
             self.shots.iter().filter(|shot| shot.question != asked).take(self.shown()).cloned().collect();
         let raw = (!self.chat).then(|| self.raw(system.as_deref(), &shots, &asked));
         let generation = &self.definition.generation;
-        let usual_stop = || if !self.chat && self.question.is_none() { vec![RAW_STOP.to_owned()] } else { Vec::new() };
+        let usual_stop = || match &raw {
+            Some(raw) if self.question.is_none() && raw.ends_with(RAW_ANSWER) => vec![RAW_STOP.to_owned()],
+            _ => Vec::new(),
+        };
         let mut covariates = parts.covariates;
         covariates.extend(parts.pair.map(|pair| (usual::PAIR.to_owned(), Value::from(pair))));
         if let Some(choices) = parts.choices.as_ref().filter(|_| self.needs_choices()) {
@@ -290,6 +296,8 @@ impl Task {
         Ok(match (self.chat, options) {
             (true, None) => question.to_owned(),
             (true, Some(options)) => format!("{question}\n\n{options}\n\n{CHOOSE}"),
+            // Nothing is put around a question that the user may have written for base models.
+            (false, None) if self.definition.examples.is_none() => question.to_owned(),
             (false, None) => format!("{RAW_QUESTION}{question}\n{RAW_ANSWER}"),
             (false, Some(options)) => format!("{RAW_QUESTION}{question}\n{options}\n{RAW_ANSWER}"),
         })
