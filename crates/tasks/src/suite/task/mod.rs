@@ -19,6 +19,7 @@ mod pass;
 mod program;
 mod registration;
 mod scorer;
+mod scorer_spec;
 mod source;
 mod suite;
 mod summary;
