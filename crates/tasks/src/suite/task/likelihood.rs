@@ -50,7 +50,7 @@ pub(super) fn score(scorers: &[Scorer], primary: &str, delimiter: &str, item: &I
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::{ScorerKind, ScorerSpec};
+    use super::super::scorer_spec::{ScorerKind, ScorerSpec};
     use super::*;
 
     fn scored(kind: ScorerKind, primary: &str, gold: &str, texts: &[&str], completion: &str) -> Score {

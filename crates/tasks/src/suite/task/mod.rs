@@ -20,6 +20,7 @@ mod program;
 mod registration;
 pub mod row_id;
 mod scorer;
+mod scorer_spec;
 mod source;
 mod suite;
 mod summary;

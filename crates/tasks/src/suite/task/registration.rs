@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::compiled::{Setting, Task};
-use super::definition::{Definition, PromptMode, ScorerKind, ScorerSpec};
+use super::definition::{Definition, PromptMode};
 use super::pass::Passed;
+use super::scorer_spec::{ScorerKind, ScorerSpec};
 use super::suite::{TaskSuite, left_out};
 use super::{examples, keys, source};
 use crate::suite::Suite;

@@ -1,7 +1,7 @@
 //! Scorers of a task: their options checked, and what they make of a completion.
 use regex::Regex;
 
-use super::definition::{Scored, ScorerKind, ScorerSpec, Take};
+use super::scorer_spec::{Scored, ScorerKind, ScorerSpec, Take};
 use super::{choice, expression, gold, program};
 use crate::answer::reader::Reading;
 use crate::answer::{CodeRunner, split_thinking};

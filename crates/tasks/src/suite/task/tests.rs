@@ -142,7 +142,7 @@ fn questions_alone_are_a_task() {
     let raw = self::suite(&host, &values("sums.jsonl"), Mode::Raw).unwrap();
     let asked = items(raw.as_ref()).remove(0);
     assert_eq!(asked.segments.raw.as_deref(), Some("0+1=?"));
-    assert_eq!(asked.stop_strings, ["\nQuestion:"]);
+    assert!(asked.stop_strings.is_empty());
     assert_eq!(asked.id, first.id);
     round_trip(raw.as_ref(), &host);
 }
