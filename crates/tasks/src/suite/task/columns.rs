@@ -1,4 +1,5 @@
 //! A row's parts: question, answer and the rest, by the task file or by usual names of columns.
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
@@ -118,12 +119,17 @@ impl Columns {
         row: &Map<String, Value>,
         written: &BTreeMap<String, String>,
     ) -> Result<Parts, Problem> {
-        let context = Context::new(row.iter().map(|(name, value)| (name.as_str(), value)));
+        // Most tasks have columns only, and a million rows.
+        let context = LazyCell::new(|| Context::new(row.iter().map(|(name, value)| (name.as_str(), value))));
+        let value_of = |expr: &Expr| match expr {
+            Expr::Column(name) if row.contains_key(name) => Ok(row[name].clone()),
+            expr => templates.value(expr, row, &context),
+        };
         let mut used: BTreeSet<&str> = self.used.iter().map(String::as_str).collect();
         let mut find = |part: &'static str, given: &Option<Expr>, usual: &[&str]| -> Result<Option<Value>, Problem> {
             let found = match given {
                 Some(Expr::Column(name)) if written.contains_key(name) => Some(written[name].as_str().into()),
-                Some(expr) => Some(templates.value(expr, row, &context).map_err(|message| Problem { part, message })?),
+                Some(expr) => Some(value_of(expr).map_err(|message| Problem { part, message })?),
                 None => {
                     let name = usual.iter().find(|name| row.get(**name).is_some_and(|value| !value.is_null()));
                     name.and_then(|name| row.get_key_value(*name)).map(|(name, value)| {
@@ -154,7 +160,7 @@ impl Columns {
         let system = words("system", find("system", &None, &["system"])?)?;
         let wrong = |message| Problem { part: "choices", message };
         let choices = if self.single {
-            let each = self.choices.iter().map(|expr| text(&templates.value(expr, row, &context)?));
+            let each = self.choices.iter().map(|expr| text(&value_of(expr)?));
             Some(Choices::new(each.collect::<Result<_, _>>().map_err(wrong)?, Vec::new()).map_err(wrong)?)
         } else {
             let found = find("choices", &self.choices.first().cloned(), &["choices", "options", "endings"])?;
@@ -163,8 +169,9 @@ impl Columns {
         let covariates = match &self.covariates {
             Some(all) => {
                 let value = |(name, expr): &(String, Expr)| {
-                    let value = templates.value(expr, row, &context);
-                    value.map(|value| (name.clone(), value)).map_err(|message| Problem { part: "covariates", message })
+                    value_of(expr)
+                        .map(|value| (name.clone(), value))
+                        .map_err(|message| Problem { part: "covariates", message })
                 };
                 all.iter()
                     .map(value)

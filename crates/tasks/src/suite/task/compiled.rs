@@ -152,9 +152,8 @@ impl Task {
             return Err(Problem { part: "id", message: "it is empty".to_owned() });
         }
         let id = own.cloned().unwrap_or_else(|| row_id(parts.question.as_deref().unwrap_or(&asked).trim()));
-        let context = self.context(row, &parts);
         let system = match &self.system {
-            Some(expr) => Some(self.rendered("system", expr, &context)?),
+            Some(expr) => Some(self.rendered("system", expr, &self.context(row, &parts))?),
             None => parts.system.clone(),
         };
         let shots: Vec<Shot> =
