@@ -38,14 +38,16 @@ fn rows(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
     let reader = SerializedFileReader::new(file).map_err(failed)?;
     let metadata = reader.metadata();
     let chunks = metadata.row_groups().iter().flat_map(|group| group.columns());
-    let unread = |compression| !matches!(compression, Compression::UNCOMPRESSED | Compression::GZIP(_));
+    use Compression::{GZIP, SNAPPY, UNCOMPRESSED};
+    let unread = |compression| !matches!(compression, UNCOMPRESSED | SNAPPY | GZIP(_));
     if let Some(compression) = chunks.map(|chunk| chunk.compression()).find(|compression| unread(*compression)) {
         let name = compression.to_string();
         let name = name.split('(').next().unwrap_or_default();
-        let message =
-            format!("its columns are compressed with {name}, which earnest does not read; it reads gzip and plain");
+        let message = format!(
+            "its columns are compressed with {name}, which earnest does not read; it reads snappy, gzip and plain"
+        );
         return Err(Refusal::new(message).help(
-            "convert it: python3 -c \"import pandas; pandas.read_parquet('FILE').to_parquet('NEW.parquet', compression='gzip')\"",
+            "convert it: python3 -c \"import pandas; pandas.read_parquet('FILE').to_parquet('NEW.parquet', compression='snappy')\"",
         ));
     }
     let schema = metadata.file_metadata().schema();

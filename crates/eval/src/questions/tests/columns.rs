@@ -17,7 +17,8 @@ type Group<'a> = SerializedRowGroupWriter<'a, File>;
 /// Writes a file of one group of rows, whose columns the function writes in the order of the schema.
 fn parquet(folder: &Folder, name: &str, schema: &str, columns: impl FnOnce(&mut Group<'_>)) -> RowSource {
     let schema = Arc::new(parse_message_type(schema).unwrap());
-    let properties = WriterProperties::builder().set_compression(Codec::GZIP(GzipLevel::default())).build();
+    let codec = if name.starts_with("gzip") { Codec::GZIP(GzipLevel::default()) } else { Codec::SNAPPY };
+    let properties = WriterProperties::builder().set_compression(codec).build();
     let file = File::create(folder.path(name)).unwrap();
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
     let mut group = writer.next_row_group().unwrap();
@@ -102,14 +103,14 @@ fn columns_become_json() {
 fn values_without_a_json_form_are_bad_rows() {
     let folder = Folder::new();
     let schema = "message row { required double x; required group image { required binary bytes; } }";
-    let source = parquet(&folder, "q.parquet", schema, |group| {
+    let source = parquet(&folder, "gzip.parquet", schema, |group| {
         column::<DoubleType>(group, &[1.0, f64::INFINITY, 3.0], None, None);
         let bytes = [b"ok".to_vec(), b"ok".to_vec(), vec![0xff, 0xd8]].map(ByteArray::from);
         column::<ByteArrayType>(group, &bytes, None, None);
     });
     let (message, help) = folder.said(&super::super::read(&source).map(|rows| rows.len()).unwrap_err());
-    let expected = "2 rows cannot be read: q.parquet, row 2: the column `x` holds inf, which JSON cannot; \
-        q.parquet, row 3: the column `image.bytes` holds bytes that are not UTF-8; leave it out of the file";
+    let expected = "2 rows cannot be read: gzip.parquet, row 2: the column `x` holds inf, which JSON cannot; \
+        gzip.parquet, row 3: the column `image.bytes` holds bytes that are not UTF-8; leave it out of the file";
     assert_eq!(message, expected);
     assert!(help.contains("--skip-bad-rows"));
     assert_eq!(values(&skipping(source)), [json!({"x": 1.0, "image": {"bytes": "ok"}})]);

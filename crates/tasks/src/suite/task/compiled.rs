@@ -160,7 +160,7 @@ impl Task {
             self.shots.iter().filter(|shot| shot.question != asked).take(self.shown()).cloned().collect();
         let raw = (!self.chat).then(|| self.raw(system.as_deref(), &shots, &asked));
         let generation = &self.definition.generation;
-        let usual_stop = || match &raw {
+        let usual_stop = match &raw {
             Some(raw) if self.question.is_none() && raw.ends_with(RAW_ANSWER) => vec![RAW_STOP.to_owned()],
             _ => Vec::new(),
         };
@@ -181,7 +181,7 @@ impl Task {
                 answer: generation.max_tokens.unwrap_or(BUDGET.answer),
                 thinking: generation.thinking_tokens.unwrap_or(BUDGET.thinking),
             },
-            stop_strings: generation.stop.clone().unwrap_or_else(usual_stop),
+            stop_strings: generation.stop.clone().unwrap_or(usual_stop),
             keep_stop: false,
         };
         Ok(Made { digest: own.is_none(), item })
