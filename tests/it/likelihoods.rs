@@ -10,9 +10,7 @@ use earnest_eval::evaluate::{EvaluationSettings, ModelSession};
 use earnest_eval::model::{Device, EndpointSource, LocatedModel, ModelSource};
 use earnest_eval::prompt::{ModeRequest, PromptSource, Prompter};
 use earnest_eval::run::store::{Filter, Store};
-use earnest_eval::run::{
-    Ended, FailureKind, Generation, Plan, Runner, SIDE_BY_SIDE, Sample, Stored, score_completions,
-};
+use earnest_eval::run::{Ended, FailureKind, Generation, Plan, Runner, Sample, Stored, score_completions};
 use earnest_eval::{EvalError, prompt};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_models::hub::HubSettings;
@@ -67,11 +65,10 @@ fn by_definition(checkpoint: &Checkpoint, item: &Item) -> Vec<(f64, usize)> {
     let options = Options { threads: Some(1), kv_memory: Some(1 << 24), prefix_cache: false, ..Options::default() };
     let mut engine = CpuEngine::load(checkpoint, options).unwrap();
     let raw = item.segments.raw.as_ref().unwrap();
-    let context = checkpoint.tokenizer.encode(raw.trim_end(), false).unwrap().len();
+    let context = checkpoint.encode_prompt(raw.trim_end()).unwrap().len();
     let spaces = &raw[raw.trim_end().len()..];
     let score = |continuation: &String| {
-        let ids = checkpoint.tokenizer.encode(&format!("{}{spaces}{continuation}", raw.trim_end()), false).unwrap();
-        assert!(!checkpoint.adds_bos(), "the built-in model has no BOS");
+        let ids = checkpoint.encode_prompt(&format!("{}{spaces}{continuation}", raw.trim_end())).unwrap();
         let mut sum = 0.0;
         for place in context..ids.len() {
             let logits = engine.logits_after(&ids[..place], 1).unwrap();
@@ -87,7 +84,7 @@ fn by_definition(checkpoint: &Checkpoint, item: &Item) -> Vec<(f64, usize)> {
 #[test]
 fn rows_are_the_same_bits_in_any_batch_and_a_shared_prefix_is_computed_once() {
     let checkpoint = embedded();
-    let suite = Choices { items: 40, preamble: "Add two numbers: 12 + 30 = 42\nAdd two numbers: 98 + 7 = 105\n" };
+    let suite = Choices { items: 24, preamble: "Add two numbers: 12 + 30 = 42\nAdd two numbers: 98 + 7 = 105\n" };
     let options = |threads, max_batch, prefix_cache| Options {
         threads: Some(threads),
         kv_memory: Some(1 << 26),
@@ -118,8 +115,6 @@ fn rows_are_the_same_bits_in_any_batch_and_a_shared_prefix_is_computed_once() {
             );
         }
     }
-    let right = expected.iter().filter(|sample| sample.score.as_ref().unwrap().correct).count();
-    assert!(right >= 36, "the model adds two digits: {right} of 40");
     let block = u64::try_from(32 * checkpoint.config.layers.len() * checkpoint.config.num_kv_heads).unwrap()
         * 4
         * (checkpoint.config.head_dim + checkpoint.config.head_dim.next_multiple_of(16)) as u64;
@@ -139,7 +134,7 @@ fn rows_are_the_same_bits_in_any_batch_and_a_shared_prefix_is_computed_once() {
                 .iter()
                 .map(|sample| sample.likelihoods().unwrap().0.iter().map(|score| score.tokens).sum::<usize>())
                 .sum();
-            let preamble = checkpoint.tokenizer.encode(suite.preamble, false).unwrap().len();
+            let preamble = checkpoint.encode_prompt(suite.preamble).unwrap().len();
             let questions: usize = expected.iter().map(|sample| sample.prompt_tokens - preamble).sum();
             let computed = statistics.prefilled_tokens as usize;
             assert!(computed <= preamble + questions + own, "{computed} computed: {preamble} + {questions} + {own}");
@@ -151,8 +146,10 @@ fn rows_are_the_same_bits_in_any_batch_and_a_shared_prefix_is_computed_once() {
 #[test]
 fn stored_likelihoods_score_again() {
     let checkpoint = embedded();
-    let suite = Choices { items: SIDE_BY_SIDE.min(12), preamble: "" };
+    let suite = Choices { items: 12, preamble: "" };
     let (rows, _) = native(&checkpoint, &suite, Options { kv_memory: Some(1 << 26), ..Options::default() });
+    let right = rows.iter().filter(|sample| sample.score.as_ref().unwrap().correct).count();
+    assert!(right >= 10, "the model adds numbers of two digits: {right} of 12");
     let items: Vec<Item> = suite.items().collect();
     let stored: Vec<Stored<'_>> = items
         .iter()
