@@ -66,6 +66,8 @@ pub(super) struct Made {
     pub item: Item,
     /// The id is a digest of the question, which another row may have too.
     pub digest: bool,
+    /// The expected answer is no number where most are, and compared as a text.
+    pub text: bool,
 }
 
 impl Task {
@@ -184,7 +186,8 @@ impl Task {
             stop_strings: generation.stop.clone().unwrap_or(usual_stop),
             keep_stop: false,
         };
-        Ok(Made { digest: own.is_none(), item })
+        let text = self.scorers.iter().any(Scorer::takes_texts) && gold::from(&item.gold, "").is_none();
+        Ok(Made { digest: own.is_none(), text, item })
     }
 
     /// Parts of a row, for checks.
@@ -234,10 +237,14 @@ impl Task {
         if !primary.is_some_and(Scorer::needs_number) {
             return Ok(answer);
         }
-        gold::from(&answer, parts.question.as_deref().unwrap_or(asked)).ok_or_else(|| {
-            let shown: String = answer.chars().take(60).collect();
-            Problem { part: "answer", message: format!("no number can be read from {shown:?}") }
-        })
+        match gold::from(&answer, parts.question.as_deref().unwrap_or(asked)) {
+            Some(number) => Ok(number),
+            None if primary.is_some_and(Scorer::takes_texts) => Ok(answer),
+            None => {
+                let shown: String = answer.chars().take(60).collect();
+                Err(Problem { part: "answer", message: format!("no number can be read from {shown:?}") })
+            }
+        }
     }
 
     fn continuations(&self, choices: Option<&Choices>, expected: &str) -> Vec<String> {

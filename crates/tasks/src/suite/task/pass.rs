@@ -23,6 +23,8 @@ pub(super) struct Passed {
     pub repeated: HashSet<u64>,
     /// Rows that were left out, and messages about the first of them.
     pub left_out: usize,
+    /// Rows whose expected answers are compared as texts, among numbers.
+    pub texts: usize,
     pub problems: Vec<String>,
 }
 
@@ -30,6 +32,7 @@ pub(super) struct Passed {
 struct Facts {
     id: u64,
     digest: bool,
+    text: bool,
     cluster: Option<u64>,
     task: Option<u64>,
 }
@@ -40,6 +43,7 @@ impl Facts {
         Facts {
             id: hash::of(id),
             digest: made.digest,
+            text: made.text,
             cluster: (cluster != id).then(|| hash::of(cluster)),
             task: (task != name).then(|| hash::of(task)),
         }
@@ -71,6 +75,7 @@ impl Passed {
                     }
                 };
                 passed.order.push(number as u32);
+                passed.texts += usize::from(found.text);
                 ids[number] = found.id;
                 digests[number] = found.digest;
                 if found.cluster.is_some() && clusters.is_none() {

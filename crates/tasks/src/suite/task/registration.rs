@@ -135,7 +135,11 @@ impl Usual {
         match self {
             Usual::Choices if chat => vec![ScorerSpec::of(ScorerKind::Choice)],
             Usual::Choices => vec![ScorerSpec::of(ScorerKind::Likelihood)],
-            Usual::Numbers => vec![ScorerSpec::of(ScorerKind::Final)],
+            Usual::Numbers => {
+                let mut final_ = ScorerSpec::of(ScorerKind::Final);
+                final_.0.texts = Some(true);
+                vec![final_]
+            }
             Usual::Texts => {
                 let mut exact = ScorerSpec::of(ScorerKind::Exact);
                 let mut contains = ScorerSpec::of(ScorerKind::Contains);
@@ -287,7 +291,12 @@ impl Choice for Configured {
     }
 
     fn notes(&self) -> Vec<String> {
-        left_out(self.rows.as_ref(), &self.passed)
+        let mut notes = left_out(self.rows.as_ref(), &self.passed);
+        if let texts @ 1.. = self.passed.texts {
+            let all = self.passed.order.len();
+            notes.push(format!("{texts} of {all} answers are not numbers; they are compared as texts"));
+        }
+        notes
     }
 }
 

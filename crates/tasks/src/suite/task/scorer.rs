@@ -18,7 +18,7 @@ pub(super) struct Scorer {
 /// Rule of a scorer.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
-    Final,
+    Final { texts: bool },
     Number { tolerance: f64, relative: f64, digits: Option<usize> },
     Exact(Spelling),
     Contains(Spelling),
@@ -89,7 +89,8 @@ impl Scorer {
         }
         use ScorerKind as Kind;
         let texts: &[Kind] = &[Kind::Exact, Kind::Contains, Kind::Regex];
-        let given: [(&str, bool, &[Kind]); 11] = [
+        let given: [(&str, bool, &[Kind]); 12] = [
+            ("texts", options.texts.is_some(), &[Kind::Final]),
             ("tolerance", options.tolerance.is_some(), &[Kind::Number]),
             ("relative", options.relative.is_some(), &[Kind::Number]),
             ("digits", options.digits.is_some(), &[Kind::Number]),
@@ -113,7 +114,7 @@ impl Scorer {
             punctuation: options.ignore_punctuation.unwrap_or_default(),
         };
         let rule = match kind {
-            Kind::Final => Rule::Final,
+            Kind::Final => Rule::Final { texts: options.texts.unwrap_or_default() },
             Kind::Number => {
                 let (tolerance, relative) = (options.tolerance.unwrap_or(0.0), options.relative.unwrap_or(0.0));
                 let fits = |value: f64| value.is_finite() && value >= 0.0;
@@ -171,7 +172,12 @@ impl Scorer {
 
     /// True if it needs a number as the expected answer.
     pub(super) fn needs_number(&self) -> bool {
-        matches!(self.rule, Rule::Final | Rule::Number { .. } | Rule::Python { .. } | Rule::Expression)
+        matches!(self.rule, Rule::Final { .. } | Rule::Number { .. } | Rule::Python { .. } | Rule::Expression)
+    }
+
+    /// True if it compares expected answers that are no numbers as texts.
+    pub(super) fn takes_texts(&self) -> bool {
+        matches!(self.rule, Rule::Final { texts: true })
     }
 
     /// True if it needs choices.
@@ -197,11 +203,17 @@ pub(super) fn score(
     let parts = split_thinking(answered.completion);
     let visible = parts.visible.as_ref();
     let number = gold::from(&item.gold, &item.segments.question);
-    let needs_reading = |scorer: &Scorer| matches!(scorer.rule, Rule::Final | Rule::Number { .. });
+    let needs_reading = |scorer: &Scorer| matches!(scorer.rule, Rule::Final { .. } | Rule::Number { .. });
     let reading = scorers.iter().any(needs_reading).then(|| read_number(item, answered));
     for scorer in scorers {
         let judged = match (&scorer.rule, &reading) {
-            (Rule::Final, Some(reading)) => {
+            (Rule::Final { texts: true }, _) if number.is_none() => {
+                let spelling = Spelling { case: true, punctuation: false };
+                let said = visible.trim().trim_end_matches('.');
+                let read = (!said.is_empty()).then(|| said.to_owned());
+                Judged::of(spelling.of(said) == spelling.of(&item.gold), read)
+            }
+            (Rule::Final { .. }, Some(reading)) => {
                 let judged = by_reading(reading, |text| number.as_deref().is_some_and(|gold| same(text, gold)));
                 if scorer.name == FINAL {
                     score.add_final(primary, judged.right, reading);
@@ -253,7 +265,9 @@ pub(super) fn score(
                     Err(reason) => Judged { reason: Some(reason), ..Judged::of(false, None) },
                 }
             }
-            (Rule::Final | Rule::Number { .. } | Rule::Likelihood { .. } | Rule::Perplexity { .. }, _) => continue,
+            (Rule::Final { .. } | Rule::Number { .. } | Rule::Likelihood { .. } | Rule::Perplexity { .. }, _) => {
+                continue;
+            }
         };
         score.add_rule(primary, &scorer.name, judged.right, judged.read.clone());
         fail(&mut score, primary, scorer, judged);

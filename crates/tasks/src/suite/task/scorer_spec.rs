@@ -71,6 +71,9 @@ pub struct ScorerOptions {
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// `final`: expected answers that are no numbers are compared as texts, instead of being errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub texts: Option<bool>,
     /// `number`: largest absolute and relative difference, or number of significant digits that agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
