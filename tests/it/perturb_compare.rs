@@ -66,7 +66,7 @@ fn perturbed_answers_are_those_of_the_new_numbers() {
     std::fs::write(at.join("questions.jsonl"), QUESTIONS[1]).unwrap();
     done(at, &["perturb", "questions.jsonl", "--kinds", "noise", "--draws", "2", "-o", "noise.jsonl"]);
     ask(at, "noise.jsonl");
-    let exported = done(at, &["export", "noise", "--format", "jsonl"]);
+    let exported = done(at, &["export", "noise", "--format", "jsonl", "-o", "-"]);
     let rows: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let given = std::fs::read_to_string(at.join("noise.jsonl")).unwrap();
     assert_eq!(rows.len(), given.lines().count());

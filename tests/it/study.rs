@@ -68,7 +68,7 @@ fn the_example_of_the_page_is_asked_compared_and_reported() {
     let first = study(folder.path(), &[]);
     let (out, err) = (stdout(&first), stderr(&first));
     assert_eq!(code(&first), 0, "{err}");
-    assert!(out.contains("Paired differences between models") && out.contains("p Holm"), "{out}");
+    assert!(out.contains("Paired differences between models") && out.contains("adjusts for the 2 tests"), "{out}");
     assert!(out.contains("Mixed model: logit P correct ~ model + task + (1 | length)"), "{out}");
     assert!(out.contains("model[sampled]") && out.contains("* model: differences from greedy."), "{out}");
     // The plan comes before the first run, the report's path after the last.
