@@ -158,7 +158,17 @@ fn the_first_answer_settles_the_scorers() {
     assert!(scored(suite.as_ref(), &item, " paris. ").correct);
     let mixed = [json!({"question": "1+1?", "answer": 2}), json!({"question": "France?", "answer": "Paris"})];
     let mixed = files(&[("m.jsonl", lines(&mixed))]);
-    let error = self::suite(&mixed, &values("m.jsonl"), Mode::Chat).err().unwrap();
+    let suite = self::suite(&mixed, &values("m.jsonl"), Mode::Chat).unwrap();
+    let all = items(suite.as_ref());
+    assert_eq!((suite.primary(), all[1].gold.as_str()), (vec!["final"], "Paris"));
+    for (item, right, wrong) in [(&all[0], "That makes 2.", "It is 3."), (&all[1], "Paris.", "2")] {
+        assert!(scored(suite.as_ref(), item, right).correct && !scored(suite.as_ref(), item, wrong).correct);
+    }
+    round_trip(suite.as_ref(), &mixed);
+    // A task file that asks for numbers gets an error instead.
+    let strict = "scorers = [\"final\"]\n[questions]\npath = \"m.jsonl\"";
+    let strict = files(&[("m.toml", strict.to_owned()), ("m.jsonl", mixed.texts[Path::new("m.jsonl")].clone())]);
+    let error = self::suite(&strict, &values("m.toml"), Mode::Chat).err().unwrap();
     assert!(error.message.contains("m.jsonl, line 2: answer: no number can be read from \"Paris\""), "{error}");
     let asked = self::suite(&mixed, &values("m.jsonl").with("profile", "exact"), Mode::Chat).unwrap();
     assert_eq!(asked.primary(), ["exact"]);
