@@ -174,7 +174,8 @@ fn family(
         others.map(|dimension| place.along(*dimension).to_owned()).collect()
     };
     // Grouped by the other two coordinates, in the order of tasks, prompts and models.
-    let mut groups: Vec<(Vec<String>, Vec<&(Coordinates, &RunRecord)>)> = Vec::new();
+    type Group<'a> = Vec<&'a (Coordinates, &'a RunRecord)>;
+    let mut groups: Vec<(Vec<String>, Group<'_>)> = Vec::new();
     for one in &placed {
         let key = fixed(&one.0);
         match groups.iter_mut().find(|(known, _)| *known == key) {

@@ -66,7 +66,7 @@ pub struct Segments {
     pub question: String,
     /// The exact raw text, where a suite prescribes every byte; without it, raw prompts join the pieces by newlines.
     pub raw: Option<String>,
-    /// The question with its numbers, where the prompt shows placeholders instead. No part of the prompt.
+    /// The question itself, where the prompt shows placeholders for its numbers or a template around it. No part of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmasked: Option<String>,
 }

@@ -177,6 +177,9 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
                 format!("{}: {beginning:?}, as in {}", row.place, place(earlier))
             });
         }
+        if let Some(message) = from_text(&task, &row, &item) {
+            findings.add("answers that are no plain numbers, and what is read of them", || message);
+        }
         if let Some(message) = unread(&task, &row, &item) {
             findings.add("reference solutions that end with another answer, as the reader sees it", || message);
         }
@@ -251,6 +254,17 @@ fn kind(value: &Value) -> &'static str {
         Value::String(_) | Value::Null => "text",
         Value::Array(_) | Value::Object(_) => "list",
     }
+}
+
+/// An expected answer from which a number is taken although it neither is one nor marks one.
+fn from_text(task: &Task, row: &Row, item: &Item) -> Option<String> {
+    let primary = task.scorers.iter().find(|scorer| Some(&scorer.name) == task.primary.as_ref())?;
+    let answer = text(task.parts(row).ok()?.answer.as_ref()?).ok()?;
+    if !primary.needs_number() || gold::says_number(&answer) || answer == item.gold {
+        return None;
+    }
+    let beginning: String = answer.chars().take(BEGINNING).collect();
+    Some(format!("{}: {beginning:?} is read as {}", row.place, item.gold))
 }
 
 /// A reference solution from which the reader takes another number than the answer.

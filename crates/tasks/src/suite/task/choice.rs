@@ -18,7 +18,11 @@ static STATED: LazyLock<Regex> = LazyLock::new(|| {
 });
 static BOXED: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"\\boxed\{\s*(?:\\(?:text|mathrm)\{)?\s*\(?([A-Z])\)?\s*\}"));
-static FIRST: LazyLock<Regex> = LazyLock::new(|| compiled(r"^[\s*(\[]*([A-Z])(?:[).:\]*,]|\s*$|\s*\n)"));
+static FIRST: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r#"^[\s*(\['"]*([A-Z])(?:[).:\]*,'"]|\s*$|\s*\n)|^\s*(?:\(([a-z])\)|([a-z])(?:\)|\s*$))|<answer>\s*([A-Za-z])\s*</answer>"#,
+    )
+});
 static BRACKETED: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?:\(([A-Z])\)|\*\*\(?([A-Z])[).:]?(?:\*\*|\s))"));
 
 fn compiled(pattern: &str) -> Regex {
@@ -38,7 +42,7 @@ pub(super) fn read(visible: &str, texts: &[String]) -> Option<String> {
     let last = |regex: &Regex| {
         let groups = regex
             .captures_iter(visible)
-            .filter_map(|found| found.iter().skip(1).flatten().next().map(|part| part.as_str().to_owned()));
+            .filter_map(|found| found.iter().skip(1).flatten().next().map(|part| part.as_str().to_uppercase()));
         groups.filter(|letter| is_option(letter, texts.len())).last()
     };
     let by_letter = [&*BOXED, &*STATED, &*FIRST, &*BRACKETED].into_iter().find_map(last);
@@ -79,6 +83,11 @@ mod tests {
         for (said, letter) in [
             ("B", Some("B")),
             ("(B)", Some("B")),
+            ("'B'", Some("B")),
+            ("(b)", Some("B")),
+            ("b) Rome", Some("B")),
+            ("b", Some("B")),
+            ("So: <answer>b</answer>", Some("B")),
             ("B. Rome", Some("B")),
             ("The answer is (C).", Some("C")),
             ("**Answer: A**", Some("A")),

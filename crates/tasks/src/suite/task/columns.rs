@@ -42,6 +42,15 @@ pub(super) struct Columns {
     used: BTreeSet<String>,
 }
 
+/// Parts that a row must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// All columns that the task file names.
+    All,
+    /// None: an example has what its templates use.
+    Present,
+}
+
 /// Parts of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parts {
@@ -118,6 +127,7 @@ impl Columns {
         templates: &Templates,
         row: &Map<String, Value>,
         written: &BTreeMap<String, String>,
+        needs: Needs,
     ) -> Result<Parts, Problem> {
         // Most tasks have columns only, and a million rows.
         let context = LazyCell::new(|| Context::new(row.iter().map(|(name, value)| (name.as_str(), value))));
@@ -129,7 +139,11 @@ impl Columns {
         let mut find = |part: &'static str, given: &Option<Expr>, usual: &[&str]| -> Result<Option<Value>, Problem> {
             let found = match given {
                 Some(Expr::Column(name)) if written.contains_key(name) => Some(written[name].as_str().into()),
-                Some(expr) => Some(value_of(expr).map_err(|message| Problem { part, message })?),
+                Some(expr) => match value_of(expr) {
+                    Ok(value) => Some(value),
+                    Err(_) if needs == Needs::Present => None,
+                    Err(message) => return Err(Problem { part, message }),
+                },
                 None => {
                     let name = usual.iter().find(|name| row.get(**name).is_some_and(|value| !value.is_null()));
                     name.and_then(|name| row.get_key_value(*name)).map(|(name, value)| {
@@ -166,7 +180,8 @@ impl Columns {
             let found = find("choices", &self.choices.first().cloned(), &["choices", "options", "endings"])?;
             found.map(|value| Choices::read(&value).map_err(wrong)).transpose()?
         };
-        let covariates = match &self.covariates {
+        let mut covariates: BTreeMap<String, Value> = match &self.covariates {
+            _ if needs == Needs::Present => BTreeMap::new(),
             Some(all) => {
                 let value = |(name, expr): &(String, Expr)| {
                     value_of(expr)
@@ -183,6 +198,10 @@ impl Columns {
                 others.map(|(name, value)| (name.clone(), value.clone())).collect()
             }
         };
+        // Comparisons have a row for each kind of perturbation, whichever covariates the task file names.
+        if let Some(kind @ Value::String(_)) = row.get(usual::PERTURBATION) {
+            covariates.insert(usual::PERTURBATION.to_owned(), kind.clone());
+        }
         Ok(Parts { question, answer, solution, id, cluster, pair, task, system, choices, covariates })
     }
 }
@@ -205,7 +224,7 @@ mod tests {
     fn parts(questions: Questions, row: Value) -> Result<Parts, Problem> {
         let mut templates = Templates::new();
         let columns = Columns::new(&questions, &mut templates).unwrap();
-        columns.parts(&templates, row.as_object().unwrap(), &BTreeMap::new())
+        columns.parts(&templates, row.as_object().unwrap(), &BTreeMap::new(), Needs::All)
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::choice::CHOICES;
 use super::choices::{Choices, letter};
-use super::columns::{Columns, Parts, Problem, text};
+use super::columns::{Columns, Needs, Parts, Problem, text};
 use super::definition::Definition;
 use super::row_id::row_id;
 use super::scorer::{Rule, Scorer};
@@ -178,7 +178,14 @@ impl Task {
             covariates,
             continuations: self.continuations(parts.choices.as_ref(), &expected),
             gold: expected,
-            segments: Segments { system, shots, question: asked, raw, unmasked: None },
+            // Prompts side by side ask the same question.
+            segments: Segments {
+                unmasked: parts.question.filter(|question| *question != asked),
+                system,
+                shots,
+                question: asked,
+                raw,
+            },
             budget: Budget {
                 answer: generation.max_tokens.unwrap_or(BUDGET.answer),
                 thinking: generation.thinking_tokens.unwrap_or(BUDGET.thinking),
@@ -192,7 +199,7 @@ impl Task {
 
     /// Parts of a row, for checks.
     pub(super) fn parts(&self, row: &Row) -> Result<Parts, Problem> {
-        self.columns.parts(&self.templates, &row.values, &row.written)
+        self.columns.parts(&self.templates, &row.values, &row.written, Needs::All)
     }
 
     fn needs_choices(&self) -> bool {
@@ -311,7 +318,7 @@ impl Task {
     }
 
     fn shot(&self, row: &Map<String, Value>) -> Result<Shot, Problem> {
-        let parts = self.columns.parts(&self.templates, row, &BTreeMap::new())?;
+        let parts = self.columns.parts(&self.templates, row, &BTreeMap::new(), Needs::Present)?;
         let answer = match &self.example_answer {
             Some(template) => self.rendered("answer", template, &self.context(row, &parts))?,
             None if self.needs_choices() => self.expected(&parts, self.right(&parts)?, "")?,
@@ -321,6 +328,8 @@ impl Task {
                 answer.map_err(|message| Problem { part: "answer", message })?
             }
         };
+        // A turn of a conversation has no space in front, which a text to continue needs.
+        let answer = if self.chat { answer.trim().to_owned() } else { answer };
         Ok(Shot { question: self.asked(row, &parts)?, answer })
     }
 

@@ -93,8 +93,9 @@ impl Passed {
             }
         }
         passed.settle_repeated(task, rows, &ids, &digests);
-        for groups in [clusters, tasks].into_iter().flatten() {
-            order::round_robin(&mut passed.order, |row| groups[row as usize]);
+        for (groups, rotate) in [(clusters, true), (tasks, false)] {
+            let Some(groups) = groups else { continue };
+            order::round_robin(&mut passed.order, rotate, |row| groups[row as usize]);
         }
         passed
     }

@@ -79,8 +79,8 @@ impl Scorer {
         let kind = ScorerKind::ALL.into_iter().find(|kind| kind.name() == word).ok_or_else(|| {
             let all = ScorerKind::ALL.map(ScorerKind::name);
             let near =
-                super::keys::nearest(word, all).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            (word.to_owned(), format!("there is no kind of scorer {word:?}{near} The kinds are {}", all.join(", ")))
+                super::keys::nearest(word, all).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+            (word.to_owned(), format!("there is no kind of scorer {word:?}{near}; the kinds are {}", all.join(", ")))
         })?;
         let name = options.name.clone().unwrap_or_else(|| kind.name().to_owned());
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -118,6 +118,11 @@ impl Scorer {
             Kind::Number => {
                 let (tolerance, relative) = (options.tolerance.unwrap_or(0.0), options.relative.unwrap_or(0.0));
                 let fits = |value: f64| value.is_finite() && value >= 0.0;
+                if relative >= 1.0 {
+                    let message =
+                        format!("relative = {relative} is a tolerance of {} %; 0.01 is 1 %", 100.0 * relative);
+                    return Err(("relative".to_owned(), message));
+                }
                 if !fits(tolerance) || !fits(relative) || options.digits == Some(0) || options.digits > Some(17) {
                     let message = "tolerance and relative are numbers from 0, digits is 1 to 17".to_owned();
                     return Err(("tolerance".to_owned(), message));
