@@ -63,7 +63,14 @@ pub struct WithoutTexts<'a>(pub &'a dyn Rows);
 
 impl Rows for WithoutTexts<'_> {
     fn walk(&self, row: &mut dyn FnMut(Sample) -> Result<(), ReportError>) -> Result<(), ReportError> {
-        self.0.walk(&mut |sample| row(Sample { covariates: without_texts(sample.covariates), ..sample }))
+        self.0.walk(&mut |sample| {
+            let mut sample = Sample { covariates: without_texts(sample.covariates), ..sample };
+            if let (Some(mut scores), Some(completion)) = (sample.likelihoods(), &mut sample.completion) {
+                scores.0.iter_mut().for_each(|score| score.text.clear());
+                completion.text = scores.to_completion();
+            }
+            row(sample)
+        })
     }
 }
 

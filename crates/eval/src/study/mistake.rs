@@ -57,6 +57,9 @@ impl Mistake {
     }
 }
 
+/// Mistakes that are shown at once.
+const SHOWN: usize = 20;
+
 /// Mistakes in a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyError {
@@ -96,13 +99,16 @@ impl std::fmt::Display for StudyError {
         }
         let file = file.unwrap_or_else(|| "the study".to_owned());
         write!(f, "{file} has {} mistakes", self.mistakes.len())?;
-        for mistake in &self.mistakes {
+        for mistake in self.mistakes.iter().take(SHOWN) {
             write!(f, "\n  {}: {}", mistake.place, mistake.problem)?;
             if let Some(hint) = &mistake.problem.hint {
                 write!(f, " ({hint})")?;
             }
         }
-        Ok(())
+        match self.mistakes.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n  and {more} more"),
+        }
     }
 }
 

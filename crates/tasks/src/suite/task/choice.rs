@@ -25,6 +25,12 @@ static FIRST: LazyLock<Regex> = LazyLock::new(|| {
 });
 static BRACKETED: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?:\(([A-Z])\)|\*\*\(?([A-Z])[).:]?(?:\*\*|\s))"));
 
+static SEVERAL: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?:^|(?i:answer|option|choice)(?i:\s+is)?:?\s*)[\s*(]*([A-Z])[)*]*\s*(?:,|/|&|or|and)\s*[(*]*([A-Z])[)*]*(?:[\s.,]|$)",
+    )
+});
+
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the patterns are constants and the tests use each of them")
 }
@@ -39,6 +45,13 @@ pub(super) fn texts(item: &Item) -> Vec<String> {
 /// brackets or bold; else the only option whose text it has.
 pub(super) fn read(visible: &str, texts: &[String]) -> Option<String> {
     let visible = visible.trim();
+    // Two options side by side are no choice.
+    if SEVERAL.captures(visible).is_some_and(|found| {
+        let is = |group: usize| found.get(group).is_some_and(|one| is_option(one.as_str(), texts.len()));
+        is(1) && is(2) && found[1] != found[2]
+    }) {
+        return None;
+    }
     let last = |regex: &Regex| {
         let groups = regex
             .captures_iter(visible)
@@ -54,7 +67,8 @@ fn is_option(found: &str, count: usize) -> bool {
 }
 
 fn by_text(visible: &str, texts: &[String]) -> Option<String> {
-    let said = format!(" {} ", Spelling::LOOSE.of(visible));
+    let apart: String = visible.replace(['{', '}', '\\', '$'], " ");
+    let said = format!(" {} ", Spelling::LOOSE.of(&apart));
     let found: Vec<usize> = (0..texts.len())
         .filter(|&place| {
             let text = Spelling::LOOSE.of(&texts[place]);
@@ -84,6 +98,9 @@ mod tests {
             ("B", Some("B")),
             ("(B)", Some("B")),
             ("'B'", Some("B")),
+            ("A, B", None),
+            ("The answer is A or B.", None),
+            ("\\boxed{Rome}", Some("B")),
             ("(b)", Some("B")),
             ("b) Rome", Some("B")),
             ("b", Some("B")),

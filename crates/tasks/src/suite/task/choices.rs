@@ -54,6 +54,10 @@ impl Choices {
         match texts.len() {
             0 | 1 => Err(format!("{} choices leave nothing to choose", texts.len())),
             27.. => Err(format!("{} choices are more than there are letters", texts.len())),
+            _ if texts.iter().any(|text| text.trim().is_empty()) => Err("one of them is empty".to_owned()),
+            _ if (1..texts.len()).any(|place| texts[..place].contains(&texts[place])) => {
+                Err("two of them are equal".to_owned())
+            }
             count if !labels.is_empty() && labels.len() != count => {
                 Err(format!("there are {count} choices and {} labels", labels.len()))
             }
@@ -77,7 +81,10 @@ impl Choices {
         let said = said.trim();
         let by_text = || self.texts.iter().position(|text| text.trim() == said);
         let by_label = || self.labels.iter().position(|label| label == said).or_else(|| self.by_letter(said));
-        let by_index = || said.parse::<usize>().ok().filter(|place| *place < self.texts.len());
+        let by_index = || {
+            let whole = said.strip_suffix(".0").unwrap_or(said);
+            whole.parse::<usize>().ok().filter(|place| *place < self.texts.len())
+        };
         let found = match form {
             Some(GoldForm::Text) => by_text(),
             Some(GoldForm::Letter) => by_label(),
@@ -96,7 +103,12 @@ impl Choices {
             }
         };
         let all = || self.texts.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ");
-        found.ok_or_else(|| format!("the answer {said:?} is none of the choices {}", all()))
+        found.ok_or_else(|| match form {
+            Some(GoldForm::Index) => {
+                format!("the answer {said:?} is no index of the choices, which go from 0 to {}", self.texts.len() - 1)
+            }
+            _ => format!("the answer {said:?} is none of the choices {}", all()),
+        })
     }
 
     fn by_letter(&self, said: &str) -> Option<usize> {

@@ -58,7 +58,8 @@ pub(super) struct Task {
     question: Option<Expr>,
     system: Option<Expr>,
     example_answer: Option<Expr>,
-    shots: Vec<Shot>,
+    /// Examples with the questions by which an item knows that it is one itself.
+    shots: Vec<(String, Shot)>,
 }
 
 /// An item with what its id was made of.
@@ -119,13 +120,36 @@ impl Task {
             shots: Vec::new(),
             definition,
         };
-        for (place, row) in setting.examples.iter().enumerate() {
-            let shot = task.shot(row).map_err(|problem| {
-                (String::new(), format!("example {}: {}: {}", place + 1, problem.part, problem.message))
-            })?;
-            task.shots.push(shot);
-        }
+        task.collect_shots(&setting.examples)?;
         Ok(task)
+    }
+
+    /// Makes the examples of rows, each question once; rows that cannot be examples are passed over while there are enough.
+    fn collect_shots(&mut self, rows: &[Map<String, Value>]) -> Result<(), (String, String)> {
+        let Some(examples) = &self.definition.examples else { return Ok(()) };
+        let wanted = examples.count.unwrap_or(rows.len());
+        let mut refused = None;
+        for (place, row) in rows.iter().enumerate() {
+            match self.shot(row) {
+                Ok((key, _)) if self.shots.iter().any(|(known, _)| *known == key) => {}
+                Ok(shot) => self.shots.push(shot),
+                Err(Problem { part, message }) => {
+                    refused.get_or_insert(format!("example {}: {part}: {message}", place + 1));
+                }
+            }
+            // One more than wanted, because an item is not its own example.
+            if self.shots.len() > wanted {
+                break;
+            }
+        }
+        if self.shots.len() >= wanted {
+            return Ok(());
+        }
+        let found = self.shots.len();
+        let few = || {
+            format!("[examples] asks for {wanted}, and there are {found} different questions among the rows for them")
+        };
+        Err((String::new(), refused.unwrap_or_else(few)))
     }
 
     /// The task file.
@@ -158,8 +182,9 @@ impl Task {
             Some(expr) => Some(self.rendered("system", expr, &self.context(row, &parts))?),
             None => parts.system.clone(),
         };
-        let shots: Vec<Shot> =
-            self.shots.iter().filter(|shot| shot.question != asked).take(self.shown()).cloned().collect();
+        let own_question = parts.question.as_deref().unwrap_or(&asked);
+        let others = self.shots.iter().filter(|(question, _)| question != own_question);
+        let shots: Vec<Shot> = others.take(self.shown()).map(|(_, shot)| shot.clone()).collect();
         let raw = (!self.chat).then(|| self.raw(system.as_deref(), &shots, &asked));
         let generation = &self.definition.generation;
         let usual_stop = match &raw {
@@ -317,7 +342,8 @@ impl Task {
         })
     }
 
-    fn shot(&self, row: &Map<String, Value>) -> Result<Shot, Problem> {
+    /// An example, and its question.
+    fn shot(&self, row: &Map<String, Value>) -> Result<(String, Shot), Problem> {
         let parts = self.columns.parts(&self.templates, row, &BTreeMap::new(), Needs::Present)?;
         let answer = match &self.example_answer {
             Some(template) => self.rendered("answer", template, &self.context(row, &parts))?,
@@ -330,7 +356,8 @@ impl Task {
         };
         // A turn of a conversation has no space in front, which a text to continue needs.
         let answer = if self.chat { answer.trim().to_owned() } else { answer };
-        Ok(Shot { question: self.asked(row, &parts)?, answer })
+        let asked = self.asked(row, &parts)?;
+        Ok((parts.question.unwrap_or_else(|| asked.clone()), Shot { question: asked, answer }))
     }
 
     /// Text of a raw prompt: system message, examples and question.

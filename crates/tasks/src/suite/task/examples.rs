@@ -56,9 +56,12 @@ pub(super) fn rows(
     drawn(examples, pool.len(), count, seed).map(read).collect()
 }
 
-/// Places of the examples, and of one to spare.
+/// Rows beyond the examples: one for the item that is its own example, others for rows that repeat a question or cannot be examples.
+const SPARE: usize = 9;
+
+/// Places of the examples, and of some to spare.
 fn drawn(examples: &Examples, available: usize, count: usize, seed: u64) -> impl Iterator<Item = usize> {
-    let wanted = (count + 1).min(available);
+    let wanted = (count + SPARE).min(available);
     let mut places: Vec<usize> = match examples.draw.unwrap_or_default() {
         Draw::First => (0..wanted).collect(),
         Draw::Seed => (0..available).collect(),
@@ -82,12 +85,12 @@ mod tests {
         let of = |draw, seed, count| {
             drawn(&Examples { draw: Some(draw), ..Examples::default() }, 1_000, count, seed).collect::<Vec<_>>()
         };
-        assert_eq!(of(Draw::First, 7, 3), [0, 1, 2, 3]);
+        assert_eq!(of(Draw::First, 7, 3), (0..12).collect::<Vec<_>>());
         let one = of(Draw::Seed, 1, 5);
         assert_eq!(one, of(Draw::Seed, 1, 5));
         assert_ne!(one, of(Draw::Seed, 2, 5));
-        assert_eq!(one[..4], of(Draw::Seed, 1, 3)[..]);
+        assert_eq!(one[..12], of(Draw::Seed, 1, 3)[..]);
         let all: std::collections::BTreeSet<usize> = one.iter().copied().collect();
-        assert_eq!(all.len(), 6);
+        assert_eq!(all.len(), 14);
     }
 }

@@ -17,9 +17,11 @@ pub(super) fn value(visible: &str) -> Result<(String, PythonValue), String> {
     let boxed = BOXED.captures_iter(visible).last().and_then(|found| found.get(1)).map(|part| part.as_str());
     let fences = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("```");
     let line = boxed.or_else(|| visible.lines().rfind(fences)).ok_or("there is no expression")?;
-    let line = line.rsplit(':').next().unwrap_or(line).trim_matches(['`', '$', '*', ' ', '\t', '.']);
-    // `3 * 4 = 12` is the expression and its result.
-    let written = line.split('=').next().unwrap_or(line).trim();
+    let line = line.rsplit(':').next().unwrap_or(line).trim_matches(['`', '$', '*', ' ', '\t']);
+    let line = line.trim_end_matches('.').trim_end_matches(['`', '$', '*', ' ', '\t']);
+    // `3 * 4 = 12` is the expression and its result, `x = 3 * 4` a name and the expression.
+    let is_name = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphabetic() || c == '_');
+    let written = line.split('=').map(str::trim).find(|part| !is_name(part)).unwrap_or(line);
     let python = written.replace(['\u{d7}', '\u{b7}'], "*").replace('\u{f7}', "/").replace('\u{2212}', "-");
     let python = python.replace("\\times", "*").replace("\\cdot", "*").replace("\\div", "/");
     let found = python_eval(&python).map_err(|error| format!("{written}: {error}"))?;
@@ -49,6 +51,9 @@ mod tests {
             ("```\n10 / 4\n```", "2.5", true),
             ("$\\boxed{7 \\times 6}$", "42", true),
             ("1/3", "1/3", true),
+            ("x = 6*7", "42", true),
+            (".5 + 1.", "1.5", true),
+            (".3", "3", false),
             ("2 + 2", "5", false),
             ("2**100", "1267650600228229401496703205376", true),
         ] {

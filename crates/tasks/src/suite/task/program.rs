@@ -11,10 +11,12 @@ use crate::suite::gsm_symbolic::answer::code::{classify, extract};
 /// Relative difference of doubles that are the same number but for rounding.
 const ROUNDING: f64 = 1e-9;
 
-static FENCED: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?s)```(?:[Pp]ython3?|py)?[ \t]*\n(.*?)(?:```|\z)"));
-static FUNCTION: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?m)^def[ \t]+(\w+)\(\)[^\n]*:"));
-static IMPORT: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?m)^([ \t]*)import[ \t]+(\w+)(?:[ \t]+as[ \t]+(\w+))?[ \t]*$"));
+static FENCED: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?s)```[^\n`]*\n(.*?)(?:```|\z)"));
+static FUNCTION: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?m)^def[ \t]+(\w+)\([ \t]*\)[^\n]*:"));
+static MAIN: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?s)(?:^|\n)if[ \t]+__name__[ \t]*==.*\z"));
+static IMPORT: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?m)^([ \t]*)import[ \t]+(\w+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*\w+(?:[ \t]+as[ \t]+\w+)?)*)[ \t]*$")
+});
 static FROM: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"(?m)^([ \t]*)from[ \t]+(\w+)[ \t]+import[ \t]+([\w, \t]+?)[ \t]*$"));
 
@@ -62,25 +64,64 @@ pub(super) fn agrees(found: &str, gold: Option<&str>) -> bool {
 }
 
 fn program(visible: &str, function: Option<&str>) -> Option<Program> {
-    let fenced = FENCED.captures_iter(visible).last().and_then(|found| found.get(1));
-    let code = fenced.map_or(visible, |code| code.as_str());
-    let names: Vec<&str> =
-        FUNCTION.captures_iter(code).filter_map(|found| found.get(1)).map(|name| name.as_str()).collect();
-    let name = match function {
-        Some(wanted) => names.iter().copied().find(|name| *name == wanted),
-        None => names.last().copied(),
-    };
-    match name {
-        Some(name) => Some(Program { source: without_imports(code), function: name.to_owned() }),
-        None => extract(code),
+    let visible = visible.replace("\r\n", "\n");
+    let fenced: Vec<String> =
+        FENCED.captures_iter(&visible).filter_map(|found| found.get(1)).map(|code| dedented(code.as_str())).collect();
+    // A block after the program shows its output or its use.
+    let blocks = if fenced.is_empty() { vec![visible] } else { fenced };
+    let found = blocks.iter().rev().find_map(|code| Some((code, named(code, function)?)));
+    match found {
+        Some((code, name)) => Some(Program { source: enclosed(code, name), function: ENCLOSING.to_owned() }),
+        None => extract(blocks.last()?),
     }
+}
+
+/// The function to call: the one of this name, or the last one without parameters.
+fn named<'a>(code: &'a str, function: Option<&str>) -> Option<&'a str> {
+    let mut names = FUNCTION.captures_iter(code).filter_map(|found| found.get(1)).map(|name| name.as_str());
+    match function {
+        Some(wanted) => names.find(|name| *name == wanted),
+        None => names.last(),
+    }
+}
+
+/// Code without the white space that all its lines begin with.
+fn dedented(code: &str) -> String {
+    let lines = code.lines().filter(|line| !line.trim().is_empty());
+    let common = lines.map(|line| line.len() - line.trim_start_matches([' ', '\t']).len()).min().unwrap_or(0);
+    code.lines().map(|line| line.get(common..).unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// Name of the function around a program.
+const ENCLOSING: &str = "enclosing_program";
+
+/// The program inside a function that calls the named one: in the sandbox, functions and constants of a program's top level do not
+/// see each other, those of a function do. What stands under `if __name__` is left out.
+fn enclosed(code: &str, name: &str) -> String {
+    let code = without_imports(&MAIN.replace(code, "\n"));
+    let mut source = format!("def {ENCLOSING}():\n");
+    for line in code.lines() {
+        if !line.trim().is_empty() {
+            source.push_str("    ");
+            source.push_str(line);
+        }
+        source.push('\n');
+    }
+    source + "    return " + name + "()\n"
 }
 
 /// Replaces imports, which programs in the sandbox cannot do, by the modules that are there already.
 fn without_imports(code: &str) -> String {
-    let code = IMPORT.replace_all(code, |found: &regex::Captures<'_>| match found.get(3) {
-        Some(other) => format!("{}{} = {}", &found[1], other.as_str(), &found[2]),
-        None => format!("{}pass", &found[1]),
+    let code = IMPORT.replace_all(code, |found: &regex::Captures<'_>| {
+        let names = found[2].split(',').filter_map(|module| {
+            let words: Vec<&str> = module.split_whitespace().collect();
+            match words[..] {
+                [module, "as", other] => Some(format!("{other} = {module}")),
+                _ => None,
+            }
+        });
+        let names: Vec<String> = names.collect();
+        format!("{}{}", &found[1], if names.is_empty() { "pass".to_owned() } else { names.join("; ") })
     });
     let replaced = FROM.replace_all(&code, |found: &regex::Captures<'_>| {
         let names: Vec<String> = found[3]
@@ -110,20 +151,31 @@ mod tests {
             "Here:\n```python\nimport math\ndef f(x):\n    return x\ndef answer():\n    return f(math.pi)\n```\nDone.",
         )
         .unwrap();
-        assert_eq!(function, "answer");
-        assert!(source.starts_with("pass\ndef f(x)") && !source.contains("Done"), "{source}");
+        assert_eq!(function, ENCLOSING);
+        assert!(
+            source.starts_with("def enclosing_program():\n    pass\n    def f(x):\n        return x\n"),
+            "{source}"
+        );
+        assert!(source.ends_with("    return answer()\n") && !source.contains("Done"), "{source}");
+        let shown = "``` python\r\ndef solution( ):\r\n    return 3\r\nif __name__ == '__main__':\r\n    print(solution())\r\n```\nOutput:\n```\n3\n```";
+        let (source, _) = found(shown).unwrap();
+        assert_eq!(source, "def enclosing_program():\n    def solution( ):\n        return 3\n    return solution()\n");
+        let indented = "1. So:\n   ```py\n   def f():\n       return 4\n   ```";
+        assert!(found(indented).unwrap().0.contains("\n    def f():\n        return 4\n"));
         assert_eq!(found("\n    return 1\nprint(2)").unwrap().1, "solution");
         assert_eq!(found("no program"), None);
         let two = "def a():\n    return 1\ndef b():\n    return 2\n";
-        assert_eq!(program(two, Some("a")).unwrap().function, "a");
-        assert_eq!(found(two).unwrap().1, "b");
+        assert!(program(two, Some("a")).unwrap().source.ends_with("return a()\n"));
+        assert!(found(two).unwrap().0.ends_with("return b()\n"));
     }
 
     #[test]
     fn imports_become_names() {
         assert_eq!(
-            without_imports("import math as m\nfrom math import sqrt, ceil as c\n    import os"),
-            "m = math\nsqrt = math.sqrt; c = math.ceil\n    pass"
+            without_imports(
+                "import math as m, random\nimport math, os\nfrom math import sqrt, ceil as c\n    import os"
+            ),
+            "m = math\npass\nsqrt = math.sqrt; c = math.ceil\n    pass"
         );
     }
 

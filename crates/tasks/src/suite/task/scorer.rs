@@ -41,16 +41,29 @@ impl Spelling {
     /// A text in the spelling that is compared.
     pub(super) fn of(self, text: &str) -> String {
         let text: String = if self.case { text.to_lowercase() } else { text.to_owned() };
-        let text: String = if self.punctuation {
-            text.chars().filter(|c| c.is_alphanumeric() || c.is_whitespace()).collect()
-        } else {
-            text
-        };
+        let text: String = if self.punctuation { without_punctuation(&text) } else { text };
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     /// Case and punctuation do not matter.
     pub(super) const LOOSE: Spelling = Spelling { case: true, punctuation: true };
+}
+
+/// A text without the punctuation of sentences; a sign, decimal point or separator before a digit stays.
+fn without_punctuation(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(one) = rest.next() {
+        let mark = matches!(
+            one,
+            '.' | ',' | ';' | ':' | '!' | '?' | '"' | '\'' | '(' | ')' | '[' | ']' | '{' | '}' | '*' | '`'
+        ) || matches!(one, '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}');
+        let of_number = matches!(one, '.' | ',') && rest.peek().is_some_and(char::is_ascii_digit);
+        if !mark || of_number {
+            kept.push(one);
+        }
+    }
+    kept
 }
 
 /// What a rule made of a completion.
@@ -236,7 +249,7 @@ pub(super) fn score(
             }),
             (Rule::Exact(spelling), _) => {
                 let said = (!visible.trim().is_empty()).then(|| visible.trim().to_owned());
-                Judged::of(spelling.of(visible) == spelling.of(&item.gold), said)
+                Judged::of(agree(visible, &item.gold, *spelling), said)
             }
             (Rule::Contains(spelling), _) => {
                 let found = contains(&spelling.of(visible), &spelling.of(&item.gold));
@@ -314,11 +327,27 @@ fn agree(read: &str, gold: &str, spelling: Spelling) -> bool {
 
 /// True if a text stands in another one as whole words.
 fn contains(text: &str, wanted: &str) -> bool {
-    let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let number = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    // A number is not a part of another one: 5 is in neither -5, 0.5, 5.2 nor 1,500.
+    let before = |text: &str| {
+        let mut back = text.chars().rev();
+        let (last, other) = (back.next(), back.next());
+        let part = number(wanted.chars().next())
+            && (matches!(last, Some('.'))
+                || (last == Some(',') && number(other))
+                || (last == Some('-') && !number(other)));
+        !part && last.is_none_or(|c| !c.is_alphanumeric())
+    };
+    let after = |text: &str| {
+        let mut next = text.chars();
+        let (first, other) = (next.next(), next.next());
+        let part = number(wanted.chars().next_back()) && matches!(first, Some('.' | ',')) && number(other);
+        !part && first.is_none_or(|c| !c.is_alphanumeric())
+    };
     !wanted.is_empty()
-        && text.match_indices(wanted).any(|(start, found)| {
-            edge(text[..start].chars().next_back()) && edge(text[start + found.len()..].chars().next())
-        })
+        && text
+            .match_indices(wanted)
+            .any(|(start, found)| before(&text[..start]) && after(&text[start + found.len()..]))
 }
 
 pub(super) fn float(text: &str) -> Option<f64> {

@@ -51,6 +51,9 @@ pub(super) fn open(path: &Path, skip_bad_rows: bool, host: &dyn Host) -> Result<
             );
         }
     }
+    if let Some((value, reason)) = impossible(&definition) {
+        return Err(wrong(&value, reason));
+    }
     if definition.questions.path.is_empty() {
         return Err(OptionError::usage(format!("{}: there is no path under [questions]", path.display()))
             .help("path = \"questions.jsonl\" names the file, relative to the task file"));
@@ -60,6 +63,42 @@ pub(super) fn open(path: &Path, skip_bad_rows: bool, host: &dyn Host) -> Result<
     check_digests(&definition, rows.as_ref(), path)?;
     Ok(Opened { definition, rows, folder, file: Some((text, path.to_owned())) })
 }
+
+/// A value that no run could use, and the reason.
+fn impossible(definition: &Definition) -> Option<(String, String)> {
+    let refused = |value: &str, reason: &str| Some((value.to_owned(), reason.to_owned()));
+    if definition.name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
+        return refused("name", &format!("the name has more than {LONGEST_NAME} characters"));
+    }
+    if definition.version.as_deref().is_some_and(|version| version.trim().is_empty()) {
+        return refused("version", "the version is empty; the first one may be \"1\"");
+    }
+    let generation = &definition.generation;
+    for (name, tokens) in [("max_tokens", generation.max_tokens), ("thinking_tokens", generation.thinking_tokens)] {
+        if tokens.is_some_and(|tokens| !(1..=MOST_TOKENS).contains(&tokens)) {
+            return refused(name, &format!("{name} is a number of tokens from 1 to {MOST_TOKENS}"));
+        }
+    }
+    if generation.stop.iter().flatten().any(String::is_empty) {
+        return refused("stop", "a stop string is empty, and every completion would end before its first token");
+    }
+    let taken = |name: &str| name.trim().is_empty() || name.contains(',') || RESERVED.contains(&name);
+    let prompt = definition.prompts.keys().find(|name| taken(name))?;
+    refused(
+        prompt,
+        &format!(
+            "a prompt cannot have the name {prompt:?}: --prompt takes names separated by commas, and {}",
+            RESERVED.join(", ")
+        ),
+    )
+}
+
+/// Names that `--prompt` has already.
+const RESERVED: [&str; 4] = ["auto", "chat", "raw", "all"];
+/// Longest name of a task: it is part of the names of files.
+const LONGEST_NAME: usize = 100;
+/// Largest budget of a completion.
+const MOST_TOKENS: usize = 1_000_000;
 
 fn check_digests(definition: &Definition, rows: &dyn Rows, path: &Path) -> Result<(), OptionError> {
     let wanted = definition.questions.sha256.all();
