@@ -126,7 +126,8 @@ impl Task {
 
     /// Makes the examples of rows, each question once; rows that cannot be examples are passed over while there are enough.
     fn collect_shots(&mut self, rows: &[Map<String, Value>]) -> Result<(), (String, String)> {
-        let Some(examples) = &self.definition.examples else { return Ok(()) };
+        // Without rows only the names of its rules are wanted.
+        let Some(examples) = self.definition.examples.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
         let wanted = examples.count.unwrap_or(rows.len());
         let mut refused = None;
         for (place, row) in rows.iter().enumerate() {

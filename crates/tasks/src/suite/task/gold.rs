@@ -12,9 +12,16 @@ static PLAIN: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is a constant that the tests use")
 });
 
-/// The number that a text is, without currency, percent sign and group separators; none for anything else.
+/// The number that a text is, without currency, percent sign, group separators and a unit in brackets (`7 (apples)`); none for
+/// anything else.
 pub(super) fn plain(text: &str) -> Option<String> {
     let text = text.trim().replace('\u{2212}', "-");
+    let text = match text.strip_suffix(')').and_then(|rest| rest.split_once('(')) {
+        Some((number, unit)) if !unit.contains(|c: char| c.is_ascii_digit() || matches!(c, '(' | ')')) => {
+            number.trim().to_owned()
+        }
+        _ => text,
+    };
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
         None => ("", text.as_str()),
@@ -57,10 +64,11 @@ mod tests {
             ("1e3", "1e3"),
             ("\u{2212}7", "-7"),
             ("18.", "18"),
+            ("15.8 (cats)", "15.8"),
         ] {
             assert_eq!(plain(text).as_deref(), Some(number), "{text}");
         }
-        for text in ["", "x", "1 2", "12,34", "3/0", "5 apples", "1.2.3", "-", "$"] {
+        for text in ["", "x", "1 2", "12,34", "3/0", "5 apples", "5 (2 of them)", "1.2.3", "-", "$"] {
             assert_eq!(plain(text), None, "{text}");
         }
     }
