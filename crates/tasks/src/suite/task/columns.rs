@@ -13,6 +13,9 @@ const ANSWERS: [&str; 9] =
     ["answer", "Answer", "gold", "target", "answerKey", "final_answer", "expected", "label", "output"];
 const SOLUTIONS: [&str; 3] = ["solution", "Solution", "rationale"];
 
+/// Number of a variant, beside the id of its template.
+const INSTANCE: &str = "instance";
+
 /// Characters beyond which a text is no covariate unless the task file names it: passages and solutions.
 const LONGEST: usize = 200;
 
@@ -169,6 +172,14 @@ impl Columns {
         let solution = words("solution", find("solution", &self.solution, &SOLUTIONS)?)?;
         let id = words("id", find("id", &self.id, &usual::ID)?)?;
         let cluster = words("cluster", find("cluster", &self.cluster, &[usual::CLUSTER])?)?;
+        // Variants of one template, as GSM-Symbolic's files number them.
+        let is_numbered =
+            self.id.is_none() && usual::ID.iter().any(|name| *name != INSTANCE && row.contains_key(*name));
+        let instance = if is_numbered { words("id", find("id", &None, &[INSTANCE])?)? } else { None };
+        let (id, cluster) = match (id, instance) {
+            (Some(template), Some(instance)) => (Some(format!("{template}/{instance}")), cluster.or(Some(template))),
+            (id, _) => (id, cluster),
+        };
         let pair = words("pair", find("pair", &self.pair, &[usual::PAIR])?)?;
         let task = words("task", find("task", &self.task, &["task"])?)?;
         let system = words("system", find("system", &None, &["system"])?)?;
@@ -225,6 +236,17 @@ mod tests {
         let mut templates = Templates::new();
         let columns = Columns::new(&questions, &mut templates).unwrap();
         columns.parts(&templates, row.as_object().unwrap(), &BTreeMap::new(), Needs::All)
+    }
+
+    #[test]
+    fn variants_are_named_by_their_template_and_number() {
+        let of = |row: Value| {
+            let found = parts(Questions::default(), row).unwrap();
+            (found.id.unwrap(), found.cluster)
+        };
+        let row = json!({"id": 3, "instance": 0, "question": "1+1", "answer": 2});
+        assert_eq!(of(row), ("3/0".to_owned(), Some("3".to_owned())));
+        assert_eq!(of(json!({"instance": 4, "question": "1+1", "answer": 2})), ("4".to_owned(), None));
     }
 
     #[test]
