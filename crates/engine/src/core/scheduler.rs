@@ -211,7 +211,12 @@ impl Scheduler {
                 continue;
             }
             // First come, first served: nobody overtakes a sequence that waits for memory.
-            let Some((blocks, computed)) = self.reserve(index, &found, plan) else { break };
+            let mut reserved = self.reserve(index, &found, plan);
+            if reserved.is_none() && self.running.is_empty() {
+                // Nothing that runs will free a block. The one to be copied from may be the one that is missing.
+                reserved = self.reserve(index, &Match { partial: None, ..found }, plan);
+            }
+            let Some((blocks, computed)) = reserved else { break };
             let Some(mut sequence) = self.waiting.remove(index) else { break };
             sequence.blocks = blocks;
             sequence.computed = computed;

@@ -191,3 +191,14 @@ fn sequences_are_preempted_when_blocks_run_out_and_still_finish() {
     let jobs: Vec<Job> = (0..8u32).map(|i| plain(vec![i; 30], 100)).collect();
     assert!(run(limits, &jobs).preemptions > 0);
 }
+
+#[test]
+fn a_request_as_large_as_the_cache_needs_no_room_for_a_copy() {
+    // The second prompt shares one token with the first, whose block is then the only one that could be freed.
+    let first = plain((0..20).collect(), 2);
+    let mut prompt: Vec<u32> = (100..180).collect();
+    prompt[0] = 0;
+    let second = Job { arrives: 30, ..plain(prompt, 17) };
+    let blocks = (second.prompt.len() + second.generate - 1).div_ceil(BLOCK_SIZE);
+    run(Limits { token_budget: 16, max_batch: 1, blocks, prefix_cache: true }, &[first, second]);
+}
