@@ -208,7 +208,7 @@ impl<'s> Past<'s> {
         Ok(Past { store, runs, totals: HashMap::new() })
     }
 
-    /// What `read` makes of the newest run of a model that it can use.
+    /// Result of `read` for the newest run of a model that it can use.
     fn newest<T>(
         &mut self,
         settings: &RunSettings,

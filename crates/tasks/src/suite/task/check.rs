@@ -21,7 +21,7 @@ const MOST_VALUES: usize = 1_000;
 /// Characters of a question's beginning in a message.
 const BEGINNING: usize = 60;
 
-/// What a run would ask.
+/// Report on a task: the questions that a run would ask, and faults.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
     pub task: String,
@@ -48,7 +48,7 @@ pub struct Check {
     /// `chat`, `raw` or `auto`.
     pub mode: String,
     pub first: Option<First>,
-    /// What is wrong, most important first.
+    /// Faults, most important first.
     pub findings: Vec<Finding>,
 }
 

@@ -26,7 +26,7 @@ const RAW_STOP: &str = "\nQuestion:";
 /// Sentence after the choices of a conversation.
 const CHOOSE: &str = "Answer with the letter of the right choice.";
 
-/// What is not in the task file and settles its items.
+/// Settings beside the task file that determine its items.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Setting {
     /// Name where the file has none.
@@ -296,7 +296,7 @@ impl Task {
         }
     }
 
-    /// What a template sees: the columns, and the parts of the question by their own names.
+    /// Variables of a template: the columns, and the parts of the question by their own names.
     fn context(&self, row: &Map<String, Value>, parts: &Parts) -> Context {
         let mut extra: BTreeMap<&str, Value> = BTreeMap::new();
         extra.extend(parts.question.as_ref().map(|text| ("question", Value::from(text.as_str()))));

@@ -14,7 +14,7 @@ const BATCH: usize = 4_096;
 /// Problems that are shown.
 const SHOWN: usize = 5;
 
-/// What is known of the rows without keeping them.
+/// Order and faults of the rows, without their texts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Passed {
     /// Rows in the order of the items.

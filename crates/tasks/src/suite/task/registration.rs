@@ -122,7 +122,7 @@ pub(super) struct Configured {
     programs: Arc<dyn Programs>,
 }
 
-/// What questions look like, which settles their scorers where the user does not.
+/// Kind of the expected answers, which settles the scorers where the user does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usual {
     Choices,

@@ -66,7 +66,7 @@ fn without_punctuation(text: &str) -> String {
     kept
 }
 
-/// What a rule made of a completion.
+/// Result of a rule on a completion.
 struct Judged {
     right: bool,
     read: Option<String>,
