@@ -8,6 +8,7 @@ pub mod compare;
 mod error;
 pub mod evaluate;
 pub mod import;
+pub mod logs;
 pub mod merge;
 pub mod model;
 pub mod perturb;
