@@ -30,7 +30,7 @@ fn measure(path: &Path, name: &str, count: usize) {
     let size = std::fs::metadata(path).map_or(0, |file| file.len()) as f64 / 1e6;
     forget_peak();
     let start = Instant::now();
-    let source = RowSource { paths: vec![PathBuf::from(path)], format: None, skip_bad_rows: false };
+    let source = RowSource { paths: vec![PathBuf::from(path)], ..RowSource::default() };
     let rows = LocalHost.rows(&source).expect("good rows");
     let (ready, ready_mb) = (start.elapsed().as_secs_f64(), peak_mb());
     assert_eq!(rows.len(), count);

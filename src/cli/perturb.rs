@@ -20,7 +20,7 @@ use earnest_tasks::suite::dnc::{Fields, Kind, Mode, kinds};
   head -100 questions.jsonl | earnest perturb - --kinds type > typed.jsonl
   earnest run questions.jsonl && earnest run perturbed.jsonl && earnest compare questions perturbed
 
-Rows are JSON lines or one JSON array. An output row is its input row on one line with the new texts and a field `dnc`, which tells what \
+Rows are JSON lines, a JSON array, CSV, TSV or Parquet, files also with .gz. An output row is its input row on one line with the new texts and a field `dnc`, which tells what \
 was changed and why the question was eligible; numbers, texts and keys of all other fields are unchanged (1.50 stays 1.50). It has an \
 id of its own and the fields `pair` (the original's id), `cluster` and `perturbation`: `earnest run` asks the output file as it is, and \
 `earnest compare` pairs its run with a run of the originals. Noise and \

@@ -1,4 +1,4 @@
-//! Perturbation of any set of questions, JSON lines or one JSON array.
+//! Perturbation of any set of questions: JSON lines, a JSON array, and the other formats of [`questions`].
 use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -9,9 +9,10 @@ use earnest_tasks::suite::dnc::{
     self, Annotations, Asked, Context, DonorPool, Fields, Kind, Malformed, Mode, Problem, RowError, SetRow,
     has_program, malformed_rows, read_annotations, records, reference_perturb_all,
 };
+use earnest_tasks::suite::registry::{Row, RowSource};
 
-use crate::EvalError;
 use crate::run::{Reporter, RunEvent};
+use crate::{EvalError, questions};
 
 /// Settings of a perturbation.
 #[derive(Debug, Clone)]
@@ -49,15 +50,69 @@ impl QuestionSource {
         }
     }
 
-    fn read(&self) -> std::io::Result<Vec<u8>> {
+    /// Reads JSON as it is written; rows of other formats as JSON lines, with their places.
+    ///
+    /// # Errors
+    /// [`EvalError`] if the file cannot be read, or a row of another format is bad and not to be skipped.
+    fn read(&self, skip_bad_rows: bool) -> Result<Content, EvalError> {
+        let failed = |error| EvalError::input(self.name(), error);
         match self {
-            QuestionSource::File(path) => std::fs::read(path),
+            QuestionSource::File(path)
+                if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) =>
+            {
+                let message = format!("{} is a task file, and perturb reads questions", path.display());
+                Err(EvalError::setting(message).hint(
+                    "give it the file under [questions], and name its columns with --question-field and --answer-field",
+                ))
+            }
+            QuestionSource::File(path) if !questions::is_plain_json(path) => other_format(path, skip_bad_rows),
+            QuestionSource::File(path) => Ok(Content::json(std::fs::read(path).map_err(failed)?)),
             QuestionSource::StandardInput => {
                 let mut bytes = Vec::new();
-                std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+                std::io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+                Ok(Content::json(bytes))
             }
         }
     }
+}
+
+/// Text of a set of questions.
+struct Content {
+    bytes: Vec<u8>,
+    /// Place of each row, where the rows were converted to JSON lines.
+    places: Option<Vec<String>>,
+    /// Rows that could not be read: their number, and messages about some of them.
+    skipped: (usize, Vec<String>),
+}
+
+impl Content {
+    fn json(bytes: Vec<u8>) -> Self {
+        Content { bytes, places: None, skipped: (0, Vec::new()) }
+    }
+}
+
+/// Reads CSV, TSV, Parquet and compressed files as JSON lines. Numbers stay as they are written.
+fn other_format(path: &Path, skip_bad_rows: bool) -> Result<Content, EvalError> {
+    let source = RowSource { paths: vec![path.to_owned()], skip_bad_rows, ..RowSource::default() };
+    let rows = questions::read(&source)?;
+    let (mut bytes, mut places) = (Vec::new(), Vec::with_capacity(rows.len()));
+    for number in 0..rows.len() {
+        let row = rows.row(number).map_err(|error| EvalError::setting(error.to_string()))?;
+        bytes.extend(json_line(&row).into_bytes());
+        // Without the file's name, which messages add.
+        places.push(row.place.rsplit(", ").next().unwrap_or_default().to_owned());
+    }
+    let (count, messages) = rows.skipped();
+    Ok(Content { bytes, places: Some(places), skipped: (count, messages.to_vec()) })
+}
+
+/// The row as JSON on a line.
+fn json_line(row: &Row) -> String {
+    let members = row.values.iter().map(|(column, value)| {
+        let value = row.written.get(column).cloned().unwrap_or_else(|| value.to_string());
+        format!("{}: {value}", Value::from(column.as_str()))
+    });
+    format!("{{{}}}\n", members.collect::<Vec<_>>().join(", "))
 }
 
 impl PerturbSettings {
@@ -155,7 +210,7 @@ pub fn perturb(settings: &PerturbSettings, reporter: &mut dyn Reporter) -> Resul
         Mode::Fixed => None,
     };
     let mut malformed = Vec::new();
-    let rows = read_questions(settings, &mut malformed)?;
+    let rows = read_questions(settings, &mut malformed, reporter)?;
     let annotations = match &settings.annotations {
         Some(path) => read_annotation_file(path, &rows, &mut malformed)?,
         None => Annotations::default(),
@@ -202,13 +257,23 @@ pub fn perturb(settings: &PerturbSettings, reporter: &mut dyn Reporter) -> Resul
 fn read_questions(
     settings: &PerturbSettings,
     malformed: &mut Vec<(String, Malformed)>,
+    reporter: &mut dyn Reporter,
 ) -> Result<Vec<SetRow>, EvalError> {
     let name = settings.questions.name();
-    let bytes = settings.questions.read().map_err(|error| EvalError::input(&name, error))?;
-    let records = records(&bytes).map_err(|error| EvalError::setting(format!("{name}: {error}")))?;
+    let Content { bytes, places, skipped } = settings.questions.read(settings.skip_malformed)?;
+    if skipped.0 > 0 {
+        reporter.event(&RunEvent::Warning(format!("left out {} unreadable rows: {}", skipped.0, skipped.1.join("; "))));
+    }
+    let records = records(&bytes).map_err(|error| {
+        EvalError::setting(format!("{name}: {error}"))
+            .hint("perturb reads JSON lines, a JSON array, CSV, TSV and Parquet, files also compressed with gzip")
+    })?;
     let mut rows: Vec<SetRow> = Vec::new();
     let mut ids = HashSet::new();
-    for record in records.into_rows() {
+    for (at, mut record) in records.into_rows().into_iter().enumerate() {
+        if let Some(place) = places.as_ref().and_then(|places| places.get(at)) {
+            record.place.clone_from(place);
+        }
         let row = record.value.and_then(|value| match value {
             Value::Object(row) => settings.fields.read(&record.place, &row, record.text),
             _ => Err(RowError::NotAnObject),
@@ -293,6 +358,21 @@ mod tests {
         assert_eq!(set.ineligible.values().sum::<usize>(), 1);
         let kept = perturb(&PerturbSettings { keep_ineligible: true, ..settings }, &mut ()).unwrap();
         assert_eq!((kept.rows.len(), kept.perturbed), (2, set.perturbed));
+    }
+
+    #[test]
+    fn tables_are_read_as_their_rows_are_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = "id,question,answer,price\nq1,Tom has 3 apples and eats 2 of them. How many are left?,1,1.50\n";
+        let settings = settings(&folder.path().join("questions.csv"), table);
+        let set = perturb(&settings, &mut ()).unwrap();
+        let row: Value = serde_json::from_str(&set.rows[0]).unwrap();
+        assert_eq!((&row["pair"], &row["price"], &row["answer"]), (&"q1".into(), &"1.50".into(), &"1".into()));
+        std::fs::write(folder.path().join("questions.csv"), "id,question\nq1,\n").unwrap();
+        let error = perturb(&settings, &mut ()).unwrap_err();
+        assert!(error.to_string().contains("line 2"), "{error}");
+        let task = PerturbSettings::new(QuestionSource::File("task.toml".into()), vec![Kind::Verbosity]);
+        assert!(perturb(&task, &mut ()).unwrap_err().to_string().contains("is a task file"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! CSV and TSV: a line of names, then rows of cells, which are texts.
+//! CSV and TSV: a line of names, unless they are given, then rows of cells, which are texts.
 use std::io::Read;
 
 use super::cursor::Cursor;
@@ -10,12 +10,17 @@ use super::text::unreadable;
 /// Reads a table whose cells are separated by that byte. Cells may be quoted; a quoted cell may hold separators and lines.
 ///
 /// Not the `csv` crate: it takes the rest of a file for one cell where a quote is not closed, and accepts text after a closing one.
-pub(super) fn read(text: impl Read, separator: u8, output: &mut Output<'_>) -> Result<(), Refusal> {
+pub(super) fn read(text: impl Read, separator: u8, given: &[String], output: &mut Output<'_>) -> Result<(), Refusal> {
     let mut table = Table { cursor: Cursor::new(text), separator, record: Record::default() };
-    if !table.next()? {
-        return Ok(());
-    }
-    let names = names(&table.record, separator)?;
+    let names = if given.is_empty() {
+        if !table.next()? {
+            return Ok(());
+        }
+        names(&table.record, separator)?
+    } else {
+        given_names(given)?
+    };
+    let source = if given.is_empty() { "the first line" } else { "the task file" };
     let mut row = Vec::new();
     while table.next()? {
         let record = &table.record;
@@ -25,7 +30,7 @@ pub(super) fn read(text: impl Read, separator: u8, output: &mut Output<'_>) -> R
             None if record.ends.len() != names.len() => {
                 let cells = |count: usize| format!("{count} cell{}", if count == 1 { "" } else { "s" });
                 let reason = format!(
-                    "the row has {}, but the first line names {} columns; a cell with a {} in it needs quotes",
+                    "the row has {}, but {source} names {} columns; a cell with a {} in it needs quotes",
                     cells(record.ends.len()),
                     names.len(),
                     named(separator)
@@ -88,14 +93,32 @@ fn names(header: &Record, separator: u8) -> Result<Vec<Option<Vec<u8>>>, Refusal
     if !numbers.is_empty() && !is_count(&numbers) {
         let reason = format!("`{}` is no name of a column; the first line of the file must name them", numbers[0]);
         let example = ["question", "answer"].join(if separator == b'\t' { "\t" } else { "," });
-        return refused(reason).map_err(|refusal| refusal.help(format!("add a first line, such as {example}")));
+        return refused(reason).map_err(|refusal| {
+            refusal.help(format!(
+                "add a first line, such as {example}, or name the columns in a task file: columns = [...]"
+            ))
+        });
     }
+    written(&names).or_else(refused)
+}
+
+/// Names that the task file gives.
+fn given_names(given: &[String]) -> Result<Vec<Option<Vec<u8>>>, Refusal> {
+    let names: Vec<&str> = given.iter().map(|name| name.trim()).collect();
+    written(&names).map_err(|reason| Refusal::new(format!("in columns, {reason}")))
+}
+
+/// Names as JSON texts.
+///
+/// # Errors
+/// If a name is empty, but for that of the first column, or stands twice.
+fn written(names: &[&str]) -> Result<Vec<Option<Vec<u8>>>, String> {
     for (at, name) in names.iter().enumerate() {
         if name.is_empty() && (at > 0 || names.len() == 1) {
-            return refused(format!("column {} has no name", at + 1));
+            return Err(format!("column {} has no name", at + 1));
         }
         if names[..at].contains(name) {
-            return refused(format!("two columns have the name `{name}`"));
+            return Err(format!("two columns have the name `{name}`"));
         }
     }
     let json = |name: &&str| {

@@ -65,6 +65,12 @@ fn without_gz(name: &str) -> (&str, bool) {
     }
 }
 
+/// True for a file whose name does not say that it is a table or compressed: JSON lines or a JSON array.
+pub fn is_plain_json(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    !without_gz(&name).1 && matches!(Format::of(&name), None | Some(Format::Json))
+}
+
 /// Reads and checks every row of files of questions.
 ///
 /// # Errors
@@ -83,7 +89,7 @@ pub fn read(source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {
     for path in paths::expand(&source.paths)? {
         let name = path.display().to_string();
         let first = parts.last().map_or(0, |part| part.first + part.index.len());
-        let part = file(&path, &name, format, first, &mut bad, &mut spool);
+        let part = file(&path, &name, (format, &source.columns), first, &mut bad, &mut spool);
         parts.push(part.map_err(|refusal| refusal.of(&name))?);
     }
     if bad.count > 0 && !source.skip_bad_rows {
@@ -101,7 +107,7 @@ pub fn read(source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {
 fn file(
     path: &Path,
     name: &str,
-    format: Option<Format>,
+    (format, columns): (Option<Format>, &[String]),
     first: usize,
     bad: &mut BadRows,
     spool: &mut Spool,
@@ -110,6 +116,12 @@ fn file(
         let message = format!("the ending of its name is not that of a known format: {FORMATS}, also with .gz");
         return Err(Refusal::new(message).help("rename the file, or say its format in a task file: format = \"csv\""));
     };
+    if !columns.is_empty() && !matches!(format, Format::Csv | Format::Tsv) {
+        let message = "its rows name their columns, and the task file names them too";
+        return Err(
+            Refusal::new(message).help("leave columns out: it is for CSV and TSV without a first line of names")
+        );
+    }
     let gzip = without_gz(name).1;
     let handle = File::open(path).map_err(unreadable)?;
     let before = handle.metadata().map_err(unreadable)?;
@@ -129,7 +141,7 @@ fn file(
         Format::Parquet => parquet::read(File::open(path).map_err(unreadable)?, &mut output)?,
         Format::Csv | Format::Tsv => {
             let separator = if format == Format::Tsv { b'\t' } else { b',' };
-            delimited::read(text(content(&mut hashing, gzip)?)?.reader, separator, &mut output)?;
+            delimited::read(text(content(&mut hashing, gzip)?)?.reader, separator, columns, &mut output)?;
         }
         Format::Json => {
             let text = text(content(&mut hashing, gzip)?)?;

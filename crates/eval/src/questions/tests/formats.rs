@@ -83,7 +83,8 @@ fn several_files_follow_each_other() {
     assert!(rows.row(3).unwrap().place.ends_with("c.csv, line 2"));
     // A file whose rows are all skipped stands between two others.
     let paths = ["a.jsonl", "bad.txt", "b.jsonl"].map(|name| folder.path(name));
-    let source = RowSource { paths: paths.to_vec(), format: Some("jsonl".into()), skip_bad_rows: true };
+    let source =
+        RowSource { paths: paths.to_vec(), format: Some("jsonl".into()), skip_bad_rows: true, ..RowSource::default() };
     let rows = read(&source);
     assert_eq!((rows.len(), rows.skipped().0), (3, 1));
     assert!(rows.row(2).unwrap().place.ends_with("b.jsonl, line 1"));

@@ -43,7 +43,7 @@ impl Folder {
 }
 
 fn source(paths: &[&Path]) -> RowSource {
-    RowSource { paths: paths.iter().map(|path| path.to_path_buf()).collect(), format: None, skip_bad_rows: false }
+    RowSource { paths: paths.iter().map(|path| path.to_path_buf()).collect(), ..RowSource::default() }
 }
 
 fn skipping(source: RowSource) -> RowSource {

@@ -136,7 +136,7 @@ impl Lexer<'_> {
             '+' | '＋' => self.plus(width),
             '×' | '⋅' | '·' | '∙' | '∗' | '✕' => self.push(Kind::Operator('*'), width),
             '÷' | '/' | '∕' => self.push(Kind::Operator('/'), width),
-            '^' => self.push(Kind::Operator('^'), width),
+            '^' => self.caret(),
             '%' | '％' | '٪' => self.percent(width),
             '✓' | '✔' | '✅' | '☑' | '√' => self.push(Kind::Check, width),
             '"' | '\'' | '“' | '”' | '‘' | '’' | '«' | '»' | '„' => self.push(Kind::Quote, width),

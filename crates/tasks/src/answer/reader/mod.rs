@@ -18,6 +18,7 @@ mod roles;
 mod sentence;
 mod statement;
 mod token;
+mod units;
 mod value;
 mod vocabulary;
 mod words;

@@ -180,8 +180,8 @@ impl<'a> Statements<'a> {
             } else if words < UNIT_WORDS && self.is_unit(at) && !(words == 0 && self.is_variable(at)) {
                 words += 1;
                 at += 1;
-            } else if words > 0 && self.kind(at) == Kind::Operator('/') && self.is_unit(at + 1) {
-                // km/h
+            } else if words > 0 && matches!(self.kind(at), Kind::Operator('/' | '*')) && self.is_unit(at + 1) {
+                // km/h, N·m
                 at += 2;
             } else {
                 return (at, words > 0);

@@ -112,12 +112,14 @@ pub trait Host {
 }
 
 /// Files of questions to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowSource {
     /// Files, patterns such as `data/*.jsonl`, or folders' files by pattern, in this order.
     pub paths: Vec<PathBuf>,
     /// `jsonl`, `json`, `csv`, `tsv` or `parquet`; none for what the name's ending says. A name that ends in `.gz` is decompressed in any case.
     pub format: Option<String>,
+    /// Columns of a CSV or TSV file without a line of names; empty where the first line names them.
+    pub columns: Vec<String>,
     /// Leave unreadable rows out and count them, instead of refusing the file.
     pub skip_bad_rows: bool,
 }

@@ -1,12 +1,12 @@
 //! The task file: what a user of the program writes, as TOML.
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::keys;
 use super::scorer_spec::ScorerSpec;
-use crate::suite::registry::{Mode, OptionError};
+use crate::suite::registry::{Mode, OptionError, RowSource};
 
 /// A task file. What is not given has a default or is found out from the questions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -50,6 +50,9 @@ pub struct Questions {
     pub path: Texts,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// Columns of a CSV or TSV file whose first line is a row.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
     /// SHA-256 of each file, to be sure of the data.
     #[serde(skip_serializing_if = "Texts::is_empty")]
     pub sha256: Texts,
@@ -76,6 +79,13 @@ pub struct Questions {
     pub gold: Option<GoldForm>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub covariates: Option<Covariates>,
+}
+
+impl Questions {
+    /// The rows of these files.
+    pub(super) fn rows(&self, paths: Vec<PathBuf>, skip_bad_rows: bool) -> RowSource {
+        RowSource { paths, format: self.format.clone(), columns: self.columns.clone(), skip_bad_rows }
+    }
 }
 
 /// Form in which the right choice is named.
@@ -133,6 +143,12 @@ pub struct Examples {
     pub path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// Columns of a CSV or TSV file whose first line is a row.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// SHA-256 of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::definition::{Draw, Examples};
 use super::hash;
+use super::source::check_digests;
 use crate::suite::registry::{Host, OptionError, RowSource, Rows};
 
 /// Rows of the examples: those of the task file, or from a file. One more than are shown, because an item is not its own example.
@@ -42,8 +43,10 @@ pub(super) fn rows(
             own = host.rows(&RowSource {
                 paths: vec![folder.join(path)],
                 format: examples.format.clone(),
+                columns: examples.columns.clone(),
                 skip_bad_rows: false,
             })?;
+            check_digests(examples.sha256.as_slice(), own.as_ref(), Path::new("the task file"), "[examples]")?;
             own.as_ref()
         }
     };

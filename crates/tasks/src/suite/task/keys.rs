@@ -31,10 +31,33 @@ pub(super) fn place(text: &str, byte: usize) -> String {
     format!(", line {line}, column {column}")
 }
 
-/// Place of a value in a task file: where its text stands, if it stands there as it is.
+/// Place of a key or value in a task file: as a key, in quotes, or anywhere, but not in a comment; empty if it stands nowhere as it is.
 pub(super) fn place_of(text: &str, value: &str) -> String {
     let first = value.lines().find(|line| !line.trim().is_empty()).unwrap_or(value);
-    text.find(first).filter(|_| !first.is_empty()).map(|byte| place(text, byte)).unwrap_or_default()
+    if first.is_empty() {
+        return String::new();
+    }
+    let is_key =
+        |line: &str| line.trim_start().strip_prefix(first).is_some_and(|rest| rest.trim_start().starts_with('='));
+    let quoted = ['"', '\''].map(|quote| format!("{quote}{first}"));
+    let mut start = 0;
+    let mut best: Option<(u8, usize)> = None;
+    for line in text.split_inclusive('\n') {
+        let found = line.find(first).filter(|_| !line.trim_start().starts_with('#')).map(|at| {
+            if is_key(line) {
+                return (0, at);
+            }
+            match quoted.iter().find_map(|quoted| line.find(quoted)) {
+                Some(quote) => (1, quote + 1),
+                None => (2, at),
+            }
+        });
+        if let Some((rank, at)) = found.filter(|(rank, _)| best.is_none_or(|(least, _)| *rank < least)) {
+            best = Some((rank, start + at));
+        }
+        start += line.len();
+    }
+    best.map(|(_, byte)| place(text, byte)).unwrap_or_default()
 }
 
 /// The name that is most like another one; none if all are too far from it.
@@ -75,5 +98,7 @@ mod tests {
         assert_eq!(place("ab\ncd", 4), ", line 2, column 2");
         assert_eq!(place_of("a = 1\nb = 'x('", "x("), ", line 2, column 6");
         assert_eq!(place_of("a", "zz"), "");
+        assert_eq!(place_of("# stop\nx = 'stop'\nstop = ['']", "stop"), ", line 3, column 1");
+        assert_eq!(place_of("# best\nnote = 'the best'\nprimary = 'best'", "best"), ", line 3, column 12");
     }
 }

@@ -18,7 +18,12 @@ static IMPORT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(?m)^([ \t]*)import[ \t]+(\w+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*\w+(?:[ \t]+as[ \t]+\w+)?)*)[ \t]*$")
 });
 static FROM: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?m)^([ \t]*)from[ \t]+(\w+)[ \t]+import[ \t]+([\w, \t]+?)[ \t]*$"));
+    LazyLock::new(|| compiled(r"(?m)^([ \t]*)from[ \t]+(\w+)[ \t]+import[ \t]+(\*|[\w, \t]+?)[ \t]*$"));
+
+/// Names of Python's module `math`, for `from math import *`, which no function may say.
+const MATH: &str = "acos,acosh,asin,asinh,atan,atan2,atanh,ceil,comb,copysign,cos,cosh,degrees,dist,e,erf,erfc,exp,expm1,fabs,\
+    factorial,floor,fmod,frexp,fsum,gamma,gcd,hypot,inf,isclose,isfinite,isinf,isnan,isqrt,lcm,ldexp,lgamma,log,log10,log1p,\
+    log2,modf,nan,perm,pi,pow,prod,radians,remainder,sin,sinh,sqrt,tan,tanh,tau,trunc";
 
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the patterns are constants and the tests use each of them")
@@ -124,7 +129,11 @@ fn without_imports(code: &str) -> String {
         format!("{}{}", &found[1], if names.is_empty() { "pass".to_owned() } else { names.join("; ") })
     });
     let replaced = FROM.replace_all(&code, |found: &regex::Captures<'_>| {
-        let names: Vec<String> = found[3]
+        let wanted = match (&found[2], &found[3]) {
+            ("math", "*") => MATH,
+            (_, wanted) => wanted,
+        };
+        let names: Vec<String> = wanted
             .split(',')
             .map(|name| {
                 let words: Vec<&str> = name.split_whitespace().collect();
@@ -177,6 +186,13 @@ mod tests {
             ),
             "m = math\npass\nsqrt = math.sqrt; c = math.ceil\n    pass"
         );
+    }
+
+    #[test]
+    fn all_names_of_math_can_be_imported() {
+        let code = without_imports("from math import *\ndef f():\n    return sqrt(4)");
+        assert!(code.contains("; sqrt = math.sqrt;") && code.contains("pi = math.pi"), "{code}");
+        assert_eq!(without_imports("from os import *"), "* = os.*", "no module of the sandbox: a syntax error");
     }
 
     #[test]

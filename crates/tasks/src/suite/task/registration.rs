@@ -73,7 +73,7 @@ impl BuiltIn for Registration {
 
     fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
         let stored = Stored::deserialize(options).map_err(OptionError::unreadable)?;
-        let rows = source::again(&stored.files, stored.task_file.questions.format.clone(), stored.skip_bad_rows, host)?;
+        let rows = source::again(&stored.files, &stored.task_file.questions, stored.skip_bad_rows, host)?;
         let Stored { task_file, name, chat, prompt, profile, examples, skip_bad_rows: skip, .. } = stored;
         let setting = Setting { name, prompt, chat, profile, examples };
         let task = Task::new(task_file, &setting).map_err(|(_, reason)| OptionError::unreadable(reason))?;

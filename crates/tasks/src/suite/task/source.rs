@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::definition::Definition;
+use super::definition::{Definition, Questions};
 use super::keys;
 use super::registration::folder_of;
 use crate::suite::registry::{DATA_VARIABLE, Host, OptionError, RowSource, Rows, find};
@@ -26,7 +26,7 @@ pub(super) struct Opened {
 pub(super) fn open(path: &Path, skip_bad_rows: bool, host: &dyn Host) -> Result<Opened, OptionError> {
     let folder = folder_of(path);
     if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("toml")) {
-        let source = RowSource { paths: vec![path.to_owned()], format: None, skip_bad_rows };
+        let source = RowSource { paths: vec![path.to_owned()], skip_bad_rows, ..RowSource::default() };
         return Ok(Opened { definition: Definition::default(), rows: host.rows(&source)?, folder, file: None });
     }
     let failed =
@@ -59,8 +59,8 @@ pub(super) fn open(path: &Path, skip_bad_rows: bool, host: &dyn Host) -> Result<
             .help("path = \"questions.jsonl\" names the file, relative to the task file"));
     }
     let paths = definition.questions.path.all().iter().map(|path| folder.join(path)).collect();
-    let rows = host.rows(&RowSource { paths, format: definition.questions.format.clone(), skip_bad_rows })?;
-    check_digests(&definition, rows.as_ref(), path)?;
+    let rows = host.rows(&definition.questions.rows(paths, skip_bad_rows))?;
+    check_digests(definition.questions.sha256.all(), rows.as_ref(), path, "[questions]")?;
     Ok(Opened { definition, rows, folder, file: Some((text, path.to_owned())) })
 }
 
@@ -100,19 +100,21 @@ const LONGEST_NAME: usize = 100;
 /// Largest budget of a completion.
 const MOST_TOKENS: usize = 1_000_000;
 
-fn check_digests(definition: &Definition, rows: &dyn Rows, path: &Path) -> Result<(), OptionError> {
-    let wanted = definition.questions.sha256.all();
+/// Refuses files whose SHA-256 is not the one that the task file gives in this section.
+pub(super) fn check_digests(wanted: &[String], rows: &dyn Rows, path: &Path, section: &str) -> Result<(), OptionError> {
     if wanted.is_empty() {
         return Ok(());
     }
     if wanted.len() != rows.files().len() {
         let message = format!(
-            "{} has {} digests under sha256, and there are {} files of questions",
+            "{} has {} digests under sha256 in {section}, and there are {} files",
             path.display(),
             wanted.len(),
             rows.files().len()
         );
-        return Err(OptionError::usage(message));
+        return Err(
+            OptionError::usage(message).help("give one digest a file, in the order of path, or leave sha256 out")
+        );
     }
     let changed = rows.files().iter().zip(wanted).find(|(file, wanted)| !file.sha256.eq_ignore_ascii_case(wanted));
     match changed {
@@ -123,7 +125,7 @@ fn check_digests(definition: &Definition, rows: &dyn Rows, path: &Path) -> Resul
             path.display(),
             file.sha256
         ))
-        .help("get the right version of the data, or change sha256 under [questions]")),
+        .help(format!("get the right version of the data, or change sha256 under {section}"))),
     }
 }
 
@@ -154,7 +156,7 @@ pub(super) struct StoredFile {
 /// If a file is not there or has another content.
 pub(super) fn again(
     files: &[StoredFile],
-    format: Option<String>,
+    questions: &Questions,
     skip_bad_rows: bool,
     host: &dyn Host,
 ) -> Result<Arc<dyn Rows>, OptionError> {
@@ -170,8 +172,7 @@ pub(super) fn again(
                 .help(format!("set {DATA_VARIABLE} to the file or folder that has them now"))
         })?);
     }
-    let rows =
-        host.rows(&RowSource { paths, format, skip_bad_rows }).map_err(|error| OptionError::data(error.message))?;
+    let rows = host.rows(&questions.rows(paths, skip_bad_rows)).map_err(|error| OptionError::data(error.message))?;
     match rows.files().iter().zip(files).find(|(now, then)| now.sha256 != then.sha256) {
         None => Ok(rows),
         Some((now, then)) => Err(OptionError::data(format!(
