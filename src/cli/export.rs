@@ -26,7 +26,7 @@ pub enum ExportFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   earnest export RUN --format parquet -o samples.parquet
-  earnest export RUN --format csv -o - | head
+  earnest export RUN --format csv | head
   earnest export RUN --format lm-eval -o lm-eval-results
   earnest export RUN --format jsonl --without-texts -o samples.jsonl")]
 pub struct ExportArgs {
@@ -38,9 +38,9 @@ pub struct ExportArgs {
     #[arg(long, short, value_name = "FORMAT", value_enum)]
     pub format: ExportFormat,
 
-    /// The file, - for standard output; for lm-eval a folder
+    /// The file, or - for standard output, the default of jsonl and csv; for lm-eval a folder
     #[arg(long, short, value_name = "FILE")]
-    pub output: PathBuf,
+    pub output: Option<PathBuf>,
 
     /// Leave out questions and prompts, e.g. if their licence forbids redistribution
     #[arg(long)]
@@ -57,30 +57,44 @@ pub struct ExportArgs {
     pub results: PathBuf,
 }
 
+/// True for `-`.
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+impl ExportArgs {
+    /// The file or folder; standard output for texts where none is named.
+    fn output(&self) -> Result<&Path, CliError> {
+        match (self.format, self.output.as_deref()) {
+            (ExportFormat::LmEval, output) if output.is_none_or(is_standard_output) => {
+                Err(CliError::usage("lm-eval results are several files, which standard output cannot take")
+                    .help("name a folder: -o FOLDER"))
+            }
+            (ExportFormat::Parquet, None) => Err(CliError::usage("Parquet is no text for a terminal")
+                .help("name a file: -o samples.parquet; -o - writes to standard output")),
+            (_, output) => Ok(output.unwrap_or(Path::new("-"))),
+        }
+    }
+}
+
 /// Exports a run.
 pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
+    let output = args.output()?;
     let run = StoredRun::open(&args.results, &args.run)?;
     let plain = WithoutTexts(&run);
     let rows: &dyn Rows = if args.without_texts { &plain } else { &run };
     let mut count = 0;
     match args.format {
-        ExportFormat::LmEval => {
-            if args.output == Path::new("-") {
-                return Err(CliError::usage(
-                    "lm-eval results are several files, which standard output cannot take: name a folder with -o",
-                ));
-            }
-            return lm_eval(args, &run, printer);
-        }
-        ExportFormat::Jsonl => write_file(&args.output, |mut out| {
+        ExportFormat::LmEval => return lm_eval(args, output, &run, printer),
+        ExportFormat::Jsonl => write_file(output, |mut out| {
             count = write_jsonl(rows, &mut out)?;
             Ok(())
         })?,
-        ExportFormat::Csv => write_file(&args.output, |mut out| {
+        ExportFormat::Csv => write_file(output, |mut out| {
             count = write_csv(rows, &mut out)?;
             Ok(())
         })?,
-        ExportFormat::Parquet => write_file(&args.output, |out| {
+        ExportFormat::Parquet => write_file(output, |out| {
             let mut manifest = run.manifest.clone();
             if args.without_texts {
                 manifest.first_prompt = None;
@@ -89,13 +103,14 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
             Ok(())
         })?,
     }
-    printer.message(&format!("{}: {count} samples", args.output.display()));
+    let place = if is_standard_output(output) { "standard output".into() } else { output.display().to_string() };
+    printer.message(&format!("{place}: {count} samples"));
     Ok(Exit::Success)
 }
 
-fn lm_eval(args: &ExportArgs, run: &StoredRun, printer: Printer) -> Result<Exit, CliError> {
+fn lm_eval(args: &ExportArgs, output: &Path, run: &StoredRun, printer: Printer) -> Result<Exit, CliError> {
     let document = run.lm_eval(!args.without_texts, &mut results::Messages(printer))?;
-    let folder = document.write(&args.output)?;
+    let folder = document.write(output)?;
     printer.message(&format!(
         "{}: {} and {} files of samples",
         folder.display(),

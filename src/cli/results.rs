@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::printer::Printer;
-use earnest_eval::report::{self, Document};
+use earnest_eval::report::{self, Detail, Document};
 use earnest_eval::results;
 use earnest_eval::run::store::Store;
 use earnest_eval::run::{Reporter, RunEvent};
@@ -37,14 +37,15 @@ pub fn present(document: Document, json: bool, metric: Option<&str>, printer: Pr
     printer.result(&text)
 }
 
-/// A document as text, with the suite's table of this metric, with all of them, or with the first.
+/// A document as text: on about one screen, with the suite's table of this metric, or with all of them.
 pub fn screen(mut document: Document, metric: Option<&str>, width: usize) -> String {
     match metric {
         None => document.grids.truncate(1),
         Some("all") => {}
         Some(wanted) => document.grids.retain(|grid| grid.name == wanted),
     }
-    report::render(&document, width)
+    let detail = if metric.is_none() { Detail::Screen } else { Detail::Tables };
+    report::render(&document, width, detail)
 }
 
 /// Path of the report that `earnest run` writes without being asked.

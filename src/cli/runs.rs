@@ -32,43 +32,7 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     } else if entries.is_empty() {
         printer.result(&format!("{} has no runs yet\n", store.path().display()))?;
     } else {
-        let head = [
-            ("run", Align::Left),
-            ("status", Align::Left),
-            ("samples", Align::Right),
-            ("right %, 95 % interval", Align::Right),
-            ("read by", Align::Left),
-            ("failed", Align::Right),
-            ("cut", Align::Right),
-            ("new tokens", Align::Right),
-            ("device seconds", Align::Right),
-            ("started (UTC)", Align::Left),
-        ];
-        let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
-        for entry in &entries {
-            table.row(vec![
-                entry.run.clone(),
-                entry.status.to_owned(),
-                match entry.planned {
-                    Some(planned) if planned != entry.recorded => format!("{}/{planned}", entry.recorded),
-                    _ => entry.recorded.to_string(),
-                },
-                match (entry.accuracy, entry.low, entry.high) {
-                    (Some(value), Some(low), Some(high)) => percent(&Interval { estimate: value, low, high }),
-                    _ => "-".to_owned(),
-                },
-                entry.primary.join(", "),
-                entry.failed.to_string(),
-                entry.truncated.to_string(),
-                entry.completion_tokens.to_string(),
-                cost(entry),
-                entry.started.trim_end_matches('Z').replace('T', " "),
-            ]);
-        }
-        let text = table.render();
-        let columns = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        let fits = printer.known_width().is_none_or(|width| columns <= width);
-        let mut text = if fits { text } else { cards(&entries, printer.width()) };
+        let mut text = listed(&entries, printer.known_width(), printer.width());
         text.push('\n');
         text += &wrap(INTERVALS, printer.width(), "* ");
         printer.result(&text)?;
@@ -83,6 +47,69 @@ fn cost(entry: &RunEntry) -> String {
         seconds if seconds > 0.0 => format!("{seconds:.3}"),
         _ => "-".to_owned(),
     }
+}
+
+/// Columns of the list, and those that a narrow terminal leaves out, the least important one first.
+const COLUMNS: [(&str, Align); 10] = [
+    ("run", Align::Left),
+    ("status", Align::Left),
+    ("samples", Align::Right),
+    ("right %, 95 % interval", Align::Right),
+    ("read by", Align::Left),
+    ("failed", Align::Right),
+    ("cut", Align::Right),
+    ("new tokens", Align::Right),
+    ("device seconds", Align::Right),
+    ("started (UTC)", Align::Left),
+];
+const LEFT_OUT: [&str; 5] = ["new tokens", "device seconds", "started (UTC)", "cut", "read by"];
+
+/// Table of the runs with as many columns as fit; entries one below the other where none of its forms fits. A column of zeros is
+/// left out before others.
+fn listed(entries: &[RunEntry], known_width: Option<usize>, width: usize) -> String {
+    let rows: Vec<Vec<String>> = entries.iter().map(cells).collect();
+    let mut shown = vec![true; COLUMNS.len()];
+    let place = |name: &str| COLUMNS.iter().position(|(column, _)| *column == name);
+    let zeros = |name: &&str| place(name).is_some_and(|at| rows.iter().all(|row| row[at] == "0"));
+    let mut narrower = ["failed", "cut"].into_iter().filter(zeros).chain(LEFT_OUT).filter_map(place);
+    loop {
+        let columns = COLUMNS.iter().zip(&shown).filter(|(_, shown)| **shown);
+        let mut table = Table::new(columns.map(|((name, align), _)| ((*name).to_owned(), *align)));
+        for row in &rows {
+            table.row(row.iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell.clone()).collect());
+        }
+        let text = table.render();
+        let needed = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        if known_width.is_none_or(|width| needed <= width) {
+            return text;
+        }
+        match narrower.next() {
+            Some(column) => shown[column] = false,
+            None => return cards(entries, width),
+        }
+    }
+}
+
+/// Cells of [`COLUMNS`].
+fn cells(entry: &RunEntry) -> Vec<String> {
+    vec![
+        entry.run.clone(),
+        entry.status.to_owned(),
+        match entry.planned {
+            Some(planned) if planned != entry.recorded => format!("{}/{planned}", entry.recorded),
+            _ => entry.recorded.to_string(),
+        },
+        match (entry.accuracy, entry.low, entry.high) {
+            (Some(value), Some(low), Some(high)) => percent(&Interval { estimate: value, low, high }),
+            _ => "-".to_owned(),
+        },
+        entry.primary.join(", "),
+        entry.failed.to_string(),
+        entry.truncated.to_string(),
+        entry.completion_tokens.to_string(),
+        cost(entry),
+        entry.started.trim_end_matches('Z').replace('T', " "),
+    ]
 }
 
 /// The list for terminals that are too narrow for its table.

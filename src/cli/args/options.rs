@@ -209,7 +209,7 @@ pub fn default_results() -> PathBuf {
 /// `--metric`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct TableArgs {
-    /// Table to print, for suites that have several, or `all`; a finished run prints another one at once [default: the first]
+    /// Table to print, for suites that have several, or `all`; a finished run prints another one at once [default: the first, shortened to one screen]
     #[arg(long, value_name = "METRIC", value_parser = tables(), help_heading = "Results")]
     pub metric: Option<String>,
 }

@@ -1,7 +1,6 @@
 //! Files that paths and patterns name.
 use std::path::{Path, PathBuf};
 
-use earnest_models::hub::distance;
 use earnest_tasks::suite::registry::OptionError;
 
 /// Files in the order of the paths, those of a pattern sorted by name. A pattern has `*` or `?` in its last part.
@@ -85,7 +84,7 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
 fn nearest<'a>(name: &str, found: &'a [(String, bool)]) -> Option<&'a str> {
     let wanted = name.to_lowercase();
     let files = found.iter().filter(|(_, is_file)| *is_file);
-    let (away, near) = files.map(|(entry, _)| (distance(&wanted, &entry.to_lowercase()), entry)).min()?;
+    let (away, near) = files.map(|(entry, _)| (strsim::levenshtein(&wanted, &entry.to_lowercase()), entry)).min()?;
     (away <= 1 + wanted.chars().count() / 5).then_some(near)
 }
 

@@ -1,19 +1,38 @@
 //! Results of a run as text for a terminal.
 use std::fmt::Write;
 
+use super::profile::profile;
 use super::{Align, Document, Table, grid};
 use crate::run::Status;
 use earnest_engine::Sampling;
 use earnest_tasks::suite::{Interval, Readings, SummaryRow};
 
+/// Detail of a screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// About one screen: a long table as a profile of its tasks.
+    Screen,
+    /// Every table of the document as it is.
+    Tables,
+}
+
 /// Renders the final screen of a run. Prose is wrapped at `width` columns; tables are not.
-pub fn render(document: &Document, width: usize) -> String {
+pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     let mut text: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     text.push('\n');
     let mut remarks: Vec<String> = Vec::new();
     let mut hidden: Vec<String> = Vec::new();
+    let first = document.grids.first().filter(|_| detail == Detail::Screen);
+    let short = first.and_then(|grid| Some((grid, profile(grid)?)));
     if let Some(said) = nothing(document) {
         text.push_str(&wrap(&said, width, ""));
+    } else if let Some((grid, profile)) = &short {
+        text.push_str(&headline(document));
+        text.extend(profile.lines().map(|line| match line.starts_with("Nothing right") {
+            true => wrap(line, width, ""),
+            false => format!("{line}\n"),
+        }));
+        remarks.push(format!("With intervals: earnest runs show {} --metric {}.", document.manifest.run, grid.name));
     } else if document.grids.is_empty() {
         let (table, about, left_out) = results(&document.summary.rows, width);
         hidden = left_out;
@@ -27,7 +46,7 @@ pub fn render(document: &Document, width: usize) -> String {
         text.push_str(&tables.join("\n"));
         remarks.push("Brackets are 95 % intervals, a number after them the samples behind the cell.".to_owned());
     }
-    if let Some(readings) = &document.readings {
+    if let Some(readings) = document.readings.as_ref().filter(|_| short.is_none()) {
         text.push('\n');
         text.push_str(&side_by_side(readings));
         remarks.push(format!("Answers are scored by {}; the other rules are for comparison.", readings.decides()));
@@ -46,6 +65,29 @@ pub fn render(document: &Document, width: usize) -> String {
     text.push_str(&wrap(&speed(document), width, ""));
     text += &wrap(&format!("Results: {}, run {}", document.folder, document.manifest.run), width, "");
     text
+}
+
+/// Share of right answers over all tasks, and by each rule where they differ.
+fn headline(document: &Document) -> String {
+    let all = document.summary.rows.last().and_then(|row| Some((row.n, row.values.first()?)));
+    let mut text = match all {
+        Some((n, (_, value))) if !value.estimate.is_nan() => {
+            let [estimate, low, high] = [value.estimate, value.low, value.high].map(|value| 100.0 * value);
+            format!("{estimate:.1} % right of {n} answers, 95 % interval {low:.1} to {high:.1}")
+        }
+        _ => return String::new(),
+    };
+    if let Some(readings) = &document.readings {
+        text += &format!(", as read by {}", readings.decides());
+        let others = readings.rules.iter().filter(|rule| !readings.is_primary(rule));
+        let others: Vec<String> = others
+            .map(|rule| format!("{} {:.1} %", rule.name, 100.0 * rule.right as f64 / rule.samples.max(1) as f64))
+            .collect();
+        if !others.is_empty() {
+            text += &format!(" (by {})", others.join(", "));
+        }
+    }
+    text + "\n\n"
 }
 
 /// Returns a sentence in place of an empty table.

@@ -25,7 +25,7 @@ pub use fetch::{FetchEvent, FetchReport, fetch};
 pub use listing::{Hash, Listing, RemoteFile};
 pub use locate::{CommitReference, HubSettings, resolved_file};
 pub use name::{Commit, CommitError, Reference, RepoId};
-pub use registry::{Claim, Decoding, Entry, Gate, Kind, Registry, distance, save_commit};
+pub use registry::{Claim, Decoding, Entry, Gate, Kind, Registry, save_commit};
 pub use remote::{Remote, Revision};
 pub use shapes::shape;
 pub use verify::{CheckedFile, FileState, verify};

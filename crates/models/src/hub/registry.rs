@@ -288,31 +288,11 @@ impl Registry {
         let scored = self.entries.iter().map(|entry| {
             let known = entry.name.to_ascii_lowercase();
             let inside = wanted.len() >= 4 && known.contains(&wanted);
-            (if inside { 0 } else { distance(&wanted, &known) }, entry)
+            (if inside { 0 } else { strsim::levenshtein(&wanted, &known) }, entry)
         });
         let (away, entry) = scored.min_by_key(|(away, _)| *away)?;
         (away <= 1 + wanted.len() / 5).then_some(entry.name.as_str())
     }
-}
-
-/// Returns the Levenshtein distance of two words.
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(&b) {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = *cell;
-            left = replaced.min(*cell + 1).min(left + 1);
-            *cell = left;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 /// Saves a commit in `resolved.toml`, a list of models that only this function writes; its other entries are kept.
@@ -426,7 +406,6 @@ mod tests {
         assert_eq!(near("gema-2b").as_deref(), Some("gemma-2b"));
         assert_eq!(near("Mathstral").as_deref(), Some("Mathstral-7B-v0.1"));
         assert_eq!(near("something-else-entirely"), None);
-        assert_eq!((distance("abc", "abd"), distance("", "ab"), distance("kitten", "sitting")), (1, 2, 3));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use super::TaskId;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NupaError {
     /// A name that no task has.
-    #[error("there is no NUPA task `{name}`; did you mean {nearest}? All tasks:\n{all}")]
-    UnknownTask { name: String, nearest: String, all: String },
+    #[error("there is no NUPA task `{name}`; the nearest are {nearest}; `earnest suites` has all 53")]
+    UnknownTask { name: String, nearest: String },
     /// An empty selection.
     #[error("no task is selected; name tasks, or leave the selection out for all 53")]
     NoTasks,

@@ -2,6 +2,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use strsim::levenshtein;
+
 use super::answer::AnswerForm;
 
 use super::NupaError;
@@ -319,10 +321,6 @@ impl TaskId {
     pub fn short_name(self) -> String {
         format!("{}_{}", self.operation.title(), self.representation.name())
     }
-
-    fn all_names() -> String {
-        TASKS.iter().map(|task| format!("  {} = {task}", task.short_name())).collect::<Vec<_>>().join("\n")
-    }
 }
 
 impl fmt::Display for TaskId {
@@ -359,31 +357,19 @@ impl FromStr for TaskId {
             .copied()
             .find(|task| task.to_string() == name || short(task) == name || task.table_name() == name)
             .ok_or_else(|| {
-                let mut by_distance: Vec<_> = TASKS
-                    .iter()
-                    .map(|task| (edit_distance(name, &task.to_string()).min(edit_distance(name, &short(task))), *task))
-                    .collect();
-                by_distance.sort_by_key(|(distance, _)| *distance);
-                let nearest =
-                    by_distance.iter().take(3).map(|(_, task)| format!("`{}`", task.short_name())).collect::<Vec<_>>();
-                NupaError::UnknownTask { name: name.into(), nearest: nearest.join(", "), all: TaskId::all_names() }
+                let wanted = name.to_lowercase();
+                let away = |task: &TaskId| {
+                    let (title, short) = (task.operation.title().to_lowercase(), short(task).to_lowercase());
+                    // The beginning of a name first: `ad` is add in all its forms.
+                    let begins = !wanted.is_empty() && short.starts_with(&wanted);
+                    (!begins, levenshtein(&wanted, &title).min(levenshtein(&wanted, &short)))
+                };
+                let mut tasks = TASKS.to_vec();
+                tasks.sort_by_key(away);
+                let nearest: Vec<String> = tasks.iter().take(5).map(|task| task.short_name()).collect();
+                NupaError::UnknownTask { name: name.into(), nearest: nearest.join(", ") }
             })
     }
-}
-
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
