@@ -148,7 +148,7 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
                 continue;
             }
         };
-        if suite.is_none() {
+        if suite.is_none() && !run.manifest.settings.is_log() {
             verification.without_suite.push(run.manifest.run.clone());
         }
         let mut faults = store.examine(&run, suite.as_deref())?;
