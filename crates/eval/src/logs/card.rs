@@ -75,6 +75,33 @@ pub struct LogCard {
     pub notes: Vec<String>,
 }
 
+impl LogCard {
+    /// A card of which nothing else is known.
+    pub(super) fn new(tool: Tool, model: String, task: String, status: LogStatus) -> Self {
+        LogCard {
+            tool,
+            tool_version: None,
+            files: Vec::new(),
+            model,
+            model_details: Map::new(),
+            task,
+            task_version: None,
+            task_hash: None,
+            task_details: Map::new(),
+            few_shot: None,
+            repeats: None,
+            generation: Map::new(),
+            scorers: Vec::new(),
+            reported: Vec::new(),
+            planned: None,
+            status,
+            started: None,
+            ended: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// An aggregate as its tool reported it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reported {

@@ -5,7 +5,16 @@
 
 mod card;
 mod find;
+mod identity;
+mod inspect;
+mod json;
+mod lm_eval;
 mod recognise;
+mod records;
+mod scan;
+mod secrets;
+mod time;
+mod zip;
 
 pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
 pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, find};

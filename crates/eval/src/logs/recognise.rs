@@ -1,14 +1,248 @@
-//! Recognition of a log's format by its content.
-use std::path::PathBuf;
+//! Recognition of a log's format by its content, and of the files that belong to one log.
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
-use super::find::{FindOptions, Found};
+use super::find::{FindOptions, Found, Log};
+use super::inspect;
+use super::lm_eval::{self, ResultsFile, stamp};
+use super::scan::Scanner;
+use super::zip::Zip;
 use crate::EvalError;
 
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    LmEvalSamples,
+    LmEvalResults,
+    InspectDocument,
+    InspectArchive,
+    Other,
+}
+
+/// Files by what they are.
+type Files = BTreeMap<Kind, BTreeSet<PathBuf>>;
+
 /// Finds logs; see [`super::find()`].
-pub(super) fn find(paths: &[PathBuf], _options: &FindOptions) -> Result<Found, EvalError> {
-    if let Some(path) = paths.iter().find(|path| !path.exists()) {
-        return Err(EvalError::setting(format!("there is no {}", path.display())));
+pub(super) fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, EvalError> {
+    let mut search = Search { options, files: Files::new(), found: Found::default(), named: BTreeSet::new() };
+    for path in paths {
+        search.add(path)?;
     }
-    // The readers of the formats come here.
-    Err(EvalError::setting("no log is recognised"))
+    search.logs()?;
+    let mut found = search.found;
+    found.logs.sort_by(|a, b| a.card.files.cmp(&b.card.files));
+    if found.logs.is_empty() && found.refused.is_empty() {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let mut message = format!("there is no log in {}", names.join(", "));
+        for note in &found.notes {
+            message.push_str("; ");
+            message.push_str(note);
+        }
+        return Err(EvalError::setting(message).hint(
+            "logs are those of lm-evaluation-harness, Inspect, lighteval and OpenAI's batches, exports of earnest, and tables whose \
+             columns are named (--columns)",
+        ));
+    }
+    Ok(found)
+}
+
+struct Search<'a> {
+    options: &'a FindOptions,
+    files: Files,
+    found: Found,
+    /// Files that were named themselves.
+    named: BTreeSet<PathBuf>,
+}
+
+impl Search<'_> {
+    /// Adds a file, or all files of a folder.
+    fn add(&mut self, path: &Path) -> Result<(), EvalError> {
+        let metadata = std::fs::metadata(path).map_err(|error| EvalError::input(path.display(), error))?;
+        if !metadata.is_dir() {
+            let kind = kind(path)?;
+            if kind == Kind::Other {
+                let error = EvalError::log(path, "it is no log that earnest knows");
+                return self
+                    .refuse(error.hint("for a table, name its columns: --columns id=...,completion=...,score=..."));
+            }
+            self.named.insert(path.to_owned());
+            self.insert(kind, path.to_owned());
+            return self.siblings(kind, path);
+        }
+        let mut others = Vec::new();
+        let mut folders = vec![path.to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(folder) = folders.pop() {
+            let failed = |error| EvalError::input(folder.display(), error);
+            // A link to a folder above would never end.
+            if !seen.insert(std::fs::canonicalize(&folder).map_err(failed)?) {
+                continue;
+            }
+            for entry in std::fs::read_dir(&folder).map_err(failed)? {
+                let path = entry.map_err(failed)?.path();
+                if path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with('.')) {
+                    continue;
+                }
+                let Ok(metadata) = std::fs::metadata(&path) else { continue };
+                if metadata.is_dir() {
+                    folders.push(path);
+                } else if metadata.is_file() {
+                    match kind(&path)? {
+                        Kind::Other => others.push(path),
+                        kind => self.insert(kind, path),
+                    }
+                }
+            }
+        }
+        others.sort();
+        let shown: Vec<String> = others.iter().take(3).map(|path| path.display().to_string()).collect();
+        match others.len() {
+            0 => {}
+            1 => self.found.notes.push(format!("{} is no log", shown[0])),
+            count @ 2..=3 => self.found.notes.push(format!("{count} files are no logs: {}", shown.join(", "))),
+            count => self.found.notes.push(format!("{count} files are no logs: {} and others", shown.join(", "))),
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, kind: Kind, path: PathBuf) {
+        self.files.entry(kind).or_default().insert(path);
+    }
+
+    fn of(&self, kind: Kind) -> Vec<PathBuf> {
+        self.files.get(&kind).map(|files| files.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Adds the files beside one that was named which belong to it.
+    fn siblings(&mut self, kind: Kind, path: &Path) -> Result<(), EvalError> {
+        let wanted = match kind {
+            Kind::LmEvalSamples => Kind::LmEvalResults,
+            Kind::LmEvalResults => Kind::LmEvalSamples,
+            _ => return Ok(()),
+        };
+        let Some(folder) = path.parent() else { return Ok(()) };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+        for other in entries.flatten().map(|entry| entry.path()) {
+            let json = other.extension().is_some_and(|end| end == "json" || end == "jsonl");
+            if json && other.is_file() && stamp(&other) == stamp(path) && self::kind(&other)? == wanted {
+                self.insert(wanted, other);
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, error: EvalError) -> Result<(), EvalError> {
+        if self.options.keep_going {
+            self.found.refused.push(error);
+            return Ok(());
+        }
+        Err(error)
+    }
+
+    fn push(&mut self, log: Result<Log, EvalError>) -> Result<(), EvalError> {
+        match log {
+            Ok(log) => self.found.logs.push(log),
+            Err(error) => self.refuse(error)?,
+        }
+        Ok(())
+    }
+
+    fn logs(&mut self) -> Result<(), EvalError> {
+        self.lm_eval()?;
+        for path in self.of(Kind::InspectDocument) {
+            self.push(inspect::document(&path, self.options))?;
+        }
+        for path in self.of(Kind::InspectArchive) {
+            self.push(inspect::archive(&path, self.options))?;
+        }
+        Ok(())
+    }
+
+    /// Samples with the results of the same time in their folder.
+    fn lm_eval(&mut self) -> Result<(), EvalError> {
+        let mut results = Vec::new();
+        for path in self.of(Kind::LmEvalResults) {
+            match ResultsFile::read(&path, self.options.longest) {
+                Ok(file) => results.push((file, false)),
+                Err(error) => self.refuse(error)?,
+            }
+        }
+        for path in self.of(Kind::LmEvalSamples) {
+            let beside = |file: &ResultsFile| file.path.parent() == path.parent();
+            let same_time = results.iter().position(|(file, _)| beside(file) && stamp(&file.path) == stamp(&path));
+            let log = lm_eval::log(&path, same_time.map(|at| &results[at].0), self.options);
+            if let Some(at) = same_time {
+                results[at].1 = true;
+            }
+            self.push(log)?;
+        }
+        for (file, used) in results {
+            if used {
+                continue;
+            }
+            let message = "it has no samples beside it";
+            let error = EvalError::log(&file.path, message).hint("lm_eval writes them with --log_samples");
+            match self.named.contains(&file.path) {
+                true => self.refuse(error)?,
+                false => self.found.notes.push(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a file is, by its content.
+fn kind(path: &Path) -> Result<Kind, EvalError> {
+    let head = Scanner::head(path, 4)?;
+    if head.starts_with(b"PK\x03\x04") {
+        let is_log = match Zip::open(path) {
+            Ok(zip) => inspect::is_log(&zip),
+            // Its directory is missing; the name must do.
+            Err(_) => path.extension().is_some_and(|end| end == "eval"),
+        };
+        return Ok(if is_log { Kind::InspectArchive } else { Kind::Other });
+    }
+    if head.is_empty() && path.extension().is_some_and(|end| end == "eval") {
+        return Ok(Kind::InspectArchive);
+    }
+    let mut scanner = Scanner::open(path)?;
+    if scanner.peek()? == Some(b'[') {
+        scanner.step(b'[')?;
+    }
+    if scanner.peek()? != Some(b'{') {
+        return Ok(Kind::Other);
+    }
+    scanner.step(b'{')?;
+    let mut keys = BTreeSet::new();
+    // A file that was cut off is known by the members that it has.
+    while let Ok(Some(key)) = scanner.key() {
+        keys.insert(key);
+        if let Some(kind) = kind_of(&keys) {
+            return Ok(kind);
+        }
+        if scanner.skip().is_err() || keys.len() > 1000 {
+            break;
+        }
+    }
+    // The first member that the harness writes.
+    Ok(if keys.iter().eq(["results"]) { Kind::LmEvalResults } else { Kind::Other })
+}
+
+/// What an object with these members is of.
+fn kind_of(keys: &BTreeSet<String>) -> Option<Kind> {
+    let has = |key: &str| keys.contains(key);
+    let any = |names: &[&str]| names.iter().any(|name| keys.contains(*name));
+    if has("doc_id") && any(&["doc", "arguments", "resps", "filtered_resps"]) {
+        return Some(Kind::LmEvalSamples);
+    }
+    if has("eval") && any(&["status", "plan", "samples"]) {
+        return Some(Kind::InspectDocument);
+    }
+    if has("results") && any(&["configs", "versions", "config", "n-shot", "lm_eval_version"]) && !has("config_general")
+    {
+        return Some(Kind::LmEvalResults);
+    }
+    None
 }
