@@ -107,7 +107,13 @@ pub fn suite_of(store: &Store, run: &RunRecord) -> Result<Box<dyn Suite>, Option
     }
     let samples = run.manifest.settings.samples.max(1) as usize;
     let items = run.planned.unwrap_or_default() / samples;
-    Ok(Box::new(SuiteOfItems { suite, results: store.results().to_owned(), run: run.clone(), items, unread: OnceLock::new() }))
+    Ok(Box::new(SuiteOfItems {
+        suite,
+        results: store.results().to_owned(),
+        run: run.clone(),
+        items,
+        unread: OnceLock::new(),
+    }))
 }
 
 /// A suite whose items are those of a stored run.

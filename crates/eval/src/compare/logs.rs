@@ -88,7 +88,8 @@ fn add_sides(
         if settings.compare.task.as_ref().is_some_and(|task| *task != log.card.task) {
             continue;
         }
-        let place = sides[begin..].iter().position(|side| side.logs.iter().any(|known| known.card.model == log.card.model));
+        let place =
+            sides[begin..].iter().position(|side| side.logs.iter().any(|known| known.card.model == log.card.model));
         match place {
             Some(place) => {
                 let side = &mut sides[begin + place];

@@ -104,11 +104,7 @@ pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> Ev
 }
 
 /// Refuses a cluster that the questions do not have. One of two runs is enough: the other's items are paired with its.
-pub(crate) fn check_clusters(
-    names: &[String],
-    scores: &[Scores],
-    settings: &CompareSettings,
-) -> Result<(), EvalError> {
+pub(crate) fn check_clusters(names: &[String], scores: &[Scores], settings: &CompareSettings) -> Result<(), EvalError> {
     let Some(field) = &settings.cluster else { return Ok(()) };
     let lacks = |scores: &Scores| scores.without_cluster > 0;
     let mut lacking = names.iter().zip(scores).filter(|(_, scores)| lacks(scores));

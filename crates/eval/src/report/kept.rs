@@ -52,7 +52,17 @@ impl Document {
         }
         let Kept { totals, failures, summary, grids, readings, reported, .. } = kept;
         let (folder, manifest) = (store.path().display().to_string(), run.manifest.clone());
-        Ok(Some(Document { format: REPORT_FORMAT, folder, manifest, totals, failures, summary, grids, readings, reported }))
+        Ok(Some(Document {
+            format: REPORT_FORMAT,
+            folder,
+            manifest,
+            totals,
+            failures,
+            summary,
+            grids,
+            readings,
+            reported,
+        }))
     }
 
     /// Stores the summary with the run, if it is finished.

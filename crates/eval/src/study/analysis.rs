@@ -223,9 +223,6 @@ fn family(
 /// A reason for which a difference is not what it seems.
 fn remark(baseline: &Coordinates, run: &Coordinates, comparison: &Comparison) -> Option<String> {
     let both = format!("{} and {}", name(baseline), name(run));
-    if comparison.items == 0 {
-        return Some(format!("{both} have no items in common"));
-    }
     let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(" and "));
     (mine != theirs).then(|| format!("{both} are read by different rules ({mine} and {theirs})"))
 }

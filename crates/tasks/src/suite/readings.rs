@@ -73,7 +73,14 @@ impl Readings {
         // A fraction decides by its mean, with which rights and wrongs cannot be compared one by one.
         let decided = rules.iter().any(|rule| primary.contains(&rule.name.as_str()));
         let primary = primary.iter().map(|name| (*name).to_owned()).collect();
-        (decided && rules.len() > 1).then_some(Readings { primary, samples, rules, example_echoed, only_in_thinking, rivals })
+        (decided && rules.len() > 1).then_some(Readings {
+            primary,
+            samples,
+            rules,
+            example_echoed,
+            only_in_thinking,
+            rivals,
+        })
     }
 
     /// True for a rule that decides.

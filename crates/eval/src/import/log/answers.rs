@@ -37,20 +37,28 @@ impl Answers {
                 let found = names.iter().find_map(|name| row.text(name));
                 found.ok_or_else(|| {
                     let columns: Vec<&str> = row.values.keys().map(String::as_str).collect();
-                    EvalError::setting(format!("{} has no {word}", row.place))
-                        .hint(format!("it has {}; name a column {}", columns.join(", "), names.join(" or ")))
+                    EvalError::setting(format!("{} has no {word}", row.place)).hint(format!(
+                        "it has {}; name a column {}",
+                        columns.join(", "),
+                        names.join(" or ")
+                    ))
                 })
             };
             let (id, answer) = (column(&IDS, "id")?.into_owned(), column(&ANSWERS, "answer")?.into_owned());
             if by_id.get(&id).is_some_and(|known| *known != answer) {
-                return Err(EvalError::setting(format!("{} has another answer for {id} than an earlier row", row.place)));
+                return Err(EvalError::setting(format!(
+                    "{} has another answer for {id} than an earlier row",
+                    row.place
+                )));
             }
             by_id.insert(id, answer);
         }
         let files: Vec<Value> = rows.files().iter().map(|file| file.sha256.clone().into()).collect();
         let sha256 = match &files[..] {
             [Value::String(only)] => only.clone(),
-            several => earnest_digest::hex(&earnest_digest::sha256(Value::from(several.to_vec()).to_string().as_bytes())),
+            several => {
+                earnest_digest::hex(&earnest_digest::sha256(Value::from(several.to_vec()).to_string().as_bytes()))
+            }
         };
         Ok(Answers { by_id, sha256 })
     }

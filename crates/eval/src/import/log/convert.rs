@@ -86,11 +86,8 @@ impl Converter<'_> {
             false => completions.next(),
         };
         let cut = sample.finish.as_deref().is_some_and(|word| CUT.contains(&word));
-        let failure = sample.error.map(|message| SampleFailure {
-            kind: FailureKind::Engine,
-            message,
-            retryable: false,
-        });
+        let failure =
+            sample.error.map(|message| SampleFailure { kind: FailureKind::Engine, message, retryable: false });
         let score = match &failure {
             None => self.score(&item, sample.scores, text.as_deref(), completions.collect(), cut),
             Some(_) => None,

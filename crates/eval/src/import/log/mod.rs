@@ -12,11 +12,11 @@ pub use answers::Answers;
 pub(crate) use convert::{Converted, Converter, no_field};
 pub(crate) use settings::{Chosen, log_manifest, options, primary, settings};
 
+use crate::EvalError;
 use crate::logs::{self, FindOptions, Log, LogStatus, Tool};
 use crate::results;
 use crate::run::store::{RunRecord, Store};
 use crate::run::{Reporter, RunEvent, Status};
-use crate::EvalError;
 use write::{Unwritten, Written};
 
 /// Settings of an import of logs.
@@ -214,10 +214,7 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
         LogStatus::Finished | LogStatus::Unknown => {}
     }
     if written.renamed > 0 {
-        warn(format!(
-            "{name}: {} documents have the id of an earlier one; they are numbered (ID#2)",
-            written.renamed
-        ));
+        warn(format!("{name}: {} documents have the id of an earlier one; they are numbered (ID#2)", written.renamed));
     }
     if chosen.answers.is_some() && written.without_answer > 0 {
         warn(format!("{name}: {} completions have no expected answer and no score", written.without_answer));

@@ -7,7 +7,9 @@ use super::Answers;
 use crate::EvalError;
 use crate::logs::{LogCard, LogStatus, Tool};
 use crate::prompt::{Mode, SystemPlace};
-use crate::run::{Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, Status, timestamp};
+use crate::run::{
+    Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, Status, timestamp,
+};
 use earnest_engine::Sampling;
 use earnest_tasks::suite::FINAL;
 use earnest_tasks::suite::log::{STORED_KEY, UNKNOWN_VERSION, scorer};
@@ -74,9 +76,11 @@ pub(crate) fn options(card: &LogCard, sha256: String, primary: Option<&str>, cho
     let mut options = Map::new();
     options.insert(STORED_KEY.to_owned(), serde_json::to_value(card).unwrap_or_default());
     options.insert(CONTENT.to_owned(), sha256.into());
-    for (key, value) in
-        [(PRIMARY, primary), (CLUSTER, chosen.cluster), (ANSWERS, chosen.answers.map(|answers| answers.sha256.as_str()))]
-    {
+    for (key, value) in [
+        (PRIMARY, primary),
+        (CLUSTER, chosen.cluster),
+        (ANSWERS, chosen.answers.map(|answers| answers.sha256.as_str())),
+    ] {
         options.extend(value.map(|value| (key.to_owned(), value.into())));
     }
     Value::Object(options)

@@ -132,11 +132,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    fn convert_all(
-        mut self,
-        read: &Receiver<Vec<LogSample>>,
-        to: &SyncSender<Batch>,
-    ) -> Result<Written, Unwritten> {
+    fn convert_all(mut self, read: &Receiver<Vec<LogSample>>, to: &SyncSender<Batch>) -> Result<Written, Unwritten> {
         let gone = |_| EvalError::results(GONE);
         for samples in read {
             let mut batch = Batch::default();
@@ -246,7 +242,8 @@ fn store_batches(store: &Store, run: &RunRecord, batches: Receiver<Batch>) -> Re
 
 /// Makes metrics of rules that are fractions in other samples, so that a scorer is one thing throughout.
 fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<(), EvalError> {
-    let mixed: Vec<&str> = kinds.iter().filter(|(_, kinds)| **kinds == [true, true]).map(|(name, _)| name.as_str()).collect();
+    let mixed: Vec<&str> =
+        kinds.iter().filter(|(_, kinds)| **kinds == [true, true]).map(|(name, _)| name.as_str()).collect();
     if mixed.is_empty() {
         return Ok(());
     }

@@ -73,8 +73,7 @@ impl<'a> Pair<'a> {
                 scores.iter().copied().filter(|score| score.perturbation.as_deref() == Some(kind)).collect();
             if of_kind.is_empty() { scores.to_vec() } else { of_kind }
         };
-        let pair =
-            |kind: &'a str| Pair { first: part(&self.first, kind), second: part(&self.second, kind), ..*self };
+        let pair = |kind: &'a str| Pair { first: part(&self.first, kind), second: part(&self.second, kind), ..*self };
         all.into_iter().map(|kind| (kind, pair(kind))).collect()
     }
 }
@@ -143,12 +142,7 @@ impl<'a> Pairing<'a> {
             }
             used[0].extend(left.iter().map(|(id, _)| *id));
             used[1].extend(left_there.iter().map(|(id, _)| *id));
-            by_pair.push(Pair {
-                item: name,
-                first: scores_of(&left),
-                second: scores_of(&left_there),
-                of_logs: false,
-            });
+            by_pair.push(Pair { item: name, first: scores_of(&left), second: scores_of(&left_there), of_logs: false });
         }
         let items_by_pair = used.each_ref().map(HashSet::len);
         let number_by_pair = by_pair.len();

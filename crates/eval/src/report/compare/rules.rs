@@ -27,7 +27,8 @@ pub(super) fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<
             pairs.iter().filter_map(|pair| share(&pair.first, mine).zip(share(&pair.second, theirs))).collect();
         let items = shares.len();
         // Numbers of another range have no place in a table of shares.
-        let are_shares = shares.iter().all(|(one, other)| [one, other].iter().all(|share| (0.0..=1.0).contains(*share)));
+        let are_shares =
+            shares.iter().all(|(one, other)| [one, other].iter().all(|share| (0.0..=1.0).contains(*share)));
         let mean = |of: fn(&(f64, f64)) -> f64| shares.iter().map(of).sum::<f64>() / items as f64;
         let (baseline, run) = (mean(|share| share.0), mean(|share| share.1));
         (items > 0 && are_shares).then(|| RuleDifference { name: name.clone(), items, baseline, run })

@@ -101,10 +101,8 @@ impl Scores {
     /// task.
     pub fn next_task(&mut self, prefix: String, scorer: Option<String>) {
         self.prefix = prefix;
-        for name in &scorer {
-            if !self.primary.contains(name) {
-                self.primary.push(name.clone());
-            }
+        if let Some(name) = scorer.as_ref().filter(|name| !self.primary.contains(name)) {
+            self.primary.push(name.clone());
         }
         self.scorer = scorer;
     }
@@ -202,7 +200,9 @@ impl Scores {
     pub fn normalise_questions(&mut self) {
         for score in self.items.values_mut() {
             score.question = match score.question.take() {
-                Some(Question::Text(text)) => Some(normalised(&text)).filter(|text| !text.is_empty()).map(Question::Text),
+                Some(Question::Text(text)) => {
+                    Some(normalised(&text)).filter(|text| !text.is_empty()).map(Question::Text)
+                }
                 other => other,
             };
         }

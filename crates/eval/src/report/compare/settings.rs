@@ -44,7 +44,11 @@ fn of_logs(mine: &RunSettings, theirs: &RunSettings) -> Vec<SettingChange> {
     let (mine, theirs) = (card(mine), card(theirs));
     let compared = if mine.get("tool") == theirs.get("tool") { &COMPARED[..] } else { &COMMON };
     let part = |card: &Map<String, Value>| -> Value {
-        compared.iter().filter_map(|name| Some(((*name).to_owned(), card.get(*name)?.clone()))).collect::<Map<_, _>>().into()
+        compared
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), card.get(*name)?.clone())))
+            .collect::<Map<_, _>>()
+            .into()
     };
     let mut changes = Vec::new();
     crate::run::collect_changes(&part(&mine), &part(&theirs), &mut changes);

@@ -39,7 +39,8 @@ pub fn scorer<'a>(name: &str, scorers: &[&'a str]) -> Result<&'a str, Option<&'a
     if let Some(exact) = scorers.iter().find(|scorer| **scorer == name) {
         return Ok(exact);
     }
-    let has_part = |scorer: &&&str| scorer.split_once(',').is_some_and(|(metric, filter)| metric == name || filter == name);
+    let has_part =
+        |scorer: &&&str| scorer.split_once(',').is_some_and(|(metric, filter)| metric == name || filter == name);
     let mut parts = scorers.iter().filter(has_part);
     match (parts.next(), parts.next()) {
         (Some(only), None) => Ok(only),

@@ -77,7 +77,8 @@ fn recomputed(reported: &Reported, documents: &[Vec<f64>]) -> Option<f64> {
     if documents.is_empty() {
         return None;
     }
-    let values = documents.iter().map(|values| reduced(values, reported.reducer.as_deref())).collect::<Option<Vec<f64>>>()?;
+    let values =
+        documents.iter().map(|values| reduced(values, reported.reducer.as_deref())).collect::<Option<Vec<f64>>>()?;
     let (count, name) = (values.len() as f64, reported.scorer.split(',').next().unwrap_or_default());
     let mean = values.iter().sum::<f64>() / count;
     let of_mean = |metric: &str| metric == name || metric == reported.scorer || matches!(metric, "accuracy" | "mean");

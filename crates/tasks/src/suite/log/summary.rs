@@ -42,7 +42,8 @@ fn names(samples: &[Scored<'_>], scorers: &[&str]) -> Vec<String> {
         }
     }
     let own = scorers.iter().copied().filter(|scorer| found.contains(scorer));
-    let is_part = |name: &&str| scorers.iter().any(|scorer| name.strip_prefix(scorer).is_some_and(|rest| rest.starts_with('.')));
+    let is_part =
+        |name: &&str| scorers.iter().any(|scorer| name.strip_prefix(scorer).is_some_and(|rest| rest.starts_with('.')));
     let parts = found.iter().copied().filter(is_part);
     let read = (found.contains(FINAL) && !scorers.contains(&FINAL)).then_some(FINAL);
     own.chain(parts).chain(read).map(str::to_owned).collect()
@@ -105,7 +106,10 @@ mod tests {
     #[test]
     fn every_scorer_has_its_mean() {
         let items: Vec<Item> = (0..4)
-            .map(|number| Item { cluster: format!("c{}", number / 2), ..Item::plain(number.to_string(), "t", "q", "1") })
+            .map(|number| Item {
+                cluster: format!("c{}", number / 2),
+                ..Item::plain(number.to_string(), "t", "q", "1")
+            })
             .collect();
         let scores: Vec<Score> = (0..4)
             .map(|number| Score {
