@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 pub use answers::Answers;
 pub(crate) use convert::{Converted, Converter, no_field};
+pub use settings::card_of;
 pub(crate) use settings::{Chosen, log_manifest, options, primary, settings};
 
 use crate::EvalError;

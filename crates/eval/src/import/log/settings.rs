@@ -86,6 +86,12 @@ pub(crate) fn options(card: &LogCard, sha256: String, primary: Option<&str>, cho
     Value::Object(options)
 }
 
+/// Returns the card of an imported log; none for other runs.
+pub fn card_of(settings: &RunSettings) -> Option<LogCard> {
+    let card = settings.suite_options.get(STORED_KEY).filter(|_| settings.is_log())?;
+    serde_json::from_value(card.clone()).ok()
+}
+
 /// Identity of an imported log, whichever version of earnest imported it: the content of its samples, task and model, and the
 /// user's choices.
 pub(super) fn identity(options: &Value) -> Option<String> {

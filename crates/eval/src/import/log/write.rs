@@ -105,16 +105,27 @@ fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, E
     Ok(refused)
 }
 
+/// A document of the log.
+struct Document {
+    number: usize,
+    /// Repeats that were read.
+    repeats: Vec<u32>,
+    /// Number of documents with its id.
+    namesakes: u32,
+}
+
+/// Number after that in the name of a document that shares its id with others.
+fn next_number(name: &str, id: &str) -> u32 {
+    let number = name.strip_prefix(id).and_then(|rest| rest.strip_prefix('#')?.parse::<u32>().ok());
+    number.map_or(2, |number| number + 1)
+}
+
 /// Assignment of places in the plan: documents in the log's order, their repeats side by side.
 struct Placing<'a> {
     converter: &'a Converter<'a>,
     samples: u32,
     /// Documents by the hash of their id.
-    known: HashMap<u64, u32>,
-    /// Id of the last document in the log, and the repeats of it.
-    last: Option<(String, Vec<u32>)>,
-    /// Its id in the run.
-    name: String,
+    known: HashMap<u64, Document>,
     entries: Vec<Entry>,
     written: Written,
 }
@@ -125,8 +136,6 @@ impl<'a> Placing<'a> {
             converter,
             samples,
             known: HashMap::new(),
-            last: None,
-            name: String::new(),
             entries: Vec::new(),
             written: Written::default(),
         }
@@ -151,25 +160,15 @@ impl<'a> Placing<'a> {
         if sample.epoch >= self.samples {
             return Err(Unwritten::Repeats(sample.epoch.saturating_add(1)));
         }
-        let is_next = match &mut self.last {
-            Some((id, repeats)) if *id == sample.id && !repeats.contains(&sample.epoch) => {
-                repeats.push(sample.epoch);
-                false
-            }
-            _ => true,
-        };
-        if is_next {
-            self.name = self.unused(&sample.id);
-            self.last = Some((sample.id.clone(), vec![sample.epoch]));
-        }
+        let (name, number, is_next) = self.document(&sample.id, sample.epoch);
         let Converted { mut item, prompt, sample: mut row } = self.converter.convert(sample)?;
-        if row.item != self.name {
+        if row.item != name {
             if item.cluster == item.id {
-                item.cluster.clone_from(&self.name);
-                row.cluster.clone_from(&self.name);
+                item.cluster.clone_from(&name);
+                row.cluster.clone_from(&name);
             }
-            item.id.clone_from(&self.name);
-            row.item.clone_from(&self.name);
+            item.id.clone_from(&name);
+            row.item = name;
         }
         if is_next {
             if self.entries.len() == PACK_ITEMS {
@@ -180,25 +179,37 @@ impl<'a> Placing<'a> {
         }
         self.written.samples += 1;
         self.written.without_answer += usize::from(row.completion.is_some() && row.gold.is_empty());
-        batch.rows.push(((self.written.items - 1) * self.samples as usize + row.sample as usize, row));
+        batch.rows.push((number * self.samples as usize + row.sample as usize, row));
         Ok(())
     }
 
-    /// The id, or with a number where an earlier document has it.
-    fn unused(&mut self, id: &str) -> String {
+    /// Id of the sample's document in the run, its number, and true for its first sample. A document that has this repeat already is
+    /// another one with the same id, and gets a number.
+    fn document(&mut self, id: &str, epoch: u32) -> (String, usize, bool) {
         let mut name = id.to_owned();
         loop {
             let mut hasher = DefaultHasher::new();
             name.hash(&mut hasher);
-            let times = self.known.entry(hasher.finish()).or_insert(0);
-            *times += 1;
-            if *times == 1 {
-                return name;
+            match self.known.get_mut(&hasher.finish()) {
+                None => {
+                    // Without repeats there is nothing to remember of them.
+                    let repeats = if self.samples > 1 { vec![epoch] } else { Vec::new() };
+                    let number = self.written.items;
+                    self.known.insert(hasher.finish(), Document { number, repeats, namesakes: 1 });
+                    self.written.renamed += usize::from(name != id);
+                    return (name, number, true);
+                }
+                Some(known) if self.samples > 1 && !known.repeats.contains(&epoch) => {
+                    known.repeats.push(epoch);
+                    return (name, known.number, false);
+                }
+                // A repeat of a namesake finds it under the same number.
+                Some(known) => {
+                    known.namesakes += 1;
+                    let number = if self.samples > 1 { 2 } else { known.namesakes };
+                    name = format!("{id}#{}", number.max(next_number(&name, id)));
+                }
             }
-            if name == id {
-                self.written.renamed += 1;
-            }
-            name = format!("{id}#{times}");
         }
     }
 

@@ -186,6 +186,13 @@ impl Scores {
         }
     }
 
+    /// Sets the questions by item, whatever is known of them.
+    pub fn read_texts<'a>(&mut self, text: impl Fn(&str) -> Option<&'a str>) {
+        for (item, score) in &mut self.items {
+            score.question = text(item).map(|text| Question::Text(text.to_owned()));
+        }
+    }
+
     /// Forgets operands: they cannot be compared with the text of another tool's question.
     pub fn forget_operands(&mut self) {
         self.items.values_mut().for_each(|score| score.question = None);

@@ -283,7 +283,7 @@ fn task_name(manifest: &Manifest, task: &str) -> String {
 
 /// Returns a SHA-256 over the digests of the checkpoint's files, in place of a commit.
 fn model_sha(manifest: &Manifest) -> String {
-    let files = manifest.settings.model_files.iter().map(|file| format!("{} {}\n", file.sha256, file.name));
+    let files = manifest.settings.files_of_model().unwrap_or_default().iter().map(|file| format!("{} {}\n", file.sha256, file.name));
     hex(&sha256(files.collect::<String>().as_bytes()))
 }
 
