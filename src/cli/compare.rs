@@ -1,18 +1,33 @@
 //! `earnest compare`.
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::CompareArgs;
+use super::stored::write_file;
 use super::{Exit, results};
 use earnest_eval::compare::{CompareLogs, CompareSettings, compare_logs, compare_runs};
 use earnest_eval::logs::FindOptions;
-use earnest_eval::report::{Align, Comparison, Difference, Table, p_text, wrap};
+use earnest_eval::report::{Align, Comparison, Difference, ReportError, Table, comparison_figure, p_text, wrap};
 
 /// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     let comparisons = comparisons(args, printer)?;
+    if let Some(path) = &args.svg {
+        let models = models(args, &comparisons, printer)?;
+        let label = |run: &str| models.get(run).cloned().unwrap_or_else(|| run.to_owned());
+        let figure = comparison_figure(&comparisons, label).ok_or_else(|| {
+            CliError::usage("the comparisons have different units, which one figure cannot show")
+                .help("draw them one by one")
+        })?;
+        write_file(path, |out| {
+            out.write_all(figure.standalone().as_bytes())
+                .map_err(|source| ReportError::Write { path: path.clone(), source })
+        })?;
+        printer.message(&format!("{}: the differences with their intervals", path.display()));
+    }
     if args.json {
         printer.json(&comparisons)?;
     } else {
@@ -23,6 +38,24 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.result(&screens.join("\n"))?;
     }
     Ok(Exit::Success)
+}
+
+/// Names of the models by run, where they tell the runs apart.
+fn models(
+    args: &CompareArgs,
+    comparisons: &[Comparison],
+    printer: Printer,
+) -> Result<BTreeMap<String, String>, CliError> {
+    if args.runs.iter().all(|word| Path::new(word).exists()) {
+        return Ok(BTreeMap::new());
+    }
+    let store = results::open(&args.results.folder, printer)?;
+    let mut models = BTreeMap::new();
+    for run in comparisons.iter().flat_map(|comparison| [&comparison.baseline, &comparison.run]) {
+        models.extend(store.exactly(run)?.map(|found| (run.clone(), found.manifest.model.name)));
+    }
+    let distinct: BTreeSet<&String> = models.values().collect();
+    Ok(if distinct.len() == models.len() { models } else { BTreeMap::new() })
 }
 
 /// Compares logs where every word is a file or folder, else stored runs.

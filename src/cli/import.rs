@@ -82,10 +82,14 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
     printer.result(&screen(&outcome, printer.width()))?;
     outcome.known.iter().for_each(|run| printer.message(&format!("{run} has this log already: skipped")));
     outcome.refused.iter().for_each(|error| printer.warning(&format!("left out: {error}")));
-    match &outcome.imported[..] {
-        [one, other, ..] => printer.message(&format!("next: earnest compare {} {}", one.run, other.run)),
-        [one] => printer.message(&format!("next: earnest runs show {}", one.run)),
-        [] => {}
+    let pair = outcome.imported.iter().enumerate().find_map(|(place, one)| {
+        let others = &outcome.imported[place + 1..];
+        Some((one, others.iter().find(|other| other.task == one.task && other.model != one.model)?))
+    });
+    match (pair, outcome.imported.first()) {
+        (Some((one, other)), _) => printer.message(&format!("next: earnest compare {} {}", one.run, other.run)),
+        (None, Some(one)) => printer.message(&format!("next: earnest runs show {}", one.run)),
+        (None, None) => {}
     }
     Ok(exit)
 }

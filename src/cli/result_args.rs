@@ -177,6 +177,10 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TASK")]
     pub task: Option<String>,
 
+    /// Draw the differences with their intervals into this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
     /// Expected answers for logs without scores (CSV, JSON lines, Parquet)
     #[arg(long, value_name = "FILE", help_heading = "Logs")]
     pub answers: Option<PathBuf>,

@@ -199,14 +199,20 @@ fn of_log(card: &LogCard, manifest: &Manifest, row: &mut impl FnMut(&str, String
         if fields.is_empty() {
             return unknown();
         }
-        let one = |(name, value): (&String, &Value)| format!("{name} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let one = |(name, value): (&String, &Value)| {
+            format!("{name} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        };
         fields.iter().map(one).collect::<Vec<_>>().join(", ").replace('\n', "\\n")
     };
     let version = card.tool_version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     row("tool", format!("{}{version}", card.tool.title()));
     row("primary", text("profile").map_or_else(|| "none".to_owned(), str::to_owned));
     row("scorers", if card.scorers.is_empty() { "none".to_owned() } else { card.scorers.join("; ") });
-    row("cluster", text("cluster").map_or_else(|| "the documents' own, if they have one".to_owned(), |field| format!("the field {field}")));
+    row(
+        "cluster",
+        text("cluster")
+            .map_or_else(|| "the documents' own, if they have one".to_owned(), |field| format!("the field {field}")),
+    );
     row("model", list(&card.model_details));
     row("task", card.task_version.as_ref().map_or_else(unknown, |version| format!("version {version}")));
     if let Some(hash) = &card.task_hash {

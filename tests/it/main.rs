@@ -34,6 +34,7 @@ mod holm_published;
 mod interruptions;
 mod ks_scipy;
 mod likelihoods;
+mod logs;
 mod loopback;
 mod models_cli;
 mod models_memory;

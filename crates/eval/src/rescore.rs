@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use earnest_tasks::suite::registry::check_profile;
 use earnest_tasks::suite::log::{beside, scorer};
+use earnest_tasks::suite::registry::check_profile;
 use earnest_tasks::suite::{FINAL, Score, Suite};
 
 use crate::EvalError;
@@ -121,7 +121,10 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
         Ok(())
     })?;
     if run.manifest.settings.is_log() && settings.profile.as_deref() == Some(FINAL) && rescored.read == 0 {
-        let message = format!("no completion of {} can be read: they are log-likelihoods, or have no expected answer", run.manifest.run);
+        let message = format!(
+            "no completion of {} can be read: they are log-likelihoods, or have no expected answer",
+            run.manifest.run
+        );
         return Err(EvalError::results(message).hint("`earnest import --answers FILE` takes expected answers"));
     }
     if settings.save {

@@ -326,9 +326,10 @@ pub(crate) fn warnings(document: &Document) -> Vec<String> {
     let mut warnings = Vec::new();
     if totals.truncated > 0 {
         warnings.push(format!(
-            "{} of {answered} completions ({:.1} %) were cut off by the token budget; --max-tokens raises it.",
+            "{} of {answered} completions ({:.1} %) were cut off by the token budget{}.",
             totals.truncated,
             100.0 * totals.truncated as f64 / answered.max(1) as f64,
+            if document.manifest.settings.is_log() { "" } else { "; --max-tokens raises it" },
         ));
     }
     if totals.clipped > 0 {

@@ -100,7 +100,8 @@ impl Converter<'_> {
             timings: Timings { decode_s: sample.seconds.unwrap_or_default(), ..Timings::default() },
         });
         let digest = |prompt: &String| earnest_digest::hex(&earnest_digest::sha256(prompt.as_bytes()));
-        let prompt_sha256 = prompt.as_ref().map(|prompt| sample.prompt_hash.unwrap_or_else(|| digest(prompt)));
+        // The tools' own digests are of different forms of a prompt.
+        let prompt_sha256 = prompt.as_ref().map(digest).or(sample.prompt_hash);
         let sample = Sample {
             format: SAMPLE_FORMAT,
             run: self.run.clone(),

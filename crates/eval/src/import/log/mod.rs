@@ -185,11 +185,12 @@ fn import_log(
     })))
 }
 
-/// Number of scored repeats, as far as the log says: those of some tools are scored together.
+/// Number of repeats that are scored each, as far as the log says: most tools score them together. One if it does not say, and more
+/// once they are met.
 fn repeats(log: &Log) -> u32 {
     match log.card.tool {
-        Tool::Inspect | Tool::Earnest | Tool::Table => log.card.repeats.unwrap_or(1).max(1),
-        Tool::LmEval | Tool::Lighteval | Tool::OpenaiBatch => 1,
+        Tool::Inspect => log.card.repeats.unwrap_or(1).max(1),
+        Tool::LmEval | Tool::Lighteval | Tool::OpenaiBatch | Tool::Earnest | Tool::Table => 1,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod conclusion;
 mod difference;
+mod figure;
 mod pairing;
 mod rules;
 mod scores;
@@ -19,6 +20,7 @@ use rules::rules;
 
 pub use conclusion::{p_sentence, p_text};
 pub use difference::Difference;
+pub use figure::figure as comparison_figure;
 pub use rules::RuleDifference;
 pub use scores::Scores;
 pub use settings::differing_settings;

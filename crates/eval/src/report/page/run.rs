@@ -1,8 +1,8 @@
 //! Runs of a report.
 use std::collections::{BTreeMap, HashMap};
 
-use crate::report::{Difference, Document, Scores, compare};
 use crate::report::question::Question;
+use crate::report::{Difference, Document, Scores, compare};
 use crate::run::{Manifest, Sample};
 use earnest_stats::clustered_mean;
 use earnest_tasks::suite::{FailureClass, Interval, Item, Suite};
