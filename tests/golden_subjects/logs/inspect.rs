@@ -93,6 +93,7 @@ fn aggregate(run: &Row, read: &Read) -> Checked {
         ("limit", detail("config", "limit")),
         ("total_samples", detail("counts", "total_samples")),
         ("completed_samples", detail("counts", "completed_samples")),
+        ("invalidated", card.notes.iter().any(|note| note.contains("invalid")).into()),
         ("n_distinct_ids", ids.len().into()),
     ] {
         if let Some(golden) = run.get(name) {

@@ -22,6 +22,20 @@ pub enum Tool {
     Table,
 }
 
+impl Tool {
+    /// Name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tool::LmEval => "lm-evaluation-harness",
+            Tool::Inspect => "Inspect",
+            Tool::Lighteval => "lighteval",
+            Tool::OpenaiBatch => "OpenAI batch",
+            Tool::Earnest => "earnest",
+            Tool::Table => "table",
+        }
+    }
+}
+
 /// Facts of a log that its samples share. Names and settings are the log's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogCard {

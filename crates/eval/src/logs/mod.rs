@@ -24,3 +24,6 @@ mod zip;
 
 pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
 pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, find};
+
+#[cfg(test)]
+mod tests;

@@ -105,7 +105,8 @@ fn projection(root: &Type, keep: &dyn Fn(&str, Option<&str>) -> bool) -> Result<
     let mut fields: Vec<TypePtr> = Vec::new();
     for field in root.get_fields().iter().filter(|field| keep(field.name(), None)) {
         let info = field.get_basic_info();
-        let plain = field.is_group() && info.logical_type_ref().is_none() && info.converted_type() == ConvertedType::NONE;
+        let plain =
+            field.is_group() && info.logical_type_ref().is_none() && info.converted_type() == ConvertedType::NONE;
         if !plain {
             fields.push(Arc::clone(field));
             continue;

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::card::Tool;
 use super::find::{FindOptions, Found, Log};
 use super::lm_eval::{self, ResultsFile, stamp};
 use super::parquet::ParquetFile;
@@ -60,6 +61,7 @@ pub(super) fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, Ev
     search.logs()?;
     let mut found = search.found;
     found.logs.sort_by(|a, b| a.card.files.cmp(&b.card.files));
+    found.notes.extend(mixed_versions(&found.logs));
     if found.logs.is_empty() && found.refused.is_empty() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         let mut message = format!("there is no log in {}", names.join(", "));
@@ -75,6 +77,20 @@ pub(super) fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, Ev
     Ok(found)
 }
 
+/// Sentences about tools of which logs are by several versions.
+fn mixed_versions(logs: &[Log]) -> Vec<String> {
+    let mut versions: BTreeMap<Tool, BTreeSet<&str>> = BTreeMap::new();
+    for card in logs.iter().map(|log| &log.card) {
+        versions.entry(card.tool).or_default().extend(card.tool_version.as_deref());
+    }
+    let several = versions.iter().filter(|(_, versions)| versions.len() > 1);
+    let sentence = |(tool, versions): (&Tool, &BTreeSet<&str>)| {
+        let versions: Vec<&str> = versions.iter().copied().collect();
+        format!("logs of {} are by several of its versions: {}", tool.name(), versions.join(", "))
+    };
+    several.map(sentence).collect()
+}
+
 struct Search<'a> {
     options: &'a FindOptions,
     files: Files,
@@ -87,7 +103,10 @@ impl Search<'_> {
     /// Adds a file, or all files of a folder.
     fn add(&mut self, path: &Path) -> Result<(), EvalError> {
         let metadata = std::fs::metadata(path).map_err(|error| EvalError::input(path.display(), error))?;
-        if !metadata.is_dir() {
+        if !metadata.is_dir() && !metadata.is_file() {
+            return Err(EvalError::log(path, "it is neither a file nor a folder"));
+        }
+        if metadata.is_file() {
             let kind = kind(path)?;
             if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
                 let error = EvalError::log(path, "it is no log that earnest knows");
@@ -116,10 +135,11 @@ impl Search<'_> {
                 if metadata.is_dir() {
                     folders.push(path);
                 } else if metadata.is_file() {
-                    match kind(&path)? {
-                        Kind::Other => others.push(path),
-                        Kind::Table(_) if self.options.columns.is_none() => others.push(path),
-                        kind => self.insert(kind, path),
+                    match kind(&path) {
+                        Ok(Kind::Other) => others.push(path),
+                        Ok(Kind::Table(_)) if self.options.columns.is_none() => others.push(path),
+                        Ok(kind) => self.insert(kind, path),
+                        Err(error) => self.refuse(error)?,
                     }
                 }
             }

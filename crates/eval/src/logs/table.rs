@@ -206,7 +206,7 @@ mod tests {
     fn tables_that_cannot_be_read_are_refused_with_the_row() {
         let error = |text: &str| read(text, &options()).unwrap_err();
         assert!(error("q,model,text,right,f1,error\n1,a,x,nan,1,\n").contains("line 2: the score right is nan"));
-        assert!(error("q,model,text,right\n1,a,x,1\n").contains("there is no column `f1`"));
+        assert!(error("q,model,text,right,error\n1,a,x,1,\n").contains("there is no column `f1`"));
         assert!(error("q,model,text,right,f1,error\n1,,x,1,1,\n").contains("line 2: it does not say which model"));
     }
 }
