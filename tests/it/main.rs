@@ -26,6 +26,7 @@ mod fake_hub;
 mod glmm_behaviour;
 mod glmm_golden;
 mod golden_contract;
+mod golden_logs;
 mod gsm_cli;
 mod gsm_symbolic;
 mod gsm_symbolic_cli;

@@ -22,6 +22,20 @@ pub enum Tool {
     Table,
 }
 
+impl Tool {
+    /// Name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tool::LmEval => "lm-evaluation-harness",
+            Tool::Inspect => "Inspect",
+            Tool::Lighteval => "lighteval",
+            Tool::OpenaiBatch => "OpenAI batch",
+            Tool::Earnest => "earnest",
+            Tool::Table => "table",
+        }
+    }
+}
+
 /// Facts of a log that its samples share. Names and settings are the log's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogCard {
@@ -201,8 +215,9 @@ pub struct LogScore {
 }
 
 impl LogScore {
-    /// The score as a number: numbers and booleans as they are, `C`, `P`, `I` and `N` of Inspect as 1, 0.5, 0 and 0. Lists, objects
-    /// and other texts are none.
+    /// The score as a number: numbers and booleans as they are, `C`, `P`, `I` and `N` of Inspect as 1, 0.5, 0 and 0, as it reads
+    /// other texts: `yes` and `true` are 1, `no` and `false` 0, and written numbers what they say. Lists, objects and other texts are
+    /// none.
     pub fn number(&self) -> Option<f64> {
         match &self.value {
             Value::Number(number) => number.as_f64(),
@@ -211,7 +226,9 @@ impl LogScore {
                 "C" => Some(1.0),
                 "P" => Some(0.5),
                 "I" | "N" => Some(0.0),
-                _ => None,
+                text if ["yes", "true"].iter().any(|word| text.eq_ignore_ascii_case(word)) => Some(1.0),
+                text if ["no", "false"].iter().any(|word| text.eq_ignore_ascii_case(word)) => Some(0.0),
+                text => text.parse().ok().filter(|number: &f64| number.is_finite()),
             },
             _ => None,
         }

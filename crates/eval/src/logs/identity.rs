@@ -42,7 +42,7 @@ fn stem(file: &str) -> String {
 }
 
 /// A name of a repository as it is; of a path the last folder, with the one before it where the last is a number of training steps.
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     let path = name.starts_with(['/', '.', '~']) || name.contains('\\') || name.matches('/').count() > 1;
     let parts: Vec<&str> =
         name.split(['/', '\\']).filter(|part| !part.is_empty() && *part != "." && *part != "..").collect();

@@ -3,18 +3,27 @@
 //! A reader keeps what the log says and guesses nothing: what is not there is `None`. Samples are handed on one by one, so that
 //! memory does not grow with a log.
 
+mod batch;
 mod card;
+mod exports;
 mod find;
 mod identity;
 mod inspect;
 mod json;
+mod lighteval;
 mod lm_eval;
+mod parquet;
 mod recognise;
 mod records;
+mod rows;
 mod scan;
 mod secrets;
+mod table;
 mod time;
 mod zip;
 
 pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
 pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, find};
+
+#[cfg(test)]
+mod tests;

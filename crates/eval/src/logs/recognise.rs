@@ -3,11 +3,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::card::Tool;
 use super::find::{FindOptions, Found, Log};
-use super::inspect;
 use super::lm_eval::{self, ResultsFile, stamp};
+use super::parquet::ParquetFile;
 use super::scan::Scanner;
 use super::zip::Zip;
+use super::{batch, exports, inspect, lighteval, table};
 use crate::EvalError;
 
 /// What a file is.
@@ -17,7 +19,34 @@ enum Kind {
     LmEvalResults,
     InspectDocument,
     InspectArchive,
+    LightevalDetails,
+    LightevalResults,
+    BatchRequests,
+    BatchResponses,
+    Export(Format),
+    /// A table, or rows of JSON that nothing else is.
+    Table(Format),
     Other,
+}
+
+/// Format of a flat file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Format {
+    Json,
+    Csv,
+    Tsv,
+    Parquet,
+}
+
+impl Format {
+    fn name(self) -> &'static str {
+        match self {
+            Format::Json => "jsonl",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Parquet => "parquet",
+        }
+    }
 }
 
 /// Files by what they are.
@@ -32,6 +61,7 @@ pub(super) fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, Ev
     search.logs()?;
     let mut found = search.found;
     found.logs.sort_by(|a, b| a.card.files.cmp(&b.card.files));
+    found.notes.extend(mixed_versions(&found.logs));
     if found.logs.is_empty() && found.refused.is_empty() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         let mut message = format!("there is no log in {}", names.join(", "));
@@ -47,6 +77,20 @@ pub(super) fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, Ev
     Ok(found)
 }
 
+/// Sentences about tools of which logs are by several versions.
+fn mixed_versions(logs: &[Log]) -> Vec<String> {
+    let mut versions: BTreeMap<Tool, BTreeSet<&str>> = BTreeMap::new();
+    for card in logs.iter().map(|log| &log.card) {
+        versions.entry(card.tool).or_default().extend(card.tool_version.as_deref());
+    }
+    let several = versions.iter().filter(|(_, versions)| versions.len() > 1);
+    let sentence = |(tool, versions): (&Tool, &BTreeSet<&str>)| {
+        let versions: Vec<&str> = versions.iter().copied().collect();
+        format!("logs of {} are by several of its versions: {}", tool.name(), versions.join(", "))
+    };
+    several.map(sentence).collect()
+}
+
 struct Search<'a> {
     options: &'a FindOptions,
     files: Files,
@@ -59,9 +103,12 @@ impl Search<'_> {
     /// Adds a file, or all files of a folder.
     fn add(&mut self, path: &Path) -> Result<(), EvalError> {
         let metadata = std::fs::metadata(path).map_err(|error| EvalError::input(path.display(), error))?;
-        if !metadata.is_dir() {
+        if !metadata.is_dir() && !metadata.is_file() {
+            return Err(EvalError::log(path, "it is neither a file nor a folder"));
+        }
+        if metadata.is_file() {
             let kind = kind(path)?;
-            if kind == Kind::Other {
+            if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
                 let error = EvalError::log(path, "it is no log that earnest knows");
                 return self
                     .refuse(error.hint("for a table, name its columns: --columns id=...,completion=...,score=..."));
@@ -88,9 +135,11 @@ impl Search<'_> {
                 if metadata.is_dir() {
                     folders.push(path);
                 } else if metadata.is_file() {
-                    match kind(&path)? {
-                        Kind::Other => others.push(path),
-                        kind => self.insert(kind, path),
+                    match kind(&path) {
+                        Ok(Kind::Other) => others.push(path),
+                        Ok(Kind::Table(_)) if self.options.columns.is_none() => others.push(path),
+                        Ok(kind) => self.insert(kind, path),
+                        Err(error) => self.refuse(error)?,
                     }
                 }
             }
@@ -119,6 +168,22 @@ impl Search<'_> {
         let wanted = match kind {
             Kind::LmEvalSamples => Kind::LmEvalResults,
             Kind::LmEvalResults => Kind::LmEvalSamples,
+            Kind::LightevalDetails => {
+                if let Some(results) = lighteval::results_of(path).filter(|results| results.is_file()) {
+                    self.insert(Kind::LightevalResults, results);
+                }
+                return Ok(());
+            }
+            Kind::LightevalResults => {
+                let Some(folder) = lighteval::details_of(path).filter(|folder| folder.is_dir()) else { return Ok(()) };
+                let entries = std::fs::read_dir(&folder).map_err(|error| EvalError::input(folder.display(), error))?;
+                for other in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
+                    if self::kind(&other)? == Kind::LightevalDetails {
+                        self.insert(Kind::LightevalDetails, other);
+                    }
+                }
+                return Ok(());
+            }
             _ => return Ok(()),
         };
         let Some(folder) = path.parent() else { return Ok(()) };
@@ -157,6 +222,70 @@ impl Search<'_> {
         for path in self.of(Kind::InspectArchive) {
             self.push(inspect::archive(&path, self.options))?;
         }
+        self.lighteval()?;
+        self.batches()?;
+        let files: Vec<(Kind, PathBuf)> =
+            self.files.iter().flat_map(|(kind, paths)| paths.iter().map(|path| (*kind, path.clone()))).collect();
+        for (kind, path) in files {
+            let logs = match kind {
+                Kind::Export(format) => exports::logs(&path, format.name(), self.options),
+                Kind::Table(format) => table::logs(&path, format.name(), self.options),
+                _ => continue,
+            };
+            match logs {
+                Ok(logs) => self.found.logs.extend(logs),
+                Err(error) => self.refuse(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Details with the results of the same time and model.
+    fn lighteval(&mut self) -> Result<(), EvalError> {
+        let mut results = Vec::new();
+        for path in self.of(Kind::LightevalResults) {
+            match lighteval::ResultsFile::read(&path) {
+                Ok(file) => results.push((file, false)),
+                Err(error) => self.refuse(error)?,
+            }
+        }
+        for path in self.of(Kind::LightevalDetails) {
+            let own = results.iter().position(|(file, _)| file.is_of(&path));
+            let log = lighteval::log(&path, own.map(|at| &results[at].0), self.options);
+            if let Some(at) = own {
+                results[at].1 = true;
+            }
+            self.push(log)?;
+        }
+        for (file, _) in results.into_iter().filter(|(_, used)| !used) {
+            let error =
+                EvalError::log(&file.path, "it has no details").hint("lighteval writes them with --save-details");
+            self.without_samples(&file.path, error)?;
+        }
+        Ok(())
+    }
+
+    fn batches(&mut self) -> Result<(), EvalError> {
+        let (requests, responses) = (self.of(Kind::BatchRequests), self.of(Kind::BatchResponses));
+        let batches = match batch::batches(&requests, &responses, self.options) {
+            Ok(batches) => batches,
+            Err(error) => return self.refuse(error),
+        };
+        for batch in batches {
+            match (batch::log(&batch, self.options), &batch.requests) {
+                (Err(error), Some(path)) if batch.responses.is_empty() => self.without_samples(path, error)?,
+                (log, _) => self.push(log)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A file of a log whose samples are missing: an error if it was named, else a note.
+    fn without_samples(&mut self, path: &Path, error: EvalError) -> Result<(), EvalError> {
+        if self.named.contains(path) {
+            return self.refuse(error);
+        }
+        self.found.notes.push(error.to_string());
         Ok(())
     }
 
@@ -178,16 +307,9 @@ impl Search<'_> {
             }
             self.push(log)?;
         }
-        for (file, used) in results {
-            if used {
-                continue;
-            }
-            let message = "it has no samples beside it";
-            let error = EvalError::log(&file.path, message).hint("lm_eval writes them with --log_samples");
-            match self.named.contains(&file.path) {
-                true => self.refuse(error)?,
-                false => self.found.notes.push(error.to_string()),
-            }
+        for (file, _) in results.into_iter().filter(|(_, used)| !used) {
+            let error = EvalError::log(&file.path, "it has no samples beside it");
+            self.without_samples(&file.path, error.hint("lm_eval writes them with --log_samples"))?;
         }
         Ok(())
     }
@@ -207,15 +329,26 @@ fn kind(path: &Path) -> Result<Kind, EvalError> {
     if head.is_empty() && path.extension().is_some_and(|end| end == "eval") {
         return Ok(Kind::InspectArchive);
     }
+    if head == b"PAR1" {
+        return Ok(match ParquetFile::open(path) {
+            Ok(file) if lighteval::are_details(&file.columns()) => Kind::LightevalDetails,
+            Ok(file) if exports::are_columns(&file.columns()) => Kind::Export(Format::Parquet),
+            Ok(_) => Kind::Table(Format::Parquet),
+            // It was cut off; its name must do.
+            Err(_) if name_of(path).starts_with("details_") => Kind::LightevalDetails,
+            Err(_) => Kind::Table(Format::Parquet),
+        });
+    }
     let mut scanner = Scanner::open(path)?;
     if scanner.peek()? == Some(b'[') {
         scanner.step(b'[')?;
     }
     if scanner.peek()? != Some(b'{') {
-        return Ok(Kind::Other);
+        return table_kind(path);
     }
     scanner.step(b'{')?;
     let mut keys = BTreeSet::new();
+    let mut whole = true;
     // A file that was cut off is known by the members that it has.
     while let Ok(Some(key)) = scanner.key() {
         keys.insert(key);
@@ -223,11 +356,39 @@ fn kind(path: &Path) -> Result<Kind, EvalError> {
             return Ok(kind);
         }
         if scanner.skip().is_err() || keys.len() > 1000 {
+            whole = false;
             break;
         }
     }
-    // The first member that the harness writes.
-    Ok(if keys.iter().eq(["results"]) { Kind::LmEvalResults } else { Kind::Other })
+    let only = |key: &str| keys.iter().eq([key]);
+    Ok(if only("results") && name_of(path).starts_with("results") {
+        // The first member that the harness writes.
+        Kind::LmEvalResults
+    } else if only("config_general") {
+        Kind::LightevalResults
+    } else if whole && path.extension().is_some_and(|end| end == "jsonl" || end == "ndjson" || end == "json") {
+        Kind::Table(Format::Json)
+    } else {
+        Kind::Other
+    })
+}
+
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+/// A table of text, by the names of its columns.
+fn table_kind(path: &Path) -> Result<Kind, EvalError> {
+    let format = match path.extension().and_then(OsStr::to_str) {
+        Some("csv") => Format::Csv,
+        Some("tsv") => Format::Tsv,
+        _ => return Ok(Kind::Other),
+    };
+    let mut line = Vec::new();
+    Scanner::open(path)?.line(&mut line, 1 << 20)?;
+    let line = String::from_utf8_lossy(&line);
+    let columns: Vec<&str> = line.split([',', '\t']).map(|name| name.trim().trim_matches('"')).collect();
+    Ok(if exports::are_columns(&columns) { Kind::Export(format) } else { Kind::Table(format) })
 }
 
 /// What an object with these members is of.
@@ -240,8 +401,19 @@ fn kind_of(keys: &BTreeSet<String>) -> Option<Kind> {
     if has("eval") && any(&["status", "plan", "samples"]) {
         return Some(Kind::InspectDocument);
     }
-    if has("results") && any(&["configs", "versions", "config", "n-shot", "lm_eval_version"]) && !has("config_general")
-    {
+    if has("custom_id") && any(&["response", "error"]) {
+        return Some(Kind::BatchResponses);
+    }
+    if has("custom_id") && any(&["body", "url"]) {
+        return Some(Kind::BatchRequests);
+    }
+    if exports::COLUMNS.iter().all(|column| has(column)) {
+        return Some(Kind::Export(Format::Json));
+    }
+    if has("results") && has("config_general") {
+        return Some(Kind::LightevalResults);
+    }
+    if has("results") && any(&["configs", "versions", "config", "n-shot", "lm_eval_version"]) {
         return Some(Kind::LmEvalResults);
     }
     None

@@ -284,7 +284,7 @@ mod tests {
             elements.push((taken, String::from_utf8(value.clone()).unwrap()));
         }
         let whole = |text: &str| (Taken::Whole, text.to_owned());
-        assert_eq!(elements, [(Taken::TooLong(12), String::new()), whole("-2.5"), whole("\"c\""), whole("[[]]")]);
+        assert_eq!(elements, [(Taken::TooLong(13), String::new()), whole("-2.5"), whole("\"c\""), whole("[[]]")]);
         assert_eq!(scanner.key().unwrap().unwrap(), "d");
         scanner.skip().unwrap();
         assert_eq!(scanner.key().unwrap(), None);

@@ -138,10 +138,12 @@ impl Header {
         card.started = moment("started_at").or_else(|| text("created"));
         card.ended = moment("completed_at");
         self.scores(&mut card);
-        if let Some(Results { total_samples: Some(total), completed_samples: Some(done), .. }) = &self.results
-            && done < total
-        {
-            card.notes.push(format!("{done} of {total} samples were completed; the tool's figures are over these"));
+        if let Some(Results { total_samples: Some(total), completed_samples: Some(done), .. }) = &self.results {
+            let counts = serde_json::json!({ "total_samples": total, "completed_samples": done });
+            card.task_details.insert("counts".to_owned(), counts);
+            if done < total {
+                card.notes.push(format!("{done} of {total} samples were completed; the tool's figures are over these"));
+            }
         }
         if self.invalidated == Some(true) {
             card.notes.push("the log was marked as invalid in the tool".to_owned());
