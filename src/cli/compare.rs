@@ -1,17 +1,33 @@
 //! `earnest compare`.
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::CompareArgs;
+use super::stored::write_file;
 use super::{Exit, results};
-use earnest_eval::compare::compare_runs;
-use earnest_eval::report::{Align, Comparison, Difference, Table, p_text, wrap};
+use earnest_eval::compare::{CompareLogs, CompareSettings, compare_logs, compare_runs};
+use earnest_eval::logs::FindOptions;
+use earnest_eval::report::{Align, Comparison, Difference, ReportError, Table, comparison_figure, p_text, wrap};
 
 /// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
-    let store = results::open(&args.results.folder, printer)?;
-    let comparisons = compare_runs(&store, &args.runs, &mut results::Messages(printer))?;
+    let comparisons = comparisons(args, printer)?;
+    if let Some(path) = &args.svg {
+        let models = models(args, &comparisons, printer)?;
+        let label = |run: &str| models.get(run).cloned().unwrap_or_else(|| run.to_owned());
+        let figure = comparison_figure(&comparisons, label).ok_or_else(|| {
+            CliError::usage("the comparisons have different units, which one figure cannot show")
+                .help("draw them one by one")
+        })?;
+        write_file(path, |out| {
+            out.write_all(figure.standalone().as_bytes())
+                .map_err(|source| ReportError::Write { path: path.clone(), source })
+        })?;
+        printer.message(&format!("{}: the differences with their intervals", path.display()));
+    }
     if args.json {
         printer.json(&comparisons)?;
     } else {
@@ -24,6 +40,54 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
+/// Names of the models by run, where they tell the runs apart.
+fn models(
+    args: &CompareArgs,
+    comparisons: &[Comparison],
+    printer: Printer,
+) -> Result<BTreeMap<String, String>, CliError> {
+    if args.runs.iter().all(|word| Path::new(word).exists()) {
+        return Ok(BTreeMap::new());
+    }
+    let store = results::open(&args.results.folder, printer)?;
+    let mut models = BTreeMap::new();
+    for run in comparisons.iter().flat_map(|comparison| [&comparison.baseline, &comparison.run]) {
+        models.extend(store.exactly(run)?.map(|found| (run.clone(), found.manifest.model.name)));
+    }
+    let distinct: BTreeSet<&String> = models.values().collect();
+    Ok(if distinct.len() == models.len() { models } else { BTreeMap::new() })
+}
+
+/// Compares logs where every word is a file or folder, else stored runs.
+fn comparisons(args: &CompareArgs, printer: Printer) -> Result<Vec<Comparison>, CliError> {
+    let CompareArgs { primary, cluster, task, .. } = args;
+    let settings = CompareSettings { primary: primary.clone(), cluster: cluster.clone(), task: task.clone() };
+    let (paths, names): (Vec<&String>, Vec<&String>) = args.runs.iter().partition(|word| Path::new(word).exists());
+    let is_path = |word: &&&String| word.contains(['/', std::path::MAIN_SEPARATOR]) || word.ends_with(".eval");
+    if let (true, Some(missing)) = (!paths.is_empty(), names.iter().find(is_path)) {
+        return Err(CliError::usage(format!("there is no file or folder {missing}")));
+    }
+    if names.is_empty() {
+        let logs = CompareLogs {
+            paths: paths.into_iter().map(PathBuf::from).collect(),
+            find: FindOptions { columns: args.columns.table(), keep_going: args.keep_going, ..FindOptions::default() },
+            answers: args.answers.clone(),
+            compare: settings,
+        };
+        return Ok(compare_logs(&logs, &mut results::Messages(printer))?);
+    }
+    if args.runs.len() < 2 {
+        return Err(CliError::usage(format!("{} is one run", args.runs[0])).help("name two runs, or a folder of logs"));
+    }
+    let for_logs = [("answers", args.answers.is_some()), ("columns", args.columns.table().is_some())];
+    if let Some((option, _)) = for_logs.into_iter().find(|(_, given)| *given) {
+        return Err(CliError::usage(format!("--{option} is for logs, and {} is the name of a run", names[0]))
+            .help(format!("`earnest import PATH --{option} ...` stores logs as runs")));
+    }
+    let store = results::open(&args.results.folder, printer)?;
+    Ok(compare_runs(&store, &args.runs, &settings, &mut results::Messages(printer))?)
+}
+
 fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) -> String {
     let mut text = format!("{} (A)\n{} (B)\n\n", comparison.baseline, comparison.run);
     let rows = match comparison.perturbations.is_empty() || !comparison.tasks.is_empty() {
@@ -33,8 +97,8 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
     let head = [
         (rows, Align::Left),
         ("items", Align::Right),
-        ("A %", Align::Right),
-        ("B %", Align::Right),
+        (if comparison.overall.shares { "A %" } else { "A" }, Align::Right),
+        (if comparison.overall.shares { "B %" } else { "B" }, Align::Right),
         ("B - A", Align::Right),
         ("95 % interval", Align::Right),
         ("p", Align::Right),
@@ -65,8 +129,13 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
     } else {
         ""
     };
+    remarks.extend(of_logs(comparison));
+    let unit = match comparison.overall.shares {
+        true => "Accuracies in per cent, differences in points",
+        false => "Means of the scores",
+    };
     remarks.push(format!(
-        "Accuracies in per cent, differences in points, paired by item. Intervals and p values are robust to {} clusters of \
+        "{unit}, paired by item. Intervals and p values are robust to {} clusters of \
          items; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is detected \
          with 80 % power{none}. Intervals, p values and detectable differences are not adjusted for several tasks; only \
          \"p Holm\" is.",
@@ -136,6 +205,36 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
     text
 }
 
+/// Remarks on the scorers and the pairs of other tools' logs.
+fn of_logs(comparison: &Comparison) -> Vec<String> {
+    if !comparison.of_logs {
+        return Vec::new();
+    }
+    let mut remarks = Vec::new();
+    let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(", "));
+    match (mine.as_str(), theirs.as_str()) {
+        ("", _) | (_, "") => {}
+        (mine, theirs) if mine == theirs => remarks.push(format!("Scored by {mine}; --primary names another scorer.")),
+        (mine, theirs) => remarks.push(format!("A is scored by {mine}, B by {theirs}; --primary names one for both.")),
+    }
+    if comparison.by_text > 0 || comparison.ambiguous > 0 {
+        let by_id = comparison.items - comparison.by_text;
+        let ambiguous = match comparison.ambiguous {
+            0 => String::new(),
+            count => format!(" {count} items of A have a question that several items have, and are not paired."),
+        };
+        remarks.push(format!("Paired by id: {by_id}, by the question's text: {}.{ambiguous}", comparison.by_text));
+    }
+    if comparison.overall.clusters == comparison.items && comparison.items > 1 {
+        remarks.push(
+            "Items count as independent. If some belong together (variants of one template, questions on one text), --cluster \
+             FIELD names the field of the questions that says so."
+                .to_owned(),
+        );
+    }
+    remarks
+}
+
 /// Table of all rules of both runs, and their primary rules; empty if there is one rule only.
 fn rules(comparison: &Comparison, width: usize) -> String {
     if comparison.rules.len() < 2 {
@@ -160,6 +259,7 @@ fn rules(comparison: &Comparison, width: usize) -> String {
     }
     let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(" and "));
     let primary = match (mine.as_str(), theirs.as_str()) {
+        _ if comparison.of_logs => return format!("\n{}", table.render()),
         ("", _) | (_, "") => return format!("\n{}", table.render()),
         (mine, theirs) if mine == theirs => format!("Primary rule: {mine}."),
         (mine, theirs) => format!(
@@ -196,13 +296,15 @@ fn power_beforehand(overall: &Difference) -> Option<String> {
 
 fn cells(difference: &Difference) -> Vec<String> {
     let dash = || "-".to_owned();
+    let plain = |value: f64| if difference.shares { format!("{:.1}", 100.0 * value) } else { format!("{value:.3}") };
+    let signed = |value: f64| if difference.shares { format!("{:+.1}", 100.0 * value) } else { format!("{value:+.3}") };
     vec![
         difference.name.clone(),
         difference.items.to_string(),
-        format!("{:.1}", 100.0 * difference.baseline),
-        format!("{:.1}", 100.0 * difference.run),
-        format!("{:+.1}", 100.0 * difference.difference),
-        difference.interval.map_or_else(dash, |(low, high)| format!("[{:+.1}, {:+.1}]", 100.0 * low, 100.0 * high)),
+        plain(difference.baseline),
+        plain(difference.run),
+        signed(difference.difference),
+        difference.interval.map_or_else(dash, |(low, high)| format!("[{}, {}]", signed(low), signed(high))),
         difference.p.map_or_else(dash, p_text),
         difference.p_holm.map_or_else(dash, p_text),
         difference.mcnemar_p.map_or_else(dash, p_text),

@@ -40,6 +40,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::execute(args, printer),
         Command::Score(args) => score::execute(args, printer),
         Command::Import(args) => import::execute(args, printer),
+        Command::ImportLogs(args) => import::execute_logs(args, printer),
         Command::Merge(args) => merge::execute(args, printer),
         Command::Suites(args) => suites::execute(args, printer),
         Command::Tasks(args) => tasks::execute(args, cli.quiet, printer),

@@ -107,6 +107,7 @@ impl From<EvalError> for CliError {
             EvalError::Setting(_)
             | EvalError::Input { .. }
             | EvalError::Line { .. }
+            | EvalError::Log { .. }
             | EvalError::PartsNotMerged { .. } => Exit::Usage,
             EvalError::Model(_) => Exit::Model,
             EvalError::Engine(_) => Exit::Engine,

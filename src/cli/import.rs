@@ -1,9 +1,16 @@
 //! `earnest import`.
+use std::fmt::Write;
+
+use serde::Serialize;
+
 use super::error::CliError;
+use super::log_args::ImportLogsArgs;
 use super::printer::Printer;
 use super::result_args::ImportArgs;
 use super::{Exit, catalogue, results};
-use earnest_eval::import::{ImportSettings, Imported, import};
+use earnest_eval::import::{ImportSettings, Imported, ImportedLogs, LogImportSettings, import, import_logs};
+use earnest_eval::report::{Align, Table, percent, wrap};
+use earnest_tasks::suite::{Interval, SummaryRow};
 
 impl ImportArgs {
     fn settings(&self) -> ImportSettings {
@@ -24,4 +31,148 @@ pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
     let Imported { store, run, .. } = import(&args.settings(), &mut results::Messages(printer))?;
     results::present(results::document(&store, &run)?, args.json, None, printer)?;
     Ok(Exit::Success)
+}
+
+/// An imported log in the JSON document.
+#[derive(Serialize)]
+struct Entry {
+    run: String,
+    tool: &'static str,
+    model: String,
+    task: String,
+    /// Documents and samples that were stored.
+    items: usize,
+    samples: usize,
+    /// Samples that could not be read.
+    refused: usize,
+    /// Primary scorer, and its mean.
+    primary: Option<String>,
+    mean: Option<f64>,
+    #[serde(skip)]
+    score: String,
+}
+
+/// The JSON document of an import.
+#[derive(Serialize)]
+struct Outcome {
+    imported: Vec<Entry>,
+    /// Runs that have a log already.
+    known: Vec<String>,
+    /// What was left out.
+    refused: Vec<String>,
+}
+
+/// Imports logs and prints a line for each.
+pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, CliError> {
+    let settings = LogImportSettings {
+        paths: args.paths.clone(),
+        find: args.find(),
+        primary: args.primary.clone(),
+        cluster: args.cluster.clone(),
+        answers: args.answers.clone(),
+        results: args.results.folder.clone(),
+    };
+    let found = import_logs(&settings, &mut results::Messages(printer))?;
+    let exit = if found.has_refused() { Exit::FailedSamples } else { Exit::Success };
+    let outcome = outcome(&found)?;
+    if args.json {
+        printer.json(&outcome)?;
+        return Ok(exit);
+    }
+    printer.result(&screen(&outcome, printer.width()))?;
+    outcome.known.iter().for_each(|run| printer.message(&format!("{run} has this log already: skipped")));
+    outcome.refused.iter().for_each(|error| printer.warning(&format!("left out: {error}")));
+    let pair = outcome.imported.iter().enumerate().find_map(|(place, one)| {
+        let others = &outcome.imported[place + 1..];
+        Some((one, others.iter().find(|other| other.task == one.task && other.model != one.model)?))
+    });
+    match (pair, outcome.imported.first()) {
+        (Some((one, other)), _) => printer.message(&format!("next: earnest compare {} {}", one.run, other.run)),
+        (None, Some(one)) => printer.message(&format!("next: earnest runs show {}", one.run)),
+        (None, None) => {}
+    }
+    Ok(exit)
+}
+
+fn outcome(found: &ImportedLogs) -> Result<Outcome, CliError> {
+    let mut refused: Vec<String> = found.refused.iter().map(ToString::to_string).collect();
+    let mut imported = Vec::new();
+    for log in &found.runs {
+        refused.extend(log.first.iter().map(ToString::to_string));
+        let more = log.refused - log.first.len();
+        if more > 0 {
+            refused.push(format!("{more} more samples of {}", log.run.manifest.run));
+        }
+        let manifest = &log.run.manifest;
+        let document = results::document(&found.store, &log.run)?;
+        let primary = results::primary_rules(&found.store, &log.run)?.into_iter().next();
+        let all = document.summary.rows.last();
+        let mean = primary.as_deref().and_then(|primary| mean_of(all?, primary));
+        imported.push(Entry {
+            run: manifest.run.clone(),
+            tool: log.tool.title(),
+            model: manifest.model.name.clone(),
+            task: manifest.settings.suite.clone(),
+            items: log.items,
+            samples: log.samples,
+            refused: log.refused,
+            mean: mean.as_ref().map(|(mean, _)| *mean),
+            score: mean.map_or_else(|| "-".to_owned(), |(_, text)| text),
+            primary,
+        });
+    }
+    Ok(Outcome { imported, known: found.known.clone(), refused })
+}
+
+/// Mean of a scorer in a row, and as a text with its interval.
+fn mean_of(row: &SummaryRow, scorer: &str) -> Option<(f64, String)> {
+    if let Some((_, interval)) = row.values.iter().find(|(name, _)| name == scorer) {
+        return Some((interval.estimate, percent(interval)));
+    }
+    let number = |name: &str| row.numbers.iter().find(|(other, _)| other == name).map(|(_, number)| *number);
+    let mean = number(scorer)?;
+    let bounds = number(&format!("{scorer}, from")).zip(number(&format!("{scorer}, to")));
+    let text = match bounds {
+        Some((low, high)) => percent(&Interval { estimate: mean / 100.0, low: low / 100.0, high: high / 100.0 }),
+        None => format!("{mean:.3}"),
+    };
+    Some((mean, text))
+}
+
+fn screen(outcome: &Outcome, width: usize) -> String {
+    let mut text = String::new();
+    if !outcome.imported.is_empty() {
+        let head = [
+            ("run", Align::Left),
+            ("from", Align::Left),
+            ("documents", Align::Right),
+            ("samples", Align::Right),
+            ("score, 95 % interval", Align::Right),
+            ("by", Align::Left),
+        ];
+        let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
+        for entry in &outcome.imported {
+            table.row(vec![
+                entry.run.clone(),
+                entry.tool.to_owned(),
+                entry.items.to_string(),
+                entry.samples.to_string(),
+                entry.score.clone(),
+                entry.primary.clone().unwrap_or_else(|| "-".to_owned()),
+            ]);
+        }
+        text += &table.render();
+        text.push('\n');
+        text += &wrap("Scores are the tools' own; shares are in per cent.", width, "* ");
+    }
+    let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let imported = count(outcome.imported.len(), "log");
+    write!(text, "{imported} imported").expect("writing to a String cannot fail");
+    if !outcome.known.is_empty() {
+        write!(text, ", {} already known", outcome.known.len()).expect("writing to a String cannot fail");
+    }
+    if !outcome.refused.is_empty() {
+        write!(text, ", {} left out", outcome.refused.len()).expect("writing to a String cannot fail");
+    }
+    text + "\n"
 }

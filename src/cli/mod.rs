@@ -14,6 +14,7 @@ mod export;
 mod generate;
 mod import;
 mod interrupt;
+mod log_args;
 mod merge;
 mod models;
 mod perturb;

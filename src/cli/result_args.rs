@@ -6,6 +6,7 @@ use clap_complete::Shell;
 
 use super::args::{ResultsArgs, SeedArgs, TableArgs};
 use super::catalogue::SuiteCommand;
+use super::log_args::ColumnsArgs;
 use super::values::Prompts;
 
 #[derive(Debug, Args)]
@@ -152,14 +153,44 @@ fn two_rules(text: &str) -> Result<[String; 2], String> {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   earnest compare 1f2e3d4c 5b6a7988
+  earnest compare lm-eval-results/model-a lm-eval-results/model-b --cluster template
 
-The first run is the baseline; every other one is compared with it on the items that both answered.")]
+The first run is the baseline; every other one is compared with it on the items that both answered. Files and folders of other \
+tools' logs are compared where they lie, the logs of each model in them as one run; nothing is stored.")]
 pub struct CompareArgs {
-    /// The runs, the baseline first; a part of a name is enough
-    #[arg(value_name = "RUN", num_args = 2.., required = true)]
+    /// The runs, the baseline first; a part of a name is enough. Or files and folders of logs of other tools
+    #[arg(value_name = "RUN", num_args = 1.., required = true)]
     pub runs: Vec<String>,
+
+    /// Compare by this rule or scorer instead of the primary one of each run
+    #[arg(long, value_name = "NAME")]
+    pub primary: Option<String>,
+
+    /// Field of the questions whose equal values make a cluster of items that are not independent [default: the stored
+    /// clusters]
+    #[arg(long, value_name = "FIELD")]
+    pub cluster: Option<String>,
+
+    /// Only this task
+    #[arg(long, value_name = "TASK")]
+    pub task: Option<String>,
+
+    /// Draw the differences with their intervals into this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// Expected answers for logs without scores (CSV, JSON lines, Parquet)
+    #[arg(long, value_name = "FILE", help_heading = "Logs")]
+    pub answers: Option<PathBuf>,
+
+    #[command(flatten, next_help_heading = "Logs")]
+    pub columns: ColumnsArgs,
+
+    /// Leave out what cannot be read, and say so
+    #[arg(long, help_heading = "Logs")]
+    pub keep_going: bool,
 
     /// List at most N items whose answer changed, for each comparison
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -190,8 +221,8 @@ pub struct ScoreArgs {
     #[arg(long)]
     pub save: bool,
 
-    /// Primary rule, e.g. final [default: the run's own]
-    #[arg(long, value_name = "NAME")]
+    /// Primary rule, e.g. final [default: the run's own]. `final` reads the completions of another tool's log too
+    #[arg(long, visible_alias = "reader", value_name = "NAME")]
     pub profile: Option<String>,
 
     #[command(flatten)]
@@ -204,11 +235,13 @@ pub struct ScoreArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "earnest import <SUITE> [OPTIONS] --completions <FILE> --name <NAME>",
-    after_help = "Example:
+    override_usage = "earnest import <PATH>... [OPTIONS]
+       earnest import <SUITE> [OPTIONS] --completions <FILE> --name <NAME>",
+    after_help = "Examples:
+  earnest import lm-eval-results                      logs of other tools; `earnest import PATH --help` lists the options
   earnest import arithmetic-bench --completions answers.jsonl --name my-model --lengths 1..3 --per-length 2
 
-A line of the file is {\"item\": ID, \"completion\": TEXT}, or with \"task\", \"a\" and \"b\" (the operands, as text) instead \
+With a SUITE, a line of the file is {\"item\": ID, \"completion\": TEXT}, or with \"task\", \"a\" and \"b\" (the operands, as text) instead \
 of \"item\". Optional: \"sample\" (0, 1, ... where an item has several completions), \"truncated\" (true if a token limit \
 ended it)."
 )]

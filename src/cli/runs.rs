@@ -1,11 +1,16 @@
 //! `earnest runs`.
 use std::fmt::Write;
 
+use serde_json::{Map, Value};
+
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
 use super::{Exit, catalogue, results};
+use earnest_eval::import::card_of;
+use earnest_eval::logs::LogCard;
 use earnest_eval::report::{Align, Table, percent, wrap};
+use earnest_eval::run::Manifest;
 use earnest_eval::run::store::RunRecord;
 use earnest_eval::runs::{self, RunEntry, Verification, device_seconds};
 use earnest_tasks::suite::Interval;
@@ -38,6 +43,11 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.result(&text)?;
     }
     Ok(Exit::Success)
+}
+
+/// New tokens of a run; unknown for an import.
+fn tokens(entry: &RunEntry) -> String {
+    if entry.imported && entry.completion_tokens == 0 { "-".to_owned() } else { entry.completion_tokens.to_string() }
 }
 
 /// Device-seconds of a run; none for an import.
@@ -106,7 +116,7 @@ fn cells(entry: &RunEntry) -> Vec<String> {
         entry.primary.join(", "),
         entry.failed.to_string(),
         entry.truncated.to_string(),
-        entry.completion_tokens.to_string(),
+        tokens(entry),
         cost(entry),
         entry.started.trim_end_matches('Z').replace('T', " "),
     ]
@@ -136,7 +146,10 @@ fn cards(entries: &[RunEntry], width: usize) -> String {
         };
         let about = format!(
             "{}, {samples}{right}, {} failed, {} cut, {} new tokens{cost}, started {started}",
-            entry.status, entry.failed, entry.truncated, entry.completion_tokens
+            entry.status,
+            entry.failed,
+            entry.truncated,
+            tokens(entry)
         );
         format!("{}\n{}", entry.run, wrap(&about, width, "  "))
     };
@@ -163,6 +176,11 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
         .collect();
     let mut row =
         |name: &str, value: String| writeln!(text, "{name:<10}{value}").expect("writing to a String cannot fail");
+    if let Some(card) = card_of(settings) {
+        of_log(&card, &run.manifest, &mut row);
+        printer.result(&text)?;
+        return Ok(Exit::Success);
+    }
     row("options", settings.suite_options.to_string());
     if let Some(shard) = manifest.shard {
         row("part", shard.to_string());
@@ -197,6 +215,46 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     row("settings", format!("sha256:{}", manifest.settings_sha256));
     printer.result(&text)?;
     Ok(Exit::Success)
+}
+
+/// Rows of a log: what it says, and what it does not say.
+fn of_log(card: &LogCard, manifest: &Manifest, row: &mut impl FnMut(&str, String)) {
+    let options = &manifest.settings.suite_options;
+    let text = |name: &str| options.get(name).and_then(Value::as_str);
+    let unknown = || "unknown".to_owned();
+    let list = |fields: &Map<String, Value>| -> String {
+        if fields.is_empty() {
+            return unknown();
+        }
+        let one = |(name, value): (&String, &Value)| {
+            format!("{name} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        };
+        fields.iter().map(one).collect::<Vec<_>>().join(", ").replace('\n', "\\n")
+    };
+    let version = card.tool_version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
+    row("tool", format!("{}{version}", card.tool.title()));
+    row("primary", text("profile").map_or_else(|| "none".to_owned(), str::to_owned));
+    row("scorers", if card.scorers.is_empty() { "none".to_owned() } else { card.scorers.join("; ") });
+    row(
+        "cluster",
+        text("cluster")
+            .map_or_else(|| "the documents' own, if they have one".to_owned(), |field| format!("the field {field}")),
+    );
+    row("model", list(&card.model_details));
+    row("task", card.task_version.as_ref().map_or_else(unknown, |version| format!("version {version}")));
+    if let Some(hash) = &card.task_hash {
+        row("task hash", hash.clone());
+    }
+    row("few-shot", card.few_shot.map_or_else(unknown, |shots| shots.to_string()));
+    row("repeats", card.repeats.map_or_else(unknown, |repeats| repeats.to_string()));
+    row("sampling", list(&card.generation));
+    let seed = card.generation.get("seed").or_else(|| card.task_details.get("seed"));
+    row("seed", seed.map_or_else(unknown, Value::to_string));
+    row("started", card.started.clone().unwrap_or_else(unknown));
+    row("ended", card.ended.clone().unwrap_or_else(unknown));
+    row("log", manifest.model.path.clone());
+    row("content", format!("sha256:{}", text("sha256").unwrap_or_default()));
+    row("settings", format!("sha256:{}", manifest.settings_sha256));
 }
 
 fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {

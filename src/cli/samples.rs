@@ -48,7 +48,8 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     let limit = args.limit.unwrap_or(CARDS);
     let (shown, more) = each_asked(&store, &run, filter, limit, |AskedSample { sample, question }| {
         let first = args.disagree.as_ref().map(|rules| side_by_side(&sample, rules, &primary));
-        printer.result(&card(&sample, question.as_ref(), run.manifest.opened_thinking(), first, whole))
+        let (opened, of_log) = (run.manifest.opened_thinking(), run.manifest.settings.is_log());
+        printer.result(&card(&sample, question.as_ref(), opened, first, of_log, whole))
     })?;
     if shown == 0 {
         printer.message("no sample of the run matches");
@@ -97,6 +98,7 @@ fn card(
     asked: Option<&StoredQuestion>,
     opened: Option<&str>,
     first: Option<Vec<(String, String)>>,
+    of_log: bool,
     whole: bool,
 ) -> String {
     let mut text = String::new();
@@ -152,6 +154,8 @@ fn card(
             let finish = match completion.finish {
                 FinishReason::Length => "cut off by the token budget",
                 FinishReason::StopString => "ended by a stop string",
+                // Neither tokens nor their end are known of another tool's completion.
+                FinishReason::Eos | FinishReason::Cancelled if of_log => "",
                 FinishReason::Eos | FinishReason::Cancelled => "ended by the model",
             };
             let clipped = if sample.clipped() { ", limited by the context length" } else { "" };
@@ -160,7 +164,9 @@ fn card(
                 0 => String::new(),
                 tokens => format!("{tokens} tokens, "),
             };
-            row("", &format!("[{tokens}{finish}{clipped}]"));
+            if !finish.is_empty() {
+                row("", &format!("[{tokens}{finish}{clipped}]"));
+            }
         }
         None => row("completion", "(none)"),
     }
@@ -180,6 +186,15 @@ fn card(
         }
         if !readings.is_empty() {
             row("read by", &readings.join(", "));
+        }
+        for (place, text) in score.evidence.repeats.iter().enumerate() {
+            row(&format!("repeat {}", place + 2), &shortened(text, whole));
+        }
+        for (scorer, value) in &score.evidence.values {
+            row("score", &format!("{scorer} {value}"));
+        }
+        for (scorer, explanation) in &score.evidence.explanations {
+            row("explained", &shortened(&format!("{scorer}: {explanation}"), whole));
         }
         let rules: Vec<String> = score
             .rules
@@ -247,7 +262,7 @@ mod tests {
             failure: None,
         };
         let shown = |prompt: Option<String>| {
-            card(&sample, Some(&StoredQuestion { item: item.clone(), prompt }), None, None, true)
+            card(&sample, Some(&StoredQuestion { item: item.clone(), prompt }), None, None, false, true)
         };
         let asked = shown(Some(format!("<user>\n{}<assistant>", item.segments.question)));
         assert!(asked.contains("  prompt      <user>\n              ") && asked.contains("<assistant>\n"), "{asked}");
@@ -283,6 +298,7 @@ mod tests {
             None,
             None,
             Some(side_by_side(&sample, &["final".into(), "strict".into()], &["final".to_owned()])),
+            false,
             true,
         );
         assert!(

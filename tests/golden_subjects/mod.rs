@@ -6,6 +6,7 @@ pub mod dnc;
 pub mod engine;
 pub mod glmm;
 pub mod gsm;
+pub mod logs;
 pub mod nupa;
 pub mod report;
 pub mod runner;

@@ -71,6 +71,9 @@ pub enum EvalError {
     /// A line of an input file that cannot be used.
     #[error("{} line {line}: {problem}", path.display())]
     Line { path: PathBuf, line: usize, problem: Problem },
+    /// A log of another tool that cannot be used, or a place in it: a sample, an entry, a column.
+    #[error("{}{}: {problem}", path.display(), place.as_ref().map_or_else(String::new, |place| format!(", {place}")))]
+    Log { path: PathBuf, place: Option<String>, problem: Problem },
     /// Sharded runs that could not be joined, because parts are missing or unfinished.
     #[error("{} not joined, because parts are missing", if *runs == 1 { "1 run is".to_owned() } else { format!("{runs} runs are") })]
     PartsMissing { runs: usize },
@@ -110,13 +113,26 @@ impl EvalError {
         EvalError::Line { path: path.into(), line, problem: Problem { message: reason.to_string(), hint: None } }
     }
 
+    /// A log that cannot be used.
+    pub fn log(path: impl Into<PathBuf>, reason: impl std::fmt::Display) -> Self {
+        let problem = Problem { message: reason.to_string(), hint: None };
+        EvalError::Log { path: path.into(), place: None, problem }
+    }
+
+    /// A place of a log that cannot be used.
+    pub fn log_place(path: impl Into<PathBuf>, place: impl std::fmt::Display, reason: impl std::fmt::Display) -> Self {
+        let problem = Problem { message: reason.to_string(), hint: None };
+        EvalError::Log { path: path.into(), place: Some(place.to_string()), problem }
+    }
+
     /// Adds a next step to a [`Problem`]; other errors have their own.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         if let EvalError::Setting(problem)
         | EvalError::Model(problem)
         | EvalError::Engine(problem)
         | EvalError::Results(problem)
-        | EvalError::Line { problem, .. } = &mut self
+        | EvalError::Line { problem, .. }
+        | EvalError::Log { problem, .. } = &mut self
         {
             problem.hint = Some(hint.into());
         }
@@ -130,7 +146,8 @@ impl EvalError {
             | EvalError::Model(problem)
             | EvalError::Engine(problem)
             | EvalError::Results(problem)
-            | EvalError::Line { problem, .. } => problem.hint.clone(),
+            | EvalError::Line { problem, .. }
+            | EvalError::Log { problem, .. } => problem.hint.clone(),
             EvalError::Input { .. } => None,
             EvalError::PartsMissing { .. } => {
                 Some("finish the parts (`earnest resume`) or name the folders that have them".to_owned())

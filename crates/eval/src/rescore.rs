@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use earnest_tasks::suite::log::{beside, scorer};
 use earnest_tasks::suite::registry::check_profile;
-use earnest_tasks::suite::{Score, Suite};
+use earnest_tasks::suite::{FINAL, Score, Suite};
 
 use crate::EvalError;
 
@@ -48,6 +49,9 @@ pub struct Rescored {
     pub primary_now: String,
     /// Samples with a completion.
     pub scored: usize,
+    /// Samples that the rule `final` scores now.
+    #[serde(skip)]
+    pub read: usize,
     pub correct_before: usize,
     pub correct_now: usize,
     /// Scores that differ in something that was there before: answer, rule, metric, reason.
@@ -94,11 +98,14 @@ pub struct Flip {
 pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Result<Rescored, EvalError> {
     let store = results::open(&settings.results, reporter)?;
     let run = store.run(&settings.run)?;
-    let suite_then = suites::stored(&run.manifest.settings)?;
+    let suite_then = results::suite_of(&store, &run)?;
     let run_settings = with_profile(&run.manifest.settings, suite_then.as_ref(), settings.profile.as_deref())?;
     let primary = suite_then.primary().join(" and ");
     let suite = match settings.profile {
-        Some(_) => suites::stored(&run_settings)?,
+        Some(_) => {
+            let manifest = Manifest { settings: run_settings.clone(), ..run.manifest.clone() };
+            results::suite_of(&store, &RunRecord { manifest, ..run.clone() })?
+        }
         None => suite_then,
     };
     let mut rescored = Rescored {
@@ -113,6 +120,13 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
         rescored.add(before, &after, settings.flips);
         Ok(())
     })?;
+    if run.manifest.settings.is_log() && settings.profile.as_deref() == Some(FINAL) && rescored.read == 0 {
+        let message = format!(
+            "no completion of {} can be read: they are log-likelihoods, or have no expected answer",
+            run.manifest.run
+        );
+        return Err(EvalError::results(message).hint("`earnest import --answers FILE` takes expected answers"));
+    }
     if settings.save {
         rescored.saved = Some(save(&store, &run, run_settings, suite.as_ref())?);
     }
@@ -122,6 +136,7 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
 impl Rescored {
     fn add(&mut self, before: &Sample, after: &Sample, most_flips: usize) {
         let (Some(old), Some(new)) = (&before.score, &after.score) else { return };
+        self.read += usize::from(new.rules.contains(FINAL));
         self.scored += 1;
         self.correct_before += usize::from(old.correct);
         self.correct_now += usize::from(new.correct);
@@ -173,6 +188,10 @@ fn is_changed(old: &Score, new: &Score, same_rule: bool) -> bool {
 fn with_profile(settings: &RunSettings, suite: &dyn Suite, name: Option<&str>) -> Result<RunSettings, EvalError> {
     let mut settings = settings.clone();
     let Some(name) = name else { return Ok(settings) };
+    let name = match settings.is_log() {
+        true => scorer(name, &suite.profiles()).unwrap_or(name),
+        false => name,
+    };
     check_profile(&settings.suite, name, &suite.profiles())?;
     if let serde_json::Value::Object(fields) = &mut settings.suite_options {
         fields.insert("profile".into(), name.into());
@@ -195,6 +214,7 @@ fn each_rescored(
     mut each: impl FnMut(&Sample, usize, Sample) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
     let manifest = &run.manifest;
+    let (of_log, primary) = (manifest.settings.is_log(), suite.primary().into_iter().next());
     let mut plan = manifest.plan().walk(suite);
     let mut samples = store.samples(run, Filter::default()).placed();
     loop {
@@ -226,6 +246,11 @@ fn each_rescored(
             let mut after = before.clone();
             if before.completion.is_some() {
                 after.score = scores.next();
+                if of_log {
+                    // The tool's scores stay beside today's reading.
+                    let read = after.score.take().unwrap_or_default();
+                    after.score = before.score.as_ref().map(|stored| beside(stored, &read, primary));
+                }
             }
             each(before, *place, after)?;
         }

@@ -1,11 +1,13 @@
 //! A results folder and the parts of a stored run: its document, suite, items and primary rules.
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use earnest_tasks::suite::{Item, Suite};
+use earnest_tasks::suite::registry::OptionError;
+use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
 
 use crate::EvalError;
 use crate::report::Document;
-use crate::run::store::{FILE_NAME, RunLock, RunRecord, Store, legacy_folders};
+use crate::run::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, legacy_folders};
 use crate::run::{Reporter, RunError, RunEvent, Status};
 use crate::suites;
 
@@ -87,10 +89,97 @@ pub fn document(store: &Store, run: &RunRecord) -> Result<Document, EvalError> {
     if let Some(kept) = Document::kept(store, run)? {
         return Ok(kept);
     }
-    match suites::stored(&run.manifest.settings) {
+    match suite_of(store, run) {
         Ok(suite) => Ok(Document::stored(store, run, suite.as_ref())?),
         Err(error) if store.has_questions(run)? => Ok(Document::without_suite(store, run, &error.message)?),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the suite of a stored run: that of its options, with the stored items where they are another tool's.
+///
+/// # Errors
+/// As [`suites::stored`].
+pub fn suite_of(store: &Store, run: &RunRecord) -> Result<Box<dyn Suite>, OptionError> {
+    let suite = suites::stored(&run.manifest.settings)?;
+    if !run.manifest.settings.is_log() {
+        return Ok(suite);
+    }
+    let samples = run.manifest.settings.samples.max(1) as usize;
+    let items = run.planned.unwrap_or_default() / samples;
+    Ok(Box::new(SuiteOfItems {
+        suite,
+        results: store.results().to_owned(),
+        run: run.clone(),
+        items,
+        unread: OnceLock::new(),
+    }))
+}
+
+/// A suite whose items are those of a stored run.
+struct SuiteOfItems {
+    suite: Box<dyn Suite>,
+    results: PathBuf,
+    run: RunRecord,
+    /// Number of items that were planned.
+    items: usize,
+    /// Reason for the items having ended too early.
+    unread: OnceLock<String>,
+}
+
+impl Suite for SuiteOfItems {
+    fn name(&self) -> &str {
+        self.suite.name()
+    }
+
+    fn version(&self) -> &str {
+        self.suite.version()
+    }
+
+    fn options(&self) -> serde_json::Value {
+        self.suite.options()
+    }
+
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        let keep = |error: RunError| {
+            // The first reason stays.
+            let _ = self.unread.set(error.to_string());
+        };
+        match StoredItems::open(&self.results, &self.run) {
+            Ok(items) => Box::new(items.map_while(move |item| item.map_err(keep).ok())),
+            Err(error) => {
+                keep(error);
+                Box::new(std::iter::empty())
+            }
+        }
+    }
+
+    fn unread(&self) -> Option<String> {
+        self.unread.get().cloned()
+    }
+
+    fn len(&self) -> usize {
+        self.items
+    }
+
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
+        self.suite.score(item, answered)
+    }
+
+    fn profiles(&self) -> Vec<&str> {
+        self.suite.profiles()
+    }
+
+    fn primary(&self) -> Vec<&str> {
+        self.suite.primary()
+    }
+
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        self.suite.summarise(samples)
+    }
+
+    fn grids(&self, summary: &Summary) -> Vec<Grid> {
+        self.suite.grids(summary)
     }
 }
 
@@ -104,6 +193,10 @@ pub fn keep_document(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Resul
 
 /// Returns the suite of a stored run; none, with a warning, if it cannot be built but the run has its questions stored.
 pub fn suite(store: &Store, run: &RunRecord, reporter: &mut dyn Reporter) -> Result<Option<Box<dyn Suite>>, EvalError> {
+    // The scores of a log are another tool's.
+    if run.manifest.settings.is_log() {
+        return Ok(None);
+    }
     match suites::stored(&run.manifest.settings) {
         Ok(suite) => Ok(Some(suite)),
         Err(error) if store.has_questions(run)? => {

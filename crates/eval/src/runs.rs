@@ -1,6 +1,7 @@
 //! Lists and checks of the runs of a results folder.
 use serde::Serialize;
 
+use earnest_stats::Estimate;
 use earnest_tasks::suite::Suite;
 
 use crate::EvalError;
@@ -40,6 +41,9 @@ pub struct RunEntry {
     pub completion_tokens: u64,
     /// As [`device_seconds`].
     pub device_seconds: f64,
+    /// True for imported answers, whose tokens are unknown.
+    #[serde(skip)]
+    pub imported: bool,
 }
 
 /// Returns the seconds of generation, without loading, times the number of devices; an endpoint counts as one device.
@@ -55,9 +59,15 @@ pub fn list(store: &Store) -> Result<Vec<RunEntry>, EvalError> {
 
 fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
     let sums = store.aggregate(&run)?;
-    let accuracy = sums.accuracy();
+    let mut accuracy = sums.accuracy();
+    let mut standard_error = sums.standard_error;
     let device_seconds = device_seconds(&run.manifest);
     let primary = results::primary_rules(store, &run)?;
+    if run.manifest.settings.is_log() {
+        // The primary scorer may give fractions, or no numbers at all.
+        accuracy = mean_of_log(store, &run, primary.first())?;
+        standard_error = None;
+    }
     let status = match run.manifest.status {
         Status::Finished => "finished",
         _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
@@ -65,8 +75,10 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
         // A killed process leaves the status `running`.
         Status::Running | Status::Interrupted => "interrupted",
     };
+    let imported = run.manifest.settings.imported();
     Ok(RunEntry {
         primary,
+        imported,
         status,
         started: run.manifest.started,
         suite: run.manifest.settings.suite,
@@ -81,11 +93,19 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
         accuracy: accuracy.map(|accuracy| accuracy.value),
         low: accuracy.map(|accuracy| accuracy.low),
         high: accuracy.map(|accuracy| accuracy.high),
-        standard_error: sums.standard_error,
+        standard_error,
         prompt_tokens: sums.totals.prompt_tokens,
         completion_tokens: sums.totals.completion_tokens,
         device_seconds,
     })
+}
+
+/// Mean of a log's primary scorer with its interval, as in the run's document; none without numbers.
+fn mean_of_log(store: &Store, run: &RunRecord, primary: Option<&String>) -> Result<Option<Estimate>, EvalError> {
+    let document = results::document(store, run)?;
+    let Some((all, primary)) = document.summary.rows.last().zip(primary) else { return Ok(None) };
+    let value = all.values.iter().find(|(name, _)| name == primary).map(|(_, value)| value);
+    Ok(value.map(|value| Estimate { value: value.estimate, low: value.low, high: value.high }))
 }
 
 /// Results of a verification.
@@ -148,7 +168,7 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
                 continue;
             }
         };
-        if suite.is_none() {
+        if suite.is_none() && !run.manifest.settings.is_log() {
             verification.without_suite.push(run.manifest.run.clone());
         }
         let mut faults = store.examine(&run, suite.as_deref())?;

@@ -14,6 +14,10 @@ use super::usage_error::has_suites;
 pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsString> {
     let mut command = definition;
     let mut index = 1;
+    if let Some(place) = logs_of(&words, definition) {
+        words[place] = LOGS.into();
+        return words;
+    }
     while !has_suites(command) {
         let Some(word) = words.get(index).and_then(|word| word.to_str()) else { return words };
         let options = command.get_arguments().chain(definition.get_arguments());
@@ -48,6 +52,49 @@ pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsStri
         }
     }
     words
+}
+
+/// Command that imports logs: `import` is called so if its first argument is a path.
+const LOGS: &str = "import-logs";
+
+/// Place of the word `import` where the first argument after it is no suite, so that logs are named. Options of completions alone
+/// leave it to clap, which explains an unknown suite.
+fn logs_of(words: &[OsString], definition: &Command) -> Option<usize> {
+    let [import, logs] = ["import", LOGS].map(|name| definition.find_subcommand(name));
+    let (import, logs) = (import?, logs?);
+    let mut place = 1;
+    loop {
+        let word = words.get(place)?.to_str()?;
+        match option(word, definition.get_arguments()) {
+            Some(consumed) => place += consumed,
+            None if word == "import" => break,
+            None => return None,
+        }
+    }
+    let found = place;
+    place += 1;
+    let own = ["--completions", "--name"];
+    let is_own = |word: &OsString| {
+        let word = word.to_str().unwrap_or_default();
+        own.iter().any(|own| word == *own || word.strip_prefix(own).is_some_and(|rest| rest.starts_with('=')))
+    };
+    if words.iter().skip(place).any(is_own) {
+        return None;
+    }
+    let with_suites = with_suites(import.clone());
+    while let Some(word) = words.get(place) {
+        // A path need not be UTF-8.
+        let Some(word) = word.to_str() else { return Some(found) };
+        let suites = with_suites.get_subcommands().flat_map(Command::get_arguments);
+        let options = logs.get_arguments().chain(suites).chain(definition.get_arguments());
+        match option(word, options) {
+            Some(consumed) => place += consumed,
+            None if with_suites.find_subcommand(word).is_some() => return None,
+            None if word.starts_with('-') && word != "-" => place += 1,
+            None => return Some(found),
+        }
+    }
+    None
 }
 
 /// Endings of files of questions and of task files.
@@ -105,7 +152,13 @@ mod tests {
             ("earnest models quant-check --model x dnc", "earnest models quant-check dnc --model x"),
             ("earnest run nupa --model dnc", "earnest run nupa --model dnc"),
             ("earnest run --no-such nupa", "earnest run --no-such nupa"),
-            ("earnest import folder nupa", "earnest import folder nupa"),
+            ("earnest import folder nupa", "earnest import-logs folder nupa"),
+            ("earnest -q import --primary nupa a.eval b", "earnest -q import-logs --primary nupa a.eval b"),
+            ("earnest import --json ./nupa", "earnest import-logs --json ./nupa"),
+            ("earnest import nuppa --completions c --name n", "earnest import nuppa --completions c --name n"),
+            ("earnest import --json", "earnest import --json"),
+            ("earnest import --no-such", "earnest import --no-such"),
+            ("earnest runs import", "earnest runs import"),
             ("earnest runs list", "earnest runs list"),
             ("earnest run q.jsonl --limit 3", "earnest run task --file q.jsonl --limit 3"),
             (

@@ -235,7 +235,9 @@ fn labels(runs: &[StoredRun], args: &GsmSymbolicArgs, executed: Option<&[Execute
     };
     let mut labels: Vec<String> = runs.iter().map(own).collect();
     let files = |run: &StoredRun| -> Vec<String> {
-        run.manifest.settings.model_files.iter().map(|file| file.sha256.clone()).collect()
+        // The files of an import are of its answers: one model, imported by prompt, has several.
+        let files = run.manifest.settings.files_of_model().unwrap_or_default();
+        files.iter().map(|file| file.sha256.clone()).collect()
     };
     let plain = labels.clone();
     for (label, run) in labels.iter_mut().zip(runs) {

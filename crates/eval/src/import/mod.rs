@@ -1,6 +1,7 @@
-//! Import of completions that another engine generated: they are matched with a suite's items, scored and stored as a run.
+//! Import of completions that another engine generated, matched with a suite's items and scored, and of other tools' logs.
 
 mod completions;
+mod log;
 mod placement;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,10 @@ use earnest_tasks::suite::registry::{Channel, OptionValues};
 use earnest_tasks::suite::{Score, Suite};
 
 use self::completions::CompletionLine;
+pub use self::log::{Answers, ImportedLog, ImportedLogs, LogImportSettings, card_of, import_logs};
+pub(crate) use self::log::{
+    Chosen, Converted, Converter, log_manifest, no_field, nothing_found, options, primary, settings,
+};
 use crate::EvalError;
 
 use crate::prompt::{Mode, ModeRequest, SystemPlace};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::store::{RunRecord, Store};
 use crate::run::{FailureKind, Manifest, Plan, RunError, Sample, SampleFailure, Totals};
 use earnest_stats::{Estimate, Z95, wilson};
+use earnest_tasks::suite::log::{self, Reported};
 use earnest_tasks::suite::{Grid, Interval, Item, Readings, Score, Scored, Segments, Suite, Summary, SummaryRow};
 
 /// Format version of [`Document`].
@@ -30,6 +31,9 @@ pub struct Document {
     /// All rules side by side, if the suite has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readings: Option<Readings>,
+    /// Aggregates that another tool reported, beside those of its samples.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reported: Vec<Reported>,
 }
 
 /// Failed samples of one kind.
@@ -53,10 +57,10 @@ impl Document {
         for sample in samples {
             counts.totals.add(sample);
             counts.failure(&sample.item, sample.failure.as_ref());
-            if let (Some(item), Some(score), Some(completion)) =
-                (items.get(&sample.item), &sample.score, &sample.completion)
-            {
-                scored.push(Scored { item, score, tokens: completion.ids.len(), truncated: sample.truncated() });
+            if let (Some(item), Some(score)) = (items.get(&sample.item), &sample.score) {
+                // The score of a table of scores has no completion.
+                let tokens = sample.completion.as_ref().map_or(0, |completion| completion.ids.len());
+                scored.push(Scored { item, score, tokens, truncated: sample.truncated() });
             }
         }
         Self::of(folder, manifest, suite, counts, &scored)
@@ -75,9 +79,7 @@ impl Document {
             counts.failure(&outcome.item, outcome.failure.as_ref());
             while planned.next_if(|planned| planned.index < outcome.place).is_some() {}
             let asked = planned.next_if(|planned| planned.index == outcome.place && planned.item.id == outcome.item);
-            let (Some(asked), Some(score), Some(_)) = (asked, &outcome.score, outcome.finish) else {
-                return Ok(());
-            };
+            let (Some(asked), Some(score)) = (asked, &outcome.score) else { return Ok(()) };
             // The samples of an item are neighbours.
             if items.last().is_none_or(|last| last.id != outcome.item) {
                 items.push(Item { segments: Segments::default(), stop_strings: Vec::new(), ..asked.item });
@@ -127,6 +129,7 @@ impl Document {
             summary: Summary { rows, series: Vec::new(), notes },
             grids: Vec::new(),
             readings: None,
+            reported: Vec::new(),
         })
     }
 
@@ -137,7 +140,12 @@ impl Document {
             ref primary => Readings::of(primary, scored.iter().map(|scored| scored.score)),
         };
         summary.notes.extend(readings.iter().flat_map(Readings::remarks));
+        let reported = match manifest.settings.is_log() {
+            true => log::reported(&manifest.settings.suite_options, scored),
+            false => Vec::new(),
+        };
         Document {
+            reported,
             format: REPORT_FORMAT,
             folder: folder.to_owned(),
             manifest,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::document::{Document, FailureGroup, REPORT_FORMAT};
 use crate::run::store::{RunRecord, Store};
 use crate::run::{RunError, Status, Totals};
+use earnest_tasks::suite::log::Reported;
 use earnest_tasks::suite::{Grid, Interval, Readings, Summary};
 
 /// A [`Document`] without the manifest.
@@ -17,6 +18,8 @@ struct Kept {
     grids: Vec<Grid>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     readings: Option<Readings>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    reported: Vec<Reported>,
     /// NaN and infinities, which JSON lacks, by index among all numbers; their place holds 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unbounded: Vec<(usize, String)>,
@@ -47,14 +50,24 @@ impl Document {
                 _ => return Err(unreadable(format!("its number {place} cannot be {value}"))),
             }
         }
-        let Kept { totals, failures, summary, grids, readings, .. } = kept;
+        let Kept { totals, failures, summary, grids, readings, reported, .. } = kept;
         let (folder, manifest) = (store.path().display().to_string(), run.manifest.clone());
-        Ok(Some(Document { format: REPORT_FORMAT, folder, manifest, totals, failures, summary, grids, readings }))
+        Ok(Some(Document {
+            format: REPORT_FORMAT,
+            folder,
+            manifest,
+            totals,
+            failures,
+            summary,
+            grids,
+            readings,
+            reported,
+        }))
     }
 
     /// Stores the summary with the run, if it is finished.
     pub fn keep(&self, store: &Store, run: &RunRecord) -> Result<(), RunError> {
-        let Document { totals, failures, mut summary, mut grids, readings, .. } = self.clone();
+        let Document { totals, failures, mut summary, mut grids, readings, reported, .. } = self.clone();
         let mut unbounded = Vec::new();
         for (place, number) in numbers(&mut summary, &mut grids).into_iter().enumerate() {
             if !number.is_finite() {
@@ -62,7 +75,7 @@ impl Document {
                 *number = 0.0;
             }
         }
-        let kept = Kept { format: REPORT_FORMAT, totals, failures, summary, grids, readings, unbounded };
+        let kept = Kept { format: REPORT_FORMAT, totals, failures, summary, grids, readings, reported, unbounded };
         let json = serde_json::to_string(&kept).expect("results have string keys only, so they serialise");
         store.keep_summary(run, &json)
     }

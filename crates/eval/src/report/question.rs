@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
 
 use earnest_tasks::suite::Item;
 
@@ -36,6 +37,27 @@ impl Question {
     }
 }
 
+/// A text as it is compared across tools: NFKC, lower case, and single spaces for all white space.
+pub(super) fn normalised(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for word in text.nfkc().collect::<String>().to_lowercase().split_whitespace() {
+        if !plain.is_empty() {
+            plain.push(' ');
+        }
+        plain.push_str(word);
+    }
+    plain
+}
+
+/// True if one normalised text is the other, or stands in it as whole words.
+pub(super) fn contains(one: &str, other: &str) -> bool {
+    let (long, short) = if one.len() >= other.len() { (one, other) } else { (other, one) };
+    let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    long.match_indices(short).any(|(start, found)| {
+        edge(long[..start].chars().next_back()) && edge(long[start + found.len()..].chars().next())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +65,13 @@ mod tests {
 
     fn text(words: &str) -> Question {
         Question::Text(words.to_owned())
+    }
+
+    #[test]
+    fn texts_of_other_tools_are_normalised() {
+        assert_eq!(normalised(" How\u{a0}many\n\tAPPLES? \u{ff11}\u{ff12} "), "how many apples? 12");
+        assert!(contains("question: 2 + 3? answer:", "2 + 3?") && contains("2 + 3?", "q: 2 + 3?"));
+        assert!(!contains("12 + 3?", "2 + 3?") && !contains("a b", "c"));
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Results of a run as text for a terminal.
 use std::fmt::Write;
 
+use serde_json::Value;
+
 use super::profile::profile;
 use super::{Align, Document, Table, grid};
+use crate::import::card_of;
+use crate::logs::LogCard;
 use crate::run::Status;
 use earnest_engine::Sampling;
+use earnest_tasks::suite::log::Reported;
 use earnest_tasks::suite::{Interval, Readings, SummaryRow};
 
 /// Detail of a screen.
@@ -38,7 +43,8 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
         hidden = left_out;
         text.push_str(&table);
         if document.summary.rows.iter().any(|row| !row.values.is_empty()) {
-            remarks.push("Accuracies are in per cent, with 95 % intervals in brackets.".to_owned());
+            let what = if document.manifest.settings.is_log() { "Shares" } else { "Accuracies" };
+            remarks.push(format!("{what} are in per cent, with 95 % intervals in brackets."));
         }
         remarks.extend(about);
     } else {
@@ -50,6 +56,18 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
         text.push('\n');
         text.push_str(&side_by_side(readings));
         remarks.push(format!("Answers are scored by {}; the other rules are for comparison.", readings.decides()));
+    }
+    if !document.reported.is_empty() {
+        text.push('\n');
+        text.push_str(&reported(&document.reported));
+        let differing = document.reported.iter().filter(|one| one.differs()).count();
+        if differing > 0 {
+            remarks.push(format!(
+                "{differing} of the tool's own numbers {} not what its samples give by their mean: samples are missing, or the \
+                 tool aggregates them otherwise.",
+                if differing == 1 { "is" } else { "are" }
+            ));
+        }
     }
     // A note that begins with the name of a hidden column is hidden with it.
     let explains =
@@ -131,6 +149,21 @@ fn heading(document: &Document) -> String {
             format!(" (unfinished: {} of {})", document.totals.recorded, document.totals.planned)
         }
     };
+    if let Some(card) = card_of(settings) {
+        let samples = match settings.samples {
+            1 => String::new(),
+            samples => format!(" x {samples} repeats"),
+        };
+        let planned = document.totals.planned / (settings.samples.max(1) as usize);
+        return format!(
+            "{} {} on {}{status}\nlog of {}: scores are the tool's own; {planned} document{}{samples}\n",
+            settings.suite,
+            settings.suite_version,
+            manifest.model.name,
+            tool(&card),
+            plural(planned),
+        );
+    }
     let asked = if settings.imported() {
         format!("imported completions, read as answers to {} prompts", settings.prompt_mode)
     } else {
@@ -147,6 +180,35 @@ fn heading(document: &Document) -> String {
         settings.samples,
         plural(settings.samples as usize),
     )
+}
+
+/// Returns the name and version of the tool that wrote a log.
+pub(crate) fn tool(card: &LogCard) -> String {
+    let version = card.tool_version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
+    format!("{}{version}", card.tool.title())
+}
+
+/// Renders the table of the aggregates that a tool reported, beside those of its samples.
+fn reported(all: &[Reported]) -> String {
+    let head = ["reported by the tool", "n", "reported", "of its samples", ""];
+    let mut table = Table::with_left(1, head);
+    let number = |value: f64| format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned();
+    for one in all {
+        let reducer = one.reducer.as_ref().map_or_else(String::new, |reducer| format!(", {reducer}"));
+        let name = match one.metric == one.scorer {
+            true => format!("{}{reducer}", one.metric),
+            false => format!("{} of {}{reducer}", one.metric, one.scorer),
+        };
+        let value = match &one.value {
+            Value::String(text) => text.clone(),
+            other => other.as_f64().map_or_else(|| other.to_string(), number),
+        };
+        let samples = one.samples.map_or_else(|| "-".to_owned(), |samples| samples.to_string());
+        let own = one.recomputed.map_or_else(|| "-".to_owned(), number);
+        let mark = if one.differs() { "differs" } else { "" };
+        table.row(vec![name, samples, value, own, mark.to_owned()]);
+    }
+    table.render()
 }
 
 /// Describes sampling; settings without effect are left out.
@@ -306,9 +368,10 @@ pub(crate) fn warnings(document: &Document) -> Vec<String> {
     let mut warnings = Vec::new();
     if totals.truncated > 0 {
         warnings.push(format!(
-            "{} of {answered} completions ({:.1} %) were cut off by the token budget; --max-tokens raises it.",
+            "{} of {answered} completions ({:.1} %) were cut off by the token budget{}.",
             totals.truncated,
             100.0 * totals.truncated as f64 / answered.max(1) as f64,
+            if document.manifest.settings.is_log() { "" } else { "; --max-tokens raises it" },
         ));
     }
     if totals.clipped > 0 {

@@ -62,6 +62,17 @@ impl RunSettings {
         self.engine == IMPORT_ENGINE
     }
 
+    /// True for a log of another tool: questions, answers and scores are the tool's.
+    pub fn is_log(&self) -> bool {
+        self.imported() && self.suite_options.get(earnest_tasks::suite::log::STORED_KEY).is_some()
+    }
+
+    /// Returns the files of the model; none where they are unknown. Those of an import are of its answers: two of them are of one
+    /// model if they name it alike.
+    pub fn files_of_model(&self) -> Option<&[FileRecord]> {
+        (!self.imported()).then_some(&self.model_files)
+    }
+
     /// True if two runs of a suite have the same questions under the same ids: equal options, except for the places of files of
     /// known content.
     pub fn has_items_of(&self, other: &RunSettings) -> bool {
@@ -105,8 +116,10 @@ impl RunSettings {
     /// Returns `<suite>-<model>-<first 8 digits of the hash>`, a valid file name on any system.
     pub fn run_id(&self, model_name: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
+        // Other tools' tasks have names such as `gsm8k|5`.
+        let suite: String = self.suite.chars().map(plain).take(120).collect();
         let model: String = model_name.chars().map(plain).take(80).collect();
-        format!("{}-{model}-{}", self.suite, &self.sha256()[..8])
+        format!("{suite}-{model}-{}", &self.sha256()[..8])
     }
 }
 
@@ -130,6 +143,11 @@ pub struct SettingChange {
     pub one: Value,
     /// Value on the other side; null if it is left out.
     pub other: Value,
+}
+
+/// Collects the differing leaves of two JSON objects, by their names with dots.
+pub(crate) fn collect_changes(one: &Value, other: &Value, changes: &mut Vec<SettingChange>) {
+    collect(String::new(), one, other, changes);
 }
 
 /// Collects the differing leaves of two JSON values. Lists count as leaves.
@@ -325,7 +343,7 @@ pub struct Totals {
     pub planned: usize,
     /// Number of rows.
     pub recorded: usize,
-    /// Number of rows without a completion.
+    /// Number of rows with a failure in place of an answer.
     pub failed: usize,
     /// Number of completions that the token budget ended.
     pub truncated: usize,
@@ -342,23 +360,22 @@ impl Totals {
     pub fn add(&mut self, sample: &Sample) {
         let completion = sample.completion.as_ref();
         let counts = completion.map(|completion| (completion.ids.len(), completion.cached_tokens, sample.truncated()));
+        self.failed += usize::from(sample.failure.is_some());
         self.count(sample.prompt_tokens, sample.clipped(), counts);
     }
 
     /// Adds a row by its outcome.
     pub fn add_outcome(&mut self, outcome: &Outcome) {
         let counts = outcome.finish.map(|_| (outcome.tokens, outcome.cached_tokens, outcome.truncated()));
+        self.failed += usize::from(outcome.failure.is_some());
         self.count(outcome.prompt_tokens, outcome.max_tokens < outcome.budget, counts);
     }
 
-    /// Adds a row; `completion` is its tokens, cached prompt tokens and truncation, none if the sample failed.
+    /// Adds a row; `completion` is its tokens, cached prompt tokens and truncation, none without a completion.
     fn count(&mut self, prompt_tokens: usize, clipped: bool, completion: Option<(usize, usize, bool)>) {
         self.recorded += 1;
         self.prompt_tokens += prompt_tokens as u64;
-        let Some((tokens, cached, cut)) = completion else {
-            self.failed += 1;
-            return;
-        };
+        let Some((tokens, cached, cut)) = completion else { return };
         self.truncated += usize::from(cut);
         self.clipped += usize::from(clipped);
         self.completion_tokens += tokens as u64;

@@ -27,6 +27,7 @@ pub use event::{Reporter, RunEvent, Stage};
 pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
 pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
+pub(crate) use manifest::collect_changes;
 pub use manifest::shown;
 pub use manifest::{
     EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest,

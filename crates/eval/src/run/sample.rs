@@ -153,8 +153,13 @@ fn shown(likelihoods: &Likelihoods) -> String {
         .0
         .iter()
         .map(|score| {
-            let plural = if score.tokens == 1 { " token " } else { " tokens" };
-            (format!("{:.3}", score.logprob), format!("{}{plural}", score.tokens))
+            let tokens = match score.tokens {
+                // Not known of another tool's.
+                0 => String::new(),
+                1 => "1 token ".to_owned(),
+                tokens => format!("{tokens} tokens"),
+            };
+            (format!("{:.3}", score.logprob), tokens)
         })
         .collect();
     let width = |of: fn(&(String, String)) -> usize| numbers.iter().map(of).max().unwrap_or(0);

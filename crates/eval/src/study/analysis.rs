@@ -6,7 +6,7 @@ use super::mixed_model::{self, MixedModelResult};
 use super::outcome::StudyOutcome;
 use super::{PlannedRun, StudyPlan};
 use crate::EvalError;
-use crate::compare::paired;
+use crate::compare::{CompareSettings, paired};
 use crate::report::{Comparison, Difference, adjust};
 use crate::run::Totals;
 use crate::run::store::{RunRecord, Store};
@@ -198,7 +198,7 @@ fn family(
             let (baseline, record) = group[first];
             for (place, other) in &group[first + 1..] {
                 let names = [record.manifest.run.clone(), other.manifest.run.clone()];
-                match paired(store, &names, &mut |text| notes.push(text)) {
+                match paired(store, &names, &CompareSettings::default(), &mut |text| notes.push(text)) {
                     Ok(found) => differences.extend(found.into_iter().map(|comparison| {
                         notes.extend(remark(baseline, place, &comparison));
                         let (baseline, run) = (baseline.clone(), place.clone());
@@ -223,9 +223,6 @@ fn family(
 /// A reason for which a difference is not what it seems.
 fn remark(baseline: &Coordinates, run: &Coordinates, comparison: &Comparison) -> Option<String> {
     let both = format!("{} and {}", name(baseline), name(run));
-    if comparison.items == 0 {
-        return Some(format!("{both} have no items in common"));
-    }
     let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(" and "));
     (mine != theirs).then(|| format!("{both} are read by different rules ({mine} and {theirs})"))
 }

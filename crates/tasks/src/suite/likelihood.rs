@@ -8,7 +8,7 @@ pub struct ContinuationScore {
     pub text: String,
     /// Natural logarithm of its probability after the prompt.
     pub logprob: f64,
-    /// Number of its tokens.
+    /// Number of its tokens; 0 if it is not known.
     pub tokens: usize,
 }
 

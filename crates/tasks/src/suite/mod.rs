@@ -3,6 +3,7 @@
 pub mod arithmetic_bench;
 pub mod dnc;
 pub mod gsm_symbolic;
+pub mod log;
 pub mod nupa;
 pub mod registry;
 pub mod task;

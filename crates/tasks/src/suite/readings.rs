@@ -42,7 +42,8 @@ impl RuleReading {
 }
 
 impl Readings {
-    /// Counts scored samples. None where there is no sample, or no rule but the primary one.
+    /// Counts scored samples. None where there is no sample, or no rule but the primary one,
+    /// or where what decides is no rule.
     pub fn of<'a>(primary: &[&str], scores: impl Iterator<Item = &'a Score>) -> Option<Self> {
         let mut rules: BTreeMap<&str, RuleReading> = BTreeMap::new();
         let (mut samples, mut example_echoed, mut only_in_thinking, mut rivals) = (0, 0, 0, 0);
@@ -69,8 +70,17 @@ impl Readings {
         }
         let mut rules: Vec<RuleReading> = rules.into_values().collect();
         rules.sort_by_key(|rule| !primary.contains(&rule.name.as_str()));
+        // A fraction decides by its mean, with which rights and wrongs cannot be compared one by one.
+        let decided = rules.iter().any(|rule| primary.contains(&rule.name.as_str()));
         let primary = primary.iter().map(|name| (*name).to_owned()).collect();
-        (rules.len() > 1).then_some(Readings { primary, samples, rules, example_echoed, only_in_thinking, rivals })
+        (decided && rules.len() > 1).then_some(Readings {
+            primary,
+            samples,
+            rules,
+            example_echoed,
+            only_in_thinking,
+            rivals,
+        })
     }
 
     /// True for a rule that decides.

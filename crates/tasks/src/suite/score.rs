@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{ByName, FailureClass, Item};
 
@@ -85,6 +86,15 @@ pub struct Evidence {
     /// The first of the other numbers that were stated as the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<String>,
+    /// Scores of another tool that are no numbers, by their scorers, as the tool stored them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Value>,
+    /// Explanations that another tool's scorers gave.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub explanations: BTreeMap<String, String>,
+    /// Further completions that were scored together with the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<String>,
 }
 
 impl Evidence {

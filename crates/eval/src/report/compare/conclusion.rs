@@ -5,7 +5,7 @@ impl Comparison {
     /// Returns the conclusion in plain words, with its limits.
     pub fn conclusion(&self) -> String {
         let overall = &self.overall;
-        let points = |value: f64| format!("{:.1} points", 100.0 * value.abs());
+        let points = |value: f64| overall.size(value.abs());
         if self.items == 0 {
             return "The runs have no items in common, so they cannot be compared.".to_owned();
         }
@@ -30,7 +30,8 @@ impl Comparison {
             };
         };
         let known = self.primary.iter().all(|rules| !rules.is_empty());
-        if known && self.primary[0] != self.primary[1] {
+        // Scorers of two tools have different names for one thing; the screen says which they are.
+        if known && self.primary[0] != self.primary[1] && !self.of_logs {
             let [mine, theirs] = self.primary.each_ref().map(|rules| rules.join(" and "));
             return format!(
                 "The runs have different primary rules ({theirs} and {mine}), so their difference of {} says nothing about the \
@@ -39,7 +40,13 @@ impl Comparison {
                 points(overall.difference)
             );
         }
-        let direction = if overall.difference > 0.0 { "better" } else { "worse" };
+        let direction = match (overall.shares, overall.difference > 0.0) {
+            (true, true) => "better",
+            (true, false) => "worse",
+            // Of other numbers nothing says which end is the good one.
+            (false, true) => "higher",
+            (false, false) => "lower",
+        };
         let (adjusted, together) = match overall.family {
             1 => (String::new(), String::new()),
             family => (
@@ -47,7 +54,10 @@ impl Comparison {
                 format!(" (simultaneous interval for all {family} comparisons)"),
             ),
         };
-        let span = format!("{:+.1} to {:+.1} points{together}", 100.0 * low, 100.0 * high);
+        let span = match overall.shares {
+            true => format!("{:+.1} to {:+.1} points{together}", 100.0 * low, 100.0 * high),
+            false => format!("{low:+.3} to {high:+.3}{together}"),
+        };
         if p < 0.05 {
             format!(
                 "{} is {direction} than {} by {} on these items, which is unlikely to be chance ({}{adjusted}); the 95 % interval \
@@ -65,9 +75,11 @@ impl Comparison {
                 None => "These items cannot detect any difference, not even the largest possible one.".to_owned(),
             };
             format!(
-                "These items do not show which of the two is more accurate: a difference of {:+.1} points may be chance \
-                 ({}{adjusted}). The 95 % interval of the true difference is {span}. {detectable}",
-                100.0 * overall.difference,
+                "These items do not show which of the two is {}: a difference of {}{} may be chance ({}{adjusted}). The 95 % \
+                 interval of the true difference is {span}. {detectable}",
+                if overall.shares { "more accurate" } else { "higher" },
+                if overall.difference < 0.0 { '-' } else { '+' },
+                points(overall.difference),
                 p_sentence(p)
             )
         }

@@ -42,6 +42,12 @@ pub struct Difference {
     pub detectable_before: Option<f64>,
     /// Smallest detectable difference at intracluster correlation 1, the other extreme.
     pub detectable_before_alike: Option<f64>,
+    /// True if every number is a share from 0 to 1; others are shown as they are.
+    pub shares: bool,
+    /// Standard error of the difference that is robust to clusters, with the factor `G / (G - 1)`.
+    pub standard_error: Option<f64>,
+    /// Standard error of the difference of independent items.
+    pub naive_error: Option<f64>,
     #[serde(skip)]
     pub(super) robust: Option<ClusteredMean>,
 }
@@ -52,14 +58,19 @@ impl Difference {
         // A zero error only means that nothing differed in this sample.
         let error = self.robust?.standard_error;
         let size = t_reach(self.clusters as f64, rates.alpha, rates.power) * error;
-        let most = self.baseline.max(1.0 - self.baseline);
+        let most = if self.shares { self.baseline.max(1.0 - self.baseline) } else { f64::INFINITY };
         (error > 0.0 && size <= most).then_some(size)
     }
 
     /// Returns the cluster-robust interval at a confidence level, clipped to -1 and 1.
     pub(super) fn interval_at(&self, level: f64) -> Option<(f64, f64)> {
         let (low, high) = self.robust.filter(|robust| robust.standard_error > 0.0)?.interval(level);
-        Some((low.max(-1.0), high.min(1.0)))
+        Some(if self.shares { (low.max(-1.0), high.min(1.0)) } else { (low, high) })
+    }
+
+    /// Formats a difference: in points, or as it is where the numbers are no shares.
+    pub fn size(&self, value: f64) -> String {
+        if self.shares { format!("{:.1} points", 100.0 * value) } else { format!("{value:.3}") }
     }
 
     /// Returns the smallest detectable difference in points for a table: `-` without a standard error, `none` if no difference
@@ -68,7 +79,8 @@ impl Difference {
         match (self.interval, self.detectable) {
             (None, _) => "-".to_owned(),
             (Some(_), None) => "none".to_owned(),
-            (Some(_), Some(size)) => format!("{:.1}", 100.0 * size),
+            (Some(_), Some(size)) if self.shares => format!("{:.1}", 100.0 * size),
+            (Some(_), Some(size)) => format!("{size:.3}"),
         }
     }
 }
@@ -88,7 +100,10 @@ pub(super) fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
     // An empty sum is -0.0.
     let mean = |values: &[f64]| (values.iter().sum::<f64>() + 0.0) / values.len().max(1) as f64;
     let robust: Option<ClusteredMean> = paired_difference(&first, &second, &clusters).ok();
-    let once = pairs.iter().all(|pair| pair.is_single());
+    let is = |test: fn(f64) -> bool| first.iter().chain(&second).all(|value| test(*value));
+    let shares = is(|value| (0.0..=1.0).contains(&value));
+    // Fractions are neither right nor wrong.
+    let once = pairs.iter().all(|pair| pair.is_single()) && is(|value| value == 0.0 || value == 1.0);
     let counts = PairedCounts::of(pairs.iter().map(|pair| (pair.baseline() > 0.0, pair.run() > 0.0)));
     let changes: Vec<f64> = first.iter().zip(&second).map(|(first, second)| (second - first).abs()).collect();
     let design = Design { changes: &changes, clusters: &clusters };
@@ -108,8 +123,11 @@ pub(super) fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
         detectable: None,
         detectable_in_family: None,
         disagreement: mean(&changes),
-        detectable_before: design.smallest_detectable(0.0),
-        detectable_before_alike: design.smallest_detectable(1.0),
+        detectable_before: design.smallest_detectable(0.0).filter(|_| shares),
+        detectable_before_alike: design.smallest_detectable(1.0).filter(|_| shares),
+        shares,
+        standard_error: robust.map(|robust| robust.standard_error),
+        naive_error: robust.map(|robust| robust.naive_error),
         robust,
     };
     difference.interval = difference.interval_at(0.95);

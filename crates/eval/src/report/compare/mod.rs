@@ -2,6 +2,7 @@
 
 mod conclusion;
 mod difference;
+mod figure;
 mod pairing;
 mod rules;
 mod scores;
@@ -19,6 +20,7 @@ use rules::rules;
 
 pub use conclusion::{p_sentence, p_text};
 pub use difference::Difference;
+pub use figure::figure as comparison_figure;
 pub use rules::RuleDifference;
 pub use scores::Scores;
 pub use settings::differing_settings;
@@ -40,6 +42,14 @@ pub struct Comparison {
     pub only_run: usize,
     /// Number of ids with different questions or answers; comparisons leave them out.
     pub different_question: usize,
+    /// Number of pairs of items with different ids and the same question, of other tools' logs.
+    pub by_text: usize,
+    /// Number of items of the baseline whose question several items have; they are not paired.
+    pub ambiguous: usize,
+    /// Number of pairs whose prompts are known to differ.
+    pub different_prompts: usize,
+    /// True if a run is another tool's log.
+    pub of_logs: bool,
     /// Settings besides the model in which the runs differ; see [`differing_settings`].
     pub settings: Vec<SettingChange>,
     /// All items together.
@@ -87,8 +97,12 @@ pub fn compare(names: &[String], scores: &[Scores]) -> Vec<Comparison> {
 }
 
 fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Comparison {
-    let pairing = Pairing::of(first, second);
+    let of_logs = first.is_log || second.is_log;
+    let pairing = if of_logs { Pairing::of_logs(first, second) } else { Pairing::of(first, second) };
     let pairs = &pairing.pairs;
+    // Prompts of runs of earnest are known by their token ids, those of logs by their texts.
+    let same_form = first.is_log && second.is_log;
+    let different_prompts = pairs.iter().filter(|pair| same_form && pair.prompts_differ() == Some(true)).count();
     let mut tasks: BTreeMap<&str, Vec<&Pair<'_>>> = BTreeMap::new();
     for pair in pairs {
         tasks.entry(pair.task()).or_default().push(pair);
@@ -117,6 +131,10 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         only_baseline: pairing.only_first,
         only_run: pairing.only_second,
         different_question: pairing.different_question,
+        by_text: pairing.by_text,
+        ambiguous: pairing.ambiguous,
+        different_prompts,
+        of_logs,
         settings: Vec::new(),
         overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
         tasks: by_task,
@@ -163,11 +181,13 @@ mod tests {
                 pair: None,
                 perturbation: None,
                 question: None,
-                correct: 0,
+                sum: 0.0,
                 samples: 0,
                 rules: Vec::new(),
+                is_own_cluster: item == cluster,
+                prompt: None,
             });
-            score.correct += u32::from(correct);
+            score.sum += f64::from(u8::from(correct));
             score.samples += 1;
         }
         scores
@@ -308,7 +328,7 @@ mod tests {
         let with = |mut scores: Scores, rules: &[(&str, bool)]| {
             scores.rules = rules.iter().map(|(rule, _)| (*rule).to_owned()).collect();
             for score in scores.items.values_mut() {
-                score.rules = rules.iter().map(|(_, right)| (u32::from(*right), 1)).collect();
+                score.rules = rules.iter().map(|(_, right)| (f64::from(u8::from(*right)), 1)).collect();
             }
             scores
         };
@@ -403,7 +423,9 @@ mod tests {
         // Shares that differ by a third: the same design at a third of the size.
         let thirds = |right: &dyn Fn(usize) -> bool| {
             let mut all = of(3, &|_| false);
-            all.items.values_mut().enumerate().for_each(|(number, score)| score.correct = 1 + u32::from(right(number)));
+            all.items.values_mut().enumerate().for_each(|(number, score)| {
+                score.sum = if right(number) { 2.0 } else { 1.0 };
+            });
             all
         };
         let found = compare(&names(2), &[of(3, &|_| false), thirds(&|_| false)]).remove(0).overall;

@@ -1,7 +1,8 @@
 //! Pairs of items of two runs: by id, then by the item that others name as their original.
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::scores::{ItemScore, Scores};
+use crate::report::question::{Question, contains};
 
 /// Items of two runs that are compared with each other: one of each with the same id, or several that name one original.
 pub(super) struct Pair<'a> {
@@ -9,11 +10,13 @@ pub(super) struct Pair<'a> {
     pub(super) item: &'a str,
     pub(super) first: Vec<&'a ItemScore>,
     pub(super) second: Vec<&'a ItemScore>,
+    /// True if one of the runs is another tool's log.
+    pub(super) of_logs: bool,
 }
 
 impl<'a> Pair<'a> {
     fn one(item: &'a str, first: &'a ItemScore, second: &'a ItemScore) -> Self {
-        Pair { item, first: vec![first], second: vec![second] }
+        Pair { item, first: vec![first], second: vec![second], of_logs: false }
     }
 
     /// Task in the first run.
@@ -21,17 +24,28 @@ impl<'a> Pair<'a> {
         self.first.first().map_or("", |score| &score.task)
     }
 
-    /// Cluster in the first run.
+    /// Cluster in the first run; that in the second where one tool's log has it and the other's has not.
     pub(super) fn cluster(&self) -> &'a str {
-        self.first.first().map_or("", |score| &score.cluster)
+        let (first, second) = (self.first.first(), self.second.first());
+        match (first, second) {
+            (Some(first), Some(second)) if self.of_logs && first.is_own_cluster && !second.is_own_cluster => {
+                &second.cluster
+            }
+            _ => first.map_or("", |score| &score.cluster),
+        }
     }
 
-    /// Share of right answers in the first run, the mean over its items.
+    /// True if both prompts are known and differ; none if one is not known.
+    pub(super) fn prompts_differ(&self) -> Option<bool> {
+        Some(self.first.first()?.prompt? != self.second.first()?.prompt?)
+    }
+
+    /// Share of right answers in the first run, or the mean of its numbers; the mean over its items.
     pub(super) fn baseline(&self) -> f64 {
         mean(&self.first)
     }
 
-    /// Share of right answers in the second run, the mean over its items.
+    /// The same of the second run.
     pub(super) fn run(&self) -> f64 {
         mean(&self.second)
     }
@@ -59,14 +73,13 @@ impl<'a> Pair<'a> {
                 scores.iter().copied().filter(|score| score.perturbation.as_deref() == Some(kind)).collect();
             if of_kind.is_empty() { scores.to_vec() } else { of_kind }
         };
-        let pair =
-            |kind: &'a str| Pair { item: self.item, first: part(&self.first, kind), second: part(&self.second, kind) };
+        let pair = |kind: &'a str| Pair { first: part(&self.first, kind), second: part(&self.second, kind), ..*self };
         all.into_iter().map(|kind| (kind, pair(kind))).collect()
     }
 }
 
 fn mean(scores: &[&ItemScore]) -> f64 {
-    scores.iter().map(|score| score.share()).sum::<f64>() / scores.len().max(1) as f64
+    scores.iter().map(|score| score.mean()).sum::<f64>() / scores.len().max(1) as f64
 }
 
 /// Items of two runs in pairs, and the number of those without one.
@@ -81,6 +94,10 @@ pub(super) struct Pairing<'a> {
     pub(super) only_second: usize,
     /// Ids with different questions or answers in the two runs.
     pub(super) different_question: usize,
+    /// Pairs of items with different ids and the same question.
+    pub(super) by_text: usize,
+    /// Items of the first run whose question several items of a run have, so that they cannot be paired.
+    pub(super) ambiguous: usize,
 }
 
 impl<'a> Pairing<'a> {
@@ -105,7 +122,7 @@ impl<'a> Pairing<'a> {
             if let (Some((item, original)), Some(group)) = (first.items.get_key_value(name), theirs.remove(name)) {
                 used[0].insert(item.as_str());
                 used[1].extend(group.iter().map(|(id, _)| *id));
-                by_pair.push(Pair { item, first: vec![original], second: scores_of(&group) });
+                by_pair.push(Pair { item, first: vec![original], second: scores_of(&group), of_logs: false });
             }
         }
         let originals: Vec<&str> = mine.keys().copied().filter(|name| second.items.contains_key(*name)).collect();
@@ -113,7 +130,7 @@ impl<'a> Pairing<'a> {
             if let (Some((item, original)), Some(group)) = (second.items.get_key_value(name), mine.remove(name)) {
                 used[0].extend(group.iter().map(|(id, _)| *id));
                 used[1].insert(item.as_str());
-                by_pair.push(Pair { item, first: scores_of(&group), second: vec![original] });
+                by_pair.push(Pair { item, first: scores_of(&group), second: vec![original], of_logs: false });
             }
         }
         for (name, group) in mine {
@@ -125,7 +142,7 @@ impl<'a> Pairing<'a> {
             }
             used[0].extend(left.iter().map(|(id, _)| *id));
             used[1].extend(left_there.iter().map(|(id, _)| *id));
-            by_pair.push(Pair { item: name, first: scores_of(&left), second: scores_of(&left_there) });
+            by_pair.push(Pair { item: name, first: scores_of(&left), second: scores_of(&left_there), of_logs: false });
         }
         let items_by_pair = used.each_ref().map(HashSet::len);
         let number_by_pair = by_pair.len();
@@ -146,6 +163,52 @@ impl<'a> Pairing<'a> {
             only_first: first.len() - used[0].len(),
             only_second: second.len() - used[1].len(),
             different_question: different.len(),
+            by_text: 0,
+            ambiguous: 0,
+        }
+    }
+
+    /// Pairs items of logs: those with the same id and question, then those with the same question. Without questions, ids pair
+    /// items of one task. Expected answers are not compared: tools write them in their own forms.
+    pub(super) fn of_logs(first: &'a Scores, second: &'a Scores) -> Self {
+        let mut pairs = Vec::new();
+        let mut used: [HashSet<&str>; 2] = [HashSet::new(), HashSet::new()];
+        for (item, score) in &first.items {
+            if let Some((other_item, other)) = second.items.get_key_value(item)
+                && is_same_question(score, other)
+            {
+                pairs.push(Pair { of_logs: true, ..Pair::one(item, score, other) });
+                used[0].insert(item);
+                used[1].insert(other_item);
+            }
+        }
+        let [mine, theirs] = [(first, &used[0]), (second, &used[1])].map(|(scores, used)| by_question(scores, used));
+        let (mut by_text, mut ambiguous) = (0, 0);
+        for (question, items) in &mine {
+            match (&items[..], theirs.get(question).map(Vec::as_slice)) {
+                (_, None) => {}
+                ([(item, score)], Some([(other_item, other)])) => {
+                    pairs.push(Pair { of_logs: true, ..Pair::one(item, score, other) });
+                    used[0].insert(item);
+                    used[1].insert(other_item);
+                    by_text += 1;
+                }
+                (several, Some(_)) => ambiguous += several.len(),
+            }
+        }
+        // Sorted, because the order of a sum changes its last digits.
+        pairs.sort_by_key(|pair| pair.item);
+        let is_left = |item: &&String| !used[0].contains(item.as_str()) && !used[1].contains(item.as_str());
+        let different = first.items.keys().filter(|item| second.items.contains_key(*item)).filter(is_left).count();
+        Pairing {
+            pairs,
+            by_pair: 0,
+            items_by_pair: [0, 0],
+            only_first: first.len() - used[0].len() - different,
+            only_second: second.len() - used[1].len() - different,
+            different_question: different,
+            by_text,
+            ambiguous,
         }
     }
 
@@ -157,6 +220,26 @@ impl<'a> Pairing<'a> {
         }
         if kinds.len() > 1 { kinds } else { BTreeMap::new() }
     }
+}
+
+/// True if two items with one id are one question: one text stands in the other, or one is not known and the task is the same.
+fn is_same_question(one: &ItemScore, other: &ItemScore) -> bool {
+    match (&one.question, &other.question) {
+        (Some(Question::Text(one)), Some(Question::Text(other))) => contains(one, other),
+        (Some(one), Some(other)) => one == other,
+        _ => one.task == other.task,
+    }
+}
+
+/// Items that are not paired yet, by their question, each group by id.
+fn by_question<'a>(scores: &'a Scores, used: &HashSet<&str>) -> HashMap<&'a str, Vec<(&'a str, &'a ItemScore)>> {
+    let mut groups: HashMap<&str, Vec<(&str, &ItemScore)>> = HashMap::new();
+    for (item, score) in scores.items.iter().filter(|(item, _)| !used.contains(item.as_str())) {
+        if let Some(Question::Text(question)) = &score.question {
+            groups.entry(question).or_default().push((item, score));
+        }
+    }
+    groups
 }
 
 /// Items that are not paired by id, by the original that they name, each group by id.

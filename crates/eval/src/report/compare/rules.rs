@@ -18,7 +18,7 @@ pub struct RuleDifference {
 pub(super) fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<RuleDifference> {
     let share = |scores: &[&ItemScore], place: usize| {
         let counts = scores.iter().filter_map(|score| score.rules.get(place).filter(|(_, samples)| *samples > 0));
-        let shares: Vec<f64> = counts.map(|(right, samples)| f64::from(*right) / f64::from(*samples)).collect();
+        let shares: Vec<f64> = counts.map(|(sum, samples)| sum / f64::from(*samples)).collect();
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     };
     let both = first.rules.iter().enumerate().filter_map(|(mine, name)| {
@@ -26,9 +26,12 @@ pub(super) fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<
         let shares: Vec<(f64, f64)> =
             pairs.iter().filter_map(|pair| share(&pair.first, mine).zip(share(&pair.second, theirs))).collect();
         let items = shares.len();
+        // Numbers of another range have no place in a table of shares.
+        let are_shares =
+            shares.iter().all(|(one, other)| [one, other].iter().all(|share| (0.0..=1.0).contains(*share)));
         let mean = |of: fn(&(f64, f64)) -> f64| shares.iter().map(of).sum::<f64>() / items as f64;
         let (baseline, run) = (mean(|share| share.0), mean(|share| share.1));
-        (items > 0).then(|| RuleDifference { name: name.clone(), items, baseline, run })
+        (items > 0 && are_shares).then(|| RuleDifference { name: name.clone(), items, baseline, run })
     });
     let mut rules: Vec<RuleDifference> = both.collect();
     rules.sort_by(|one, other| one.name.cmp(&other.name));

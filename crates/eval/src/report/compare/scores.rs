@@ -3,10 +3,10 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::report::question::Question;
+use crate::report::question::{Question, normalised};
 use crate::run::Sample;
-use earnest_tasks::suite::Item;
 use earnest_tasks::suite::task::usual;
+use earnest_tasks::suite::{EXAMPLE_ECHOED, Item, ONLY_IN_THINKING, RIVALS, Score, log};
 
 /// Scores of a run by item, as a comparison uses them.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +18,17 @@ pub struct Scores {
     pub(super) rules: Vec<String>,
     /// Number of samples without a score; comparisons leave them out.
     pub without_score: usize,
+    /// Scorer whose numbers are compared; none for right and wrong by the primary rule.
+    scorer: Option<String>,
+    /// Field of the questions that is the cluster, instead of the stored one.
+    cluster: Option<String>,
+    /// True for another tool's log, whose ids, prompts and expected answers have its own forms.
+    pub(super) is_log: bool,
+    /// Begins the ids and clusters of the questions, where several tasks are compared together.
+    prefix: String,
+    /// Number of scored samples without the field that is the cluster, and the first of them.
+    pub without_cluster: usize,
+    pub first_without_cluster: Option<Sample>,
 }
 
 /// Scores of an item, summed over its samples.
@@ -32,10 +43,15 @@ pub(super) struct ItemScore {
     pub(super) perturbation: Option<String>,
     /// None until [`Scores::read_question`], where the rows do not contain it.
     pub(super) question: Option<Question>,
-    pub(super) correct: u32,
+    /// Sum of the compared numbers: of right and wrong as 1 and 0, or of a scorer's.
+    pub(super) sum: f64,
     pub(super) samples: u32,
-    /// Correct and scored samples by rule, in the order of [`Scores::rules`].
-    pub(super) rules: Vec<(u32, u32)>,
+    /// Sum and number of scored samples by rule, in the order of [`Scores::rules`].
+    pub(super) rules: Vec<(f64, u32)>,
+    /// True if the item is its own cluster.
+    pub(super) is_own_cluster: bool,
+    /// Beginning of the digest of the prompt's text, where it is known.
+    pub(super) prompt: Option<u64>,
 }
 
 impl ItemScore {
@@ -45,9 +61,9 @@ impl ItemScore {
         self.gold == other.gold && mine.as_ref().zip(theirs.as_ref()).is_none_or(|(mine, theirs)| mine.matches(theirs))
     }
 
-    /// Share of correct samples, 0 to 1.
-    pub(super) fn share(&self) -> f64 {
-        f64::from(self.correct) / f64::from(self.samples.max(1))
+    /// Mean of the compared numbers: of right and wrong the share of correct samples, 0 to 1.
+    pub(super) fn mean(&self) -> f64 {
+        self.sum / f64::from(self.samples.max(1))
     }
 }
 
@@ -66,36 +82,88 @@ impl Scores {
         Scores { primary, ..Scores::default() }
     }
 
+    /// Compares the numbers of this scorer.
+    pub fn by_scorer(self, scorer: Option<String>) -> Self {
+        Scores { primary: scorer.iter().cloned().collect(), scorer, ..self }
+    }
+
+    /// Takes this field of the questions as their cluster.
+    pub fn clustered_by(self, cluster: Option<String>) -> Self {
+        Scores { cluster, ..self }
+    }
+
+    /// Makes them scores of another tool's log.
+    pub fn of_log(self) -> Self {
+        Scores { is_log: true, ..self }
+    }
+
+    /// Begins the ids of the samples that are added from now on, so that those of several tasks are apart; the scorer is that of the
+    /// task.
+    pub fn next_task(&mut self, prefix: String, scorer: Option<String>) {
+        self.prefix = prefix;
+        if let Some(name) = scorer.as_ref().filter(|name| !self.primary.contains(name)) {
+            self.primary.push(name.clone());
+        }
+        self.scorer = scorer;
+    }
+
+    /// The number of a score that is compared.
+    fn number(&self, score: &Score) -> Option<f64> {
+        match &self.scorer {
+            Some(scorer) => log::value(score, scorer),
+            None => (!self.is_log).then(|| f64::from(u8::from(score.correct))),
+        }
+    }
+
     /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
-        let Some(score) = &sample.score else {
+        let scored = sample.score.as_ref().and_then(|score| Some((score, self.number(score)?)));
+        let Some((score, number)) = scored else {
             self.without_score += 1;
             return;
         };
+        let stored = || (sample.cluster.clone(), sample.cluster == sample.item);
+        let (cluster, is_own_cluster) = match &self.cluster {
+            None => stored(),
+            Some(field) => match label(sample, field) {
+                Some(cluster) => (cluster, false),
+                None => {
+                    self.without_cluster += 1;
+                    self.first_without_cluster.get_or_insert_with(|| sample.clone());
+                    (sample.item.clone(), true)
+                }
+            },
+        };
         let fresh = || ItemScore {
             task: sample.task.clone(),
-            cluster: sample.cluster.clone(),
+            cluster: format!("{}{cluster}", self.prefix),
             gold: sample.gold.clone(),
             pair: label(sample, usual::PAIR),
             perturbation: label(sample, usual::PERTURBATION),
-            question: Question::of_operands(&sample.covariates),
-            correct: 0,
+            // In a log, columns `a` and `b` need not be operands.
+            question: if self.is_log { None } else { Question::of_operands(&sample.covariates) },
+            sum: 0.0,
             samples: 0,
             rules: Vec::new(),
+            is_own_cluster,
+            prompt: sample.prompt_sha256.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()),
         };
-        let item = self.items.entry(sample.item.clone()).or_insert_with(fresh);
-        item.correct += u32::from(score.correct);
+        let item = self.items.entry(format!("{}{}", self.prefix, sample.item)).or_insert_with(fresh);
+        item.sum += number;
         item.samples += 1;
-        for (rule, right) in score.rules.iter() {
+        let rules = score.rules.iter().map(|(rule, right)| (rule, f64::from(u8::from(right))));
+        let own = [EXAMPLE_ECHOED, ONLY_IN_THINKING, RIVALS];
+        let metrics = score.metrics.iter().filter(|(name, _)| self.is_log && !own.contains(name));
+        for (rule, value) in rules.chain(metrics) {
             let place = self.rules.iter().position(|known| known == rule).unwrap_or_else(|| {
                 self.rules.push(rule.to_owned());
                 self.rules.len() - 1
             });
             if item.rules.len() <= place {
-                item.rules.resize(place + 1, (0, 0));
+                item.rules.resize(place + 1, (0.0, 0));
             }
             let (sum, n) = &mut item.rules[place];
-            (*sum, *n) = (*sum + u32::from(right), *n + 1);
+            (*sum, *n) = (*sum + value, *n + 1);
         }
     }
 
@@ -112,8 +180,38 @@ impl Scores {
 
     /// Adds the question of one item, unless it is known.
     pub fn read_question(&mut self, item: &Item) {
-        if let Some(score) = self.items.get_mut(&item.id).filter(|score| score.question.is_none()) {
+        let id = if self.prefix.is_empty() { item.id.clone() } else { format!("{}{}", self.prefix, item.id) };
+        if let Some(score) = self.items.get_mut(&id).filter(|score| score.question.is_none()) {
             score.question = Some(Question::of_text(item));
+        }
+    }
+
+    /// Sets the questions by item, whatever is known of them.
+    pub fn read_texts<'a>(&mut self, text: impl Fn(&str) -> Option<&'a str>) {
+        for (item, score) in &mut self.items {
+            score.question = text(item).map(|text| Question::Text(text.to_owned()));
+        }
+    }
+
+    /// Forgets operands: they cannot be compared with the text of another tool's question.
+    pub fn forget_operands(&mut self) {
+        self.items.values_mut().for_each(|score| score.question = None);
+    }
+
+    /// True if no item has the field that is the cluster.
+    pub fn has_no_clusters(&self) -> bool {
+        self.items.values().all(|score| score.is_own_cluster)
+    }
+
+    /// Brings the questions into the form in which other tools' are compared.
+    pub fn normalise_questions(&mut self) {
+        for score in self.items.values_mut() {
+            score.question = match score.question.take() {
+                Some(Question::Text(text)) => {
+                    Some(normalised(&text)).filter(|text| !text.is_empty()).map(Question::Text)
+                }
+                other => other,
+            };
         }
     }
 

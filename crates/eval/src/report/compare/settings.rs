@@ -1,11 +1,21 @@
 //! Settings in which compared runs differ.
-use crate::run::{Manifest, SettingChange};
+use serde_json::{Map, Value, json};
+
+use crate::run::{Manifest, RunSettings, SettingChange};
+use earnest_tasks::suite::log::STORED_KEY;
 
 /// Returns the settings besides the model in which two runs differ. Includes the dtype of the weights as
-/// `engine.weights_dtype`; leaves out the suite's version, because stored completions can be scored again.
+/// `engine.weights_dtype`; leaves out the suite's version, because stored completions can be scored again. Of another tool's log it has
+/// what the tool says of task, prompts and generation.
 pub fn differing_settings(baseline: &Manifest, run: &Manifest) -> Vec<SettingChange> {
     let (mine, theirs) = (&baseline.settings, &run.settings);
-    let one_model = mine.model_files == theirs.model_files;
+    if mine.is_log() || theirs.is_log() {
+        return of_logs(mine, theirs);
+    }
+    let one_model = match (mine.files_of_model(), theirs.files_of_model()) {
+        (Some(mine), Some(theirs)) => mine == theirs,
+        _ => baseline.model.name == run.model.name,
+    };
     let mut changes = mine.changes(theirs);
     changes.retain(|change| match change.name.as_str() {
         "suite" | "suite_version" | "model_files" | "endpoint.model" => false,
@@ -21,4 +31,70 @@ pub fn differing_settings(baseline: &Manifest, run: &Manifest) -> Vec<SettingCha
         changes.push(SettingChange { name, one: one.into(), other: other.into() });
     }
     changes
+}
+
+/// Parts of a log's card that a comparison depends on, besides the model. Versions of tools and hashes of tasks are among them.
+const COMPARED: [&str; 9] =
+    ["tool", "tool_version", "task", "task_version", "task_hash", "few_shot", "repeats", "generation", "task_details"];
+
+/// Those of them that mean the same in every tool.
+const COMMON: [&str; 5] = ["tool", "task", "task_version", "few_shot", "repeats"];
+
+fn of_logs(mine: &RunSettings, theirs: &RunSettings) -> Vec<SettingChange> {
+    let (mine, theirs) = (card(mine), card(theirs));
+    let compared = if mine.get("tool") == theirs.get("tool") { &COMPARED[..] } else { &COMMON };
+    let part = |card: &Map<String, Value>| -> Value {
+        compared
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), card.get(*name)?.clone())))
+            .collect::<Map<_, _>>()
+            .into()
+    };
+    let mut changes = Vec::new();
+    crate::run::collect_changes(&part(&mine), &part(&theirs), &mut changes);
+    // What one of the two does not say is unknown, not different.
+    changes.retain(|change| !change.one.is_null() && !change.other.is_null());
+    changes
+}
+
+/// The card of a log, and what corresponds to it in a run of earnest.
+fn card(settings: &RunSettings) -> Map<String, Value> {
+    match settings.suite_options.get(STORED_KEY) {
+        Some(Value::Object(card)) if settings.is_log() => card.clone(),
+        _ => {
+            let own = json!({
+                "tool": "earnest",
+                "task": settings.suite,
+                "task_version": settings.suite_version,
+                "repeats": settings.samples,
+            });
+            if let Value::Object(own) = own { own } else { Map::new() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_differ_in_what_both_say() {
+        let settings = |card: Value| -> RunSettings {
+            serde_json::from_value(json!({
+                "suite": "t", "suite_version": "1", "suite_options": {"log": card}, "limit": null, "samples": 1,
+                "model_files": [], "prompt_mode": "raw", "engine": "import", "earnest": "1",
+                "generation": {"sampling": earnest_engine::Sampling::GREEDY, "seed": 0, "stop_ids": [], "max_tokens": null,
+                    "thinking": false},
+            }))
+            .unwrap()
+        };
+        let one = settings(json!({"tool": "lm-eval", "few_shot": 0, "generation": {"until": ["\n"], "temperature": 0},
+            "model": "a", "task_hash": "x"}));
+        let other = settings(json!({"tool": "lm-eval", "few_shot": 5, "generation": {"temperature": 0}, "model": "b"}));
+        let names = |changes: Vec<SettingChange>| changes.into_iter().map(|change| change.name).collect::<Vec<_>>();
+        assert_eq!(names(of_logs(&one, &other)), ["few_shot"]);
+        let inspect = settings(json!({"tool": "inspect", "few_shot": 0, "generation": {"temperature": 1}}));
+        assert_eq!(names(of_logs(&one, &inspect)), ["tool"]);
+        assert!(of_logs(&one, &one).is_empty());
+    }
 }

@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::super::rows::without_texts;
 use super::super::{ReportError, Row, Rows};
-use crate::run::Manifest;
+use crate::import::card_of;
+use crate::run::{Manifest, Sample};
 use earnest_digest::{hex, sha256};
-use earnest_tasks::suite::{ContinuationScore, Likelihoods};
+use earnest_tasks::suite::{ContinuationScore, Likelihoods, Score};
 
 /// A run in this format.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,15 +44,17 @@ struct Task {
     shots: usize,
     /// Most continuations of an item; 0 where text is generated.
     continuations: usize,
-    tallies: BTreeMap<String, Tally>,
+    /// By filter and metric.
+    tallies: BTreeMap<(String, String), Tally>,
     lines: Vec<Value>,
     hashes: String,
 }
 
 impl LmEval {
     /// Groups the samples of an item (neighbours in the plan) into one document. Every rule is a filter of the metric `acc`; `none`
-    /// is the suite's primary rule. Errors are standard errors of the mean over documents, as in the harness. Metrics leave out
-    /// failed samples; `n-samples` has the remaining number. Without `texts`, questions and prompts are empty. `examples` is the
+    /// is the suite's primary rule, and has the suite's other metrics. Scorers of another tool's log keep their names. The number of
+    /// a document is the mean of its samples; `METRIC_repeats` has those of each, where there are several. Errors are standard errors
+    /// of the mean over documents, as in the harness. Metrics leave out failed samples; `n-samples` has the remaining number. Without `texts`, questions and prompts are empty. `examples` is the
     /// number of worked examples per prompt, for suites whose items do not separate them from the question.
     pub fn new(
         manifest: &Manifest,
@@ -79,7 +82,7 @@ impl LmEval {
         let date = date(manifest);
         let results = results(manifest, planned, &tasks);
         let samples = tasks.into_iter().map(|(name, task)| TaskSamples {
-            file: format!("samples_{}_{date}.jsonl", task_name(manifest, &name)),
+            file: format!("samples_{}_{date}.jsonl", sanitized(&task_name(manifest, &name))),
             lines: task.lines,
         });
         Ok(LmEval {
@@ -103,11 +106,8 @@ fn add(
     let Some(row) = group.first() else { return };
     let first = &row.sample;
     let task = tasks.entry(first.task.clone()).or_default();
-    let answered: Vec<_> = group
-        .iter()
-        .map(|row| &row.sample)
-        .filter_map(|sample| Some((sample.completion.as_ref()?, sample.score.as_ref()?)))
-        .collect();
+    let answered: Vec<(&Sample, &Score)> =
+        group.iter().filter_map(|row| Some((&row.sample, row.sample.score.as_ref()?))).collect();
     if answered.is_empty() {
         return;
     }
@@ -138,7 +138,11 @@ fn add(
         let greedy = manifest.settings.generation.sampling.is_greedy();
         json!({ "until": stop_strings, "max_gen_toks": first.max_tokens, "do_sample": !greedy })
     };
-    let responses: Vec<&str> = answered.iter().map(|(completion, _)| completion.text.as_str()).collect();
+    let texts_of = |(sample, score): &(&Sample, &Score)| -> Vec<String> {
+        let first = sample.completion.as_ref().map(|completion| completion.text.clone());
+        first.into_iter().chain(score.evidence.repeats.iter().cloned()).collect()
+    };
+    let responses: Vec<String> = answered.iter().flat_map(texts_of).collect();
     let likelihoods: Vec<Likelihoods> = group.iter().filter_map(|row| row.sample.likelihoods()).collect();
     task.continuations = task.continuations.max(likelihoods.first().map_or(0, |first| first.0.len()));
     let (arguments, responses) = match likelihoods.first() {
@@ -147,39 +151,91 @@ fn add(
     };
     let extracted: Vec<&str> =
         answered.iter().map(|(_, score)| score.answer.as_deref().unwrap_or("[invalid]")).collect();
-    let mut rules: Vec<String> = vec!["none".to_owned()];
-    rules.extend(answered.iter().flat_map(|(_, score)| score.rules.names().map(str::to_owned)));
-    rules.sort_unstable();
-    rules.dedup();
-    for rule in rules {
-        // Samples that the rule did not score do not count.
-        let scored = answered.iter().filter_map(|(_, score)| match rule.as_str() {
-            "none" => Some(score.correct),
-            rule => score.rules.get(rule),
-        });
-        let (right, n) = scored.fold((0, 0), |(right, n), passed| (right + usize::from(passed), n + 1));
-        let acc = right as f64 / n as f64;
-        let tally = task.tallies.entry(rule.clone()).or_default();
-        tally.items += 1;
-        tally.sum += acc;
-        tally.squares += acc * acc;
-        task.hashes.extend([doc_hash.as_str(), prompt_hash.as_str(), target_hash.as_str()]);
-        task.lines.push(json!({
+    for (filter, metrics) in scores(&answered, manifest.settings.is_log()) {
+        let mut line = json!({
             "doc_id": number,
             "doc": doc,
             "target": first.gold,
             "arguments": arguments,
             "resps": responses,
             "filtered_resps": extracted,
-            "filter": rule,
-            "metrics": ["acc"],
+            "filter": filter,
             "doc_hash": doc_hash,
             "prompt_hash": prompt_hash,
             "target_hash": target_hash,
-            "acc": acc,
-        }));
+        });
+        let mut names: Vec<String> = Vec::new();
+        let mut set = |name: String, value: Value| {
+            line[&name] = value;
+            names.push(name);
+        };
+        for (metric, values) in metrics {
+            let numbers: Option<Vec<f64>> = values.iter().map(Value::as_f64).collect();
+            if values.len() > 1 {
+                set(format!("{metric}_repeats"), json!(values));
+            }
+            match numbers {
+                Some(numbers) => {
+                    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+                    let tally = task.tallies.entry((filter.clone(), metric.clone())).or_default();
+                    tally.items += 1;
+                    tally.sum += mean;
+                    tally.squares += mean * mean;
+                    set(metric, json!(mean));
+                }
+                // Lists and objects of another tool have no mean.
+                None => set(metric, values.into_iter().next().unwrap_or_default()),
+            }
+        }
+        line["metrics"] = json!(names);
+        task.hashes.extend([doc_hash.as_str(), prompt_hash.as_str(), target_hash.as_str()]);
+        task.lines.push(line);
     }
 }
+
+/// Values of every sample by filter and metric.
+type Values = BTreeMap<String, BTreeMap<String, Vec<Value>>>;
+
+/// Returns the scores of a document's samples. Samples that a rule did not score do not count.
+fn scores(answered: &[(&Sample, &Score)], of_log: bool) -> Values {
+    let mut all = Values::new();
+    let mut add = |filter: &str, metric: &str, value: Value| {
+        let metric = if FIELDS.contains(&metric) { format!("{metric}_score") } else { metric.to_owned() };
+        all.entry(filter.to_owned()).or_default().entry(metric).or_default().push(value);
+    };
+    for (_, score) in answered {
+        let right = |right: bool| json!(f64::from(u8::from(right)));
+        if !of_log {
+            add("none", "acc", right(score.correct));
+            score.rules.iter().for_each(|(rule, passed)| add(rule, "acc", right(passed)));
+            score.metrics.iter().for_each(|(metric, value)| add("none", metric, json!(value)));
+            continue;
+        }
+        let numbers = score.rules.iter().map(|(name, passed)| (name, right(passed)));
+        let numbers = numbers.chain(score.metrics.iter().map(|(name, value)| (name, json!(value))));
+        let others = score.evidence.values.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        for (scorer, value) in numbers.chain(others) {
+            let (metric, filter) = scorer.split_once(',').unwrap_or((scorer, "none"));
+            add(filter, metric, value);
+        }
+    }
+    all
+}
+
+/// Fields of a line that are no metrics.
+const FIELDS: [&str; 11] = [
+    "doc_id",
+    "doc",
+    "target",
+    "arguments",
+    "resps",
+    "filtered_resps",
+    "filter",
+    "metrics",
+    "doc_hash",
+    "prompt_hash",
+    "target_hash",
+];
 
 /// Returns the arguments and responses of an item whose continuations were scored: an argument for each, and its log-likelihood in each
 /// sample. The harness adds whether the continuation is the greedy one, which is not known here.
@@ -203,16 +259,16 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
         entry.insert("name".into(), json!(task_name(manifest, name)));
         entry.insert("alias".into(), json!(format!("{} {name}", settings.suite)));
         entry.insert("sample_len".into(), json!(task.items));
-        for (rule, tally) in &task.tallies {
+        for ((filter, metric), tally) in &task.tallies {
             let n = tally.items as f64;
             let mean = tally.sum / n;
-            entry.insert(format!("acc,{rule}"), json!(mean));
+            entry.insert(format!("{metric},{filter}"), json!(mean));
             // The harness writes "N/A" where an error is not defined.
             let error = match tally.items {
                 0 | 1 => json!("N/A"),
                 _ => json!(((tally.squares - n * mean * mean).max(0.0) / (n - 1.0) / n).sqrt()),
             };
-            entry.insert(format!("acc_stderr,{rule}"), error);
+            entry.insert(format!("{metric}_stderr,{filter}"), error);
         }
         Value::Object(entry)
     });
@@ -236,7 +292,8 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
         })),
         "versions": every(&|_, _| json!(settings.suite_version)),
         "n-shot": every(&|_, task| json!(task.shots)),
-        "higher_is_better": every(&|_, _| json!({ "acc": true })),
+        // Of another tool's metrics it is not known.
+        "higher_is_better": every(&|_, _| if settings.is_log() { json!({}) } else { json!({ "acc": true }) }),
         "n-samples": every(&|name, task| json!({
             "original": planned.get(name).copied().unwrap_or(task.items).max(task.items),
             "effective": task.items,
@@ -251,15 +308,18 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
             "batch_sizes": [],
             "use_cache": null,
             "limit": settings.limit,
-            "gen_kwargs": {
-                "temperature": sampling.temperature,
-                "top_k": sampling.top_k,
-                "top_p": sampling.top_p,
-                "min_p": sampling.min_p,
-                "repetition_penalty": sampling.repetition_penalty,
-                "max_gen_toks": settings.generation.max_tokens,
+            "gen_kwargs": match settings.imported() {
+                true => json!(card_of(settings).map(|card| card.generation)),
+                false => json!({
+                    "temperature": sampling.temperature,
+                    "top_k": sampling.top_k,
+                    "top_p": sampling.top_p,
+                    "min_p": sampling.min_p,
+                    "repetition_penalty": sampling.repetition_penalty,
+                    "max_gen_toks": settings.generation.max_tokens,
+                }),
             },
-            "random_seed": settings.generation.seed,
+            "random_seed": (!settings.imported()).then_some(settings.generation.seed),
         },
         "git_hash": format!("earnest {}", settings.earnest),
         "date": unix_seconds(&manifest.started),
@@ -276,14 +336,22 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
     })
 }
 
-/// Returns the harness's task name, with an underscore between group and task.
+/// Returns the harness's task name, with an underscore between group and task; the task of another tool's log keeps its own.
 fn task_name(manifest: &Manifest, task: &str) -> String {
+    if manifest.settings.is_log() {
+        return task.to_owned();
+    }
     format!("{}_{task}", manifest.settings.suite.replace('-', "_"))
 }
 
 /// Returns a SHA-256 over the digests of the checkpoint's files, in place of a commit.
 fn model_sha(manifest: &Manifest) -> String {
-    let files = manifest.settings.model_files.iter().map(|file| format!("{} {}\n", file.sha256, file.name));
+    let files = manifest
+        .settings
+        .files_of_model()
+        .unwrap_or_default()
+        .iter()
+        .map(|file| format!("{} {}\n", file.sha256, file.name));
     hex(&sha256(files.collect::<String>().as_bytes()))
 }
 

@@ -43,6 +43,7 @@ impl StoredRun {
         let mut items: BTreeMap<String, usize> = BTreeMap::new();
         let mut count = |task: &str| *items.entry(task.to_owned()).or_default() += 1;
         match suites::stored(&self.manifest.settings) {
+            Ok(_) if self.manifest.settings.is_log() => self.each_item(|item| count(&item.task))?,
             Ok(suite) => suite.items().for_each(|item| count(&item.task)),
             Err(_) => self.each_item(|item| count(&item.task))?,
         }

@@ -1,8 +1,8 @@
 //! Runs of a report.
 use std::collections::{BTreeMap, HashMap};
 
-use crate::report::Document;
 use crate::report::question::Question;
+use crate::report::{Difference, Document, Scores, compare};
 use crate::run::{Manifest, Sample};
 use earnest_stats::clustered_mean;
 use earnest_tasks::suite::{FailureClass, Interval, Item, Suite};
@@ -157,6 +157,9 @@ impl Paired {
 /// Returns the mean differences `run - base` over the items that both answered, by task and overall, with cluster-robust 95 %
 /// intervals.
 pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
+    if [base, run].iter().any(|run| run.document.manifest.settings.is_log()) {
+        return paired_logs(base, run);
+    }
     type Means<'a> = BTreeMap<&'a str, (&'a Sample, f64, f64)>;
     fn means(run: &ReportRun) -> Means<'_> {
         let mut means: Means<'_> = BTreeMap::new();
@@ -194,6 +197,40 @@ pub(super) fn paired(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
     let all: Vec<(&str, f64)> = differences.into_values().flatten().collect();
     pairs.extend(mean_difference("all", &all));
     pairs
+}
+
+/// The same where one of the runs is another tool's log: items are paired as `compare` does, by the primary scorer's numbers.
+fn paired_logs(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
+    let names = [base.label.clone(), run.label.clone()];
+    let scores = [base, run].map(scores);
+    let Some(found) = compare(&names, &scores).pop().filter(|found| found.items > 0) else { return Vec::new() };
+    let paired = |one: &Difference| Paired {
+        task: one.name.clone(),
+        clusters: one.clusters,
+        value: Interval {
+            estimate: one.difference,
+            low: one.interval.map_or(f64::NEG_INFINITY, |(low, _)| low),
+            high: one.interval.map_or(f64::INFINITY, |(_, high)| high),
+        },
+    };
+    // A run of one task has no rows of tasks; the name of the first run's stands for it.
+    let mut only = found.overall.clone();
+    only.name = base.tasks().first().map_or("all", |task| task).to_owned();
+    let tasks = if found.tasks.is_empty() { std::slice::from_ref(&only) } else { &found.tasks };
+    tasks.iter().chain([&found.overall]).map(paired).collect()
+}
+
+fn scores(run: &ReportRun) -> Scores {
+    let settings = &run.document.manifest.settings;
+    let primary = crate::suites::primary(settings);
+    let mut scores = Scores::with_primary(primary.clone());
+    if settings.is_log() {
+        scores = scores.of_log().by_scorer(primary.into_iter().next());
+    }
+    run.samples.iter().for_each(|sample| scores.add(sample));
+    scores.read_texts(|item| run.questions.content(item));
+    scores.normalise_questions();
+    scores
 }
 
 /// Returns the question of a sample.

@@ -51,8 +51,9 @@ impl Figure {
     /// Returns a standalone SVG file with the title and both colour schemes.
     pub fn standalone(&self) -> String {
         let mut title = Svg::default();
-        title.text("title", (self.width / 2.0, 18.0), Anchor::Middle, &self.title);
-        let [w, h] = [self.width.max(text_width(&self.title) * 1.15), self.height + 28.0].map(number);
+        let width = self.width.max(text_width(&self.title) * 1.15);
+        title.text("title", (width / 2.0, 18.0), Anchor::Middle, &self.title);
+        let [w, h] = [width, self.height + 28.0].map(number);
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
              <svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" \

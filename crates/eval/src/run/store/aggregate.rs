@@ -63,7 +63,7 @@ impl Store {
         let mut reasons: HashMap<String, usize> = HashMap::new();
         let mut statement = self.connection().prepare_cached(
             "SELECT task, cluster, prompt_tokens, budget, max_tokens, finish, completion_tokens, cached_tokens, correct, \
-             verdict_failure FROM samples WHERE key >= ? AND key < ?",
+             verdict_failure, failure_kind FROM samples WHERE key >= ? AND key < ?",
         )?;
         let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)])?;
         let totals = &mut aggregate.totals;
@@ -83,7 +83,7 @@ impl Store {
             of_task.recorded += 1;
             totals.prompt_tokens += prompt.unsigned_abs();
             match row.get_ref(5)?.as_str_or_null()? {
-                None => totals.failed += 1,
+                None => totals.failed += usize::from(row.get_ref(10)?.as_str_or_null()?.is_some()),
                 Some(finish) => {
                     let cut = finish == "length";
                     totals.truncated += usize::from(cut);

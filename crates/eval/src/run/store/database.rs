@@ -319,6 +319,25 @@ impl Store {
         Samples::new(self, run, filter)
     }
 
+    /// Calls `write` in one transaction: everything that it writes is in the file afterwards, or nothing after an error or a kill.
+    pub fn atomically<T, E: From<RunError>>(&self, write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let failed = |source| E::from(self.error("write", source));
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map_err(failed)?;
+        // Dropped without a commit, it is rolled back.
+        let written = write()?;
+        transaction.commit().map_err(failed)?;
+        Ok(written)
+    }
+
+    /// Begins a transaction, unless there is one, of [`Store::atomically`].
+    pub(super) fn transaction(&self) -> rusqlite::Result<Option<Transaction<'_>>> {
+        match self.connection.is_autocommit() {
+            true => Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Returns a writer for a run's samples.
     pub fn writer(&self, run: &RunRecord) -> SampleWriter<'_> {
         SampleWriter::new(self, run.id)

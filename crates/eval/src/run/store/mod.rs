@@ -54,7 +54,7 @@ pub use lock::RunLock;
 pub use outcome::Outcome;
 pub use pack::Pack;
 pub(crate) use pack::{Entry, PACK_ITEMS};
-pub use questions::{StoredQuestion, StoredQuestions};
+pub use questions::{StoredItems, StoredQuestion, StoredQuestions};
 pub use read::{Filter, Named, Samples};
 pub use schema::{FILE_NAME, SCHEMA_VERSION};
 pub use write::{BULK_ROWS, SampleWriter};

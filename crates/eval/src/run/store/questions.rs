@@ -1,7 +1,8 @@
 //! Questions and prompts of stored runs, in packs that runs share.
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::database::{RunRecord, Store, key};
 use super::pack::{Entry, PACK_ITEMS, Pack, Packed, Page};
@@ -66,6 +67,40 @@ impl StoredQuestions<'_> {
     }
 }
 
+/// Items of a run in the order of its plan, read a pack at a time from a file of their own.
+pub struct StoredItems {
+    store: Store,
+    run: RunRecord,
+    /// Numbers of the packs that are left, the last one first.
+    packs: Vec<usize>,
+    page: std::vec::IntoIter<Item>,
+}
+
+impl StoredItems {
+    /// Opens the run's file again, so that the items can be read while it is written.
+    pub fn open(results: &Path, run: &RunRecord) -> Result<Self, RunError> {
+        let store = Store::open(results)?;
+        let packs = store.packs(run)?.into_keys().rev().collect();
+        Ok(StoredItems { store, run: run.clone(), packs, page: Vec::new().into_iter() })
+    }
+}
+
+impl Iterator for StoredItems {
+    type Item = Result<Item, RunError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(item) = self.page.next() {
+                return Some(Ok(item));
+            }
+            match self.store.page(&self.run, self.packs.pop()?) {
+                Ok(page) => self.page = page.into_iter().flat_map(Page::into_items).collect::<Vec<_>>().into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
 impl Store {
     /// Returns the stored questions of a run.
     pub fn questions(&self, run: &RunRecord) -> StoredQuestions<'_> {
@@ -120,9 +155,9 @@ impl Store {
 
     fn write_pack(&self, run: &RunRecord, pack: &Pack) -> Result<(), RunError> {
         let write = || -> rusqlite::Result<()> {
-            let transaction = Transaction::new_unchecked(self.connection(), TransactionBehavior::Immediate)?;
+            let transaction = self.transaction()?;
             self.insert_pack(run.id, pack)?;
-            transaction.commit()
+            transaction.map_or(Ok(()), Transaction::commit)
         };
         write().map_err(|source| self.error("write", source))
     }

@@ -137,8 +137,13 @@ impl Store {
                 note(Kind::Question, name());
             }
             let tokens = sample.completion.as_ref().map(|completion| completion.ids.len() as i64);
-            let consistent = sample.completion.is_some() == sample.score.is_some()
-                && sample.completion.is_some() != sample.failure.is_some()
+            let (completed, scored) = (sample.completion.is_some(), sample.score.is_some());
+            let answered = match manifest.settings.is_log() {
+                // A log can have scores without completions, and completions without scores.
+                true => sample.failure.is_none() || !completed && !scored,
+                false => completed == scored && completed != sample.failure.is_some(),
+            };
+            let consistent = answered
                 && tokens == row.get(row::COLUMN_COUNT)?
                 && row.get::<_, i64>(row::COLUMN_COUNT + 1)? == run.id;
             if !consistent {

@@ -2,7 +2,7 @@
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use rusqlite::{ErrorCode, Transaction, TransactionBehavior};
+use rusqlite::{ErrorCode, Transaction};
 
 use super::database::{Store, key};
 use super::pack::Pack;
@@ -78,7 +78,7 @@ impl<'a> SampleWriter<'a> {
         };
         let encoded = encoded.map_err(|source| self.store.error("write", source))?;
         let connection = self.store.connection();
-        let written = Transaction::new_unchecked(connection, TransactionBehavior::Immediate).and_then(|transaction| {
+        let written = self.store.transaction().and_then(|transaction| {
             for pack in &self.packs {
                 self.store.insert_pack(self.run, pack)?;
             }
@@ -97,7 +97,7 @@ impl<'a> SampleWriter<'a> {
                 }
             }
             drop((samples, texts));
-            transaction.commit()
+            transaction.map_or(Ok(()), Transaction::commit)
         });
         self.last_write = Instant::now();
         written.map_err(|source| self.store.error("write", source))?;

@@ -35,8 +35,12 @@ pub fn find(name: &str) -> Option<&'static dyn BuiltIn> {
     BUILT_IN.iter().copied().find(|suite| suite.card().name == name)
 }
 
-/// The registration that a stored run's suite belongs to: of the suite with its name, or [`suite::task`] for a task of the user's.
+/// The registration that a stored run's suite belongs to: of the suite with its name, [`suite::task`] for a task of the user's, or
+/// [`suite::log`] for another tool's log.
 pub fn find_stored(name: &str, options: &Value) -> Option<&'static dyn BuiltIn> {
+    if options.get(suite::log::STORED_KEY).is_some() {
+        return Some(&suite::log::Registration);
+    }
     match options.get(suite::task::STORED_KEY) {
         Some(_) => Some(&suite::task::Registration),
         None => find(name),

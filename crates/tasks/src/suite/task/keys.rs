@@ -61,7 +61,7 @@ pub(super) fn place_of(text: &str, value: &str) -> String {
 }
 
 /// The name that is most like another one; none if all are too far from it.
-pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let close = known.into_iter().map(|other| (strsim::levenshtein(name, other), other)).min()?;
     (close.0 <= (name.chars().count() / 2).clamp(1, 3)).then_some(close.1)
 }

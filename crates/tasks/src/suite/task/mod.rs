@@ -17,6 +17,7 @@ mod likelihood;
 mod order;
 mod pass;
 mod program;
+mod read_again;
 mod registration;
 pub mod row_id;
 mod scorer;
@@ -29,6 +30,8 @@ pub mod usual;
 
 pub use check::{Check, CheckedFile, Covariate, Finding, First, check};
 pub use definition::Definition;
+pub use keys::nearest;
+pub use read_again::read_again;
 pub use registration::Registration;
 
 #[cfg(test)]

@@ -17,10 +17,13 @@ pub fn provenance(runs: &[ReportRun]) -> String {
             ("suite", format!("{} {} {}", settings.suite, settings.suite_version, settings.suite_options)),
             (
                 "model",
-                format!(
-                    "{} ({}, {}, context {})",
-                    manifest.model.name, manifest.model.architecture, manifest.model.format, manifest.model.context
-                ),
+                match settings.is_log() {
+                    true => format!("{}, from the log {}", manifest.model.name, manifest.model.path),
+                    false => format!(
+                        "{} ({}, {}, context {})",
+                        manifest.model.name, manifest.model.architecture, manifest.model.format, manifest.model.context
+                    ),
+                },
             ),
             ("earnest", settings.earnest.clone()),
             ("started", manifest.started.clone()),

@@ -3,10 +3,11 @@ use std::fmt::Write;
 
 use super::WRITES;
 use super::format::percent;
+use crate::import::card_of;
 use crate::report::Document;
 use crate::report::page::ReportRun;
 use crate::report::plot::escape;
-use crate::report::text::{sampling, warnings};
+use crate::report::text::{sampling, tool, warnings};
 use crate::run::Status;
 
 /// Renders a card for each run and the notes on all of them.
@@ -60,7 +61,9 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
         ("samples", format!("{} of {} planned", totals.recorded, totals.planned)),
         (
             "prompts",
-            if settings.imported() {
+            if let Some(card) = card_of(settings) {
+                format!("log of {}; scores are the tool's own", tool(&card))
+            } else if settings.imported() {
                 format!("{}; imported completions", settings.prompt_mode)
             } else {
                 format!("{}, {}", settings.prompt_mode, sampling(&settings.generation.sampling))

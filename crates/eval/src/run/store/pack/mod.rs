@@ -97,6 +97,11 @@ impl Page {
         Some((item, prompt))
     }
 
+    /// Returns the items without their prompts.
+    pub(super) fn into_items(self) -> impl Iterator<Item = Item> {
+        self.items.into_iter().map(|(_, item)| item)
+    }
+
     /// Returns all entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
         let prompt = |place: usize, item: &Item| self.prompts.as_ref()?.of_item(place % PACK_ITEMS, item);

@@ -1,0 +1,213 @@
+//! Comparison of other tools' logs where they lie, without a results folder.
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::{CompareSettings, check_clusters, check_common, warn_of_settings};
+use crate::EvalError;
+use crate::import::{Answers, Chosen, Converted, Converter, log_manifest, nothing_found, options, primary, settings};
+use crate::logs::{self, FindOptions, Log};
+use crate::report::{Comparison, Scores, compare, differing_settings};
+use crate::run::{Manifest, Reporter, RunEvent};
+
+/// Logs to compare.
+#[derive(Debug, Clone, Default)]
+pub struct CompareLogs {
+    /// Files and folders, the baseline first. The logs of each model in a path are one side of the comparison.
+    pub paths: Vec<PathBuf>,
+    pub find: FindOptions,
+    /// File of expected answers, for logs without scores.
+    pub answers: Option<PathBuf>,
+    pub compare: CompareSettings,
+}
+
+/// Logs of one model, of a task each.
+struct Side {
+    name: String,
+    logs: Vec<Log>,
+}
+
+/// Compares the logs of each model with those of the first one, task by task; warns of everything else in which they differ.
+///
+/// # Errors
+/// Fewer than two models, logs that cannot be read, and no question in common.
+pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Result<Vec<Comparison>, EvalError> {
+    let mut warn = |text: String| reporter.event(&RunEvent::Warning(text));
+    let answers = settings.answers.as_deref().map(Answers::read).transpose()?;
+    let mut sides = Vec::new();
+    for path in &settings.paths {
+        add_sides(path, settings, &mut sides, &mut warn)?;
+    }
+    distinguish(&mut sides);
+    let [baseline, _, ..] = &sides[..] else {
+        let only = sides.first().map_or("no model", |side| side.name.as_str());
+        return Err(EvalError::setting(format!("there are logs of {only} alone"))
+            .hint("name the logs of another model too, or those of one model in two folders"));
+    };
+    let tasks = common_tasks(&sides, &mut warn)?;
+    let chosen = Chosen {
+        primary: settings.compare.primary.as_deref(),
+        // The field is looked for where the other side may have it.
+        cluster: None,
+        answers: answers.as_ref(),
+    };
+    let mut scores = Vec::new();
+    for side in &sides {
+        scores.push(read(side, tasks.as_ref(), chosen, &settings.compare, &mut warn)?);
+    }
+    let names: Vec<String> = sides.iter().map(|side| side.name.clone()).collect();
+    check_clusters(&names, &scores, &settings.compare)?;
+    let mut comparisons = compare(&names, &scores);
+    for (comparison, side) in comparisons.iter_mut().zip(&sides[1..]) {
+        check_common(comparison, || {
+            EvalError::setting(format!("the logs of {} and {} have no question in common", baseline.name, side.name))
+        })?;
+        for (one, other) in pairs(baseline, side, tasks.as_ref()) {
+            for change in differing_settings(&facts(one), &facts(other)) {
+                if !comparison.settings.contains(&change) {
+                    comparison.settings.push(change);
+                }
+            }
+        }
+        warn_of_settings(comparison, &mut warn);
+    }
+    Ok(comparisons)
+}
+
+/// Adds the logs of a path, a side for each model.
+fn add_sides(
+    path: &PathBuf,
+    settings: &CompareLogs,
+    sides: &mut Vec<Side>,
+    warn: &mut impl FnMut(String),
+) -> Result<(), EvalError> {
+    let found = logs::find(std::slice::from_ref(path), &settings.find)?;
+    found.refused.iter().for_each(|error| warn(error.to_string()));
+    let all: BTreeSet<String> = found.logs.iter().map(|log| log.card.task.clone()).collect();
+    let begin = sides.len();
+    for log in found.logs {
+        if settings.compare.task.as_ref().is_some_and(|task| *task != log.card.task) {
+            continue;
+        }
+        let place =
+            sides[begin..].iter().position(|side| side.logs.iter().any(|known| known.card.model == log.card.model));
+        match place {
+            Some(place) => {
+                let side = &mut sides[begin + place];
+                if side.logs.iter().any(|known| known.card.task == log.card.task) {
+                    return Err(EvalError::setting(format!(
+                        "{} has two logs of {} on {}",
+                        path.display(),
+                        log.card.model,
+                        log.card.task
+                    ))
+                    .hint("name the file of the one to compare, or import them"));
+                }
+                side.logs.push(log);
+            }
+            None => sides.push(Side { name: log.card.model.clone(), logs: vec![log] }),
+        }
+    }
+    match (&settings.compare.task, sides.len() > begin) {
+        (_, true) => Ok(()),
+        (Some(task), false) if !all.is_empty() => {
+            let tasks: Vec<&str> = all.iter().map(String::as_str).collect();
+            Err(EvalError::setting(format!("{} has no log of {task}", path.display()))
+                .hint(format!("it has logs of {}", tasks.join(", "))))
+        }
+        _ => Err(nothing_found(std::slice::from_ref(path))),
+    }
+}
+
+/// Adds the place of the log to the names of models that are named alike.
+fn distinguish(sides: &mut [Side]) {
+    let names: Vec<String> = sides.iter().map(|side| side.name.clone()).collect();
+    for side in sides {
+        if names.iter().filter(|name| **name == side.name).count() > 1
+            && let Some(file) = side.logs.first().and_then(|log| log.card.files.first())
+        {
+            side.name = format!("{} ({})", side.name, file.display());
+        }
+    }
+}
+
+/// Tasks that every side has; none where each side has one log, of whatever name.
+fn common_tasks(sides: &[Side], warn: &mut impl FnMut(String)) -> Result<Option<BTreeSet<String>>, EvalError> {
+    let tasks_of = |side: &Side| side.logs.iter().map(|log| log.card.task.clone()).collect::<BTreeSet<String>>();
+    let all: Vec<BTreeSet<String>> = sides.iter().map(tasks_of).collect();
+    let common = all.iter().skip(1).fold(all[0].clone(), |common, tasks| &common & tasks);
+    if common.is_empty() {
+        if sides.iter().all(|side| side.logs.len() == 1) {
+            return Ok(None);
+        }
+        let names: Vec<String> = sides
+            .iter()
+            .zip(&all)
+            .map(|(side, tasks)| format!("{} has {}", side.name, tasks.iter().cloned().collect::<Vec<_>>().join(", ")))
+            .collect();
+        return Err(EvalError::setting(format!("the logs have no task in common: {}", names.join("; ")))
+            .hint("name a file each to compare two tasks by their questions"));
+    }
+    for (side, tasks) in sides.iter().zip(&all) {
+        let others: Vec<&str> = tasks.difference(&common).map(String::as_str).collect();
+        if !others.is_empty() {
+            warn(format!("{} alone has {}: not compared", side.name, others.join(", ")));
+        }
+    }
+    Ok(Some(common))
+}
+
+/// Logs of two sides that are compared with each other.
+fn pairs<'a>(
+    one: &'a Side,
+    other: &'a Side,
+    tasks: Option<&'a BTreeSet<String>>,
+) -> impl Iterator<Item = (&'a Log, &'a Log)> {
+    let wanted = move |log: &&Log| tasks.is_none_or(|tasks| tasks.contains(&log.card.task));
+    one.logs.iter().filter(wanted).filter_map(move |log| {
+        let same = |other: &&Log| tasks.is_none() || other.card.task == log.card.task;
+        other.logs.iter().find(same).map(|other| (log, other))
+    })
+}
+
+/// A manifest with what the log says.
+fn facts(log: &Log) -> Manifest {
+    let options = options(&log.card, String::new(), None, Chosen::default());
+    log_manifest(&log.card, settings(&log.card, options, 1))
+}
+
+/// Reads the scores of a side.
+fn read(
+    side: &Side,
+    tasks: Option<&BTreeSet<String>>,
+    chosen: Chosen<'_>,
+    settings: &CompareSettings,
+    warn: &mut impl FnMut(String),
+) -> Result<Scores, EvalError> {
+    let mut scores = Scores::default().of_log().clustered_by(settings.cluster.clone());
+    let wanted: Vec<&Log> =
+        side.logs.iter().filter(|log| tasks.is_none_or(|tasks| tasks.contains(&log.card.task))).collect();
+    for log in &wanted {
+        let card = &log.card;
+        let scorer = primary(card, chosen)?;
+        // Ids are those of one task.
+        let prefix = if wanted.len() > 1 { format!("{}/", card.task) } else { String::new() };
+        scores.next_task(prefix, scorer.clone());
+        let run = side.name.clone();
+        let converter =
+            Converter { run, card, primary: scorer.as_deref(), cluster: chosen.cluster, answers: chosen.answers };
+        let refused = log.samples(&mut |sample| {
+            let Converted { item, sample, .. } = converter.convert(sample)?;
+            scores.add(&sample);
+            scores.read_question(&item);
+            Ok(())
+        })?;
+        if let Some(first) = refused.first.first() {
+            warn(format!("{} samples of {} could not be read: {first}", refused.count, side.name));
+        }
+    }
+    scores.normalise_questions();
+    if scores.without_score > 0 {
+        warn(format!("{} samples of {} have no score and are in no comparison", scores.without_score, side.name));
+    }
+    Ok(scores)
+}

@@ -1,0 +1,261 @@
+//! Comparison of stored runs, the first of which is the baseline.
+mod logs;
+
+use crate::import::no_field;
+use crate::report::{Comparison, Scores, compare, differing_settings};
+use crate::run::store::{Filter, RunRecord, Store};
+use crate::run::{FileRecord, Reporter, RunEvent, shown};
+use crate::samples::check_filter;
+use crate::{EvalError, results, suites};
+use earnest_tasks::suite::log::scorer;
+use earnest_tasks::suite::task::STORED_KEY;
+
+pub use logs::{CompareLogs, compare_logs};
+
+/// What is compared.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CompareSettings {
+    /// Scorer or rule whose numbers are compared; none for the primary one of each run.
+    pub primary: Option<String>,
+    /// Field of the questions that is their cluster; none for the stored clusters.
+    pub cluster: Option<String>,
+    /// The only task.
+    pub task: Option<String>,
+}
+
+/// Compares each run with the first one, on the items that both answered or that name an item of the other; warns of everything else in which they differ.
+///
+/// # Errors
+/// If a run is named twice, or no item of one run is an item of the other or names one.
+pub fn compare_runs(
+    store: &Store,
+    names: &[String],
+    settings: &CompareSettings,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<Comparison>, EvalError> {
+    let mut warn = |text| reporter.event(&RunEvent::Warning(text));
+    let comparisons = paired(store, names, settings, &mut warn)?;
+    comparisons.iter().for_each(|comparison| warn_of_settings(comparison, &mut warn));
+    Ok(comparisons)
+}
+
+/// Warns of settings and prompts in which compared runs differ.
+pub(crate) fn warn_of_settings(comparison: &Comparison, warn: &mut impl FnMut(String)) {
+    if !comparison.settings.is_empty() {
+        warn(settings_warning(comparison));
+    }
+    if comparison.different_prompts > 0 {
+        warn(format!(
+            "{} (A) and {} (B) saw different prompts for {} of {} questions, so a difference need not be the models'",
+            comparison.baseline, comparison.run, comparison.different_prompts, comparison.items
+        ));
+    }
+}
+
+/// Compares each run with the first one; differing settings are in the comparisons, without a warning.
+pub(crate) fn paired(
+    store: &Store,
+    names: &[String],
+    settings: &CompareSettings,
+    mut warn: &mut impl FnMut(String),
+) -> Result<Vec<Comparison>, EvalError> {
+    let runs = names.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
+    let Some((baseline, others)) = runs.split_first() else { return Ok(Vec::new()) };
+    for other in others {
+        check_pair(baseline, other, &mut warn)?;
+    }
+    let mut scores =
+        runs.iter().map(|run| scores(store, run, settings, &mut warn)).collect::<Result<Vec<Scores>, _>>()?;
+    let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
+    check_clusters(&names, &scores, settings)?;
+    read_questions(store, &runs, &mut scores, &mut warn);
+    let mut comparisons = compare(&names, &scores);
+    for (comparison, run) in comparisons.iter_mut().zip(others) {
+        let is_of_other_questions = run.manifest.settings.suite != baseline.manifest.settings.suite;
+        check_common(comparison, || nothing_in_common(baseline, run))?;
+        comparison.settings = differing_settings(&baseline.manifest, &run.manifest);
+        if is_of_other_questions {
+            // They only say where the questions are.
+            comparison.settings.retain(|change| !change.name.starts_with("suite_options."));
+        }
+    }
+    Ok(comparisons)
+}
+
+/// Refuses a comparison without a pair.
+pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> EvalError) -> Result<(), EvalError> {
+    if comparison.items > 0 {
+        return Ok(());
+    }
+    let (one, other) = (&comparison.baseline, &comparison.run);
+    let error = match (comparison.different_question, comparison.ambiguous) {
+        (0, 0) => nothing(),
+        (0, ambiguous) => EvalError::setting(format!(
+            "{one} and {other} have {ambiguous} questions in common, but several items with each of them"
+        )),
+        (count, _) => EvalError::setting(format!(
+            "{one} and {other} have {count} ids in common, but under each of them another question"
+        )),
+    };
+    Err(error.hint(match comparison.of_logs {
+        true => "items are paired by id and question, or by the question's text; `earnest samples` shows both",
+        false => "items are paired by id and question, or by the id of the original in a column `pair`",
+    }))
+}
+
+/// Refuses a cluster that the questions do not have. One of two runs is enough: the other's items are paired with its.
+pub(crate) fn check_clusters(names: &[String], scores: &[Scores], settings: &CompareSettings) -> Result<(), EvalError> {
+    let Some(field) = &settings.cluster else { return Ok(()) };
+    let lacks = |scores: &Scores| scores.without_cluster > 0;
+    let mut lacking = names.iter().zip(scores).filter(|(_, scores)| lacks(scores));
+    let Some((name, first)) = lacking.next() else { return Ok(()) };
+    // A run without the field in any item is another tool's; one with it in some is damaged.
+    if scores.iter().any(|scores| !lacks(scores)) && first.has_no_clusters() {
+        return Ok(());
+    }
+    let sample = first.first_without_cluster.as_ref();
+    let fields: serde_json::Map<String, serde_json::Value> =
+        sample.map(|sample| sample.covariates.clone().into_iter().collect()).unwrap_or_default();
+    let item = sample.map(|sample| format!("the item {} of {name}", sample.item)).unwrap_or_else(|| name.clone());
+    Err(no_field(&item, field, &fields))
+}
+
+/// Refuses runs that cannot be compared; warns of models and rules that differ although their names do not.
+fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(String)) -> Result<(), EvalError> {
+    let (name, mine) = (&baseline.manifest.run, &baseline.manifest.settings);
+    let (other_name, theirs) = (&other.manifest.run, &other.manifest.settings);
+    if baseline.id == other.id {
+        return Err(EvalError::setting(format!("{name} is named twice: compare two runs")));
+    }
+    // Questions of the user can be another task's, or perturbed ones; those of a log are paired by their texts.
+    let of_user =
+        [mine, theirs].iter().any(|settings| settings.suite_options.get(STORED_KEY).is_some() || settings.is_log());
+    if theirs.suite != mine.suite && !of_user {
+        return Err(nothing_in_common(baseline, other));
+    }
+    let model = &baseline.manifest.model.name;
+    if *model == other.manifest.model.name
+        && let (Some(mine), Some(theirs)) = (mine.files_of_model(), theirs.files_of_model())
+        && mine != theirs
+    {
+        warn(format!(
+            "{name} and {other_name} name their models alike ({model}), but the files differ: {}",
+            changed_files(mine, theirs)
+        ));
+    }
+    let of_logs = mine.is_log() || theirs.is_log();
+    if theirs.suite == mine.suite && theirs.suite_version != mine.suite_version && !of_logs {
+        warn(format!(
+            "{name} was scored with version {} of the suite, {other_name} with {}; `earnest score --save` scores them alike",
+            mine.suite_version, theirs.suite_version
+        ));
+    }
+    Ok(())
+}
+
+fn nothing_in_common(baseline: &RunRecord, other: &RunRecord) -> EvalError {
+    let (mine, theirs) = (&baseline.manifest, &other.manifest);
+    EvalError::setting(match mine.settings.suite == theirs.settings.suite {
+        true => format!("{} and {} have no items in common", mine.run, theirs.run),
+        false => format!(
+            "{} is of {} and {} of {}: they have no items in common",
+            mine.run, mine.settings.suite, theirs.run, theirs.settings.suite
+        ),
+    })
+}
+
+fn scores(
+    store: &Store,
+    run: &RunRecord,
+    settings: &CompareSettings,
+    warn: &mut impl FnMut(String),
+) -> Result<Scores, EvalError> {
+    let name = &run.manifest.run;
+    let own = results::primary_rules(store, run)?;
+    let is_log = run.manifest.settings.is_log();
+    let mut scores = Scores::with_primary(own.clone()).clustered_by(settings.cluster.clone());
+    if is_log {
+        scores = scores.of_log().by_scorer(own.first().cloned());
+    }
+    if let Some(wanted) = &settings.primary {
+        let rules = match is_log {
+            true => suites::stored(&run.manifest.settings)?.profiles().into_iter().map(str::to_owned).collect(),
+            false => store.rules(run)?,
+        };
+        scores = scores.by_scorer(Some(named_scorer(name, wanted, &rules)?));
+    }
+    let filter = match &settings.task {
+        Some(_) => check_filter(store, run, Filter { task: settings.task.clone(), ..Filter::default() })?,
+        None => Filter::default(),
+    };
+    for sample in store.samples(run, filter) {
+        scores.add(&sample?);
+    }
+    if scores.without_score > 0 {
+        warn(format!("{} samples of {name} have no answer and are in no comparison", scores.without_score));
+    }
+    Ok(scores)
+}
+
+/// The scorer of this name, or a part of it.
+fn named_scorer(run: &str, wanted: &str, names: &[String]) -> Result<String, EvalError> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if wanted.split_once('.').is_some_and(|(whole, _)| names.contains(&whole)) {
+        return Ok(wanted.to_owned());
+    }
+    scorer(wanted, &names).map(str::to_owned).map_err(|nearest| {
+        let nearest = nearest.map_or_else(String::new, |nearest| format!("did you mean {nearest}? "));
+        EvalError::setting(format!("{run} has no scorer {wanted}"))
+            .hint(format!("{nearest}it has {}", names.join(", ")))
+    })
+}
+
+/// Adds the questions where rows alone do not tell them: runs with different options may have other questions under the same ids.
+fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn: &mut impl FnMut(String)) {
+    let Some((baseline, others)) = runs.split_first() else { return };
+    let alike = others.iter().all(|run| baseline.manifest.settings.has_items_of(&run.manifest.settings));
+    let of_logs = runs.iter().any(|run| run.manifest.settings.is_log());
+    if alike && !of_logs || scores.iter().all(|scores| !scores.lacks_questions()) {
+        return;
+    }
+    for (run, scores) in runs.iter().zip(scores) {
+        if of_logs {
+            scores.forget_operands();
+        }
+        if let Err(error) = results::each_item(store, run, |item| scores.read_question(&item)) {
+            warn(format!(
+                "the runs have different options, and the questions of {} cannot be read: its items are compared by id and \
+                 expected answer alone: {error}",
+                run.manifest.run
+            ));
+        }
+        if of_logs {
+            scores.normalise_questions();
+        }
+    }
+}
+
+/// Names settings in which the runs differ, with both values.
+fn settings_warning(comparison: &Comparison) -> String {
+    let named = comparison.settings.iter().map(|change| {
+        let name = change.name.strip_prefix("suite_options.").unwrap_or(&change.name);
+        format!("{name} ({} in A, {} in B)", shown(&change.one), shown(&change.other))
+    });
+    format!(
+        "{} (A) and {} (B) have different settings, so a difference need not be the models': {}",
+        comparison.baseline,
+        comparison.run,
+        named.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Names of files with other content, or in one list only.
+fn changed_files(mine: &[FileRecord], theirs: &[FileRecord]) -> String {
+    let only = |these: &[FileRecord], those: &[FileRecord]| -> Vec<String> {
+        these.iter().filter(|file| !those.contains(file)).map(|file| file.name.clone()).collect()
+    };
+    let mut names = [only(mine, theirs), only(theirs, mine)].concat();
+    names.sort();
+    names.dedup();
+    names.join(", ")
+}

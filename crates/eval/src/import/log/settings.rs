@@ -1,0 +1,227 @@
+//! Settings and manifest of an imported log.
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+
+use super::Answers;
+use crate::EvalError;
+use crate::logs::{LogCard, LogStatus, Tool};
+use crate::prompt::{Mode, SystemPlace};
+use crate::run::{
+    Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, Status, timestamp,
+};
+use earnest_engine::Sampling;
+use earnest_tasks::suite::FINAL;
+use earnest_tasks::suite::log::{STORED_KEY, UNKNOWN_VERSION, scorer};
+
+/// Key of the digest of the log's samples.
+const CONTENT: &str = "sha256";
+/// Key of the primary scorer, as for every suite.
+const PRIMARY: &str = "profile";
+/// Key of the field that is the cluster.
+const CLUSTER: &str = "cluster";
+/// Key of the digest of the user's answers.
+const ANSWERS: &str = "answers";
+
+impl Tool {
+    /// Name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Tool::LmEval => "lm-evaluation-harness",
+            Tool::Inspect => "Inspect",
+            Tool::Lighteval => "lighteval",
+            Tool::OpenaiBatch => "an OpenAI batch file",
+            Tool::Earnest => "earnest",
+            Tool::Table => "a table",
+        }
+    }
+}
+
+/// Choices of the user for a log.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Chosen<'a> {
+    /// Primary scorer, or a part of its name.
+    pub primary: Option<&'a str>,
+    /// Field of the documents that is the cluster.
+    pub cluster: Option<&'a str>,
+    pub answers: Option<&'a Answers>,
+}
+
+/// Returns the primary scorer: the named one, else the tool's own; the answer reader where the user has the answers.
+///
+/// # Errors
+/// A name that the log does not have.
+pub(crate) fn primary(card: &LogCard, chosen: Chosen<'_>) -> Result<Option<String>, EvalError> {
+    let mut names: Vec<&str> = card.scorers.iter().map(String::as_str).collect();
+    if names.is_empty() && chosen.answers.is_some() {
+        names.push(FINAL);
+    }
+    let Some(name) = chosen.primary else { return Ok(names.first().map(|name| (*name).to_owned())) };
+    // One of several values that a scorer gives.
+    if name.split_once('.').is_some_and(|(whole, _)| names.contains(&whole)) {
+        return Ok(Some(name.to_owned()));
+    }
+    scorer(name, &names).map(|found| Some(found.to_owned())).map_err(|nearest| {
+        let known = match names.is_empty() {
+            true => "it has no scores; --answers FILE reads its completions".to_owned(),
+            false => format!("it has {}", names.join(", ")),
+        };
+        let hint = nearest.map_or_else(|| known.clone(), |nearest| format!("did you mean {nearest}? {known}"));
+        EvalError::setting(format!("the log of {} on {} has no scorer {name}", card.model, card.task)).hint(hint)
+    })
+}
+
+/// Options of the suite of a log: the log's card, the digest of its samples, and what the user chose.
+pub(crate) fn options(card: &LogCard, sha256: String, primary: Option<&str>, chosen: Chosen<'_>) -> Value {
+    let mut options = Map::new();
+    options.insert(STORED_KEY.to_owned(), serde_json::to_value(card).unwrap_or_default());
+    options.insert(CONTENT.to_owned(), sha256.into());
+    for (key, value) in [
+        (PRIMARY, primary),
+        (CLUSTER, chosen.cluster),
+        (ANSWERS, chosen.answers.map(|answers| answers.sha256.as_str())),
+    ] {
+        options.extend(value.map(|value| (key.to_owned(), value.into())));
+    }
+    Value::Object(options)
+}
+
+/// Returns the card of an imported log; none for other runs.
+pub fn card_of(settings: &RunSettings) -> Option<LogCard> {
+    let card = settings.suite_options.get(STORED_KEY).filter(|_| settings.is_log())?;
+    serde_json::from_value(card.clone()).ok()
+}
+
+/// Identity of an imported log, whichever version of earnest imported it: the content of its samples, task and model, and the
+/// user's choices.
+pub(super) fn identity(options: &Value) -> Option<String> {
+    let card = options.get(STORED_KEY)?;
+    let parts = [card.get("model"), card.get("task")];
+    let parts = parts.into_iter().chain([CONTENT, PRIMARY, CLUSTER, ANSWERS].map(|key| options.get(key)));
+    Some(Value::from(parts.map(|part| part.cloned().unwrap_or_default()).collect::<Vec<_>>()).to_string())
+}
+
+/// Returns the settings of a log. What it does not say is left at values that no screen of a log shows: `log` in the options has
+/// what it says of prompts and generation.
+pub(crate) fn settings(card: &LogCard, options: Value, samples: u32) -> RunSettings {
+    RunSettings {
+        suite: card.task.clone(),
+        suite_version: card.task_version.clone().unwrap_or_else(|| UNKNOWN_VERSION.to_owned()),
+        suite_options: options,
+        limit: None,
+        samples,
+        model_files: Vec::new(),
+        weights: None,
+        prompt_mode: Mode::Raw,
+        system: SystemPlace::Own,
+        generation: Generation {
+            sampling: Sampling::GREEDY,
+            seed: 0,
+            stop_ids: Vec::new(),
+            max_tokens: None,
+            thinking: false,
+        },
+        enable_thinking: None,
+        thinking_text: Default::default(),
+        endpoint: None,
+        engine: IMPORT_ENGINE.to_owned(),
+        earnest: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// Returns the manifest of a log, not finished yet.
+pub(crate) fn log_manifest(card: &LogCard, settings: RunSettings) -> Manifest {
+    let now = timestamp(SystemTime::now());
+    let started = card.started.as_deref().and_then(utc).unwrap_or_else(|| now.clone());
+    let path = card.files.first().map(|file| file.display().to_string()).unwrap_or_default();
+    Manifest {
+        format: MANIFEST_FORMAT,
+        run: settings.run_id(&card.model),
+        status: Status::Interrupted,
+        shard: None,
+        settings_sha256: settings.sha256(),
+        settings,
+        model: ModelRecord {
+            name: card.model.clone(),
+            path,
+            format: "log".to_owned(),
+            architecture: "imported".to_owned(),
+            context: 0,
+            chat_template_sha256: None,
+            pinned: None,
+            weights: None,
+        },
+        first_prompt: None,
+        engine: None,
+        host: Host::probe(),
+        started,
+        ended: Some(card.ended.as_deref().and_then(utc).unwrap_or(now)),
+        sessions: 1,
+        generation_s: 0.0,
+    }
+}
+
+/// A time of UTC in the form of manifests; none for other forms.
+fn utc(time: &str) -> Option<String> {
+    let (head, tail) = (time.get(..19)?, time.get(19..)?);
+    let digits = head.bytes().enumerate().all(|(place, byte)| match place {
+        4 | 7 => byte == b'-',
+        10 => byte == b'T',
+        13 | 16 => byte == b':',
+        _ => byte.is_ascii_digit(),
+    });
+    let zone = tail.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+    (digits && matches!(zone, "Z" | "+00:00")).then(|| format!("{head}Z"))
+}
+
+/// Returns true if the log is of a run that came to its end, as far as the log says.
+pub(super) fn is_whole(card: &LogCard) -> bool {
+    matches!(card.status, LogStatus::Finished | LogStatus::Unknown)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A card of lm-evaluation-harness.
+    pub(in crate::import) fn card(scorers: &[&str]) -> LogCard {
+        serde_json::from_value(serde_json::json!({
+            "tool": "lm-eval", "model": "m", "task": "arith", "scorers": scorers, "reported": [],
+            "status": {"state": "finished"},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_scorer_is_named_or_the_tools_own() {
+        let card = card(&["exact_match,strict", "exact_match,flexible", "grades"]);
+        let of = |name| primary(&card, Chosen { primary: name, ..Chosen::default() });
+        assert_eq!(of(None).unwrap().as_deref(), Some("exact_match,strict"));
+        assert_eq!(of(Some("flexible")).unwrap().as_deref(), Some("exact_match,flexible"));
+        assert_eq!(of(Some("grades.form")).unwrap().as_deref(), Some("grades.form"));
+        let error = of(Some("exact_match,strikt")).unwrap_err();
+        assert!(error.help().unwrap().starts_with("did you mean exact_match,strict? it has "), "{error}");
+        let none = super::tests::card(&[]);
+        assert_eq!(primary(&none, Chosen::default()).unwrap(), None);
+        assert!(primary(&none, Chosen { primary: Some("x"), ..Chosen::default() }).is_err());
+    }
+
+    #[test]
+    fn a_log_is_itself_whichever_version_imports_it() {
+        let card = card(&["a", "b"]);
+        let of = |primary| options(&card, "ab".into(), primary, Chosen::default());
+        let other = LogCard { notes: vec!["said in another way".into()], ..card.clone() };
+        assert_eq!(identity(&of(Some("a"))), identity(&options(&other, "ab".into(), Some("a"), Chosen::default())));
+        assert_ne!(identity(&of(Some("a"))), identity(&of(Some("b"))));
+        assert_eq!(identity(&serde_json::json!({})), None);
+    }
+
+    #[test]
+    fn times_of_utc() {
+        assert_eq!(utc("2026-11-22T16:35:15.540337Z").as_deref(), Some("2026-11-22T16:35:15Z"));
+        assert_eq!(utc("2026-11-22T16:35:15+00:00").as_deref(), Some("2026-11-22T16:35:15Z"));
+        for other in ["2026-11-22T16:35:15", "2026-11-22T16:35:15+01:00", "yesterday", ""] {
+            assert_eq!(utc(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Writing of a log as a run, in one transaction.
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use super::convert::{Converted, Converter};
+use crate::EvalError;
+use crate::logs::{Log, LogSample, Refused};
+use crate::run::Sample;
+use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
+use earnest_tasks::suite::Score;
+
+/// Samples that go from one thread to the next at once.
+const BATCH: usize = 512;
+/// Batches that wait between two threads.
+const WAITING: usize = 4;
+
+/// Counts of a written log.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub items: usize,
+    pub samples: usize,
+    /// Documents with an id that an earlier one has.
+    pub renamed: usize,
+    /// Samples with a completion and without an expected answer.
+    pub without_answer: usize,
+    pub refused: Refused,
+}
+
+/// Reason for a log not having been written.
+#[derive(Debug)]
+pub(super) enum Unwritten {
+    Error(EvalError),
+    /// A document has so many repeats, more than were planned.
+    Repeats(u32),
+}
+
+impl<E: Into<EvalError>> From<E> for Unwritten {
+    fn from(error: E) -> Self {
+        Unwritten::Error(error.into())
+    }
+}
+
+/// Rows and questions that are ready to be written.
+#[derive(Default)]
+struct Batch {
+    rows: Vec<(usize, Sample)>,
+    packs: Vec<Pack>,
+}
+
+/// Reads, converts and writes the samples, each in a thread of its own; `samples` is the number of repeats that were planned.
+pub(super) fn write(
+    store: &Store,
+    run: &RunRecord,
+    log: &Log,
+    converter: &Converter<'_>,
+    samples: u32,
+) -> Result<Written, Unwritten> {
+    let (to_convert, read) = sync_channel(WAITING);
+    let (to_write, converted) = sync_channel(WAITING);
+    thread::scope(|scope| {
+        let reader = scope.spawn(move || send_samples(log, &to_convert));
+        let packer = scope.spawn(move || Placing::new(converter, samples).convert_all(&read, &to_write));
+        let mixed = store_batches(store, run, converted);
+        let placed = packer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let refused = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (mixed, written, refused) = first_error(mixed, placed, refused)?;
+        one_kind_each(store, run, &mixed)?;
+        Ok(Written { refused, ..written })
+    })
+}
+
+/// The results of the threads, or the error of the one that stopped first: the others found their neighbour gone.
+fn first_error(
+    mixed: Result<Kinds, EvalError>,
+    placed: Result<Written, Unwritten>,
+    refused: Result<Refused, EvalError>,
+) -> Result<(Kinds, Written, Refused), Unwritten> {
+    let is_gone = |error: &EvalError| matches!(error, EvalError::Results(problem) if problem.message == GONE);
+    match (mixed, placed, refused) {
+        (Ok(mixed), Ok(placed), Ok(refused)) => Ok((mixed, placed, refused)),
+        (Err(error), ..) => Err(error.into()),
+        (_, Err(error), Ok(_)) => Err(error),
+        (_, Err(error), Err(gone)) if is_gone(&gone) => Err(error),
+        (_, _, Err(error)) => Err(error.into()),
+    }
+}
+
+/// Message of a thread whose neighbour stopped.
+const GONE: &str = "the samples are not written";
+
+/// Reads the log's samples.
+fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, EvalError> {
+    let gone = |_| EvalError::results(GONE);
+    let mut batch = Vec::with_capacity(BATCH);
+    let refused = log.samples(&mut |sample| {
+        batch.push(sample);
+        if batch.len() < BATCH {
+            return Ok(());
+        }
+        to.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH))).map_err(gone)
+    })?;
+    to.send(batch).map_err(gone)?;
+    Ok(refused)
+}
+
+/// A document of the log.
+struct Document {
+    number: usize,
+    /// Repeats that were read.
+    repeats: Vec<u32>,
+    /// Number of documents with its id.
+    namesakes: u32,
+}
+
+/// Number after that in the name of a document that shares its id with others.
+fn next_number(name: &str, id: &str) -> u32 {
+    let number = name.strip_prefix(id).and_then(|rest| rest.strip_prefix('#')?.parse::<u32>().ok());
+    number.map_or(2, |number| number + 1)
+}
+
+/// Assignment of places in the plan: documents in the log's order, their repeats side by side.
+struct Placing<'a> {
+    converter: &'a Converter<'a>,
+    samples: u32,
+    /// Documents by the hash of their id.
+    known: HashMap<u64, Document>,
+    entries: Vec<Entry>,
+    written: Written,
+}
+
+impl<'a> Placing<'a> {
+    fn new(converter: &'a Converter<'a>, samples: u32) -> Self {
+        Placing { converter, samples, known: HashMap::new(), entries: Vec::new(), written: Written::default() }
+    }
+
+    fn convert_all(mut self, read: &Receiver<Vec<LogSample>>, to: &SyncSender<Batch>) -> Result<Written, Unwritten> {
+        let gone = |_| EvalError::results(GONE);
+        for samples in read {
+            let mut batch = Batch::default();
+            for sample in samples {
+                self.place(sample, &mut batch)?;
+            }
+            to.send(batch).map_err(gone)?;
+        }
+        let mut rest = Batch::default();
+        self.pack(&mut rest);
+        to.send(rest).map_err(gone)?;
+        Ok(self.written)
+    }
+
+    fn place(&mut self, sample: LogSample, batch: &mut Batch) -> Result<(), Unwritten> {
+        if sample.epoch >= self.samples {
+            return Err(Unwritten::Repeats(sample.epoch.saturating_add(1)));
+        }
+        let (name, number, is_next) = self.document(&sample.id, sample.epoch);
+        let Converted { mut item, prompt, sample: mut row } = self.converter.convert(sample)?;
+        if row.item != name {
+            if item.cluster == item.id {
+                item.cluster.clone_from(&name);
+                row.cluster.clone_from(&name);
+            }
+            item.id.clone_from(&name);
+            row.item = name;
+        }
+        if is_next {
+            if self.entries.len() == PACK_ITEMS {
+                self.pack(batch);
+            }
+            self.entries.push(Entry { place: self.written.items, item, prompt });
+            self.written.items += 1;
+        }
+        self.written.samples += 1;
+        self.written.without_answer += usize::from(row.completion.is_some() && row.gold.is_empty());
+        batch.rows.push((number * self.samples as usize + row.sample as usize, row));
+        Ok(())
+    }
+
+    /// Id of the sample's document in the run, its number, and true for its first sample. A document that has this repeat already is
+    /// another one with the same id, and gets a number.
+    fn document(&mut self, id: &str, epoch: u32) -> (String, usize, bool) {
+        let mut name = id.to_owned();
+        loop {
+            let mut hasher = DefaultHasher::new();
+            name.hash(&mut hasher);
+            match self.known.get_mut(&hasher.finish()) {
+                None => {
+                    // Without repeats there is nothing to remember of them.
+                    let repeats = if self.samples > 1 { vec![epoch] } else { Vec::new() };
+                    let number = self.written.items;
+                    self.known.insert(hasher.finish(), Document { number, repeats, namesakes: 1 });
+                    self.written.renamed += usize::from(name != id);
+                    return (name, number, true);
+                }
+                Some(known) if self.samples > 1 && !known.repeats.contains(&epoch) => {
+                    known.repeats.push(epoch);
+                    return (name, known.number, false);
+                }
+                // A repeat of a namesake finds it under the same number.
+                Some(known) => {
+                    known.namesakes += 1;
+                    let number = if self.samples > 1 { 2 } else { known.namesakes };
+                    name = format!("{id}#{}", number.max(next_number(&name, id)));
+                }
+            }
+        }
+    }
+
+    fn pack(&mut self, batch: &mut Batch) {
+        if let Some(first) = self.entries.first() {
+            batch.packs.push(Pack::of(first.place / PACK_ITEMS, &self.entries));
+            self.entries.clear();
+        }
+    }
+}
+
+/// Kinds of numbers that a scorer gave: right and wrong, and others.
+type Kinds = BTreeMap<String, [bool; 2]>;
+
+/// Writes what comes; returns the kinds of every scorer's numbers.
+fn store_batches(store: &Store, run: &RunRecord, batches: Receiver<Batch>) -> Result<Kinds, EvalError> {
+    let mut kinds = Kinds::new();
+    let mut note = |score: &Score| {
+        for (place, names) in
+            [score.rules.names().collect::<Vec<_>>(), score.metrics.names().collect()].into_iter().enumerate()
+        {
+            for name in names {
+                match kinds.get_mut(name) {
+                    Some(kinds) => kinds[place] = true,
+                    None => drop(kinds.insert(name.to_owned(), [place == 0, place == 1])),
+                }
+            }
+        }
+    };
+    let mut writer: SampleWriter<'_> = store.writer(run).batches_of(BULK_ROWS);
+    for Batch { rows, packs } in batches {
+        packs.into_iter().for_each(|pack| writer.push_pack(pack));
+        for (place, row) in rows {
+            row.score.iter().for_each(&mut note);
+            writer.push(place, row)?;
+        }
+    }
+    writer.write()?;
+    Ok(kinds)
+}
+
+/// Makes metrics of rules that are fractions in other samples, so that a scorer is one thing throughout.
+fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<(), EvalError> {
+    let mixed: Vec<&str> =
+        kinds.iter().filter(|(_, kinds)| **kinds == [true, true]).map(|(name, _)| name.as_str()).collect();
+    if mixed.is_empty() {
+        return Ok(());
+    }
+    let mut writer = store.writer(run).batches_of(BULK_ROWS);
+    for row in store.samples(run, Filter::default()).placed() {
+        let (place, mut row) = row?;
+        let Some(score) = &mut row.score else { continue };
+        let mut changed = false;
+        for name in &mixed {
+            if let Some(right) = score.rules.remove(name) {
+                score.metrics.insert(*name, f64::from(u8::from(right)));
+                changed = true;
+            }
+        }
+        if changed {
+            writer.push(place, row)?;
+        }
+    }
+    Ok(writer.write()?)
+}

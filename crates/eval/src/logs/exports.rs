@@ -1,0 +1,330 @@
+//! Exports of earnest as JSON lines, CSV and Parquet; those in the format of lm-evaluation-harness are read as its logs.
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use earnest_tasks::suite::registry::Row;
+use serde_json::{Map, Value};
+
+use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
+use super::find::{FindOptions, Log};
+use super::json::{add, count, number, plain};
+use super::parquet::ParquetFile;
+use super::rows::{RowsFile, Source};
+use super::secrets::without_secrets;
+use crate::EvalError;
+
+/// Columns that every export begins with.
+pub(super) const COLUMNS: [&str; 5] = ["run", "suite", "item", "sample", "task"];
+
+/// Name under which a Parquet file has the run's manifest.
+const MANIFEST: &str = "earnest.manifest";
+
+/// True for the columns of an export.
+pub(super) fn are_columns(columns: &[&str]) -> bool {
+    COLUMNS.iter().all(|wanted| columns.contains(wanted))
+}
+
+/// The primary scorer.
+const CORRECT: &str = "correct";
+
+/// Facts of a run that a pass over its rows finds.
+#[derive(Default)]
+struct Run {
+    suite: String,
+    rows: Vec<u32>,
+    scorers: BTreeSet<String>,
+    repeats: u64,
+}
+
+/// The logs of an export: one for each run.
+pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<Vec<Log>, EvalError> {
+    let manifest = match format {
+        "parquet" => ParquetFile::open(path)?.note(MANIFEST),
+        _ => None,
+    };
+    let manifest: Option<Value> = manifest.and_then(|text| serde_json::from_str(&text).ok());
+    let file = RowsFile::read(path, format, options)?;
+    let mut runs: BTreeMap<String, Run> = BTreeMap::new();
+    file.each(&mut |number, row| {
+        let Some((run, suite)) = row.text("run").zip(row.text("suite")) else {
+            return Err(file.error(&row, "it does not name its run and suite"));
+        };
+        let known = runs.entry(run.into_owned()).or_default();
+        known.suite = suite.into_owned();
+        known.rows.push(number);
+        known.repeats = known.repeats.max(whole(&row, "sample").unwrap_or(0) + 1);
+        for (name, _) in scores(&row) {
+            if name != CORRECT && !known.scorers.contains(&name) {
+                known.scorers.insert(name);
+            }
+        }
+        Ok(())
+    })?;
+    let mut logs = Vec::new();
+    for (place, (name, run)) in runs.into_iter().enumerate() {
+        let manifest = manifest.as_ref().filter(|manifest| manifest.get("run").and_then(Value::as_str) == Some(&name));
+        let mut card = card(&name, &run, manifest, options);
+        card.files = vec![path.to_owned()];
+        let source = Source {
+            file: file.clone(),
+            rows: run.rows,
+            read: Box::new(|row, _| sample(row)),
+            count_repeats: false,
+            first: place == 0,
+        };
+        logs.push(Log { card, source: Box::new(source), keep_going: options.keep_going });
+    }
+    Ok(logs)
+}
+
+fn card(name: &str, run: &Run, manifest: Option<&Value>, options: &FindOptions) -> LogCard {
+    let of = |pointer: &str| manifest.and_then(|manifest| manifest.pointer(pointer)).filter(|value| !value.is_null());
+    let text = |pointer: &str| of(pointer).map(plain);
+    let status = match of("/status").and_then(Value::as_str) {
+        Some("finished") => LogStatus::Finished,
+        Some(_) => LogStatus::Unfinished,
+        None => LogStatus::Unknown,
+    };
+    let known = text("/model/name").or_else(|| options.model.clone()).or_else(|| model_of(name, &run.suite));
+    let unknown = known.is_none();
+    let mut card = LogCard::new(Tool::Earnest, known.unwrap_or_else(|| name.to_owned()), run.suite.clone(), status);
+    if unknown {
+        card.notes.push(
+            "the export does not name the model: it is called by the run's name (--model NAME names it)".to_owned(),
+        );
+    }
+    card.tool_version = text("/settings/earnest");
+    card.task_version = text("/settings/suite_version");
+    add(&mut card.task_details, "suite_options", of("/settings/suite_options"));
+    add(&mut card.task_details, "run", Some(&name.into()));
+    if let Some(Value::Object(model)) = of("/model") {
+        card.model_details = without_secrets(model).into_iter().filter(|(_, value)| !value.is_null()).collect();
+    }
+    if let Some(Value::Object(generation)) = of("/settings/generation") {
+        card.generation = generation.clone();
+    }
+    card.repeats = u32::try_from(run.repeats).ok();
+    card.started = text("/started");
+    card.ended = text("/ended");
+    card.scorers = std::iter::once(CORRECT.to_owned()).chain(run.scorers.iter().cloned()).collect();
+    card
+}
+
+/// The model in a run's name `SUITE-MODEL-DIGITS`, with a number after it where a name was taken.
+fn model_of(run: &str, suite: &str) -> Option<String> {
+    let rest = run.strip_prefix(suite)?.strip_prefix('-')?;
+    let hash = |part: &str| part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (rest, last) = rest.rsplit_once('-')?;
+    if hash(last) {
+        return Some(rest.to_owned());
+    }
+    let (rest, before) = rest.rsplit_once('-')?;
+    (hash(before) && last.parse::<u32>().is_ok()).then(|| rest.to_owned())
+}
+
+/// The member of an object of a row of JSON lines, or the column of a flat row.
+fn member<'r>(row: &'r Row, object: &str, name: &str, column: &str) -> Option<&'r Value> {
+    let value = match row.values.get(object) {
+        Some(Value::Object(members)) => members.get(name),
+        _ => row.values.get(column),
+    };
+    value.filter(|value| !value.is_null() && value.as_str() != Some(""))
+}
+
+fn whole(row: &Row, column: &str) -> Option<u64> {
+    row.values.get(column).and_then(|value| count(Some(value)).or_else(|| value.as_str()?.parse().ok()))
+}
+
+fn truth(value: &Value) -> Option<Value> {
+    match value {
+        Value::Bool(_) => Some(value.clone()),
+        Value::String(text) if text == "true" => Some(true.into()),
+        Value::String(text) if text == "false" => Some(false.into()),
+        _ => None,
+    }
+}
+
+/// Scores of a row by scorer: the primary rule, the other rules, the metrics, under the names that flat exports give them.
+fn scores(row: &Row) -> Vec<(String, Value)> {
+    let metric = |value: &Value| number(value).and_then(serde_json::Number::from_f64).map(Value::Number);
+    let mut scores = Vec::new();
+    if let Some(Value::Object(score)) = row.values.get("verdict") {
+        scores.extend(score.get(CORRECT).and_then(truth).map(|value| (CORRECT.to_owned(), value)));
+        for (group, prefix) in [("matchers", "matcher_"), ("metrics", "metric_")] {
+            for (name, value) in score.get(group).and_then(Value::as_object).into_iter().flatten() {
+                let value = if group == "matchers" { truth(value) } else { metric(value) };
+                scores.extend(value.map(|value| (format!("{prefix}{name}"), value)));
+            }
+        }
+        return scores;
+    }
+    scores.extend(row.values.get(CORRECT).and_then(truth).map(|value| (CORRECT.to_owned(), value)));
+    for (name, value) in &row.values {
+        let value = match name.as_str() {
+            name if name.starts_with("matcher_") => truth(value),
+            name if name.starts_with("metric_") => metric(value),
+            _ => None,
+        };
+        scores.extend(value.map(|value| (name.clone(), value)));
+    }
+    scores
+}
+
+fn sample(row: &Row) -> Result<LogSample, String> {
+    let text = |column: &str| row.text(column).filter(|text| !text.is_empty()).map(std::borrow::Cow::into_owned);
+    let Some(id) = text("item") else { return Err("it does not name its item".to_owned()) };
+    let completion = |name: &str, column: &str| member(row, "completion", name, column);
+    let failure = member(row, "failure", "message", "error").map(plain);
+    let nested = row.values.get("completion").is_some_and(Value::is_object);
+    // In flat rows an empty completion and none look the same; the end of generation tells them apart.
+    let finish = completion("finish", "finish").map(plain);
+    let body = match row.values.get("completion") {
+        Some(Value::Object(members)) => members.get("text").map(plain),
+        Some(Value::String(text)) if finish.is_some() || !text.is_empty() => Some(text.clone()),
+        Some(Value::Null) | None if !nested && finish.is_some() => Some(String::new()),
+        _ => None,
+    };
+    let mut document = Map::new();
+    for name in ["task", "cluster"] {
+        add(&mut document, name, row.values.get(name));
+    }
+    match row.values.get("covariates") {
+        Some(covariates) => add(&mut document, "covariates", Some(covariates)),
+        None => {
+            let own = row.values.iter().filter_map(|(name, value)| Some((name.strip_prefix("covariate_")?, value)));
+            let own: Map<_, _> = own
+                .filter(|(_, value)| !value.is_null())
+                .map(|(name, value)| (name.to_owned(), value.clone()))
+                .collect();
+            add(&mut document, "covariates", Some(&own.into()));
+        }
+    }
+    let answer = member(row, "verdict", "extracted", "extracted").map(plain);
+    let seconds = ["prefill_s", "decode_s"].map(|name| match row.values.get("completion") {
+        Some(Value::Object(members)) => members.get("timings").and_then(|timings| timings.get(name)).and_then(number),
+        _ => row.values.get(name).and_then(number),
+    });
+    let tokens = match row.values.get("completion") {
+        Some(Value::Object(members)) => members.get("ids").and_then(Value::as_array).map(|ids| ids.len() as u64),
+        _ => whole(row, "completion_tokens"),
+    };
+    let score =
+        |(scorer, value): (String, Value)| LogScore { scorer, value, answer: answer.clone(), explanation: None };
+    Ok(LogSample {
+        id,
+        epoch: whole(row, "sample").and_then(|sample| u32::try_from(sample).ok()).unwrap_or(0),
+        document,
+        question: text("question"),
+        prompt: text("prompt").map(LogPrompt::Text),
+        targets: text("gold").into_iter().collect(),
+        completions: body.into_iter().collect(),
+        scores: scores(row).into_iter().map(score).collect(),
+        error: failure,
+        finish,
+        prompt_tokens: whole(row, "prompt_tokens").filter(|tokens| *tokens > 0),
+        completion_tokens: tokens,
+        seconds: seconds[0].zip(seconds[1]).map(|(prefill, decode)| prefill + decode).filter(|seconds| *seconds > 0.0),
+        ..LogSample::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::export::{write_csv, write_jsonl};
+    use crate::run::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure};
+    use earnest_engine::{FinishReason, Timings};
+    use earnest_tasks::suite::Score;
+
+    fn stored(number: u32, completion: Option<&str>) -> Sample {
+        Sample {
+            format: SAMPLE_FORMAT,
+            run: "sums-m_1-0123abcd".into(),
+            suite: "sums".into(),
+            item: format!("sums/{}", number / 2),
+            sample: number % 2,
+            task: "add".into(),
+            cluster: "c".into(),
+            covariates: [("length".to_owned(), Value::from(3)), ("b".to_owned(), Value::from("1"))].into(),
+            gold: "42".into(),
+            prompt_sha256: "00".into(),
+            prompt_tokens: 3,
+            budget: 9,
+            max_tokens: 9,
+            completion: completion.map(|text| Generated {
+                text: text.into(),
+                ids: vec![number; 2],
+                finish: FinishReason::Eos,
+                cached_tokens: 0,
+                timings: Timings { queued_s: 0.0, prefill_s: 0.25, decode_s: 0.5 },
+            }),
+            score: completion.map(|text| Score {
+                correct: text == "42",
+                answer: (text == "42").then(|| text.to_owned()),
+                rules: [("boundary", text == "42"), ("compat", true)].into(),
+                metrics: [("digit_match", 1.0 / 3.0)].into(),
+                ..Score::default()
+            }),
+            failure: completion.is_none().then(|| SampleFailure {
+                kind: FailureKind::BeyondContext,
+                message: "no, \"room\"".into(),
+                retryable: false,
+            }),
+        }
+    }
+
+    #[test]
+    fn exports_read_back_with_every_score() {
+        let rows = vec![stored(0, Some("42")), stored(1, Some("a,\"b\"\r\nc")), stored(2, Some("")), stored(3, None)];
+        let folder = tempfile::tempdir().unwrap();
+        let mut found = Vec::new();
+        for format in ["jsonl", "csv"] {
+            let path = folder.path().join(format!("out.{format}"));
+            let mut out = Vec::new();
+            match format {
+                "csv" => write_csv(&rows, &mut out).unwrap(),
+                _ => write_jsonl(&rows, &mut out).unwrap(),
+            };
+            std::fs::write(&path, out).unwrap();
+            let logs = logs(&path, format, &FindOptions::default()).unwrap();
+            assert_eq!(logs.len(), 1);
+            let card = &logs[0].card;
+            assert_eq!((card.model.as_str(), card.task.as_str(), card.repeats), ("m_1", "sums", Some(2)));
+            assert_eq!(card.scorers, ["correct", "matcher_boundary", "matcher_compat", "metric_digit_match"]);
+            let mut samples = Vec::new();
+            logs[0]
+                .samples(&mut |sample| {
+                    samples.push(sample);
+                    Ok(())
+                })
+                .unwrap();
+            found.push(samples);
+        }
+        let without_covariates = |samples: &[LogSample]| -> Vec<LogSample> {
+            let plain = |sample: &LogSample| {
+                let mut sample = sample.clone();
+                // Texts in CSV.
+                sample.document.remove("covariates");
+                sample
+            };
+            samples.iter().map(plain).collect()
+        };
+        assert_eq!(without_covariates(&found[0]), without_covariates(&found[1]));
+        let samples = &found[0];
+        let numbers =
+            |sample: &LogSample| sample.scores.iter().map(|score| score.number().unwrap()).collect::<Vec<_>>();
+        assert_eq!(numbers(&samples[0]), [1.0, 1.0, 1.0, 1.0 / 3.0]);
+        assert_eq!(numbers(&samples[1]), [0.0, 0.0, 1.0, 1.0 / 3.0]);
+        assert_eq!(samples[1].completions, ["a,\"b\"\r\nc"]);
+        assert_eq!((samples[2].completions.len(), samples[2].completions[0].as_str()), (1, ""));
+        assert_eq!((samples[3].error.as_deref(), samples[3].completions.len()), (Some("no, \"room\""), 0));
+        assert_eq!((samples[1].id.as_str(), samples[1].epoch), ("sums/0", 1));
+    }
+
+    #[test]
+    fn models_are_found_in_names_of_runs() {
+        assert_eq!(model_of("a-b-smol-135-0123abcd", "a-b").as_deref(), Some("smol-135"));
+        assert_eq!(model_of("a-b-smol-135-0123abcd-2", "a-b").as_deref(), Some("smol-135"));
+        assert_eq!(model_of("my run", "a-b"), None);
+    }
+}

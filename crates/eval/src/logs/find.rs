@@ -1,0 +1,125 @@
+//! Search of files and folders for logs, which are recognised by their content.
+use std::path::PathBuf;
+
+use super::LogSample;
+use super::card::LogCard;
+use crate::EvalError;
+
+/// Longest record of a sample (a line, a zip entry, an element of a list) in bytes, unless [`FindOptions::longest`] says otherwise.
+pub const LONGEST_SAMPLE: u64 = 256 << 20;
+
+/// Settings of [`find`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct FindOptions {
+    /// Columns of plain tables; without them a plain table is no log.
+    pub columns: Option<TableColumns>,
+    /// Name of the model of logs that do not have it.
+    pub model: Option<String>,
+    /// Name of the task of logs that do not have it.
+    pub task: Option<String>,
+    /// Logs and samples that cannot be read are collected instead of ending the search.
+    pub keep_going: bool,
+    /// Longest record of a sample in bytes.
+    pub longest: u64,
+}
+
+impl Default for FindOptions {
+    fn default() -> Self {
+        FindOptions { columns: None, model: None, task: None, keep_going: false, longest: LONGEST_SAMPLE }
+    }
+}
+
+/// Columns of a plain table. Columns that are not named become fields of [`LogSample::document`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableColumns {
+    /// Id of the question; without it, the question's text is the id.
+    pub id: Option<String>,
+    pub question: Option<String>,
+    pub prompt: Option<String>,
+    pub completion: Option<String>,
+    /// Columns of scores, each a scorer of its name; the first is the primary one.
+    pub scores: Vec<String>,
+    pub answer: Option<String>,
+    pub target: Option<String>,
+    pub model: Option<String>,
+    pub task: Option<String>,
+    /// Repeat, from 0 or 1: any numbers in rising order.
+    pub epoch: Option<String>,
+    pub error: Option<String>,
+}
+
+/// Logs found, and what could not be read.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Logs in the order of their paths; one for each model and task.
+    pub logs: Vec<Log>,
+    /// Errors of logs that were left out; empty unless [`FindOptions::keep_going`].
+    pub refused: Vec<EvalError>,
+    /// Sentences about files that are no logs or have no samples.
+    pub notes: Vec<String>,
+}
+
+/// A log: its card, and its samples in its files.
+#[derive(Debug)]
+pub struct Log {
+    pub card: LogCard,
+    pub(super) source: Box<dyn Samples>,
+    pub(super) keep_going: bool,
+}
+
+/// Samples that could not be read while others were.
+#[derive(Debug, Default)]
+pub struct Refused {
+    pub count: usize,
+    /// Errors of the first hundred.
+    pub first: Vec<EvalError>,
+}
+
+/// Receiver of samples.
+pub(super) type Each<'a> = &'a mut dyn FnMut(Result<LogSample, EvalError>) -> Result<(), EvalError>;
+
+/// Samples of one log in its files.
+pub(super) trait Samples: std::fmt::Debug + Send + Sync {
+    /// Hands on each sample, and the error of each that cannot be read; ends where the receiver returns an error.
+    fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError>;
+
+    /// SHA-256 in hexadecimal digits over the content of the samples.
+    fn sha256(&self) -> Result<String, EvalError>;
+}
+
+impl Log {
+    /// Hands on the samples in the log's order, those of one document together.
+    ///
+    /// # Errors
+    /// The receiver's, those of files, and that of the first sample that cannot be read. With [`FindOptions::keep_going`] such
+    /// samples are left out and counted.
+    pub fn samples(&self, each: &mut dyn FnMut(LogSample) -> Result<(), EvalError>) -> Result<Refused, EvalError> {
+        let mut refused = Refused::default();
+        self.source.walk(&self.card, &mut |sample| match sample {
+            Ok(sample) => each(sample),
+            Err(error) if self.keep_going => {
+                refused.count += 1;
+                if refused.first.len() < 100 {
+                    refused.first.push(error);
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        })?;
+        Ok(refused)
+    }
+
+    /// SHA-256 in hexadecimal digits over the content of the samples: the same log in another folder has the same. Reads the files.
+    pub fn sha256(&self) -> Result<String, EvalError> {
+        self.source.sha256()
+    }
+}
+
+/// Finds the logs in files and folders, folders with all that is in them.
+///
+/// # Errors
+/// Paths that do not exist, files that are named and no log, and the first log that cannot be read; with
+/// [`FindOptions::keep_going`] the last are in [`Found::refused`].
+pub fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, EvalError> {
+    super::recognise::find(paths, options)
+}

@@ -1,0 +1,188 @@
+//! The header of a log: settings, status and aggregates.
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::super::card::{LogCard, LogStatus, Reported, Tool};
+use super::super::json::{Ordered, add, count, plain};
+use super::super::secrets::{clean, without_secrets};
+use crate::EvalError;
+
+/// A log without its samples.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Header {
+    #[serde(default)]
+    pub status: Option<String>,
+    #[serde(default)]
+    pub eval: Map<String, Value>,
+    #[serde(default)]
+    pub plan: Map<String, Value>,
+    #[serde(default)]
+    pub results: Option<Results>,
+    #[serde(default)]
+    pub stats: Map<String, Value>,
+    #[serde(default)]
+    pub error: Value,
+    #[serde(default)]
+    pub tags: Value,
+    #[serde(default)]
+    pub metadata: Value,
+    #[serde(default)]
+    pub invalidated: Option<bool>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Results {
+    #[serde(default)]
+    total_samples: Option<u64>,
+    #[serde(default)]
+    completed_samples: Option<u64>,
+    #[serde(default)]
+    scores: Vec<ScorerResults>,
+    #[serde(default)]
+    headline: Option<Headline>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Headline {
+    scorer: String,
+}
+
+/// Aggregates of a scorer and a reducer; of one key of its values where the name is not the scorer's.
+#[derive(Debug, Clone, Deserialize)]
+struct ScorerResults {
+    name: String,
+    #[serde(default)]
+    scorer: Option<String>,
+    #[serde(default)]
+    reducer: Option<String>,
+    #[serde(default)]
+    scored_samples: Option<usize>,
+    #[serde(default)]
+    metrics: Ordered<Metric>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Metric {
+    #[serde(default)]
+    value: Value,
+}
+
+impl Header {
+    /// Ids of the data set in its order.
+    pub fn ids(&self) -> Vec<String> {
+        let ids = self.eval.get("dataset").and_then(|dataset| dataset.get("sample_ids")).and_then(Value::as_array);
+        ids.into_iter().flatten().map(plain).collect()
+    }
+
+    /// The card, without files.
+    pub fn card(&self, path: &Path) -> Result<LogCard, EvalError> {
+        let eval = |key: &str| self.eval.get(key);
+        let text = |key: &str| eval(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+        let Some((model, task)) = text("model").zip(text("task")) else {
+            return Err(EvalError::log(path, "the log does not name its model and its task"));
+        };
+        let status = match self.status.as_deref() {
+            Some("success") => LogStatus::Finished,
+            Some("error") => {
+                let message = self.error.get("message").map(plain).unwrap_or_default();
+                LogStatus::Failed(message)
+            }
+            Some("cancelled") => LogStatus::Cancelled,
+            Some("started") => LogStatus::Unfinished,
+            _ => LogStatus::Unknown,
+        };
+        let mut card = LogCard::new(Tool::Inspect, model, task, status);
+        card.tool_version = eval("packages").and_then(|packages| packages.get("inspect_ai")).map(plain);
+        card.task_version = eval("task_version").filter(|version| !version.is_null()).map(plain);
+        for key in ["model_args", "model_base_url", "model_roles", "packages"] {
+            add(&mut card.model_details, key, eval(key).map(clean).as_ref());
+        }
+        let details = &mut card.task_details;
+        for key in [
+            "task_args",
+            "task_file",
+            "config",
+            "solver",
+            "solver_args",
+            "scorers",
+            "eval_id",
+            "run_id",
+            "task_id",
+            "revision",
+        ] {
+            add(details, key, eval(key).map(clean).as_ref());
+        }
+        if let Some(Value::Object(dataset)) = eval("dataset") {
+            let mut dataset = without_secrets(dataset);
+            // One for every sample.
+            dataset.remove("sample_ids");
+            add(details, "dataset", Some(&dataset.into()));
+        }
+        add(details, "steps", self.plan.get("steps").map(clean).as_ref());
+        add(details, "tags", Some(&self.tags));
+        add(details, "metadata", Some(&clean(&self.metadata)));
+        for settings in [eval("model_generate_config"), self.plan.get("config")] {
+            for (name, value) in settings.and_then(Value::as_object).map(without_secrets).into_iter().flatten() {
+                card.generation.insert(name, value);
+            }
+        }
+        let config = |key: &str| eval("config").and_then(|config| config.get(key));
+        card.repeats = count(config("epochs")).and_then(|epochs| u32::try_from(epochs).ok());
+        let ids = eval("dataset").and_then(|dataset| dataset.get("sample_ids")).and_then(Value::as_array).map(Vec::len);
+        let all = eval("dataset").and_then(|dataset| count(dataset.get("samples")));
+        card.planned = ids.or_else(|| all.and_then(|all| usize::try_from(all).ok()));
+        let moment =
+            |key: &str| self.stats.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+        card.started = moment("started_at").or_else(|| text("created"));
+        card.ended = moment("completed_at");
+        self.scores(&mut card);
+        if let Some(Results { total_samples: Some(total), completed_samples: Some(done), .. }) = &self.results {
+            let counts = serde_json::json!({ "total_samples": total, "completed_samples": done });
+            card.task_details.insert("counts".to_owned(), counts);
+            if done < total {
+                card.notes.push(format!("{done} of {total} samples were completed; the tool's figures are over these"));
+            }
+        }
+        if self.invalidated == Some(true) {
+            card.notes.push("the log was marked as invalid in the tool".to_owned());
+        }
+        Ok(card)
+    }
+
+    fn scores(&self, card: &mut LogCard) {
+        let results = self.results.as_ref();
+        let mut scorers: Vec<String> = Vec::new();
+        let headline = results.and_then(|results| results.headline.as_ref()).map(|headline| headline.scorer.clone());
+        let reported = results.map(|results| results.scores.as_slice()).unwrap_or_default();
+        let of = |entry: &ScorerResults| entry.scorer.clone().unwrap_or_else(|| entry.name.clone());
+        let declared = self.eval.get("scorers").and_then(Value::as_array).into_iter().flatten();
+        let declared = declared.filter_map(|scorer| scorer.get("name")).map(|name| {
+            let name = plain(name);
+            name.rsplit('/').next().unwrap_or_default().to_owned()
+        });
+        let named = headline.into_iter().chain(reported.iter().map(of));
+        // Declared names are those of the code; the log makes them unique, so that they count only where it has no results.
+        let named: Vec<String> = if reported.is_empty() { declared.collect() } else { named.collect() };
+        for name in named {
+            if !scorers.contains(&name) {
+                scorers.push(name);
+            }
+        }
+        card.scorers = scorers;
+        for entry in reported {
+            let scorer = of(entry);
+            for (key, metric) in &entry.metrics.0 {
+                let metric_name = if entry.name == scorer { key.clone() } else { format!("{}/{key}", entry.name) };
+                card.reported.push(Reported {
+                    scorer: scorer.clone(),
+                    reducer: entry.reducer.clone(),
+                    metric: metric_name,
+                    value: metric.value.clone(),
+                    samples: entry.scored_samples,
+                });
+            }
+        }
+    }
+}

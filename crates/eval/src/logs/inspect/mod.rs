@@ -1,0 +1,204 @@
+//! Logs of Inspect: a JSON document, or a zip archive (`.eval`) with the document's header and an entry for every sample.
+
+mod header;
+mod sample;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Map;
+
+use super::card::{LogCard, LogSample};
+use super::find::{Each, FindOptions, Log, Samples};
+use super::json::parse;
+use super::records::too_long;
+use super::scan::{Scanner, Taken};
+use super::zip::{Entry, Zip, leads_out, shown};
+use crate::EvalError;
+use header::Header;
+use sample::Record;
+
+/// Samples of a JSON document.
+#[derive(Debug)]
+struct Document {
+    path: PathBuf,
+    longest: u64,
+    /// Place of the list of samples.
+    samples: u64,
+    order: HashMap<String, u64>,
+}
+
+/// Samples of an archive.
+#[derive(Debug)]
+struct Archive {
+    path: PathBuf,
+    longest: u64,
+    /// Entries of samples in the order of the data set.
+    entries: Vec<Entry>,
+    order: HashMap<String, u64>,
+}
+
+/// True for the entries of an archive that is a log.
+pub(super) fn is_log(zip: &Zip) -> bool {
+    zip.entry("header.json").or_else(|| zip.entry("_journal/start.json")).is_some()
+}
+
+fn order(header: &Header) -> HashMap<String, u64> {
+    header.ids().into_iter().zip(0..).collect()
+}
+
+fn no_samples(path: &Path) -> EvalError {
+    EvalError::log(path, "the log has no samples").hint("the tool writes them unless it is told not to: --log-samples")
+}
+
+/// The log in a JSON document.
+pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalError> {
+    let mut scanner = Scanner::open(path)?;
+    let mut members = Map::new();
+    let (mut samples, mut results) = (None, None);
+    let mut text = Vec::new();
+    scanner.step(b'{')?;
+    while let Some(key) = scanner.key()? {
+        match key.as_str() {
+            "samples" => {
+                scanner.peek()?;
+                let place = scanner.offset();
+                // Empty lists and null are none.
+                if scanner.peek()? == Some(b'[') {
+                    scanner.step(b'[')?;
+                    if scanner.element()? {
+                        samples = Some(place);
+                        scanner.seek(place)?;
+                        scanner.skip()?;
+                    }
+                } else {
+                    scanner.skip()?;
+                }
+            }
+            "reductions" => scanner.skip()?,
+            _ => match scanner.value(&mut text, options.longest)? {
+                Taken::TooLong(length) => {
+                    return Err(EvalError::log_place(path, key, too_long(length, options.longest)));
+                }
+                // Apart, because an object of values does not keep the order of its members.
+                Taken::Whole if key == "results" => {
+                    results = parse(&text).map_err(|reason| EvalError::log_place(path, &key, reason))?;
+                }
+                Taken::Whole => {
+                    let value = parse(&text).map_err(|reason| EvalError::log_place(path, &key, reason))?;
+                    members.insert(key, value);
+                }
+            },
+        }
+    }
+    let mut header: Header =
+        serde_json::from_value(members.into()).map_err(|error| EvalError::log(path, super::json::reason(&error)))?;
+    header.results = results;
+    let samples = samples.ok_or_else(|| no_samples(path))?;
+    let mut card = header.card(path)?;
+    card.files = vec![path.to_owned()];
+    let source = Document { path: path.to_owned(), longest: options.longest, samples, order: order(&header) };
+    finished(card, Box::new(source), options)
+}
+
+/// The log in an archive.
+pub(super) fn archive(path: &Path, options: &FindOptions) -> Result<Log, EvalError> {
+    let mut zip = Zip::open(path)?;
+    let start = zip.entry("header.json").or_else(|| zip.entry("_journal/start.json")).cloned();
+    let Some(start) = start else {
+        return Err(EvalError::log(path, "the zip archive is no log: it has no header.json"));
+    };
+    let text = zip.read(&start, options.longest)?;
+    let mut header: Header = parse(&text).map_err(|reason| EvalError::log_place(path, &start.name, reason))?;
+    if start.name != "header.json" && header.status.is_none() {
+        header.status = Some("started".to_owned());
+    }
+    let order = order(&header);
+    let mut entries: HashMap<&str, &Entry> = HashMap::new();
+    for entry in &zip.entries {
+        if entry.name.starts_with("samples/") && entry.name.ends_with(".json") || leads_out(&entry.name) {
+            entries.insert(&entry.name, entry);
+        }
+    }
+    let mut entries: Vec<Entry> = entries.into_values().cloned().collect();
+    entries.sort_by_cached_key(|entry| {
+        let name = entry.name.trim_start_matches("samples/").trim_end_matches(".json");
+        let (id, epoch) = name.rsplit_once("_epoch_").unwrap_or((name, ""));
+        (order.get(id).copied().unwrap_or(u64::MAX), id.to_owned(), epoch.parse::<u64>().unwrap_or(u64::MAX), entry.crc)
+    });
+    if entries.is_empty() {
+        return Err(no_samples(path));
+    }
+    let mut card = header.card(path)?;
+    card.files = vec![path.to_owned()];
+    finished(card, Box::new(Archive { path: path.to_owned(), longest: options.longest, entries, order }), options)
+}
+
+/// The log; scorers that the header does not name are those of the first sample that has scores.
+fn finished(mut card: LogCard, source: Box<dyn Samples>, options: &FindOptions) -> Result<Log, EvalError> {
+    if card.scorers.is_empty() {
+        let mut scorers = Vec::new();
+        source.walk(&card, &mut |sample| {
+            for score in sample.into_iter().flat_map(|sample| sample.scores) {
+                if !scorers.contains(&score.scorer) {
+                    scorers.push(score.scorer);
+                }
+            }
+            Ok(())
+        })?;
+        card.scorers = scorers;
+    }
+    Ok(Log { card, source, keep_going: options.keep_going })
+}
+
+fn read(text: &[u8], card: &LogCard, order: &HashMap<String, u64>) -> Result<LogSample, String> {
+    parse::<Record>(text)?.sample(card, order)
+}
+
+impl Samples for Document {
+    fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError> {
+        let mut scanner = Scanner::open(&self.path)?;
+        scanner.seek(self.samples)?;
+        scanner.step(b'[')?;
+        let mut text = Vec::new();
+        let mut number = 0;
+        while scanner.element()? {
+            number += 1;
+            let sample = match scanner.value(&mut text, self.longest)? {
+                Taken::TooLong(length) => Err(too_long(length, self.longest)),
+                Taken::Whole => read(&text, card, &self.order),
+            };
+            each(sample.map_err(|reason| EvalError::log_place(&self.path, format!("sample {number}"), reason)))?;
+        }
+        Ok(())
+    }
+
+    fn sha256(&self) -> Result<String, EvalError> {
+        earnest_digest::sha256_file(&self.path, |_| ()).map_err(|error| EvalError::input(self.path.display(), error))
+    }
+}
+
+impl Samples for Archive {
+    fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError> {
+        let mut zip = Zip::open(&self.path)?;
+        for entry in &self.entries {
+            let failed =
+                |reason: String| EvalError::log_place(&self.path, format!("entry {}", shown(&entry.name)), reason);
+            if leads_out(&entry.name) {
+                each(Err(failed("its name leads out of the archive: it was made to do harm".to_owned())))?;
+                continue;
+            }
+            let sample = zip.read(entry, self.longest).and_then(|text| read(&text, card, &self.order).map_err(failed));
+            each(sample)?;
+        }
+        Ok(())
+    }
+
+    fn sha256(&self) -> Result<String, EvalError> {
+        // The same content has the same sums, however it is packed.
+        let mut sums: Vec<String> =
+            self.entries.iter().map(|one| format!("{} {} {:08x}\n", one.name, one.size, one.crc)).collect();
+        sums.sort_unstable();
+        Ok(earnest_digest::hex(&earnest_digest::sha256(sums.concat().as_bytes())))
+    }
+}

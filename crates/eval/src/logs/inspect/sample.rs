@@ -1,0 +1,242 @@
+//! A sample record.
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::super::card::{LogCard, LogPrompt, LogSample, LogScore};
+use super::super::json::{Ordered, content, count, is_not_finite, messages, plain, texts};
+
+/// The parts of a record that are used; events, stores and the like are passed over.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Record {
+    #[serde(default)]
+    pub id: Value,
+    #[serde(default)]
+    epoch: Option<u32>,
+    #[serde(default)]
+    input: Value,
+    #[serde(default)]
+    choices: Value,
+    #[serde(default)]
+    target: Value,
+    #[serde(default)]
+    messages: Value,
+    #[serde(default)]
+    output: Option<Output>,
+    #[serde(default)]
+    scores: Option<Ordered<Value>>,
+    #[serde(default)]
+    metadata: Option<Map<String, Value>>,
+    #[serde(default)]
+    error: Value,
+    #[serde(default)]
+    attachments: Option<HashMap<String, Value>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Output {
+    #[serde(default)]
+    choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    usage: Option<Map<String, Value>>,
+    #[serde(default)]
+    time: Option<f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Choice {
+    #[serde(default)]
+    message: Value,
+    #[serde(default)]
+    stop_reason: Option<String>,
+}
+
+/// Number of hexadecimal digits that name an attachment.
+const DIGITS: usize = 32;
+
+/// A text with its attachments in their places.
+fn attached(text: &str, attachments: &HashMap<String, Value>) -> Option<String> {
+    const SCHEME: &str = "attachment://";
+    let mut out = String::new();
+    let mut rest = text;
+    let mut found = false;
+    while let Some(at) = rest.find(SCHEME) {
+        let after = &rest[at + SCHEME.len()..];
+        match after.get(..DIGITS).and_then(|name| attachments.get(name)).and_then(Value::as_str) {
+            Some(attachment) => {
+                found = true;
+                out.push_str(&rest[..at]);
+                out.push_str(attachment);
+                rest = &after[DIGITS..];
+            }
+            None => {
+                out.push_str(&rest[..at + SCHEME.len()]);
+                rest = after;
+            }
+        }
+    }
+    found.then(|| out + rest)
+}
+
+fn attach(value: &mut Value, attachments: &HashMap<String, Value>) {
+    match value {
+        Value::String(text) => {
+            if let Some(whole) = attached(text, attachments) {
+                *text = whole;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| attach(value, attachments)),
+        Value::Object(members) => members.values_mut().for_each(|value| attach(value, attachments)),
+        _ => {}
+    }
+}
+
+impl Record {
+    /// The sample. `order` has the places of ids in the data set.
+    ///
+    /// # Errors
+    /// The reason, if it has no id.
+    pub fn sample(mut self, card: &LogCard, order: &HashMap<String, u64>) -> Result<LogSample, String> {
+        if !matches!(self.id, Value::String(_) | Value::Number(_)) {
+            return Err("the sample has no id".to_owned());
+        }
+        if let Some(attachments) = self.attachments.take().filter(|attachments| !attachments.is_empty()) {
+            let outputs = self.output.iter_mut().flat_map(|output| output.choices.iter_mut().flatten());
+            let outputs = outputs.map(|choice| &mut choice.message);
+            let scores = self.scores.iter_mut().flat_map(|scores| scores.0.iter_mut().map(|(_, value)| value));
+            let metadata = self.metadata.iter_mut().flat_map(|metadata| metadata.values_mut());
+            let own = [&mut self.input, &mut self.choices, &mut self.target, &mut self.messages, &mut self.error];
+            own.into_iter().chain(outputs).chain(scores).chain(metadata).for_each(|value| attach(value, &attachments));
+        }
+        let id = plain(&self.id);
+        let output = self.output.unwrap_or_default();
+        let used = |key: &str| output.usage.as_ref().and_then(|usage| count(usage.get(key)));
+        let read = ["input_tokens", "input_tokens_cache_read", "input_tokens_cache_write"].map(used);
+        let choices = output.choices.unwrap_or_default();
+        let text = |choice: &Choice| content(choice.message.get("content").unwrap_or(&Value::Null));
+        let mut sample = LogSample {
+            index: order.get(&id).copied(),
+            id,
+            epoch: self.epoch.unwrap_or(1).saturating_sub(1),
+            question: question(&self.input),
+            prompt: prompt(&self.messages, &self.input),
+            choices: texts(&self.choices),
+            targets: texts(&self.target),
+            completions: choices.iter().map(text).collect(),
+            error: match &self.error {
+                Value::Null => None,
+                Value::Object(error) => Some(error.get("message").map(plain).unwrap_or_default()),
+                other => Some(plain(other)),
+            },
+            finish: choices.first().and_then(|choice| choice.stop_reason.clone()),
+            prompt_tokens: read[0].map(|_| read.iter().flatten().sum()),
+            completion_tokens: used("output_tokens"),
+            seconds: output.time,
+            document: self.metadata.unwrap_or_default(),
+            ..LogSample::default()
+        };
+        let mut scores = self.scores.unwrap_or_default().0;
+        let place = |name: &String| card.scorers.iter().position(|known| known == name).unwrap_or(usize::MAX);
+        scores.sort_by_key(|(name, _)| place(name));
+        for (scorer, score) in scores {
+            let text = |key: &str| score.get(key).filter(|value| !value.is_null()).map(plain);
+            match score.get("value") {
+                // The tool writes NaN for a sample that it did not score.
+                None | Some(Value::Null) => {}
+                Some(value) if is_not_finite(value) => {}
+                Some(value) => sample.scores.push(LogScore {
+                    scorer,
+                    value: value.clone(),
+                    answer: text("answer"),
+                    explanation: text("explanation"),
+                }),
+            }
+        }
+        Ok(sample)
+    }
+}
+
+/// The question: the input, of a chat the last message of the user.
+fn question(input: &Value) -> Option<String> {
+    match input {
+        Value::String(text) => Some(text.clone()),
+        list => {
+            let mut chat = messages(list)?;
+            chat.reverse();
+            chat.into_iter().find(|(role, _)| role == "user").map(|(_, text)| text)
+        }
+    }
+}
+
+/// The messages without the last one of the assistant; the input where there are none.
+fn prompt(list: &Value, input: &Value) -> Option<LogPrompt> {
+    match messages(list) {
+        Some(mut chat) => {
+            if let Some(last) = chat.iter().rposition(|(role, _)| role == "assistant") {
+                chat.remove(last);
+            }
+            Some(LogPrompt::Chat(chat))
+        }
+        None => match input {
+            Value::String(text) => Some(LogPrompt::Text(text.clone())),
+            list => messages(list).map(LogPrompt::Chat),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::card::{LogStatus, Tool};
+    use super::*;
+
+    fn sample(record: Value) -> LogSample {
+        let record: Record = serde_json::from_value(record).unwrap();
+        let mut card = LogCard::new(Tool::Inspect, "m".into(), "t".into(), LogStatus::Finished);
+        card.scorers = vec!["z".into(), "a".into()];
+        record.sample(&card, &HashMap::from([("7".to_owned(), 3)])).unwrap()
+    }
+
+    #[test]
+    fn scores_of_every_shape_are_kept_as_they_are() {
+        let read = sample(json!({
+            "id": 7, "epoch": 2, "input": "q", "target": ["a", "b"],
+            "scores": {
+                "a": {"value": {"x": 1, "y": [true, "C"]}, "answer": null}, "z": {"value": "P", "answer": 4},
+                "nothing": {"value": "NaN"}, "none": {"value": null},
+            },
+            "output": {"choices": [{"message": {"content": [{"type": "reasoning", "reasoning": "r"}, {"type": "text", "text": "t"}]},
+                "stop_reason": "stop"}], "usage": {"input_tokens": 1, "input_tokens_cache_read": 4, "output_tokens": 2}, "time": 0.5},
+        }));
+        assert_eq!((read.id.as_str(), read.index, read.epoch), ("7", Some(3), 1));
+        let scores: Vec<(&str, Option<&str>)> =
+            read.scores.iter().map(|score| (score.scorer.as_str(), score.answer.as_deref())).collect();
+        assert_eq!(scores, [("z", Some("4")), ("a", None)]);
+        assert_eq!(read.scores[1].value, json!({"x": 1, "y": [true, "C"]}));
+        assert_eq!((read.completions, read.targets.len()), (vec!["t".to_owned()], 2));
+        assert_eq!((read.prompt_tokens, read.completion_tokens, read.seconds), (Some(5), Some(2), Some(0.5)));
+    }
+
+    #[test]
+    fn attachments_and_prompts() {
+        let name = "0123456789abcdef0123456789abcdef";
+        let link = format!("attachment://{name}");
+        let read = sample(json!({
+            "id": "x", "input": [{"role": "system", "content": "s"}, {"role": "user", "content": link}],
+            "messages": [
+                {"role": "user", "content": link}, {"role": "assistant", "content": "one"},
+                {"role": "user", "content": format!("more {link}; attachment://unknown")}, {"role": "assistant", "content": "two"},
+            ],
+            "attachments": {name: "long"}, "error": {"message": "it broke"},
+        }));
+        assert_eq!(read.question.as_deref(), Some("long"));
+        let chat = ["user long", "assistant one", "user more long; attachment://unknown"];
+        let expected =
+            chat.map(|line| line.split_once(' ').map(|(role, text)| (role.to_owned(), text.to_owned())).unwrap());
+        assert_eq!(read.prompt, Some(LogPrompt::Chat(expected.to_vec())));
+        assert_eq!(read.error.as_deref(), Some("it broke"));
+        assert!(read.completions.is_empty() && read.scores.is_empty());
+    }
+}

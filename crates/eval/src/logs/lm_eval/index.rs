@@ -1,0 +1,103 @@
+//! Places of a file's lines by document and filter: the file is ordered filter after filter.
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::super::find::Each;
+use super::super::json::{id_text, parse};
+use super::super::records::{Place, Records};
+use super::line::Key;
+use crate::EvalError;
+
+/// The index: sixteen bytes for a line.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Names of the filters in the file's order; an empty one where lines have none.
+    pub filters: Vec<String>,
+    pub documents: usize,
+    /// True if every document has an `id` of its own and no two have the same.
+    pub own_ids: bool,
+    /// Number of lines that could not be read.
+    pub bad: usize,
+    /// Places by filter and document; line 0 where there is none.
+    places: Vec<Vec<Place>>,
+}
+
+const NOWHERE: Place = Place { offset: 0, number: 0 };
+
+impl Index {
+    /// Reads all lines and hands on the errors of those that are none.
+    pub fn read(path: &Path, longest: u64, each: Each<'_>) -> Result<Self, EvalError> {
+        let mut index = Index { own_ids: true, ..Index::default() };
+        let mut records = Records::open(path, longest)?;
+        let mut numbers: HashMap<u64, usize> = HashMap::new();
+        let mut names: HashMap<String, usize> = HashMap::new();
+        let mut ids: HashSet<u64> = HashSet::new();
+        while let Some((place, read)) = records.next()? {
+            let key =
+                match read.and_then(|()| parse::<Key>(&records.bytes).map_err(|reason| records.error(place, reason))) {
+                    Ok(key) => key,
+                    Err(error) => {
+                        index.bad += 1;
+                        each(Err(error))?;
+                        continue;
+                    }
+                };
+            let filter = key.filter.unwrap_or_default();
+            let filter = match index.filters.iter().position(|known| *known == filter) {
+                Some(known) => known,
+                None => {
+                    index.filters.push(filter);
+                    index.places.push(Vec::new());
+                    index.filters.len() - 1
+                }
+            };
+            let next = index.documents;
+            let document = match &key.doc_id {
+                Value::Number(number) if number.is_u64() => {
+                    *numbers.entry(number.as_u64().unwrap_or_default()).or_insert(next)
+                }
+                Value::Null => {
+                    index.bad += 1;
+                    each(Err(records.error(place, "the line has no doc_id")))?;
+                    continue;
+                }
+                other => *names.entry(other.to_string()).or_insert(next),
+            };
+            if document == next {
+                index.documents += 1;
+                match key.doc.0.as_ref().and_then(id_text) {
+                    Some(id) if index.own_ids => {
+                        let mut hasher = DefaultHasher::new();
+                        id.hash(&mut hasher);
+                        index.own_ids = ids.insert(hasher.finish());
+                    }
+                    _ => index.own_ids = false,
+                }
+            }
+            let places = &mut index.places[filter];
+            if places.len() <= document {
+                places.resize(document + 1, NOWHERE);
+            }
+            if places[document] != NOWHERE {
+                index.bad += 1;
+                let message = format!(
+                    "the document {} of the filter {} stands in line {} already",
+                    key.doc_id, index.filters[filter], places[document].number
+                );
+                each(Err(records.error(place, message)))?;
+                continue;
+            }
+            places[document] = place;
+        }
+        Ok(index)
+    }
+
+    /// Filters of a document with the places of their lines.
+    pub fn places(&self, document: usize) -> impl Iterator<Item = (usize, Place)> {
+        let place = move |(filter, places): (usize, &Vec<Place>)| Some((filter, *places.get(document)?));
+        self.places.iter().enumerate().filter_map(place).filter(|(_, place)| *place != NOWHERE)
+    }
+}

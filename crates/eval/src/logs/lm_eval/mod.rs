@@ -1,0 +1,301 @@
+//! Logs of lm-evaluation-harness: a results document and, for each task, a file of samples with a line for every document and filter.
+
+mod index;
+mod line;
+mod results;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::card::{LogCard, LogSample, LogScore, LogStatus, Tool};
+use super::find::{Each, FindOptions, Log, Samples};
+use super::json::{is_not_finite, parse};
+use super::records::{Place, Records};
+use crate::EvalError;
+
+use index::Index;
+use line::Line;
+pub(super) use line::question;
+pub(super) use results::Results;
+
+/// Samples of a task.
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    longest: u64,
+    /// Number of documents that the results are about.
+    documents: Option<u64>,
+}
+
+/// A results document in its file.
+#[derive(Debug)]
+pub(super) struct ResultsFile {
+    pub path: PathBuf,
+    pub results: Results,
+}
+
+impl ResultsFile {
+    pub fn read(path: &Path, longest: u64) -> Result<Self, EvalError> {
+        let size = std::fs::metadata(path).map_err(|error| EvalError::input(path.display(), error))?.len();
+        if size > longest {
+            return Err(EvalError::log(path, super::records::too_long(size, longest)));
+        }
+        let text = std::fs::read(path).map_err(|error| EvalError::input(path.display(), error))?;
+        let results = parse(&text).map_err(|reason| EvalError::log(path, reason))?;
+        Ok(ResultsFile { path: path.to_owned(), results })
+    }
+}
+
+/// The time of a run in the name of a file, such as `2026-11-22T16-35-15.540337`; it is at the end of the name, or before `_results`
+/// and the like in older ones.
+pub(super) fn stamp(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let bytes = name.as_bytes();
+    let form = b"0000-00-00T00-00-00";
+    let fits = |window: &[u8]| {
+        window.iter().zip(form).all(|(byte, form)| match form {
+            b'0' => byte.is_ascii_digit(),
+            b'-' => matches!(byte, b'-' | b':' | b'_'),
+            form => byte == form,
+        })
+    };
+    let start = bytes.windows(form.len()).rposition(fits)?;
+    let mut end = start + form.len();
+    if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
+        end += 1 + bytes[end + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    }
+    Some(name[start..end].replace([':', '_'], "-"))
+}
+
+/// Task of a file of samples: what its name says between `samples_` and the stamp, else the task of the results that it ends with, else
+/// the only one.
+fn task_of(path: &Path, results: Option<&Results>) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".json")).unwrap_or(name);
+    // Of the length of the stamp in the name, whatever stands between its digits.
+    let name = match stamp(path) {
+        Some(stamp) if name.len() > stamp.len() + 1 && name.is_char_boundary(name.len() - stamp.len()) => {
+            name[..name.len() - stamp.len()].trim_end_matches('_')
+        }
+        _ => name,
+    };
+    let cut = name.strip_prefix("samples_");
+    let tasks = results.map(Results::tasks).unwrap_or_default();
+    let ending = || {
+        let ending = tasks.iter().filter(|task| name.ends_with(**task));
+        ending.max_by_key(|task| task.len()).map(|task| (*task).to_owned())
+    };
+    match cut {
+        Some(cut) if tasks.is_empty() || tasks.contains(&cut) => Some(cut.to_owned()),
+        _ => ending().or_else(|| match tasks.as_slice() {
+            [task] => Some((*task).to_owned()),
+            _ => None,
+        }),
+    }
+}
+
+/// The log of a file of samples with its results, if there are any.
+pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOptions) -> Result<Log, EvalError> {
+    let of = results.map(|file| &file.results);
+    let Some(task) = task_of(path, of).or_else(|| options.task.clone()) else {
+        let hint = "name the file samples_TASK_TIME.jsonl, as the harness does, or name the task: --task TASK";
+        return Err(EvalError::log(path, "its name does not say which task it is of").hint(hint));
+    };
+    let mut card = match results {
+        Some(file) => file.results.card(&file.path, &task, options.model.as_deref())?,
+        None => {
+            let Some(model) = &options.model else {
+                let message =
+                    "its results file (results_TIME.json of the same time) is missing, and with it the model's name";
+                return Err(EvalError::log(path, message)
+                    .hint("put it into the same folder, or name the model to import the samples alone: --model NAME"));
+            };
+            LogCard::new(Tool::LmEval, model.clone(), task, LogStatus::Unknown)
+        }
+    };
+    card.files = std::iter::once(path.to_owned()).chain(results.map(|file| file.path.clone())).collect();
+    let documents = of.and_then(|results| results.documents(&card.task));
+    if results.is_none() {
+        card.notes.push("the results file is missing: settings and the tool's own figures are unknown".to_owned());
+    }
+    let source = Source { path: path.to_owned(), longest: options.longest, documents };
+    if card.scorers.is_empty() {
+        card.scorers = source.scorers()?;
+    }
+    Ok(Log { card, source: Box::new(source), keep_going: options.keep_going })
+}
+
+/// Name of a scorer of which lines have the metric and the filter. Versions without filters in their lines have one or several in
+/// their results.
+fn scorer(card: &LogCard, metric: &str, filter: &str) -> String {
+    let named = format!("{metric},{filter}");
+    if !filter.is_empty() || card.scorers.contains(&named) {
+        return named;
+    }
+    let of_metric = |scorer: &&String| scorer.split(',').next() == Some(metric);
+    let mut known = card.scorers.iter().filter(of_metric);
+    match (known.next(), known.next()) {
+        (Some(only), None) => only.clone(),
+        _ => metric.to_owned(),
+    }
+}
+
+impl Source {
+    /// Scorers of the lines, where no results name them.
+    fn scorers(&self) -> Result<Vec<String>, EvalError> {
+        let mut records = Records::open(&self.path, self.longest)?;
+        let mut scorers = Vec::new();
+        #[derive(serde::Deserialize)]
+        struct Metrics {
+            #[serde(default)]
+            filter: Option<String>,
+            #[serde(default)]
+            metrics: Vec<String>,
+        }
+        while let Some((_, read)) = records.next()? {
+            // Walking says what is wrong with it.
+            let Ok(line) = read.and_then(|()| parse::<Metrics>(&records.bytes).map_err(EvalError::results)) else {
+                continue;
+            };
+            for metric in line.metrics {
+                let scorer = match &line.filter {
+                    Some(filter) => format!("{metric},{filter}"),
+                    None => metric,
+                };
+                if !scorers.contains(&scorer) {
+                    scorers.push(scorer);
+                }
+            }
+        }
+        Ok(scorers)
+    }
+
+    /// The scores of a line.
+    fn scores<const FULL: bool>(
+        &self,
+        card: &LogCard,
+        names: &mut HashMap<String, String>,
+        filter: &str,
+        line: &mut Line<FULL>,
+    ) -> Result<Vec<LogScore>, String> {
+        let answer = line.answer();
+        let metrics = match line.metrics.take() {
+            Some(metrics) => metrics,
+            // Older versions do not list them.
+            None => {
+                let known =
+                    |metric: &&String| card.scorers.iter().any(|scorer| scorer.split(',').next() == Some(metric));
+                line.rest.keys().filter(known).cloned().collect()
+            }
+        };
+        let mut scores = Vec::with_capacity(metrics.len());
+        for metric in metrics {
+            let Some(value) = line.rest.remove(&metric) else { continue };
+            if is_not_finite(&value) {
+                return Err(format!("the score {metric} is {}, which no mean can hold", super::json::plain(&value)));
+            }
+            if value.is_null() {
+                continue;
+            }
+            let scorer = match names.get(&metric) {
+                Some(scorer) => scorer.clone(),
+                None => {
+                    let scorer = scorer(card, &metric, filter);
+                    names.insert(metric, scorer.clone());
+                    scorer
+                }
+            };
+            scores.push(LogScore { scorer, value, answer: answer.clone(), explanation: None });
+        }
+        Ok(scores)
+    }
+}
+
+impl Samples for Source {
+    fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError> {
+        let index = Index::read(&self.path, self.longest, each)?;
+        let rolling = card.task_details.get("output_type").and_then(Value::as_str) == Some("loglikelihood_rolling");
+        let open = |_| Records::open(&self.path, self.longest);
+        // One a filter: the lines of a filter stand together.
+        let mut readers = index.filters.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let mut names: Vec<HashMap<String, String>> = index.filters.iter().map(|_| HashMap::new()).collect();
+        let order: HashMap<&str, usize> =
+            card.scorers.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        for document in 0..index.documents {
+            let places: Vec<(usize, Place)> = index.places(document).collect();
+            let mut sample: Option<LogSample> = None;
+            let mut scores = Vec::new();
+            let mut failed = None;
+            for (filter, place) in places {
+                let records = &mut readers[filter];
+                records.read(place)?;
+                let name = index.filters[filter].as_str();
+                let read = match sample {
+                    None => parse::<Line<true>>(&records.bytes).and_then(|mut line| {
+                        let scores = self.scores(card, &mut names[filter], name, &mut line)?;
+                        let id = if index.own_ids { super::json::id_text(&line.doc["id"]) } else { None };
+                        sample = Some(line.sample(id, rolling));
+                        Ok(scores)
+                    }),
+                    Some(_) => parse::<Line<false>>(&records.bytes)
+                        .and_then(|mut line| self.scores(card, &mut names[filter], name, &mut line)),
+                };
+                match read {
+                    Ok(found) => scores.extend(found),
+                    Err(reason) => {
+                        failed = Some(records.error(place, reason));
+                        break;
+                    }
+                }
+            }
+            match (failed, sample) {
+                (Some(error), _) => each(Err(error))?,
+                (None, Some(mut sample)) => {
+                    scores.sort_by_key(|score| order.get(score.scorer.as_str()).copied().unwrap_or(usize::MAX));
+                    sample.scores = scores;
+                    each(Ok(sample))?;
+                }
+                (None, None) => {}
+            }
+        }
+        match self.documents {
+            Some(expected) if index.bad == 0 && (index.documents as u64) < expected => {
+                let message =
+                    format!("it has {} of the {expected} documents that its results are about", index.documents);
+                each(Err(EvalError::log(&self.path, message).hint("the file was cut off; copy it again")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sha256(&self) -> Result<String, EvalError> {
+        earnest_digest::sha256_file(&self.path, |_| ()).map_err(|error| EvalError::input(self.path.display(), error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_and_tasks_are_found_in_names() {
+        let stamp = |name: &str| stamp(Path::new(name));
+        assert_eq!(
+            stamp("samples_a_b_2026-11-22T16-35-15.540337.jsonl").as_deref(),
+            Some("2026-11-22T16-35-15.540337")
+        );
+        assert_eq!(stamp("results_2026-11-22T16:35:15.540337.json").as_deref(), Some("2026-11-22T16-35-15.540337"));
+        assert_eq!(stamp("results_2026-11-22T16-35-15.json").as_deref(), Some("2026-11-22T16-35-15"));
+        assert_eq!(stamp("results.json"), None);
+        let task = |name: &str| task_of(Path::new(name), None);
+        assert_eq!(task("samples_a_b_2026-11-22T16-35-15.540337.jsonl").as_deref(), Some("a_b"));
+        assert_eq!(task("samples_a_b_2026-11-22T16:35:15.jsonl").as_deref(), Some("a_b"));
+        assert_eq!(task("other.jsonl"), None);
+        let results: Results = parse(br#"{"configs": {"easy": {}, "arc_easy": {}}}"#).unwrap();
+        let task = |name: &str| task_of(Path::new(name), Some(&results));
+        assert_eq!(task("pretrained__gpt2_arc_easy.jsonl").as_deref(), Some("arc_easy"));
+        assert_eq!(task("other.jsonl"), None);
+    }
+}

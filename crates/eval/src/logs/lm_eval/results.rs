@@ -1,0 +1,144 @@
+//! The results document: facts and aggregates of every task of a run.
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::super::card::{LogCard, LogStatus, Reported, Tool};
+use super::super::identity::model_name;
+use super::super::json::{Ordered, add, count, plain};
+use super::super::secrets::{clean, without_secrets};
+use super::super::time::rfc_3339;
+use crate::EvalError;
+
+/// A results document, of which the parts that are used.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(in super::super) struct Results {
+    #[serde(default)]
+    results: Ordered<Ordered<Value>>,
+    #[serde(default)]
+    configs: Ordered<Map<String, Value>>,
+    #[serde(default)]
+    versions: Map<String, Value>,
+    #[serde(default, rename = "n-shot")]
+    shots: Map<String, Value>,
+    #[serde(default, rename = "n-samples")]
+    counts: Map<String, Value>,
+    #[serde(default)]
+    config: Map<String, Value>,
+    #[serde(default)]
+    task_hashes: Map<String, Value>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+/// Entries of a task's results that are no metrics.
+const FACTS: [&str; 5] = ["alias", "name", "sample_len", "sample_count", "samples"];
+
+impl Results {
+    /// Tasks of the run that are no groups.
+    pub fn tasks(&self) -> Vec<&str> {
+        let mut tasks: Vec<&str> = self.configs.0.iter().map(|(name, _)| name.as_str()).collect();
+        if tasks.is_empty() {
+            tasks = self.results.0.iter().map(|(name, _)| name.as_str()).collect();
+        }
+        tasks
+    }
+
+    /// Number of documents behind a task's results; none where the document does not say.
+    pub fn documents(&self, task: &str) -> Option<u64> {
+        count(self.results.get(task).and_then(|entries| entries.get("sample_len")))
+    }
+
+    /// The card of a task, without files and with all that the document says.
+    pub fn card(&self, path: &Path, task: &str, model: Option<&str>) -> Result<LogCard, EvalError> {
+        let ours = self.rest.contains_key("earnest_run");
+        let rest = |key: &str| self.rest.get(key);
+        let text = |value: Option<&Value>| value.filter(|value| !value.is_null()).map(plain);
+        let config = self.configs.get(task);
+        let named = if ours { text(rest("model_name")) } else { None };
+        let named = named.or_else(|| model_name(&self.config, rest("model_name")));
+        let Some(model) = named.or_else(|| model.map(str::to_owned)) else {
+            return Err(EvalError::log(path, "it does not name its model").hint("name it: --model NAME"));
+        };
+        let planned = self.counts.get(task).and_then(|counts| count(counts.get("effective")));
+        let mut scorers = Vec::new();
+        let mut reported = Vec::new();
+        for (key, value) in self.results.get(task).map(|entries| entries.0.as_slice()).unwrap_or_default() {
+            if FACTS.contains(&key.as_str()) {
+                continue;
+            }
+            let (metric, filter) =
+                key.split_once(',').map_or((key.as_str(), None), |(metric, filter)| (metric, Some(filter)));
+            let of = metric.strip_suffix("_stderr").unwrap_or(metric);
+            let scorer = filter.map_or_else(|| of.to_owned(), |filter| format!("{of},{filter}"));
+            if of == metric && !scorers.contains(&scorer) {
+                scorers.push(scorer.clone());
+            }
+            let samples = planned.and_then(|planned| usize::try_from(planned).ok());
+            reported.push(Reported { scorer, reducer: None, metric: metric.to_owned(), value: value.clone(), samples });
+        }
+        let mut details = without_secrets(&self.config);
+        for key in [
+            "model_source",
+            "model_name",
+            "chat_template_sha",
+            "system_instruction",
+            "system_instruction_sha",
+            "max_length",
+            "fewshot_as_multiturn",
+            "transformers_version",
+            "total_evaluation_time_seconds",
+            "earnest_run",
+        ] {
+            add(&mut details, key, rest(key).map(clean).as_ref());
+        }
+        let mut task_details = Map::new();
+        let mut generation = Map::new();
+        let mut set = |settings: Option<&Value>| {
+            for (name, value) in settings.and_then(Value::as_object).into_iter().flatten() {
+                generation.insert(name.clone(), clean(value));
+            }
+        };
+        for (name, value) in config.into_iter().flatten() {
+            match name.as_str() {
+                "generation_kwargs" => set(Some(value)),
+                // Repeats the model's arguments.
+                "metadata" => {}
+                name => add(&mut task_details, name, Some(&clean(value))),
+            }
+        }
+        set(self.config.get("gen_kwargs"));
+        for key in ["limit", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed", "bootstrap_iters"] {
+            if let Some(value) = details.remove(key) {
+                add(&mut task_details, key, Some(&value));
+            }
+        }
+        details.remove("gen_kwargs");
+        let small = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
+        let shots = count(self.shots.get(task)).or_else(|| count(config.and_then(|config| config.get("num_fewshot"))));
+        let version = if ours { rest("git_hash") } else { rest("lm_eval_version") };
+        Ok(LogCard {
+            tool: if ours { Tool::Earnest } else { Tool::LmEval },
+            tool_version: text(version).map(|version| version.trim_start_matches("earnest ").to_owned()),
+            files: Vec::new(),
+            model,
+            model_details: details,
+            task: task.to_owned(),
+            task_version: text(self.versions.get(task)),
+            task_hash: text(self.task_hashes.get(task)),
+            task_details,
+            few_shot: small(shots),
+            repeats: small(count(config.and_then(|config| config.get("repeats")))),
+            generation,
+            scorers,
+            reported,
+            planned: planned.and_then(|planned| usize::try_from(planned).ok()),
+            // The document is written at the end.
+            status: LogStatus::Finished,
+            started: rest("date").and_then(Value::as_f64).and_then(rfc_3339),
+            ended: None,
+            notes: Vec::new(),
+        })
+    }
+}

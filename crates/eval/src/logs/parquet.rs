@@ -1,0 +1,165 @@
+//! Rows of a Parquet file as JSON values.
+use std::any::Any;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ConvertedType};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+use parquet::schema::types::{Type, TypePtr};
+use serde_json::{Map, Number, Value};
+
+use crate::EvalError;
+
+/// A Parquet file that was opened.
+pub(super) struct ParquetFile {
+    reader: SerializedFileReader<File>,
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("it holds what no reader expects").to_owned()
+}
+
+fn broken(path: &Path, reason: &str) -> EvalError {
+    EvalError::log(path, format!("it cannot be read as Parquet: {reason}"))
+        .hint("the file may be incomplete: copy it again")
+}
+
+/// Calls the library, which panics on some damaged files.
+fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, EvalError> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(|error| broken(path, &error.to_string())),
+        Err(panic) => Err(broken(path, &said(&*panic))),
+    }
+}
+
+impl ParquetFile {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Files that are damaged or packed in a way that is not read.
+    pub fn open(path: &Path) -> Result<Self, EvalError> {
+        let file = File::open(path).map_err(|error| EvalError::input(path.display(), error))?;
+        let reader = guarded(path, || SerializedFileReader::new(file))?;
+        use Compression::{GZIP, SNAPPY, UNCOMPRESSED};
+        let mut chunks = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+        let unread = |compression| !matches!(compression, UNCOMPRESSED | SNAPPY | GZIP(_));
+        if let Some(chunk) = chunks.find(|chunk| unread(chunk.compression())) {
+            let name = chunk.compression().to_string();
+            let name = name.split('(').next().unwrap_or_default();
+            let message = format!("its columns are compressed with {name}; snappy, gzip and plain ones are read");
+            return Err(EvalError::log(path, message).hint(
+                "convert it: python3 -c \"import pandas; pandas.read_parquet('FILE').to_parquet('NEW.parquet', compression='snappy')\"",
+            ));
+        }
+        Ok(ParquetFile { reader })
+    }
+
+    fn root(&self) -> &Type {
+        self.reader.metadata().file_metadata().schema()
+    }
+
+    /// Names of the columns.
+    pub fn columns(&self) -> Vec<&str> {
+        self.root().get_fields().iter().map(|field| field.name()).collect()
+    }
+
+    /// What the file's notes have under a name.
+    pub fn note(&self, name: &str) -> Option<String> {
+        let notes = self.reader.metadata().file_metadata().key_value_metadata()?;
+        notes.iter().find(|note| note.key == name).and_then(|note| note.value.clone())
+    }
+
+    /// Names of the members of a column that is a group.
+    pub fn members(&self, column: &str) -> Vec<&str> {
+        let field = self.root().get_fields().iter().find(|field| field.name() == column && field.is_group());
+        field.into_iter().flat_map(|field| field.get_fields()).map(|field| field.name()).collect()
+    }
+
+    /// Hands on each row from 1 with the columns for which `keep` is true; it is asked for columns, and for their members with the
+    /// names of both.
+    pub fn rows(
+        &self,
+        path: &Path,
+        keep: &dyn Fn(&str, Option<&str>) -> bool,
+        each: &mut dyn FnMut(u64, Map<String, Value>) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
+        let projection = guarded(path, || projection(self.root(), keep))?;
+        let mut rows = guarded(path, || self.reader.get_row_iter(Some(projection)))?;
+        let mut number = 0;
+        // Not around the receiver: its panics are its own.
+        while let Some(row) = guarded(path, || rows.next().transpose())? {
+            number += 1;
+            each(number, object(row))?;
+        }
+        Ok(())
+    }
+}
+
+/// The schema with some columns and members.
+fn projection(root: &Type, keep: &dyn Fn(&str, Option<&str>) -> bool) -> Result<Type, ParquetError> {
+    let mut fields: Vec<TypePtr> = Vec::new();
+    for field in root.get_fields().iter().filter(|field| keep(field.name(), None)) {
+        let info = field.get_basic_info();
+        let plain =
+            field.is_group() && info.logical_type_ref().is_none() && info.converted_type() == ConvertedType::NONE;
+        if !plain {
+            fields.push(Arc::clone(field));
+            continue;
+        }
+        let members = field.get_fields().iter().filter(|member| keep(field.name(), Some(member.name())));
+        let members: Vec<TypePtr> = members.map(Arc::clone).collect();
+        if members.is_empty() {
+            continue;
+        }
+        let group = Type::group_type_builder(field.name()).with_fields(members).with_repetition(info.repetition());
+        fields.push(Arc::new(group.build()?));
+    }
+    Type::group_type_builder(root.name()).with_fields(fields).build()
+}
+
+fn object(row: Row) -> Map<String, Value> {
+    row.into_columns().into_iter().map(|(name, field)| (name, value(field))).collect()
+}
+
+/// A value; numbers that JSON cannot hold become texts, as in the logs that Python writes.
+fn value(field: Field) -> Value {
+    let float = |value: f64| match Number::from_f64(value) {
+        Some(number) => Value::Number(number),
+        None if value.is_nan() => "NaN".into(),
+        None => if value > 0.0 { "Infinity" } else { "-Infinity" }.into(),
+    };
+    match field {
+        Field::Null => Value::Null,
+        Field::Bool(value) => value.into(),
+        Field::Byte(value) => value.into(),
+        Field::Short(value) => value.into(),
+        Field::Int(value) => value.into(),
+        Field::Long(value) => value.into(),
+        Field::UByte(value) => value.into(),
+        Field::UShort(value) => value.into(),
+        Field::UInt(value) => value.into(),
+        Field::ULong(value) => value.into(),
+        Field::Float16(value) => float(f64::from(f32::from(value))),
+        Field::Float(value) => float(f64::from(value)),
+        Field::Double(value) => float(value),
+        Field::Str(text) => text.into(),
+        Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into_owned().into(),
+        Field::Group(row) => object(row).into(),
+        Field::ListInternal(list) => list.elements().iter().cloned().map(value).collect(),
+        Field::MapInternal(map) => {
+            let text = |field: &Field| match field {
+                Field::Str(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let entries = map.entries().iter().map(|(key, field)| (text(key), value(field.clone())));
+            Value::Object(entries.collect())
+        }
+        // Dates and decimals are no part of scores.
+        other => other.to_string().into(),
+    }
+}

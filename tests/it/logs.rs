@@ -1,0 +1,469 @@
+//! Logs of other tools as runs: import, screens, comparisons, round trips.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::program::{code, document, golden, only_run, run_in, stderr, stdout, store};
+use earnest_eval::run::store::Filter;
+use earnest_tasks::suite::log::value;
+
+fn logs(tool: &str) -> PathBuf {
+    golden().join("logs").join(tool)
+}
+
+fn words<'a>(words: &'a [&'a str], more: &'a [String]) -> Vec<&'a str> {
+    words.iter().copied().chain(more.iter().map(String::as_str)).collect()
+}
+
+/// Runs the program and expects success.
+fn done(folder: &Path, words: &[&str]) -> String {
+    let output = run_in(folder, words);
+    assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+fn import(folder: &Path, tool: &str, more: &[&str]) -> Value {
+    let logs = logs(tool).join("logs");
+    let output = run_in(folder, &[&["import", logs.to_str().unwrap(), "--json"], more].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    document(&output)
+}
+
+fn names(imported: &Value) -> Vec<String> {
+    let runs = imported["imported"].as_array().unwrap();
+    runs.iter().map(|run| run["run"].as_str().unwrap().to_owned()).collect()
+}
+
+fn close(one: &Value, other: f64) -> bool {
+    (one.as_f64().unwrap() - other).abs() < 1e-12
+}
+
+/// Pairs of logs and their statistics, computed apart from this program.
+fn paired(tool: &str) -> Vec<Value> {
+    let expected = std::fs::read_to_string(logs(tool).join("expected.json")).unwrap();
+    let expected: Value = serde_json::from_str(&expected).unwrap();
+    expected["paired"].as_array().unwrap().clone()
+}
+
+#[test]
+fn comparisons_agree_with_numpy_on_the_same_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut compared = 0;
+    for tool in ["lm-eval", "inspect", "lighteval", "openai-batch"] {
+        for pair in paired(tool) {
+            let file = |side: &str| logs(tool).join(pair[side].as_str().unwrap()).to_str().unwrap().to_owned();
+            let text = |name: &str| pair[name].as_str().unwrap_or_default().to_owned();
+            let mut options = vec![file("a"), file("b"), "--cluster".into(), "template".into(), "--json".into()];
+            let scorer = match (text("metric"), text("filter"), text("scorer")) {
+                (metric, filter, _) if !filter.is_empty() => format!("{metric},{filter}"),
+                (metric, _, scorer) => format!("{metric}{scorer}"),
+            };
+            let answers = logs(tool).join("data/arith_a.jsonl").to_str().unwrap().to_owned();
+            match scorer.as_str() {
+                "" => options.extend(["--answers".to_owned(), answers]),
+                _ => options.extend(["--primary".to_owned(), scorer]),
+            }
+            let output = run_in(folder.path(), &words(&["compare"], &options));
+            assert_eq!(code(&output), 0, "{pair}: {}", stderr(&output));
+            let found = document(&output)[0].clone();
+            let overall = &found["overall"];
+            let clusters = pair["clusters"].as_f64().unwrap();
+            assert_eq!((&found["items"], &overall["clusters"]), (&pair["n_common"], &pair["clusters"]), "{pair}");
+            let number = |name: &str| pair[name].as_f64().unwrap();
+            // The program's is run - baseline, with the small-sample factor of CR1.
+            let robust = number("se_cluster_cr0") * (clusters / (clusters - 1.0)).sqrt();
+            for (name, expected) in [
+                ("baseline", number("mean_a")),
+                ("run", number("mean_b")),
+                ("difference", -number("difference")),
+                ("naive_error", number("se_iid")),
+                ("standard_error", robust),
+            ] {
+                assert!(close(&overall[name], expected), "{name}: {} instead of {expected}, {pair}", overall[name]);
+            }
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 15);
+    assert!(!folder.path().join("earnest-results").exists(), "nothing is stored");
+}
+
+#[test]
+fn a_folder_of_logs_is_a_run_for_each_model_and_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let imported = import(at, "lm-eval", &["--cluster", "template"]);
+    let runs = names(&imported);
+    assert_eq!((runs.len(), &imported["known"], &imported["refused"]), (6, &json!([]), &json!([])));
+    // Again, from another folder: nothing new.
+    let copy = at.join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    for file in std::fs::read_dir(logs("lm-eval").join("logs/hf-gemma")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+    }
+    let again = document(&run_in(at, &["import", "copy", "--cluster", "template", "--json"]));
+    assert_eq!((&again["imported"], again["known"].as_array().unwrap().len()), (&json!([]), 1));
+    // With another primary scorer it is another run.
+    let other = document(&run_in(at, &["import", "copy", "--json"]));
+    assert_eq!(names(&other).len(), 1);
+    // One model has one name, whatever the file.
+    let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--json"])).unwrap();
+    let mut models: BTreeMap<String, usize> = BTreeMap::new();
+    for run in listed.as_array().unwrap() {
+        *models.entry(run["model"].as_str().unwrap().to_owned()).or_default() += 1;
+        assert_eq!((run["status"].as_str(), &run["failed"]), (Some("finished"), &json!(0)), "{run}");
+    }
+    assert_eq!((models["SmolLM2-135M-Instruct-Q4_1"], models["gemma-3-270m-Q4_K_M"]), (2, 2), "{models:?}");
+    assert!(done(at, &["runs", "verify"]).matches("ok  ").count() == 8);
+    let shown = done(at, &["runs", "show", &runs[0]]);
+    for said in [
+        "log of lm-evaluation-harness 0.4.13: scores are the tool's own; 40 documents",
+        "exact_match of exact_match,strict-match             40       0.3      0.3",
+        "primary   exact_match,strict-match",
+        "seed      unknown",
+        "few-shot  0",
+    ] {
+        assert!(shown.contains(said), "{said} is not in {shown}");
+    }
+    let document: Value = serde_json::from_str(&done(at, &["runs", "show", &runs[0], "--json"])).unwrap();
+    let reported = document["reported"].as_array().unwrap();
+    assert_eq!(reported.len(), 4);
+    assert!(reported.iter().all(|one| close(&one["value"], one["recomputed"].as_f64().unwrap())), "{reported:?}");
+    let card = done(at, &["samples", &runs[0], "--limit", "1"]);
+    assert!(card.contains("Question: What is 12 - 4?") && card.contains("exact_match,flexible-extract 9"), "{card}");
+    assert!(!card.contains("tokens") && !card.contains("ended by the model"), "{card}");
+}
+
+#[test]
+fn two_scorers_two_primaries() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let file = logs("lm-eval").join("logs/gemma-3-270m-Q4_K_M");
+    let path = file.to_str().unwrap();
+    let refused = run_in(at, &["import", path, "--primary", "exact_match,flexible-extrakt"]);
+    assert_eq!(code(&refused), 2, "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("did you mean exact_match,flexible-extract?"), "{}", stderr(&refused));
+    assert!(!at.join("earnest-results").exists());
+    let only = document(&run_in(at, &["import", path, "--primary", "flexible-extract", "--keep-going", "--json"]));
+    // The other task has other filters.
+    assert_eq!((names(&only).len(), only["refused"].as_array().unwrap().len()), (1, 1), "{only}");
+    assert_eq!(only["imported"][0]["primary"], "exact_match,flexible-extract");
+    assert!(close(&only["imported"][0]["mean"], 0.175));
+}
+
+#[test]
+fn runs_that_ended_early_are_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let imported = import(at, "inspect", &[]);
+    assert_eq!(names(&imported).len(), 10);
+    let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--json"])).unwrap();
+    let of =
+        |name: &str| -> Vec<&Value> { listed.as_array().unwrap().iter().filter(|run| run["suite"] == name).collect() };
+    let cancelled = of("arith_slow")[0];
+    let counts = |run: &Value| ["status", "recorded", "planned", "failed"].map(|name| run[name].clone());
+    assert_eq!(counts(cancelled), [json!("partial"), json!(10), json!(40), json!(2)]);
+    assert!(close(&cancelled["accuracy"], 0.375));
+    let failed: Vec<_> = of("arith_err").into_iter().map(counts).collect();
+    assert!(failed.contains(&[json!("finished"), json!(40), json!(40), json!(2)]), "{failed:?}");
+    assert!(failed.contains(&[json!("partial"), json!(11), json!(40), json!(5)]), "{failed:?}");
+    // Repeats stand side by side, in whatever order the log has them.
+    let epochs = of("arith_epochs");
+    assert_eq!(epochs.iter().map(|run| run["recorded"].as_u64().unwrap()).collect::<Vec<_>>(), [120, 120, 12]);
+    assert!(epochs.iter().all(|run| run["status"] == "finished"), "{epochs:?}");
+    let shown = done(at, &["runs", "show", epochs[2]["run"].as_str().unwrap()]);
+    assert!(shown.contains("4 documents x 3 repeats") && shown.contains("accuracy of match, pass_at_2"), "{shown}");
+    assert!(!shown.contains("differs"), "{shown}");
+    // A failed sample has its error and no score.
+    let errors = done(at, &["samples", cancelled["run"].as_str().unwrap(), "--failed", "--json"]);
+    let errors: Vec<Value> = errors.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let error = errors.iter().find(|row| row["verdict"].is_null()).unwrap();
+    assert!(error["failure"]["message"].as_str().unwrap().contains("CancelledError"), "{error}");
+}
+
+#[test]
+fn tools_and_own_runs_are_compared_by_the_text_of_their_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let (lm, inspect) = (names(&import(at, "lm-eval", &["--cluster", "template"])), import(at, "inspect", &[]));
+    let inspect = inspect["imported"].as_array().unwrap();
+    let of = |task: &str| inspect.iter().find(|run| run["task"] == task).unwrap()["run"].as_str().unwrap();
+    let arith = lm.iter().find(|run| run.starts_with("arith_a-Smol")).unwrap();
+    // Across tools, by id, with the clusters of the one that has them.
+    let output = run_in(at, &["compare", arith, of("arith"), "--json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let found = document(&output)[0].clone();
+    let counts = ["items", "by_text", "different_prompts"].map(|name| found[name].as_u64().unwrap());
+    assert_eq!((counts, &found["overall"]["clusters"]), ([40, 0, 40], &json!(10)), "{found}");
+    let said = stderr(&output);
+    assert!(
+        said.contains("tool (lm-eval in A, inspect in B)") && said.contains("different prompts for 40 of 40"),
+        "{said}"
+    );
+    let screen = done(at, &["compare", arith, of("arith")]);
+    assert!(screen.contains("A is scored by exact_match,strict-match, B by match"), "{screen}");
+    // A run of earnest that asks the same questions under other ids, one of them twice.
+    let data = std::fs::read_to_string(logs("lm-eval").join("data/arith_a.jsonl")).unwrap();
+    let mut rows: Vec<Value> = data.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    rows.truncate(6);
+    rows.push(rows[0].clone());
+    let lines = rows.iter().enumerate().map(|(number, row)| {
+        let question = row["question"].as_str().unwrap().to_uppercase().replace(' ', "\u{a0} ");
+        json!({"id": format!("own-{number}"), "question": question, "answer": row["answer"]}).to_string()
+    });
+    std::fs::write(at.join("own.jsonl"), lines.collect::<Vec<_>>().join("\n")).unwrap();
+    done(at, &["run", "own.jsonl", "--prompt", "raw", "--max-tokens", "2", "--threads", "1"]);
+    let found = document(&run_in(at, &["compare", "own-", arith, "--json"]))[0].clone();
+    let counts =
+        ["items", "by_text", "ambiguous", "only_baseline", "only_run"].map(|name| found[name].as_u64().unwrap());
+    assert_eq!(counts, [5, 5, 2, 2, 35], "{found}");
+    assert_eq!(found["overall"]["clusters"], 2, "the log knows the templates: {found}");
+    // Nothing in common is an error with the next step, not a comparison of nothing.
+    let mcq = lm.iter().find(|run| run.starts_with("mcq_a-Smol")).unwrap();
+    let output = run_in(at, &["compare", arith, mcq]);
+    assert_eq!((code(&output), stdout(&output).as_str()), (2, ""));
+    assert!(
+        stderr(&output).contains("no items in common") && stderr(&output).contains("help: "),
+        "{}",
+        stderr(&output)
+    );
+    let output = run_in(at, &["compare", arith, of("arith"), "--cluster", "topic"]);
+    assert_eq!(code(&output), 2);
+    assert!(
+        stderr(&output).contains("has no field topic") && stderr(&output).contains("template"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn completions_are_read_again_beside_the_tools_scores() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let runs = names(&import(at, "lm-eval", &["--keep-going"]));
+    let of = |begin: &str| runs.iter().find(|run| run.starts_with(begin)).unwrap().as_str();
+    let shown = done(at, &["score", of("arith_sc_a-gemma"), "--reader", "final"]);
+    assert!(shown.contains("17.5 % (7) by exact_match,maj@4") && shown.contains("% (5) by final"), "{shown}");
+    done(at, &["score", of("arith_a-gemma"), "--profile", "final", "--save"]);
+    let store = store(at);
+    let saved = store.run("-scored").unwrap();
+    let (mut tool, mut own) = (0.0, 0.0);
+    for sample in store.samples(&saved, Filter::default()) {
+        let score = sample.unwrap().score.unwrap();
+        tool += value(&score, "exact_match,flexible-extract").unwrap();
+        own += value(&score, "final").unwrap();
+        assert_eq!(score.correct, score.rules["final"]);
+    }
+    assert_eq!((tool, own > 0.0), (7.0, true));
+    let found = document(&run_in(at, &["compare", of("arith_a-gemma"), "-scored", "--primary", "final", "--json"]));
+    assert_eq!(found, Value::Null, "the first run has no reading of its own");
+}
+
+/// Scores by item, sample and scorer, whatever the forms of their names.
+fn scores(folder: &Path, run: &str, name: impl Fn(&str) -> Option<String>) -> BTreeMap<(String, u32, String), f64> {
+    let store = store(folder);
+    let run = store.run(run).unwrap();
+    let mut all = BTreeMap::new();
+    for sample in store.samples(&run, Filter::default()) {
+        let sample = sample.unwrap();
+        let Some(score) = sample.score else { continue };
+        let rules = score.rules.iter().map(|(rule, right)| (rule, f64::from(u8::from(right))));
+        for (scorer, number) in rules.chain(score.metrics.iter()) {
+            if let Some(name) = name(scorer) {
+                all.insert((sample.item.clone(), sample.sample, name), number);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn exports_come_back_with_every_score() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let questions: String = (0..6)
+        .map(|n| {
+            json!({"id": format!("q{n}"), "question": format!("Add two numbers: {n} + {n} ="), "answer": 2 * n})
+                .to_string()
+                + "\n"
+        })
+        .collect();
+    std::fs::write(at.join("sums.jsonl"), questions).unwrap();
+    done(at, &["run", "sums.jsonl", "--samples", "2", "--temperature", "1", "--threads", "1"]);
+    let run = only_run(at).manifest.run;
+    let before = scores(at, &run, |name| Some(name.to_owned()));
+    assert!(before.len() > 12);
+    for (format, file) in [("jsonl", "out.jsonl"), ("csv", "out.csv"), ("parquet", "out.parquet"), ("lm-eval", "out")] {
+        done(at, &["export", &run, "--format", format, "-o", file]);
+        let back = at.join(format!("back-{format}"));
+        std::fs::create_dir(&back).unwrap();
+        let path = at.join(file);
+        let output = run_in(&back, &["import", path.to_str().unwrap(), "--json"]);
+        assert_eq!(code(&output), 0, "{format}: {}", stderr(&output));
+        let imported = document(&output);
+        let name = &names(&imported)[0];
+        if format != "lm-eval" {
+            let after =
+                scores(&back, name, |name| before.keys().any(|(_, _, own)| own == name).then(|| name.to_owned()));
+            assert_eq!(after, before, "{format}");
+            continue;
+        }
+        // A rule is a filter of `acc`; both repeats of a document are in its one row.
+        let after = scores(&back, name, |name| Some(name.to_owned()));
+        let store = store(&back);
+        let rows: Vec<_> =
+            store.samples(&store.run(name).unwrap(), Filter::default()).map(|sample| sample.unwrap()).collect();
+        for ((item, sample, rule), number) in &before {
+            let [one, other] = [format!("acc,{rule}"), format!("{rule},none")];
+            let own = |scorer: &String| {
+                let row = rows.iter().find(|row| row.item == *item).unwrap();
+                let name = scorer.replace(',', "_repeats,");
+                row.score
+                    .as_ref()
+                    .unwrap()
+                    .evidence
+                    .values
+                    .get(&name)
+                    .map(|values| values[*sample as usize].as_f64().unwrap())
+            };
+            let found =
+                own(&one).or_else(|| own(&other)).or_else(|| after.get(&(item.clone(), 0, one.clone())).copied());
+            assert_eq!(found, Some(*number), "{item} {sample} {rule}: {rows:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_half_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let from = logs("lm-eval").join("logs/hf-gemma");
+    let broken = at.join("broken");
+    std::fs::create_dir(&broken).unwrap();
+    for file in std::fs::read_dir(&from).unwrap() {
+        let file = file.unwrap();
+        let mut text = std::fs::read_to_string(file.path()).unwrap();
+        if file.file_name().to_str().unwrap().starts_with("samples_") {
+            let half = text.len() * 2 / 3;
+            text.truncate(half);
+        }
+        std::fs::write(broken.join(file.file_name()), text).unwrap();
+    }
+    let good = logs("lm-eval").join("logs/hf-SmolLM2");
+    let output = run_in(at, &["import", "broken", good.to_str().unwrap()]);
+    assert_ne!(code(&output), 0);
+    assert!(stderr(&output).contains("samples_mcq_a_"), "{}", stderr(&output));
+    if at.join("earnest-results").exists() {
+        let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--json"])).unwrap();
+        let listed = listed.as_array().unwrap();
+        assert!(listed.iter().all(|run| run["status"] == "finished"), "{listed:?}");
+    }
+    let output = run_in(at, &["import", "broken", good.to_str().unwrap(), "--keep-going", "--json"]);
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    let outcome = document(&output);
+    assert!(!outcome["refused"].as_array().unwrap().is_empty(), "{outcome}");
+    assert!(done(at, &["runs", "verify"]).lines().filter(|line| line.starts_with("damaged")).count() == 0);
+}
+
+#[test]
+fn a_table_says_what_its_columns_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let row = |n: usize, model: &str, score: f64| format!("q{n},How many {n}?,{model},{score},{}\n", n / 4);
+    let mut text = String::from("qid,text,who,points,page\n");
+    for n in 0..12 {
+        text += &row(n, "one", (n % 3) as f64 / 2.0);
+        text += &row(n, "two", (n % 4) as f64 / 4.0);
+    }
+    std::fs::write(at.join("scores.csv"), text).unwrap();
+    let columns = "id=qid,question=text,model=who,score=points";
+    let output = run_in(at, &["import", "scores.csv", "--columns", columns, "--task", "counting", "--json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let runs = names(&document(&output));
+    assert_eq!(runs.len(), 2);
+    // Fractions are compared as they are.
+    let found = document(&run_in(at, &["compare", &runs[0], &runs[1], "--cluster", "page", "--json"]))[0].clone();
+    let overall = &found["overall"];
+    assert_eq!((&found["items"], &overall["clusters"], &overall["mcnemar_p"]), (&json!(12), &json!(3), &Value::Null));
+    assert!(close(&overall["baseline"], 0.5) && close(&overall["run"], 0.375), "{overall}");
+    let listed = done(at, &["runs", "list"]);
+    assert!(listed.contains("50.0 [") && listed.contains("37.5 ["), "{listed}");
+    let direct = document(&run_in(
+        at,
+        &["compare", "scores.csv", "--columns", columns, "--task", "counting", "--cluster", "page", "--json"],
+    ))[0]
+        .clone();
+    assert_eq!(direct["overall"]["difference"], overall["difference"]);
+}
+
+#[test]
+fn one_model_imported_by_prompt_is_one_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (name, answer) in [("a.jsonl", "2"), ("b.jsonl", "3")] {
+        let item = "arithmetic-bench/1/add/001/000";
+        std::fs::write(at.join(name), json!({"item": item, "completion": answer}).to_string()).unwrap();
+        let words = ["import", "arithmetic-bench", "--completions", name, "--name", "my-model", "--lengths", "1"];
+        done(at, &[&words[..], &["--per-length", "1", "--tasks", "add"]].concat());
+    }
+    let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--json"])).unwrap();
+    let runs: Vec<&str> = listed.as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect();
+    let output = run_in(at, &["compare", runs[0], runs[1]]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(!stderr(&output).contains("the files differ"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_page_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    copy(&logs("lm-eval").join("logs"), &at.join("lm-eval-results"));
+    copy(&logs("openai-batch"), &at.join("batch"));
+    for left_out in ["data", "expected.json"] {
+        let path = at.join("batch").join(left_out);
+        if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
+    }
+    std::fs::copy(logs("openai-batch").join("data/arith_a.jsonl"), at.join("answers.jsonl")).unwrap();
+    std::fs::write(at.join("scores.csv"), "question_id,text,right\n1,Capital of France?,1\n2,Capital of Italy?,0\n")
+        .unwrap();
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/logs.md")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_earnest")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let mut commands = 0;
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if line != "```sh" {
+            continue;
+        }
+        for command in lines.by_ref().take_while(|line| *line != "```") {
+            let output = std::process::Command::new("sh")
+                .args(["-c", command])
+                .current_dir(at)
+                .env("PATH", &path)
+                .env_remove("EARNEST_RESULTS")
+                .output()
+                .unwrap();
+            assert_eq!(code(&output), 0, "{command}\n{}{}", stdout(&output), stderr(&output));
+            commands += 1;
+        }
+    }
+    assert!(commands >= 10, "{commands} commands");
+    let drawn = std::fs::read_to_string(at.join("difference.svg")).unwrap();
+    let shown = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/difference.svg")).unwrap();
+    assert_eq!(drawn, shown, "the page shows another figure");
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
