@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::golden_subjects::logs;
 use crate::golden_subjects::report::FileReport;
 
-/// What the logs of the importer do not keep, or what is a word of the file's maker.
+/// Fields that a log of ours does not keep, and words of the file's maker.
 const NOT_CHECKED: [&str; 6] = ["n_error_retries", "unscored", "original", "over", "code", "param"];
 
 fn golden() -> PathBuf {
@@ -19,7 +19,11 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let target = to.join(path.file_name().unwrap());
-        if path.is_dir() { copy(&path, &target) } else { drop(fs::copy(&path, &target).unwrap()) }
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::store::{RunRecord, Store};
 use crate::run::{FailureKind, Manifest, Plan, RunError, Sample, SampleFailure, Totals};
 use earnest_stats::{Estimate, Z95, wilson};
-use earnest_tasks::suite::log::{self, Reported};
+use earnest_tasks::suite::log::{LogSuite, Reported};
 use earnest_tasks::suite::{Grid, Interval, Item, Readings, Score, Scored, Segments, Suite, Summary, SummaryRow};
 
 /// Format version of [`Document`].
@@ -69,6 +69,11 @@ impl Document {
     /// Summarises a stored run without reading texts, in step with the plan. Keeps only the parts of items that summaries use and
     /// shares equal scores.
     pub fn stored(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<Self, RunError> {
+        if let Ok(log) = LogSuite::of(&run.manifest.settings.suite_options)
+            && run.manifest.settings.is_log()
+        {
+            return Self::of_log(store, run, &log);
+        }
         let plan = run.manifest.plan();
         let mut counts = Counts::new(plan.len(suite));
         let mut planned = plan.walk(suite).peekable();
@@ -140,12 +145,8 @@ impl Document {
             ref primary => Readings::of(primary, scored.iter().map(|scored| scored.score)),
         };
         summary.notes.extend(readings.iter().flat_map(Readings::remarks));
-        let reported = match manifest.settings.is_log() {
-            true => log::reported(&manifest.settings.suite_options, scored),
-            false => Vec::new(),
-        };
         Document {
-            reported,
+            reported: Vec::new(),
             format: REPORT_FORMAT,
             folder: folder.to_owned(),
             manifest,
@@ -159,17 +160,17 @@ impl Document {
 }
 
 /// Counts over all rows.
-struct Counts {
-    totals: Totals,
-    failures: BTreeMap<FailureKind, FailureGroup>,
+pub(super) struct Counts {
+    pub(super) totals: Totals,
+    pub(super) failures: BTreeMap<FailureKind, FailureGroup>,
 }
 
 impl Counts {
-    fn new(planned: usize) -> Self {
+    pub(super) fn new(planned: usize) -> Self {
         Counts { totals: Totals { planned, ..Totals::default() }, failures: BTreeMap::new() }
     }
 
-    fn failure(&mut self, item: &str, failure: Option<&SampleFailure>) {
+    pub(super) fn failure(&mut self, item: &str, failure: Option<&SampleFailure>) {
         let Some(failure) = failure else { return };
         let first =
             || FailureGroup { kind: failure.kind, count: 0, item: item.to_owned(), message: failure.message.clone() };

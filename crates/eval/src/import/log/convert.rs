@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::Answers;
+use super::settings::own_name;
 use crate::EvalError;
-use crate::logs::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore};
+use crate::logs::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, Tool};
 use crate::run::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure};
 use earnest_engine::{FinishReason, Timings};
 use earnest_tasks::suite::log::{decide, set_value};
-use earnest_tasks::suite::task::{read_again, usual};
+use earnest_tasks::suite::task::{TARGETS, read_again, usual};
 use earnest_tasks::suite::{Answered, Budget, ContinuationScore, Item, Likelihoods, Score};
 
 /// Characters beyond which a text of a document is no covariate: passages and solutions.
@@ -51,17 +52,31 @@ impl Converter<'_> {
     pub(crate) fn convert(&self, sample: LogSample) -> Result<Converted, EvalError> {
         let LogSample { id, epoch, mut document, question, prompt, choices, mut targets, .. } = sample;
         let prompt = prompt.map(prompt_text);
+        for (name, value) in self.answers.and_then(|answers| answers.fields(&id)).into_iter().flatten() {
+            if !document.contains_key(name) {
+                document.insert(name.clone(), value.clone());
+            }
+        }
         let cluster = self.cluster_of(&id, &document)?;
         let question = question.or_else(|| text_of_question(&document)).or_else(|| prompt.clone()).unwrap_or_default();
         if targets.is_empty() {
             targets.extend(self.answers.and_then(|answers| answers.get(&id)).map(str::to_owned));
         }
+        // A run of earnest has a task in every row.
+        let own = match self.card.tool {
+            Tool::Earnest => document.remove("task"),
+            _ => None,
+        };
+        let task = match own {
+            Some(Value::String(task)) => task,
+            _ => self.card.task.clone(),
+        };
         let mut covariates = covariates(&mut document, &question, &targets);
         if self.cluster.is_none() {
             covariates.remove(usual::CLUSTER);
         }
         if targets.len() > 1 {
-            covariates.insert("targets".to_owned(), targets.clone().into());
+            covariates.insert(TARGETS.to_owned(), targets.clone().into());
         }
         if !choices.is_empty() {
             covariates.insert("choices".to_owned(), choices.into());
@@ -74,7 +89,7 @@ impl Converter<'_> {
             cluster,
             covariates,
             budget: Budget { answer: limit, thinking: limit },
-            ..Item::plain(id, self.card.task.clone(), question, gold)
+            ..Item::plain(id, task, question, gold)
         };
         if likely {
             item.continuations =
@@ -156,7 +171,13 @@ impl Converter<'_> {
         }
         let mut score = Score::default();
         score.evidence.repeats = repeats;
-        for one in scores {
+        for mut one in scores {
+            let (name, is_metric) = own_name(self.card.tool, &one.scorer);
+            if let (true, Some(number)) = (is_metric, one.number()) {
+                score.metrics.insert(name, number);
+                continue;
+            }
+            one.scorer = name.to_owned();
             match (one.number().filter(|number| number.is_finite()), one.value) {
                 (Some(number), _) => set_value(&mut score, &one.scorer, number),
                 (None, Value::Null) => {}

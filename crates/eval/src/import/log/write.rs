@@ -4,20 +4,25 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use serde_json::Value;
+
 use super::convert::{Converted, Converter};
 use crate::EvalError;
-use crate::logs::{Log, LogSample, Refused};
+use crate::logs::{Log, LogPrompt, LogSample, Refused};
+use crate::report::LogSums;
 use crate::run::Sample;
 use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
 use earnest_tasks::suite::Score;
 
 /// Samples that go from one thread to the next at once.
 const BATCH: usize = 512;
+/// Bytes of their texts from which on fewer go at once.
+const BATCH_BYTES: usize = 4 << 20;
 /// Batches that wait between two threads.
 const WAITING: usize = 4;
 
 /// Counts of a written log.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Written {
     pub items: usize,
     pub samples: usize,
@@ -26,6 +31,8 @@ pub(super) struct Written {
     /// Samples with a completion and without an expected answer.
     pub without_answer: usize,
     pub refused: Refused,
+    /// Sums over the samples; none where a scorer's numbers were changed afterwards.
+    pub sums: Option<LogSums>,
 }
 
 /// Reason for a log not having been written.
@@ -62,21 +69,21 @@ pub(super) fn write(
     thread::scope(|scope| {
         let reader = scope.spawn(move || send_samples(log, &to_convert));
         let packer = scope.spawn(move || Placing::new(converter, samples).convert_all(&read, &to_write));
-        let mixed = store_batches(store, run, converted);
+        let mixed = store_batches(store, run, converted, samples);
         let placed = packer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let refused = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let (mixed, written, refused) = first_error(mixed, placed, refused)?;
-        one_kind_each(store, run, &mixed)?;
-        Ok(Written { refused, ..written })
+        let ((kinds, sums), written, refused) = first_error(mixed, placed, refused)?;
+        let changed = one_kind_each(store, run, &kinds)?;
+        Ok(Written { refused, sums: (!changed).then_some(sums), ..written })
     })
 }
 
 /// The results of the threads, or the error of the one that stopped first: the others found their neighbour gone.
 fn first_error(
-    mixed: Result<Kinds, EvalError>,
+    mixed: Result<(Kinds, LogSums), EvalError>,
     placed: Result<Written, Unwritten>,
     refused: Result<Refused, EvalError>,
-) -> Result<(Kinds, Written, Refused), Unwritten> {
+) -> Result<((Kinds, LogSums), Written, Refused), Unwritten> {
     let is_gone = |error: &EvalError| matches!(error, EvalError::Results(problem) if problem.message == GONE);
     match (mixed, placed, refused) {
         (Ok(mixed), Ok(placed), Ok(refused)) => Ok((mixed, placed, refused)),
@@ -93,16 +100,29 @@ const GONE: &str = "the samples are not written";
 /// Reads the log's samples.
 fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, EvalError> {
     let gone = |_| EvalError::results(GONE);
-    let mut batch = Vec::with_capacity(BATCH);
+    let (mut batch, mut bytes) = (Vec::with_capacity(BATCH), 0);
     let refused = log.samples(&mut |sample| {
+        bytes += length(&sample);
         batch.push(sample);
-        if batch.len() < BATCH {
+        if batch.len() < BATCH && bytes < BATCH_BYTES {
             return Ok(());
         }
+        bytes = 0;
         to.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH))).map_err(gone)
     })?;
     to.send(batch).map_err(gone)?;
     Ok(refused)
+}
+
+/// Bytes of a sample's longest texts.
+fn length(sample: &LogSample) -> usize {
+    let prompt = match &sample.prompt {
+        None => 0,
+        Some(LogPrompt::Text(text)) => text.len(),
+        Some(LogPrompt::Chat(messages)) => messages.iter().map(|(_, text)| text.len()).sum(),
+    };
+    let texts = sample.document.values().filter_map(Value::as_str).map(str::len).sum::<usize>();
+    prompt + texts + sample.completions.iter().map(String::len).sum::<usize>()
 }
 
 /// A document of the log.
@@ -218,8 +238,14 @@ impl<'a> Placing<'a> {
 /// Kinds of numbers that a scorer gave: right and wrong, and others.
 type Kinds = BTreeMap<String, [bool; 2]>;
 
-/// Writes what comes; returns the kinds of every scorer's numbers.
-fn store_batches(store: &Store, run: &RunRecord, batches: Receiver<Batch>) -> Result<Kinds, EvalError> {
+/// Writes what comes; returns the kinds of every scorer's numbers, and the sums.
+fn store_batches(
+    store: &Store,
+    run: &RunRecord,
+    batches: Receiver<Batch>,
+    repeats: u32,
+) -> Result<(Kinds, LogSums), EvalError> {
+    let mut sums = LogSums::new(repeats);
     let mut kinds = Kinds::new();
     let mut note = |score: &Score| {
         for (place, names) in
@@ -238,19 +264,21 @@ fn store_batches(store: &Store, run: &RunRecord, batches: Receiver<Batch>) -> Re
         packs.into_iter().for_each(|pack| writer.push_pack(pack));
         for (place, row) in rows {
             row.score.iter().for_each(&mut note);
+            sums.add(place, &row);
             writer.push(place, row)?;
         }
     }
     writer.write()?;
-    Ok(kinds)
+    Ok((kinds, sums))
 }
 
-/// Makes metrics of rules that are fractions in other samples, so that a scorer is one thing throughout.
-fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<(), EvalError> {
+/// Makes metrics of rules that are fractions in other samples, so that a scorer is one thing throughout; returns true
+/// if there were some.
+fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, EvalError> {
     let mixed: Vec<&str> =
         kinds.iter().filter(|(_, kinds)| **kinds == [true, true]).map(|(name, _)| name.as_str()).collect();
     if mixed.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let mut writer = store.writer(run).batches_of(BULK_ROWS);
     for row in store.samples(run, Filter::default()).placed() {
@@ -267,5 +295,6 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<(), Ev
             writer.push(place, row)?;
         }
     }
-    Ok(writer.write()?)
+    writer.write()?;
+    Ok(true)
 }
