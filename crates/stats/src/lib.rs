@@ -10,6 +10,7 @@ pub mod mcnemar;
 pub mod multiplicity;
 mod paired_score;
 pub mod power;
+pub mod sequential;
 mod matrix;
 
 pub use bootstrap::{Bootstrap, BootstrapError, bootstrap_glmm, cluster_bootstrap};
@@ -20,3 +21,4 @@ pub use mcnemar::{McNemar, PairedCounts, mcnemar};
 pub use multiplicity::holm;
 pub use paired_score::paired_score_interval;
 pub use power::{ClusteredDesign, PairedDesign, PowerError, Rates};
+pub use sequential::{SequentialDifference, SequentialError, SequentialEstimate};
