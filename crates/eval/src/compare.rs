@@ -3,7 +3,7 @@ use crate::EvalError;
 use crate::report::{Comparison, Scores, compare, differing_settings};
 use crate::results;
 use crate::run::store::{Filter, RunRecord, Store};
-use crate::run::{FileRecord, Reporter, RunEvent, shown};
+use crate::run::{FileRecord, Reporter, RunEvent, RunSettings, shown};
 use earnest_tasks::suite::task::STORED_KEY;
 
 /// Compares each run with the first one, on the items that both answered or that name an item of the other; warns of everything else in which they differ.
@@ -95,6 +95,20 @@ fn nothing_in_common(baseline: &RunRecord, other: &RunRecord) -> EvalError {
         "{} is of {} and {} of {}: they have no items in common",
         mine.run, mine.settings.suite, theirs.run, theirs.settings.suite
     ))
+}
+
+/// Returns the scores of a run by item, for items of these settings.
+pub(crate) fn answers(
+    store: &Store,
+    run: &RunRecord,
+    settings: &RunSettings,
+    mut warn: &mut impl FnMut(String),
+) -> Result<Scores, EvalError> {
+    let mut scores = scores(store, run, &mut warn)?;
+    if scores.lacks_questions() && !settings.has_items_of(&run.manifest.settings) {
+        results::each_item(store, run, |item| scores.read_question(&item))?;
+    }
+    Ok(scores)
 }
 
 fn scores(store: &Store, run: &RunRecord, warn: &mut impl FnMut(String)) -> Result<Scores, EvalError> {

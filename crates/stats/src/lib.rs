@@ -21,4 +21,4 @@ pub use mcnemar::{McNemar, PairedCounts, mcnemar};
 pub use multiplicity::holm;
 pub use paired_score::paired_score_interval;
 pub use power::{ClusteredDesign, PairedDesign, PowerError, Rates};
-pub use sequential::{SequentialDifference, SequentialError, SequentialEstimate};
+pub use sequential::{MarginTest, SequentialDifference, SequentialError, SequentialEstimate};

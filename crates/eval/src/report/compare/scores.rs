@@ -117,6 +117,13 @@ impl Scores {
         }
     }
 
+    /// Share of correct samples of an item; none if the run did not answer it, or asked another question under its id.
+    pub fn share_of(&self, item: &Item) -> Option<f64> {
+        let score = self.items.get(&item.id).filter(|score| score.gold == item.gold)?;
+        let asked = Question::of_operands(&item.covariates).unwrap_or_else(|| Question::of_text(item));
+        score.question.as_ref().is_none_or(|question| question.matches(&asked)).then(|| score.share())
+    }
+
     /// Number of items with a score.
     pub fn len(&self) -> usize {
         self.items.len()
