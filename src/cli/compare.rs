@@ -6,7 +6,7 @@ use super::printer::Printer;
 use super::result_args::CompareArgs;
 use super::{Exit, results};
 use earnest_eval::compare::compare_runs;
-use earnest_eval::report::{Align, Comparison, Difference, Table, p_text, wrap};
+use earnest_eval::report::{Align, Comparison, Difference, Sequential, Table, p_text, wrap};
 
 /// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -59,6 +59,7 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
     text.push_str(&table.render());
     text.push('\n');
     let mut remarks = vec![comparison.conclusion()];
+    remarks.extend(comparison.sequential.as_ref().map(Sequential::remark));
     let every = || comparison.tasks.iter().chain(&comparison.perturbations).chain([&comparison.overall]);
     let none = if every().any(|one| one.detectable_text() == "none") {
         ", \"none\" where not even the largest possible one is"

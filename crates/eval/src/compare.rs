@@ -113,6 +113,7 @@ pub(crate) fn answers(
 
 fn scores(store: &Store, run: &RunRecord, warn: &mut impl FnMut(String)) -> Result<Scores, EvalError> {
     let mut scores = Scores::with_primary(results::primary_rules(store, run)?);
+    scores.has_condition = run.manifest.settings.until.is_some();
     for sample in store.samples(run, Filter::default()) {
         scores.add(&sample?);
     }

@@ -16,7 +16,7 @@ mod text;
 
 pub(crate) use compare::adjust;
 pub use compare::{
-    Comparison, Difference, Flip, RuleDifference, Scores, compare, differing_settings, p_sentence, p_text,
+    Comparison, Difference, Flip, RuleDifference, Scores, Sequential, compare, differing_settings, p_sentence, p_text,
 };
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use error::ReportError;

@@ -224,9 +224,14 @@ pub struct Manifest {
 impl Manifest {
     /// Returns the plan; of a run that ended early, that of its first items.
     pub fn plan(&self) -> Plan {
+        let whole = self.whole_plan();
         let stopped = self.decision.as_ref().filter(|decision| decision.is_early());
-        let limit = stopped.map(|decision| decision.items).or(self.settings.limit);
-        Plan { limit, samples: self.settings.samples, shard: self.shard }
+        Plan { limit: stopped.map(|decision| decision.items).or(whole.limit), ..whole }
+    }
+
+    /// Returns the plan as if the run had not ended early.
+    pub fn whole_plan(&self) -> Plan {
+        Plan { limit: self.settings.limit, samples: self.settings.samples, shard: self.shard }
     }
 
     /// Returns the marker with which the run's prompts open the thinking, if they do. Completions then start inside the thinking

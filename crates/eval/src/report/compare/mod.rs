@@ -5,6 +5,7 @@ mod difference;
 mod pairing;
 mod rules;
 mod scores;
+mod sequential;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub use conclusion::{p_sentence, p_text};
 pub use difference::Difference;
 pub use rules::RuleDifference;
 pub use scores::Scores;
+pub use sequential::Sequential;
 pub use settings::differing_settings;
 
 /// A run compared with a baseline, over the items that both answered.
@@ -42,6 +44,9 @@ pub struct Comparison {
     pub different_question: usize,
     /// Settings besides the model in which the runs differ; see [`differing_settings`].
     pub settings: Vec<SettingChange>,
+    /// Anytime-valid difference, if a run has a condition on which it ends; the other intervals and p values are then not valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<Sequential>,
     /// All items together.
     pub overall: Difference,
     /// By task, in alphabetical order; empty if there is one task only.
@@ -118,6 +123,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         only_run: pairing.only_second,
         different_question: pairing.different_question,
         settings: Vec::new(),
+        sequential: Sequential::of([baseline, run], [first, second], pairs),
         overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
         tasks: by_task,
         perturbations: by_kind.collect(),
@@ -198,6 +204,27 @@ mod tests {
         assert!(found.conclusion().contains("run1 is better than run0 by 33.3 points"), "{}", found.conclusion());
         assert_eq!(found.tasks.len(), 2);
         assert_eq!(found.flips.len(), 20);
+    }
+
+    #[test]
+    fn a_run_that_ends_by_its_answers_has_an_anytime_valid_interval() {
+        let (first, mut second) = (many(|n| n % 3 == 0), many(|n| n % 3 != 1));
+        second.has_condition = true;
+        let found = compare(&names(2), &[first.clone(), second.clone()]).remove(0);
+        let sequential = found.sequential.as_ref().unwrap();
+        assert_eq!(sequential.runs, ["run1"]);
+        let (estimate, (low, high)) = (sequential.estimate.unwrap(), found.overall.interval.unwrap());
+        assert!((estimate.difference - found.overall.difference).abs() < 1e-12, "the same estimand");
+        assert!(estimate.low < low && estimate.high > high && estimate.clusters == 15, "{estimate:?}");
+        assert!(found.conclusion().contains("95 % anytime-valid interval"), "{}", found.conclusion());
+        assert!(sequential.remark().contains("not valid"));
+        // Either way round; but not with two of them.
+        let back = compare(&names(2), &[second.clone(), first]).remove(0).sequential.unwrap();
+        assert_eq!(back.runs, ["run0"]);
+        assert!((back.estimate.unwrap().low + estimate.high).abs() < 1e-12);
+        let both = compare(&names(2), &[second.clone(), second]).remove(0);
+        assert_eq!(both.sequential.as_ref().unwrap().estimate, None);
+        assert!(both.conclusion().contains("no valid"), "{}", both.conclusion());
     }
 
     #[test]

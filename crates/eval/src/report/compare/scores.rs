@@ -16,6 +16,8 @@ pub struct Scores {
     pub(super) primary: Vec<String>,
     /// Names of all rules.
     pub(super) rules: Vec<String>,
+    /// True for a run that ends by its answers.
+    pub has_condition: bool,
     /// Number of samples without a score; comparisons leave them out.
     pub without_score: usize,
 }
