@@ -106,6 +106,8 @@ struct Study {
 struct Sampler {
     design: Design,
     intercepts: [f64; 2],
+    /// Critical values of t by the number of clusters.
+    critical: Vec<f64>,
 }
 
 impl Sampler {
@@ -119,7 +121,9 @@ impl Sampler {
             }
             Truth::Rare { .. } => [0.0, 0.0],
         };
-        Sampler { design, intercepts }
+        let freedom = |clusters: usize| (clusters as f64 - 1.0).max(1.0);
+        let critical = (0..=design.clusters).map(|clusters| student_quantile(1.0 - 0.5 * ALPHA, freedom(clusters)));
+        Sampler { design, intercepts, critical: critical.collect() }
     }
 
     fn draw(&self, random: &mut ChaCha8Rng) -> (f64, usize) {
@@ -184,7 +188,7 @@ impl Sampler {
             }
             if !study.peeked && number >= 7 && variance > 0.0 {
                 let error = (variance / (count - 1.0)).sqrt();
-                study.peeked = (sum / count / error).abs() > student_quantile(1.0 - 0.5 * ALPHA, count - 1.0);
+                study.peeked = (sum / count / error).abs() > self.critical[number];
             }
             means.push(draw);
             labels.push(number as u64);

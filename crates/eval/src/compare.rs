@@ -1,9 +1,14 @@
 //! Comparison of stored runs, the first of which is the baseline.
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
 use crate::EvalError;
-use crate::report::{Comparison, Scores, compare, differing_settings};
+use crate::report::{Comparison, Scores, compare, differing_settings, pilot_items};
 use crate::results;
 use crate::run::store::{Filter, RunRecord, Store};
 use crate::run::{FileRecord, Reporter, RunEvent, RunSettings, shown};
+use earnest_stats::design::{VarianceParts, pilot_parts};
 use earnest_tasks::suite::task::STORED_KEY;
 
 /// Compares each run with the first one, on the items that both answered or that name an item of the other; warns of everything else in which they differ.
@@ -109,6 +114,42 @@ pub(crate) fn answers(
         results::each_item(store, run, |item| scores.read_question(&item))?;
     }
     Ok(scores)
+}
+
+/// A pilot: two runs of the same questions, and how much their differences vary.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pilot {
+    pub runs: [String; 2],
+    pub questions: usize,
+    pub templates: usize,
+    /// Difference of the second run.
+    pub difference: f64,
+    pub parts: VarianceParts,
+    /// False if every question was asked once: the part of the samples is then in that of the questions.
+    pub repeated: bool,
+}
+
+/// Returns the pilot of two stored runs; `warn` gets what may make it another's.
+///
+/// # Errors
+/// The runs have no items in common, or all in one cluster.
+pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String)) -> Result<Pilot, EvalError> {
+    let runs = [store.run(names[0])?, store.run(names[1])?];
+    check_pair(&runs[0], &runs[1], &mut warn)?;
+    let [first, second] = &runs;
+    let mut scores = [scores(store, first, &mut warn)?, scores(store, second, &mut warn)?];
+    read_questions(store, &runs, &mut scores, &mut warn);
+    let items = pilot_items(&scores[0], &scores[1]);
+    let runs = runs.map(|run| run.manifest.run);
+    if items.is_empty() {
+        return Err(EvalError::setting(format!("{} and {} have no items in common", runs[0], runs[1])));
+    }
+    let share = |(right, all): (u32, u32)| f64::from(right) / f64::from(all);
+    let difference = items.iter().map(|item| share(item.second) - share(item.first)).sum::<f64>() / items.len() as f64;
+    let templates = items.iter().map(|item| item.cluster).collect::<BTreeSet<u64>>().len();
+    let (parts, repeated) = pilot_parts(&items)
+        .map_err(|error| EvalError::setting(format!("{} and {} are no pilot: {error}", runs[0], runs[1])))?;
+    Ok(Pilot { runs, questions: items.len(), templates, difference, parts, repeated })
 }
 
 fn scores(store: &Store, run: &RunRecord, warn: &mut impl FnMut(String)) -> Result<Scores, EvalError> {

@@ -2,6 +2,7 @@
 
 pub mod bootstrap;
 pub mod clustered;
+pub mod design;
 pub mod distribution;
 pub mod glmm;
 mod interval;

@@ -14,7 +14,7 @@ mod rows;
 mod table;
 mod text;
 
-pub(crate) use compare::adjust;
+pub(crate) use compare::{adjust, pilot_items};
 pub use compare::{
     Comparison, Difference, Flip, RuleDifference, Scores, Sequential, compare, differing_settings, p_sentence, p_text,
 };

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::run::SettingChange;
 use difference::difference;
+use earnest_stats::design::PilotItem;
 use earnest_stats::{Rates, holm};
 use pairing::{Pair, Pairing};
 use rules::rules;
@@ -133,6 +134,22 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         lost: pairs.iter().filter(|pair| pair.change() < 0.0).count(),
         flips,
     }
+}
+
+/// Returns the items of two runs with the same id and question, with their answers.
+pub(crate) fn pilot_items(first: &Scores, second: &Scores) -> Vec<PilotItem> {
+    let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
+    let pairing = Pairing::of(first, second);
+    let items = pairing.pairs.iter().filter_map(|pair| match (pair.first.as_slice(), pair.second.as_slice()) {
+        ([mine], [theirs]) => {
+            let next = numbers.len() as u64;
+            let cluster = *numbers.entry(pair.cluster()).or_insert(next);
+            Some(PilotItem { cluster, first: (mine.correct, mine.samples), second: (theirs.correct, theirs.samples) })
+        }
+        // Several items that name one original are no question of their own.
+        _ => None,
+    });
+    items.collect()
 }
 
 /// Adjusts a family by Holm's method; differences without a p value are not part of it.
