@@ -212,11 +212,9 @@ struct Rates {
 
 fn rates(design: Design, reference: f64, studies: u64, seed: u64) -> Rates {
     let sampler = Sampler::new(design);
-    let found: Vec<Study> =
-        (0..studies).into_par_iter().map(|study| sampler.study(seed, study, reference)).collect();
-    let percent = |of: &dyn Fn(&Study) -> bool| {
-        100.0 * found.iter().filter(|study| of(study)).count() as f64 / studies as f64
-    };
+    let found: Vec<Study> = (0..studies).into_par_iter().map(|study| sampler.study(seed, study, reference)).collect();
+    let percent =
+        |of: &dyn Fn(&Study) -> bool| 100.0 * found.iter().filter(|study| of(study)).count() as f64 / studies as f64;
     let asked = |of: &dyn Fn(&Study) -> Option<usize>| {
         let clusters: usize = found.iter().map(|study| of(study).unwrap_or(design.clusters)).sum();
         100.0 * clusters as f64 / (studies as usize * design.clusters) as f64
@@ -364,8 +362,7 @@ fn margins(studies: u64, seed: u64) {
         for sizes in SIZES {
             let all = designs(clusters, sizes, 0.05).into_iter();
             let wrong = all.map(|design| within(design, 0.05, studies, seed).0).fold(0.0, f64::max);
-            let truth =
-                Truth::Logit { accuracy: 0.5, effect: 0.0, intercept_sd: 1.5, slope_sd: 0.0, one_sided: false };
+            let truth = Truth::Logit { accuracy: 0.5, effect: 0.0, intercept_sd: 1.5, slope_sd: 0.0, one_sided: false };
             let (found, asked) = within(Design { clusters, sizes, truth }, 0.05, studies, seed);
             println!("| {clusters} | {} | {wrong:.1} | {found:.0} | {asked:.0} % |", sizes.name());
         }
@@ -438,8 +435,13 @@ fn against_fixed(studies: u64, seed: u64) {
             if sizes == Sizes::Equal(1) && effect < 0.1 {
                 continue;
             }
-            let truth =
-                Truth::Logit { accuracy: 0.5 - 0.5 * effect, effect, intercept_sd: 1.5, slope_sd: 0.7, one_sided: false };
+            let truth = Truth::Logit {
+                accuracy: 0.5 - 0.5 * effect,
+                effect,
+                intercept_sd: 1.5,
+                slope_sd: 0.7,
+                one_sided: false,
+            };
             let design = Design { clusters: 0, sizes, truth };
             let (fixed, _) = enough(design, 80.0, studies, seed, |rates| rates.fixed);
             let (plan, at) = enough(design, 80.0, studies, seed, |rates| rates.sequence);

@@ -120,7 +120,10 @@ fn a_decided_run_is_the_beginning_of_the_whole_one_however_it_was_interrupted() 
         let Evaluated { store, run: resumed } = evaluated(&settings(other.path(), 1, Some(&until))).unwrap();
         let decided = resumed.manifest.decision.clone().unwrap();
         assert_eq!(rows(&store, &resumed), expected, "stopped after {after}");
-        assert_eq!((decided.reason, decided.items, decided.estimate), (decision.reason, decision.items, decision.estimate));
+        assert_eq!(
+            (decided.reason, decided.items, decided.estimate),
+            (decision.reason, decision.items, decision.estimate)
+        );
         assert_eq!(resumed.manifest.settings_sha256, run.manifest.settings_sha256);
     }
 }
@@ -177,7 +180,9 @@ fn runs_that_cannot_decide_anything_are_refused() {
     else {
         panic!("it was to be interrupted");
     };
-    assert!(refused(&settings(folder.path(), 1, Some(&format!("difference to {run} decided")))).contains("is not finished"));
+    assert!(
+        refused(&settings(folder.path(), 1, Some(&format!("difference to {run} decided")))).contains("is not finished")
+    );
     // Nothing was begun by any of them.
     let store = Store::open(folder.path()).unwrap();
     assert_eq!(store.runs().unwrap().len(), 3);
@@ -197,7 +202,8 @@ fn the_program_says_that_a_run_stopped_early() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let ask = |words: &[&str]| {
-        let fixed = ["run", "nupa", "--model", "earnest-abacus-1m", "--tasks", "add_Integer,sub_Integer", "--lengths", "2-5"];
+        let fixed =
+            ["run", "nupa", "--model", "earnest-abacus-1m", "--tasks", "add_Integer,sub_Integer", "--lengths", "2-5"];
         let limit = ["--limit", "60", "--json"];
         earnest(at).env("EARNEST_CACHE", at.join("cache")).args(fixed).args(limit).args(words).output().unwrap()
     };
@@ -218,7 +224,10 @@ fn the_program_says_that_a_run_stopped_early() {
     assert!((9..60).contains(&asked), "{asked}");
     let shown = stdout(&run_in(at, &["runs", "show", &early]));
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains(&format!("Stopped early, after {asked} of 60 clusters; the difference to {base} is decided")), "{shown}");
+    assert!(
+        words.contains(&format!("Stopped early, after {asked} of 60 clusters; the difference to {base} is decided")),
+        "{shown}"
+    );
     assert!(words.contains(&format!("until difference to {base} decided")), "{shown}");
     let compared = stdout(&run_in(at, &["compare", &base, &early]));
     let words = compared.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -231,7 +240,8 @@ fn the_program_says_that_a_run_stopped_early() {
     let verified = run_in(at, &["runs", "verify"]);
     assert_eq!(code(&verified), 0, "{}", stdout(&verified));
     // Repeating and resuming find what it says.
-    let resumed = earnest(at).env("EARNEST_CACHE", at.join("cache")).args(["resume", &early, "--json"]).output().unwrap();
+    let resumed =
+        earnest(at).env("EARNEST_CACHE", at.join("cache")).args(["resume", &early, "--json"]).output().unwrap();
     assert_eq!(name(&resumed), early);
     let repeated =
         earnest(at).env("EARNEST_CACHE", at.join("cache")).args(["run", "--from", &early, "--json"]).output().unwrap();

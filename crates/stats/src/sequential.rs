@@ -148,7 +148,8 @@ impl SequentialDifference {
         let share = bound / total;
         let quadratic = (bound - 1.0) * self.pairs_squared - share * self.pairs * self.pairs;
         let half_linear = share * self.pairs * self.difference - (bound - 1.0) * self.difference_pairs;
-        let constant = (bound - 1.0) * (self.difference_squared + PRIOR_SQUARES) - share * self.difference * self.difference;
+        let constant =
+            (bound - 1.0) * (self.difference_squared + PRIOR_SQUARES) - share * self.difference * self.difference;
         // Not negative: every difference is compatible with so few clusters.
         if quadratic >= 0.0 {
             return (-1.0, 1.0);
@@ -231,9 +232,9 @@ mod tests {
             for step in -4000..4000 {
                 let log_sd = f64::from(step) * 0.002;
                 let sd = log_sd.exp();
-                let exponent: f64 =
-                    draws.iter().map(|x| -0.5 * (x / sd - effect).powi(2)).sum::<f64>() - draws.len() as f64 * log_sd
-                        - 0.5 * PRIOR_SQUARES / (sd * sd);
+                let exponent: f64 = draws.iter().map(|x| -0.5 * (x / sd - effect).powi(2)).sum::<f64>()
+                    - draws.len() as f64 * log_sd
+                    - 0.5 * PRIOR_SQUARES / (sd * sd);
                 sum += exponent.exp() * 0.002;
             }
             sum
@@ -241,7 +242,8 @@ mod tests {
         let mut mixed = 0.0;
         for step in -300..300 {
             let effect = f64::from(step) * 0.01;
-            let prior = (-0.5 * effect * effect * PRIOR_CLUSTERS).exp() * (PRIOR_CLUSTERS / std::f64::consts::TAU).sqrt();
+            let prior =
+                (-0.5 * effect * effect * PRIOR_CLUSTERS).exp() * (PRIOR_CLUSTERS / std::f64::consts::TAU).sqrt();
             mixed += prior * marginal(effect) * 0.01;
         }
         mixed / marginal(0.0)

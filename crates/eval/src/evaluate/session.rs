@@ -167,9 +167,7 @@ impl Session<'_> {
     ) -> Result<Option<Decider>, EvalError> {
         let until: Option<&Until> = self.settings.until.as_ref();
         let plan = self.evaluation.plan;
-        until
-            .map(|until| decider(until, &self.settings, self.suite, plan, store, earlier, reporter))
-            .transpose()
+        until.map(|until| decider(until, &self.settings, self.suite, plan, store, earlier, reporter)).transpose()
     }
 
     /// Generates the missing samples. The manifest is updated before and after, so that it is right even after a crash.

@@ -67,7 +67,8 @@ impl EvaluationSettings {
             return Err(EvalError::setting(format!("--fail-on-error {fraction} is not a fraction from 0 to 1")));
         }
         if let (Some(_), Some(shard)) = (&self.until, self.plan.shard) {
-            let message = format!("--until cannot end part {shard} of a run: a decision needs the clusters of all parts");
+            let message =
+                format!("--until cannot end part {shard} of a run: a decision needs the clusters of all parts");
             return Err(EvalError::setting(message).hint("leave --shard out, or run the whole plan without --until"));
         }
         self.traffic.check()?;

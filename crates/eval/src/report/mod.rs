@@ -14,10 +14,10 @@ mod rows;
 mod table;
 mod text;
 
-pub(crate) use compare::{adjust, pilot_items};
 pub use compare::{
     Comparison, Difference, Flip, RuleDifference, Scores, Sequential, compare, differing_settings, p_sentence, p_text,
 };
+pub(crate) use compare::{adjust, pilot_items};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use error::ReportError;
 pub use file::write_file;

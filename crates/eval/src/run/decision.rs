@@ -254,7 +254,10 @@ mod tests {
         assert!((estimate.difference - 0.8).abs() < 1e-12 && estimate.low > 0.0);
         assert!(found.is_beyond(60) && !found.is_beyond(59));
         let said = decision.sentence(&until(None));
-        assert!(said.starts_with("Stopped early, after 12 of 40 clusters; the difference to base is decided: +80.0"), "{said}");
+        assert!(
+            said.starts_with("Stopped early, after 12 of 40 clusters; the difference to base is decided: +80.0"),
+            "{said}"
+        );
     }
 
     /// Rows in any order decide alike, also if later clusters came in first.

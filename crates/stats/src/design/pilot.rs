@@ -47,8 +47,11 @@ pub fn pilot_parts(items: &[PilotItem]) -> Result<(VarianceParts, bool), Cluster
     let (count, groups) = (items.len() as f64, clusters.len() as f64);
     let mean = clusters.iter().map(|(sum, _)| sum).sum::<f64>() / count;
     let between = clusters.iter().map(|(sum, size)| size * (sum / size - mean).powi(2)).sum::<f64>() / (groups - 1.0);
-    let within: f64 =
-        items.iter().zip(&places).map(|(item, &place)| (item.difference() - clusters[place].0 / clusters[place].1).powi(2)).sum();
+    let within: f64 = items
+        .iter()
+        .zip(&places)
+        .map(|(item, &place)| (item.difference() - clusters[place].0 / clusters[place].1).powi(2))
+        .sum();
     let size = (count - clusters.iter().map(|(_, size)| size * size).sum::<f64>() / count) / (groups - 1.0);
     // Clusters of one question: what varies inside is part of what varies between.
     let within = if count > groups { within / (count - groups) } else { 0.0 };

@@ -83,7 +83,8 @@ pub fn cheapest(
             let templates = (fewest.templates, most);
             let Some(size) = fewest_templates(parts, effect, templates, questions, samples, rates)? else { continue };
             let cost = costs.of(size);
-            let cheaper = best.is_none_or(|best| cost < best.cost || cost == best.cost && size.templates > best.size.templates);
+            let cheaper =
+                best.is_none_or(|best| cost < best.cost || cost == best.cost && size.templates > best.size.templates);
             if cheaper {
                 best = Some(FoundDesign { size, cost, power: parts.power(effect, size, rates.alpha)? });
             }
@@ -156,7 +157,8 @@ mod tests {
         let found = cheapest(&PARTS, 0.08, given, limits, Costs::default(), Rates::default()).unwrap().unwrap();
         assert!(found.size.templates >= 60 && found.size.questions == 4, "{found:?}");
         // Answers alone: more templates are never worse than more questions or samples.
-        let free = cheapest(&PARTS, 0.05, FEWEST, Limits { templates: 100_000, ..LIMITS }, Costs::default(), Rates::default());
+        let free =
+            cheapest(&PARTS, 0.05, FEWEST, Limits { templates: 100_000, ..LIMITS }, Costs::default(), Rates::default());
         let size = free.unwrap().unwrap().size;
         assert_eq!((size.questions, size.samples), (1, 1), "{size:?}");
     }

@@ -131,7 +131,8 @@ mod tests {
                 let size = DesignSize { templates: 20_000, questions, samples };
                 let study = design.study(size, 5, 1);
                 let mut sums = vec![0.0; size.templates];
-                for ((correct, condition), template) in study.correct.iter().zip(&study.condition).zip(&study.template) {
+                for ((correct, condition), template) in study.correct.iter().zip(&study.condition).zip(&study.template)
+                {
                     sums[*template as usize] += if *condition > 0.0 { *correct } else { -correct };
                 }
                 let differences: Vec<f64> = sums.iter().map(|sum| sum / (questions * samples) as f64).collect();
@@ -198,7 +199,10 @@ mod tests {
             assert!(near(found.template, parts.template), "{found:?} {parts:?}");
             assert_eq!(separate, samples > 1);
             if separate {
-                assert!(near(found.sample, parts.sample) && near(found.question, parts.question), "{found:?} {parts:?}");
+                assert!(
+                    near(found.sample, parts.sample) && near(found.question, parts.question),
+                    "{found:?} {parts:?}"
+                );
             } else {
                 assert!(near(found.question, parts.question + parts.sample), "{found:?} {parts:?}");
             }
@@ -206,7 +210,8 @@ mod tests {
         let one = PilotItem { cluster: 1, first: (1, 1), second: (0, 1) };
         assert!(pilot_parts(&[one, one]).is_err());
         // Clusters of one question have no variance inside.
-        let alone: Vec<PilotItem> = (0..10).map(|cluster| PilotItem { cluster, first: (u32::from(cluster < 3), 1), ..one }).collect();
+        let alone: Vec<PilotItem> =
+            (0..10).map(|cluster| PilotItem { cluster, first: (u32::from(cluster < 3), 1), ..one }).collect();
         let (parts, _) = pilot_parts(&alone).unwrap();
         assert!(parts.question == 0.0 && parts.template > 0.0);
     }

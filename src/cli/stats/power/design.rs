@@ -259,11 +259,17 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
         rates.alpha
     )?;
     match detectable {
-        Some(effect) => writeln!(text, "Smallest difference found with power {}: {:.2} points", rates.power, 100.0 * effect)?,
+        Some(effect) => {
+            writeln!(text, "Smallest difference found with power {}: {:.2} points", rates.power, 100.0 * effect)?
+        }
         None => writeln!(text, "No possible difference is found with power {}", rates.power)?,
     }
     if let Some((studies, (power, error))) = simulated {
-        writeln!(text, "Simulated: power {power:.3}, Monte Carlo error {error:.3}, {studies} studies with seed {}", args.seed)?;
+        writeln!(
+            text,
+            "Simulated: power {power:.3}, Monte Carlo error {error:.3}, {studies} studies with seed {}",
+            args.seed
+        )?;
     }
     output.write_all(text.as_bytes())?;
     Ok(Exit::Success)
@@ -303,7 +309,8 @@ fn choose(
 
 /// Table of the variance's parts, and of what is left of them in a design.
 fn variance_table(parts: &VarianceParts, size: DesignSize, source: &Source) -> String {
-    let head = [("SD of a difference, points", Align::Left), ("one", Align::Right), ("in a template's mean", Align::Right)];
+    let head =
+        [("SD of a difference, points", Align::Left), ("one", Align::Right), ("in a template's mean", Align::Right)];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
     let (questions, samples) = (size.questions as f64, size.samples as f64);
     let mut row = |name: &str, part: f64, divisor: f64| {

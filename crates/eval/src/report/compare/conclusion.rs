@@ -88,7 +88,8 @@ impl Comparison {
     /// Returns the conclusion where a run ends by its answers.
     fn sequential_conclusion(&self, sequential: &Sequential) -> String {
         let Some(estimate) = &sequential.estimate else {
-            return "Both runs end by their own answers, so no valid interval of their difference can be given.".to_owned();
+            return "Both runs end by their own answers, so no valid interval of their difference can be given."
+                .to_owned();
         };
         let span = format!(
             "the 95 % anytime-valid interval of the true difference is {:+.1} to {:+.1} points",

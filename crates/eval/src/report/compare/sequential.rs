@@ -37,7 +37,9 @@ impl Sequential {
         let ends = if self.runs.len() == 1 { "ends" } else { "end" };
         let because = format!("{runs} {ends} when a difference is decided (--until)");
         let estimate = match &self.estimate {
-            Some(estimate) => format!("The valid ones for all items are: {}, {}.", estimate_text(estimate), p_sentence(estimate.p)),
+            Some(estimate) => {
+                format!("The valid ones for all items are: {}, {}.", estimate_text(estimate), p_sentence(estimate.p))
+            }
             None => "There are no valid ones for this pair: compare with a run that asks all its items.".to_owned(),
         };
         format!(
