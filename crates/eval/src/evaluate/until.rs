@@ -1,4 +1,6 @@
 //! The other run of a condition ([`Until`]) and what its rows say about the items of a plan.
+use std::path::Path;
+
 use earnest_tasks::suite::Suite;
 
 use crate::EvalError;
@@ -14,10 +16,11 @@ use crate::run::{Decider, Plan, Reporter, RunEvent, RunSettings, Status, Until};
 pub(super) fn resolved(
     until: &Until,
     suite: &dyn Suite,
-    folder: &std::path::Path,
+    folder: &Path,
     reporter: &mut dyn Reporter,
 ) -> Result<Until, EvalError> {
-    let run = results::open(folder, reporter)?.run(&until.difference_to)?;
+    let store = results::open(folder, reporter)?;
+    let run = store.run(&until.difference_to)?;
     let name = run.manifest.run.clone();
     let refused = |why: &str, hint: String| Err(EvalError::setting(format!("--until: {name} {why}")).hint(hint));
     if run.manifest.status != Status::Finished || run.manifest.shard.is_some() {
@@ -33,7 +36,7 @@ pub(super) fn resolved(
         return refused(&why, "`earnest runs list` lists the runs".to_owned());
     }
     let mine: Vec<String> = suite.primary().into_iter().map(str::to_owned).collect();
-    let theirs = results::primary_rules(&results::open(folder, reporter)?, &run)?;
+    let theirs = results::primary_rules(&store, &run)?;
     if !mine.is_empty() && !theirs.is_empty() && mine != theirs {
         let why = format!(
             "is scored by {}, this run would be by {}: their difference says nothing about the models",
