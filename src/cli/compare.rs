@@ -10,7 +10,9 @@ use super::stored::write_file;
 use super::{Exit, results};
 use earnest_eval::compare::{CompareLogs, CompareSettings, compare_logs, compare_runs};
 use earnest_eval::logs::FindOptions;
-use earnest_eval::report::{Align, Comparison, Difference, ReportError, Table, comparison_figure, p_text, wrap};
+use earnest_eval::report::{
+    Align, Comparison, Difference, ReportError, Sequential, Table, comparison_figure, p_text, wrap,
+};
 
 /// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -126,6 +128,7 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
     text.push_str(&table.render());
     text.push('\n');
     let mut remarks = vec![comparison.conclusion()];
+    remarks.extend(comparison.sequential.as_ref().map(Sequential::remark));
     let every = || comparison.tasks.iter().chain(&comparison.perturbations).chain([&comparison.overall]);
     let none = if every().any(|one| one.detectable_text() == "none") {
         ", \"none\" where not even the largest possible one is"

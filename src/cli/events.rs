@@ -193,6 +193,7 @@ impl Reporter for EventFile {
             RunEvent::Ended(ended) => {
                 let (outcome, failed) = match ended {
                     Some(Ended::Finished) => ("finished", None),
+                    Some(Ended::Decided) => ("decided", None),
                     Some(Ended::Stopped) => ("stopped", None),
                     Some(Ended::TooManyFailures { failed }) => ("too_many_failures", Some(failed)),
                     None => ("error", None),

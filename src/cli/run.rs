@@ -53,6 +53,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         prompt,
         questions: Questions::Chosen(chosen.choice),
         plan: Plan { limit, samples: args.samples, shard: args.shard },
+        until: args.until.clone(),
         decoding: Decoding::Asked(args.generation.settings(args.seed.seed)),
         results: args.session.results.folder.clone(),
         run: if args.new { RunChoice::New } else { RunChoice::Continue },
@@ -144,7 +145,8 @@ fn stored_settings(
     catalogue::check_table(&settings.suite, session.table.metric.as_deref())?;
     let model = ModelSource::stored(settings, &run.manifest.model, model, &hub.settings())?;
     Ok(EvaluationSettings {
-        plan: run.manifest.plan(),
+        plan: run.manifest.whole_plan(),
+        until: settings.until.clone(),
         thinking: settings.enable_thinking,
         thinking_text: settings.thinking_text,
         prompt: settings.prompt_mode.into(),

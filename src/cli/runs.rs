@@ -209,6 +209,12 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
         };
         row("cost", format!("{:.3} device-seconds for {tokens}, without loading{open}", device_seconds(manifest)));
     }
+    if let Some(until) = &settings.until {
+        row("until", until.to_string());
+    }
+    if let Some(decision) = &manifest.decision {
+        row("decided", decision.when.clone());
+    }
     row("sessions", manifest.sessions.to_string());
     row("started", manifest.started.clone());
     row("ended", manifest.ended.clone().unwrap_or_else(|| "-".to_owned()));

@@ -70,6 +70,7 @@ mod train;
 mod train_cli;
 mod train_lora;
 mod train_lora_cli;
+mod until;
 
 // A subject uses a part of what the golden vectors' own program needs.
 #[allow(dead_code)]

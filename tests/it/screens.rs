@@ -445,6 +445,10 @@ fn statistics() {
             "stats_power_paired",
             screen(at, &["stats", "power", "paired", "--discordance", "0.2", "--effect", "0.05"])
         );
+        assert_snapshot!("stats_power_design", {
+            let model = ["--accuracy", "0.6", "--intercept-sd", "1.5", "--slope-sd", "0.7", "--effect", "0.05"];
+            screen(at, &[&["stats", "power", "design"][..], &model, &["--questions", "20"]].concat())
+        });
         assert_snapshot!("stats_power_clustered", {
             let rates = ["--accuracy", "0.6", "--intracluster", "0.3", "--effect", "0.05"];
             screen(at, &[&["stats", "power", "clustered"][..], &rates].concat())

@@ -530,3 +530,87 @@ fn errors_of_the_program_say_their_cause_once() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(text.matches("found record with 1 field").count(), 1, "{text}");
 }
+
+#[test]
+fn a_design_is_chosen_from_random_effects() {
+    let model =
+        ["power", "design", "--effect", "0.05", "--accuracy", "0.6", "--intercept-sd", "1.5", "--slope-sd", "0.7"];
+    let design = |words: &[&str]| -> Value {
+        let (code, text) = stats(&[&model, words, &["--json"]].concat()).unwrap();
+        assert_eq!(code, 0);
+        serde_json::from_str(&text).unwrap()
+    };
+    let found = design(&["--questions", "10"]);
+    let (templates, power) = (found["size"]["templates"].as_u64().unwrap(), found["power"].as_f64().unwrap());
+    assert!(found["size"]["questions"] == 10 && (0.8..0.85).contains(&power), "{found}");
+    // One template fewer is too few.
+    let fewer = design(&["--questions", "10", "--samples", "1", "--templates", &(templates - 1).to_string()]);
+    assert!(fewer["power"].as_f64().unwrap() < 0.8 || found["size"]["samples"] != 1, "{fewer}");
+    // Formula and simulation agree.
+    let checked = design(&["--questions", "10", "--templates", "60", "--simulate", "400"]);
+    let (simulated, formula) = (&checked["simulated"], checked["power"].as_f64().unwrap());
+    let error = simulated["standard_error"].as_f64().unwrap();
+    assert!((simulated["power"].as_f64().unwrap() - formula).abs() < 4.0 * error, "{checked}");
+    // Templates that cost are saved by asking more questions of each.
+    let dear = design(&["--template-cost", "100"]);
+    assert!(dear["size"]["templates"].as_u64().unwrap() < templates, "{dear}");
+    let (_, text) = stats(&[&model[..], &["--templates", "100", "--questions", "50"]].concat()).unwrap();
+    for words in [
+        "This design: 100 templates x 50 questions x 1 samples",
+        "Power 0.",
+        "Smallest difference found with power 0.8",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    let refused = |words: &[&str]| stats(&[&["power", "design"], words].concat()).unwrap_err();
+    assert!(refused(&["--effect", "0.05"]).contains("--accuracy"));
+    assert!(refused(&["--effect", "0.5", "--accuracy", "0.6"]).contains("accuracy plus effect is 1.1"));
+    assert!(refused(&["--effect", "0.05", "--accuracy", "0.6", "--slope-sd", "-1"]).contains("slope SD is -1"));
+    let none = refused(&["--effect", "0.01", "--accuracy", "0.6", "--slope-sd", "1", "--most-templates", "20"]);
+    assert!(none.contains("no design of at most 20 templates"), "{none}");
+}
+
+#[test]
+fn a_design_is_chosen_from_a_pilot() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // 30 templates of 4 questions; the second model is right on more of them, by template.
+    let lines = |right: &dyn Fn(usize) -> bool| {
+        let row = |n: usize| {
+            let completion = if right(n) { n.to_string() } else { "no".to_owned() };
+            format!("{{\"item\": \"q{n}\", \"completion\": \"{completion}\"}}\n")
+        };
+        (0..120).map(row).collect::<String>()
+    };
+    let questions: String = (0..120)
+        .map(|n| {
+            format!(
+                "{{\"id\": \"q{n}\", \"question\": \"Repeat {n}\", \"answer\": \"{n}\", \"cluster\": \"t{}\"}}\n",
+                n / 4
+            )
+        })
+        .collect();
+    fs::write(at.join("questions.jsonl"), questions).unwrap();
+    fs::write(at.join("a.jsonl"), lines(&|n| n % 3 == 0)).unwrap();
+    fs::write(at.join("b.jsonl"), lines(&|n| n % 3 == 0 || n / 4 % 5 == 0)).unwrap();
+    for name in ["a", "b"] {
+        let file = format!("{name}.jsonl");
+        let output = run_in(at, &["import", "questions.jsonl", "--completions", &file, "--name", name]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+    }
+    let pilot = ["stats", "power", "design", "--run", "-a-", "--run", "-b-", "--effect", "0.1"];
+    let output = run_in(at, &[&pilot[..], &["--json"]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&found["pilot"]["templates"], &found["pilot"]["questions"]), (&30.into(), &120.into()));
+    assert_eq!((&found["size"]["samples"], &found["pilot"]["repeated"]), (&1.into(), &false.into()));
+    let part = |name: &str| found["variance"][name].as_f64().unwrap();
+    assert!(part("template") > 0.02 && part("question") > 0.0, "{found}");
+    let text = stdout(&run_in(at, &pilot));
+    assert!(text.contains("120 questions in 30 templates") && text.contains("The cheapest design: "), "{text}");
+    let refused = |words: &[&str]| stderr(&run_in(at, words));
+    assert!(refused(&[&pilot[..], &["--samples", "2"]].concat()).contains("asked every question once"));
+    assert!(refused(&["stats", "power", "design", "--run", "-a-", "--effect", "0.1"]).contains("give --run twice"));
+    let gone = refused(&["stats", "power", "design", "--run", "-a-", "--run", "gone", "--effect", "0.1"]);
+    assert!(gone.contains("there is no run gone"), "{gone}");
+}

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::EvalError;
 use crate::prompt::ModeRequest;
 
-use crate::run::{RunSettings, SandboxRunner};
+use crate::run::{ByCluster, RunSettings, SandboxRunner};
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
 use earnest_sandbox::{Pool, SandboxError, Settings};
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
@@ -69,7 +69,11 @@ pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, OptionError> {
         OptionError::data(format!("the options of a run of {} cannot be read: {error}", settings.suite))
             .help("the data were moved or changed, or another version of earnest wrote the run")
     })?;
-    Ok(settings.thinking_text.of(suite))
+    let suite = settings.thinking_text.of(suite);
+    Ok(match settings.until {
+        Some(_) => Box::new(ByCluster::new(suite, settings.limit, settings.generation.seed)),
+        None => suite,
+    })
 }
 
 /// Returns the names of a run's primary rules without reading its data; none for unknown suites or options.

@@ -144,7 +144,7 @@ pub fn t_reach(clusters: f64, alpha: f64, power: f64) -> f64 {
 
 /// The probability that `|T|` exceeds a critical value, T noncentral t: with `S = chi / sqrt(freedom)`, the mean of
 /// `Phi(effect - critical S) + Phi(-effect - critical S)` over S, by Simpson's rule.
-fn t_power(effect: f64, freedom: f64, critical: f64) -> f64 {
+pub(crate) fn t_power(effect: f64, freedom: f64, critical: f64) -> f64 {
     // What of S is more than 9 standard deviations of a normal variable away does not count: chi is 1-Lipschitz in them.
     let reach = 9.0 / freedom.sqrt();
     let (first, last) = ((1.0 - reach).max(0.0), 1.0 + reach);

@@ -2,6 +2,7 @@
 
 pub mod bootstrap;
 pub mod clustered;
+pub mod design;
 pub mod distribution;
 pub mod glmm;
 mod interval;
@@ -10,6 +11,7 @@ pub mod mcnemar;
 pub mod multiplicity;
 mod paired_score;
 pub mod power;
+pub mod sequential;
 mod matrix;
 
 pub use bootstrap::{Bootstrap, BootstrapError, bootstrap_glmm, cluster_bootstrap};
@@ -20,3 +22,4 @@ pub use mcnemar::{McNemar, PairedCounts, mcnemar};
 pub use multiplicity::holm;
 pub use paired_score::paired_score_interval;
 pub use power::{ClusteredDesign, PairedDesign, PowerError, Rates};
+pub use sequential::{MarginTest, SequentialDifference, SequentialError, SequentialEstimate};

@@ -17,7 +17,7 @@ pub enum PowerError {
     Range { name: &'static str, value: f64, expected: &'static str },
 }
 
-fn require(name: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<(), PowerError> {
+pub(crate) fn require(name: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<(), PowerError> {
     if valid { Ok(()) } else { Err(PowerError::Range { name, value, expected }) }
 }
 
@@ -38,11 +38,16 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// With so many clusters; none is without clusters.
-    fn quantiles(&self, clusters: Option<f64>) -> Result<(f64, f64), PowerError> {
+    /// Checks that both are probabilities, and the power above that of a test that guesses.
+    pub(crate) fn check(&self) -> Result<(), PowerError> {
         let inside = |value: f64| value > 0.0 && value < 1.0;
         require("alpha", self.alpha, inside(self.alpha), "a number between 0 and 1")?;
-        require("power", self.power, inside(self.power) && self.power > self.alpha / 2.0, "between alpha / 2 and 1")?;
+        require("power", self.power, inside(self.power) && self.power > self.alpha / 2.0, "between alpha / 2 and 1")
+    }
+
+    /// With so many clusters; none is without clusters.
+    fn quantiles(&self, clusters: Option<f64>) -> Result<(f64, f64), PowerError> {
+        self.check()?;
         let quantile = |probability: f64| match clusters {
             Some(clusters) => student_quantile(probability, (clusters - 1.0).max(1.0)),
             None => normal_quantile(probability),

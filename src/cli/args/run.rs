@@ -8,7 +8,7 @@ use super::target::{TargetArgs, TrafficArgs};
 use crate::cli::catalogue::SuiteCommand;
 use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::values::Prompts;
-use earnest_eval::run::Shard;
+use earnest_eval::run::{Shard, Until};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -62,6 +62,11 @@ pub struct RunArgs {
     /// Part of the items to run, e.g. 1/4 for the first of four; `earnest merge` joins the parts
     #[arg(long, value_name = "I/N", help_heading = "Items")]
     pub shard: Option<Shard>,
+
+    /// Condition on which the run ends before all items are asked: 'difference to RUN decided', where RUN is a finished run of the
+    /// same questions, or 'difference to RUN decided, or within 2 points'. Whole clusters of items are asked in random order
+    #[arg(long, value_name = "CONDITION", conflicts_with = "shard", help_heading = "Items")]
+    pub until: Option<Until>,
 
     #[command(flatten)]
     pub generation: GenerationArgs,

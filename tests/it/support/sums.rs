@@ -73,6 +73,7 @@ pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
         suite_options: suite.options(),
         limit: plan.limit,
         samples: plan.samples,
+        until: None,
         model_files: vec![FileRecord { name: "model".into(), size: 3, sha256: "ab".repeat(32) }],
         weights: None,
         prompt_mode: Mode::Raw,
@@ -114,5 +115,6 @@ pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
         ended: None,
         sessions: 1,
         generation_s: 0.0,
+        decision: None,
     }
 }

@@ -43,6 +43,7 @@ pub fn manifest(name: &str, model: &str, suite: &dyn Suite) -> Manifest {
         suite_options: suite.options(),
         limit: None,
         samples: 1,
+        until: None,
         model_files: vec![FileRecord { name: format!("{model}.gguf"), size: 1, sha256: "00".repeat(32) }],
         weights: None,
         prompt_mode: Mode::Raw,
@@ -83,6 +84,7 @@ pub fn manifest(name: &str, model: &str, suite: &dyn Suite) -> Manifest {
         ended: Some("2026-11-21T06:04:25Z".into()),
         sessions: 1,
         generation_s: 100.0,
+        decision: None,
         shard: None,
     }
 }

@@ -1,5 +1,6 @@
 //! Comparison of stored runs, the first of which is the baseline.
 mod logs;
+mod pilot;
 
 use crate::import::no_field;
 use crate::report::{Comparison, Scores, compare, differing_settings};
@@ -11,6 +12,8 @@ use earnest_tasks::suite::log::scorer;
 use earnest_tasks::suite::task::STORED_KEY;
 
 pub use logs::{CompareLogs, compare_logs};
+pub(crate) use pilot::answers;
+pub use pilot::{Pilot, pilot};
 
 /// What is compared.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -174,6 +177,7 @@ fn scores(
     let own = results::primary_rules(store, run)?;
     let is_log = run.manifest.settings.is_log();
     let mut scores = Scores::with_primary(own.clone()).clustered_by(settings.cluster.clone());
+    scores.has_condition = run.manifest.settings.until.is_some();
     if is_log {
         scores = scores.of_log().by_scorer(own.first().cloned());
     }

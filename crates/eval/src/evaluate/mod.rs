@@ -9,6 +9,7 @@ mod generation;
 mod session;
 mod settings;
 mod survey;
+mod until;
 
 pub use generation::{EndOfSequence, GenerationSettings};
 pub use session::{Evaluated, ModelSession, evaluate};

@@ -6,6 +6,7 @@ use earnest_tasks::suite::registry::{Channel, OptionError};
 
 use super::begin::{Claimed, claim};
 use super::detectable::detectable;
+use super::until::{decider, resolved};
 use super::{Decoding, EvaluationSettings, Questions, RunChoice};
 use crate::EvalError;
 use crate::model::{LoadedEngine, OpenModel};
@@ -13,8 +14,8 @@ use crate::prompt::{Prompter, SystemPlace};
 use crate::results;
 use crate::run::store::{RunProgress, RunRecord, Store};
 use crate::run::{
-    Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Reporter, RunEvent, RunSettings, Runner, Stage,
-    Status, timestamp,
+    ByCluster, Decider, Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Reporter, RunEvent,
+    RunSettings, Runner, Stage, Status, Until, timestamp,
 };
 
 /// A finished run and its store.
@@ -122,7 +123,7 @@ impl Session<'_> {
         let Claimed { lock, name, earlier } = claimed;
         let progress = earlier.as_ref().map(|run| store.progress(run)).transpose()?.unwrap_or_default();
         match earlier {
-            Some(run) if run.manifest.status == Status::Finished && progress.settled() == self.planned => {
+            Some(run) if run.manifest.status == Status::Finished && progress.settled() == self.settled(&run) => {
                 reporter.event(&RunEvent::Ended(Some(Ended::Finished)));
                 let when = run.manifest.ended.as_deref().unwrap_or("an earlier session");
                 let next = match self.evaluation.run {
@@ -141,13 +142,32 @@ impl Session<'_> {
                 if earlier.is_none() {
                     reporter.event(&RunEvent::Message(detectable(self.suite, &self.evaluation.plan)));
                 }
-                let (run, ended) = self.generate(engine, store, &name, earlier, &progress, reporter)?;
+                let rows = earlier.as_ref().map(|run| (run, &progress));
+                let decider = self.decider(store, rows, reporter)?;
+                let (run, ended) = self.generate(engine, store, &name, earlier, &progress, decider, reporter)?;
                 self.check_end(ended, store, &run)?;
                 results::keep_document(store, &run, self.suite)?;
                 drop(lock);
                 Ok(run)
             }
         }
+    }
+
+    /// Number of settled samples of a run that is complete: fewer than planned if it ended early.
+    fn settled(&self, run: &RunRecord) -> usize {
+        if run.manifest.decision.is_some() { run.manifest.plan().len(self.suite) } else { self.planned }
+    }
+
+    /// Returns the decider of a run with a condition, with its rows so far.
+    fn decider(
+        &self,
+        store: &Store,
+        earlier: Option<(&RunRecord, &RunProgress)>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Option<Decider>, EvalError> {
+        let until: Option<&Until> = self.settings.until.as_ref();
+        let plan = self.evaluation.plan;
+        until.map(|until| decider(until, &self.settings, self.suite, plan, store, earlier, reporter)).transpose()
     }
 
     /// Generates the missing samples. The manifest is updated before and after, so that it is right even after a crash.
@@ -158,6 +178,7 @@ impl Session<'_> {
         name: &str,
         earlier: Option<RunRecord>,
         progress: &RunProgress,
+        mut decider: Option<Decider>,
         reporter: &mut dyn Reporter,
     ) -> Result<(RunRecord, Ended), EvalError> {
         let manifest = self.manifest(name, earlier.as_ref().map(|run| run.manifest.clone()))?;
@@ -183,22 +204,48 @@ impl Session<'_> {
             stop: &self.evaluation.stop,
         };
         let generating = Instant::now();
-        let outcome = runner.run(engine.engine.as_mut(), &mut writer, progress, reporter);
+        let outcome = runner.run_until(decider.as_mut(), engine.engine.as_mut(), &mut writer, progress, reporter);
         drop(writer);
         let outcome = match (outcome, self.suite.unread()) {
-            (Ok(Ended::Finished), Some(reason)) => Err(unread_questions(&reason).into()),
+            (Ok(Ended::Finished | Ended::Decided), Some(reason)) => Err(unread_questions(&reason).into()),
             (outcome, _) => outcome.map_err(EvalError::from),
+        };
+        let finished = matches!(outcome, Ok(Ended::Finished | Ended::Decided));
+        let outcome = match decider.filter(|_| finished) {
+            Some(decider) => self.decide(&decider, store, &mut run, reporter).and(outcome),
+            None => outcome,
         };
         let manifest = &mut run.manifest;
         manifest.generation_s += generating.elapsed().as_secs_f64();
         manifest.engine = Some(engine.record());
         manifest.ended = Some(timestamp(SystemTime::now()));
-        manifest.status = if matches!(outcome, Ok(Ended::Finished)) { Status::Finished } else { Status::Interrupted };
+        manifest.status = if finished && outcome.is_ok() { Status::Finished } else { Status::Interrupted };
+        run.planned = Some(self.settled(&run));
         // The first error is reported: on a full disk, writing the manifest fails too.
-        let written = store.update(run.id, &run.manifest, self.planned);
+        let written = store.update(run.id, &run.manifest, self.settled(&run));
         let ended = outcome?;
         written?;
         Ok((run, ended))
+    }
+
+    /// Writes the decision of a run with a condition into its manifest, and drops the rows of later clusters: which of them came in
+    /// depends on their speed.
+    fn decide(
+        &self,
+        decider: &Decider,
+        store: &Store,
+        run: &mut RunRecord,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), EvalError> {
+        let decision = decider.decision(timestamp(SystemTime::now()));
+        if decision.is_early() {
+            store.truncate(run, decision.items * self.evaluation.plan.samples as usize)?;
+        }
+        if let Some(until) = &self.settings.until {
+            reporter.event(&RunEvent::Message(decision.sentence(until)));
+        }
+        run.manifest.decision = Some(decision);
+        Ok(())
     }
 
     fn load(&self, reporter: &mut dyn Reporter) -> Result<LoadedEngine, EvalError> {
@@ -236,17 +283,18 @@ impl Session<'_> {
             ended: None,
             sessions: 0,
             generation_s: 0.0,
+            decision: None,
         };
         let manifest = earlier.unwrap_or_else(fresh);
         let sessions = manifest.sessions + 1;
-        Ok(Manifest { status: Status::Running, host: Host::probe(), sessions, ..manifest })
+        Ok(Manifest { status: Status::Running, host: Host::probe(), sessions, decision: None, ..manifest })
     }
 
     /// Returns an error if the session did not finish the run.
     fn check_end(&self, ended: Ended, store: &Store, run: &RunRecord) -> Result<(), EvalError> {
         let name = run.manifest.run.clone();
         match ended {
-            Ended::Finished => Ok(()),
+            Ended::Finished | Ended::Decided => Ok(()),
             Ended::Stopped => Err(EvalError::Interrupted {
                 run: name,
                 settled: store.progress(run)?.settled(),
@@ -260,20 +308,28 @@ impl Session<'_> {
     }
 }
 
-/// Returns the suite of the settings; one that depends on the channel to the model is made, in `chosen`.
-pub(super) fn suite<'s>(
+/// Returns the suite of the settings, in the order of clusters if the run has a condition; one that depends on the channel to the
+/// model or has another order is made, in `made`.
+pub(super) fn suite<'m, 's: 'm>(
     settings: &'s EvaluationSettings,
     model: &dyn OpenModel,
     prompter: &Prompter<'_>,
-    chosen: &'s mut Option<Box<dyn Suite>>,
-) -> Result<&'s dyn Suite, EvalError> {
-    match &settings.questions {
-        Questions::Chosen(choice) => {
+    made: &'m mut Option<Box<dyn Suite + 's>>,
+) -> Result<&'m dyn Suite, EvalError> {
+    let ordered = settings.until.is_some().then_some((settings.plan.limit, settings.decoding.seed()));
+    let suite: Box<dyn Suite + 's> = match (&settings.questions, ordered) {
+        (Questions::Chosen(choice), ordered) => {
             let channel = Channel { mode: prompter.mode(), endpoint: model.endpoint().is_some() };
-            Ok(&**chosen.insert(settings.thinking_text.of(choice.suite(channel)?)))
+            let suite = settings.thinking_text.of(choice.suite(channel)?);
+            match ordered {
+                Some((limit, seed)) => Box::new(ByCluster::new(suite, limit, seed)),
+                None => suite,
+            }
         }
-        Questions::Suite(suite) => Ok(suite.as_ref()),
-    }
+        (Questions::Suite(suite), Some((limit, seed))) => Box::new(ByCluster::new(suite.as_ref(), limit, seed)),
+        (Questions::Suite(suite), None) => return Ok(suite.as_ref()),
+    };
+    Ok(&**made.insert(suite))
 }
 
 /// The error for questions that end before their number: their file was readable when the run began.
@@ -303,12 +359,15 @@ pub(super) fn resolve_settings(
             })?)
             .clone(),
     };
+    let until = evaluation.until.as_ref();
+    let until = until.map(|until| resolved(until, suite, &evaluation.results, reporter)).transpose()?;
     Ok(RunSettings {
         suite: suite.name().to_owned(),
         suite_version: suite.version().to_owned(),
         suite_options: suite.options(),
         limit: evaluation.plan.limit,
         samples: evaluation.plan.samples,
+        until,
         model_files,
         weights: model.weights(),
         prompt_mode: prompter.mode(),

@@ -11,12 +11,14 @@ use crate::EvalError;
 use crate::model::{EngineSettings, ModelSource, TrafficSettings};
 use crate::prompt::ModeRequest;
 use crate::run::store::RunRecord;
-use crate::run::{Generation, Manifest, Plan};
+use crate::run::{Generation, Manifest, Plan, Until};
 
 /// Settings of an evaluation.
 pub struct EvaluationSettings {
     pub questions: Questions,
     pub plan: Plan,
+    /// Condition on which the run ends before its plan does.
+    pub until: Option<Until>,
     /// Source of completions.
     pub model: ModelSource,
     pub prompt: ModeRequest,
@@ -42,6 +44,7 @@ impl EvaluationSettings {
         EvaluationSettings {
             questions: Questions::Suite(suite),
             plan: Plan { limit: None, samples: 1, shard: None },
+            until: None,
             model,
             prompt: ModeRequest::Auto,
             thinking: None,
@@ -63,6 +66,11 @@ impl EvaluationSettings {
         {
             return Err(EvalError::setting(format!("--fail-on-error {fraction} is not a fraction from 0 to 1")));
         }
+        if let (Some(_), Some(shard)) = (&self.until, self.plan.shard) {
+            let message =
+                format!("--until cannot end part {shard} of a run: a decision needs the clusters of all parts");
+            return Err(EvalError::setting(message).hint("leave --shard out, or run the whole plan without --until"));
+        }
         self.traffic.check()?;
         self.engine.check()
     }
@@ -82,6 +90,16 @@ pub enum Decoding {
     Asked(GenerationSettings),
     /// Generation of a manifest.
     Stored(Generation),
+}
+
+impl Decoding {
+    /// Seed of items and sampling.
+    pub(super) fn seed(&self) -> u64 {
+        match self {
+            Decoding::Asked(asked) => asked.seed,
+            Decoding::Stored(generation) => generation.seed,
+        }
+    }
 }
 
 /// The run to work on.

@@ -148,6 +148,7 @@ fn manifest(settings: &ImportSettings, suite: &dyn Suite, mode: Mode, plan: Plan
         suite_options: suite.options(),
         limit: plan.limit,
         samples: plan.samples,
+        until: None,
         model_files: vec![FileRecord { name, size, sha256 }],
         weights: None,
         prompt_mode: mode,
@@ -191,6 +192,7 @@ fn manifest(settings: &ImportSettings, suite: &dyn Suite, mode: Mode, plan: Plan
         ended: Some(now),
         sessions: 1,
         generation_s: 0.0,
+        decision: None,
     })
 }
 

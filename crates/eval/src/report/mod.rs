@@ -16,11 +16,11 @@ mod rows;
 mod table;
 mod text;
 
-pub(crate) use compare::adjust;
 pub use compare::{
-    Comparison, Difference, Flip, RuleDifference, Scores, compare, comparison_figure, differing_settings, p_sentence,
-    p_text,
+    Comparison, Difference, Flip, RuleDifference, Scores, Sequential, compare, comparison_figure, differing_settings,
+    p_sentence, p_text,
 };
+pub(crate) use compare::{adjust, pilot_items};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use error::ReportError;
 pub use file::write_file;

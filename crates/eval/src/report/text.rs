@@ -366,6 +366,17 @@ pub(crate) fn warnings(document: &Document) -> Vec<String> {
     let totals = &document.totals;
     let answered = totals.recorded - totals.failed;
     let mut warnings = Vec::new();
+    let manifest = &document.manifest;
+    if let (Some(until), Some(decision)) = (&manifest.settings.until, &manifest.decision) {
+        warnings.push(decision.sentence(until));
+        if decision.is_early() {
+            warnings.push(
+                "All other intervals take the number of items as fixed beforehand, which is not so in a run that its own answers ended: \
+                 they are too narrow, and the accuracy is a little off in the direction of the difference."
+                    .to_owned(),
+            );
+        }
+    }
     if totals.truncated > 0 {
         warnings.push(format!(
             "{} of {answered} completions ({:.1} %) were cut off by the token budget{}.",

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 
 use super::gathering::{Gathering, Outcome};
 use super::{FailureKind, PlannedSample, Room, RunError, SampleFailure};
-use earnest_engine::{Completion, Engine, Rejected, Request, RequestId};
+use earnest_engine::{Completion, Engine, Event, Rejected, Request, RequestId};
 
 /// A sample in the engine.
 pub(super) struct InFlight {
@@ -94,6 +94,29 @@ impl Flights {
             return Ok(self.submit(engine, Sent { retried: true, ..sent }));
         }
         Ok(self.land(&sent, Err(SampleFailure { kind: FailureKind::Engine, message: error, retryable })))
+    }
+
+    /// Cancels all requests and takes their ends, so that the engine is free for another run.
+    pub(super) fn abandon(&mut self, engine: &mut dyn Engine) -> Result<(), RunError> {
+        for id in self.requests.keys() {
+            engine.cancel(*id);
+        }
+        self.samples.clear();
+        while !self.requests.is_empty() {
+            let events = engine.poll()?;
+            // Nothing is in flight any more.
+            if events.is_empty() {
+                break;
+            }
+            for event in events {
+                match event {
+                    Event::Finished(completion) => drop(self.take(completion.id)?),
+                    Event::Failed { id, .. } => drop(self.take(id)?),
+                    Event::Progress { .. } | Event::CapacityChanged { .. } | Event::Generated { .. } => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     fn take(&mut self, id: RequestId) -> Result<Sent, RunError> {

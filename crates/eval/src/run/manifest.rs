@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::store::Outcome;
-use super::{Generation, Plan, Sample, Shard};
+use super::{Decision, Generation, Plan, Sample, Shard, Until};
 use crate::prompt::{Mode, Rendered, SystemPlace};
 use earnest_engine::endpoint::Api;
 use earnest_engine::{Card, Statistics};
@@ -31,6 +31,9 @@ pub struct RunSettings {
     pub limit: Option<usize>,
     /// Number of samples per item.
     pub samples: u32,
+    /// Condition on which the run ends, if any. Its items come in the order of [`ByCluster`](super::ByCluster).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// Files of the checkpoint by name and content.
     pub model_files: Vec<FileRecord>,
     /// Conversion of the weights at load, if any. A quantised model is another model.
@@ -231,11 +234,21 @@ pub struct Manifest {
     pub sessions: u32,
     /// Generation time of all sessions in seconds, without loading.
     pub generation_s: f64,
+    /// End of a finished run with a condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
 }
 
 impl Manifest {
-    /// Returns the plan.
+    /// Returns the plan; of a run that ended early, that of its first items.
     pub fn plan(&self) -> Plan {
+        let whole = self.whole_plan();
+        let stopped = self.decision.as_ref().filter(|decision| decision.is_early());
+        Plan { limit: stopped.map(|decision| decision.items).or(whole.limit), ..whole }
+    }
+
+    /// Returns the plan as if the run had not ended early.
+    pub fn whole_plan(&self) -> Plan {
         Plan { limit: self.settings.limit, samples: self.settings.samples, shard: self.shard }
     }
 

@@ -1,7 +1,9 @@
 //! Runs: plan, generation, scoring and storage of samples, and continuation after an interruption.
 
+mod by_cluster;
 mod clock;
 mod code_runner;
+mod decision;
 mod error;
 mod event;
 mod flights;
@@ -19,9 +21,13 @@ mod sample;
 mod scorers;
 mod scoring;
 pub mod store;
+mod until;
 
+pub use by_cluster::ByCluster;
 pub use clock::timestamp;
 pub use code_runner::SandboxRunner;
+pub(crate) use decision::estimate_text;
+pub use decision::{Decider, Decision, Reason};
 pub use error::RunError;
 pub use event::{Reporter, RunEvent, Stage};
 pub use generation::{Generation, Room, ThinkingRequest};
@@ -38,3 +44,4 @@ pub use rate::Rate;
 pub use runner::{Ended, Runner};
 pub use sample::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure, SampleKey};
 pub use scoring::{SIDE_BY_SIDE, Stored, score_completion, score_completions};
+pub use until::{Until, UntilError};

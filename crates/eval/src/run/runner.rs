@@ -9,8 +9,8 @@ use super::prompt_queue::{Next, PendingSample, PromptQueue};
 use super::scorers::{ScoredSample, Scorers, Unscored};
 use super::store::{RunProgress, SampleWriter};
 use super::{
-    FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent, SAMPLE_FORMAT, Sample,
-    SampleFailure,
+    Decider, FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent,
+    SAMPLE_FORMAT, Sample, SampleFailure,
 };
 use crate::prompt::{Continuation, Prompter, Rendered, Wire};
 use earnest_engine::{Completion, Engine, Event, Input, Logprobs, Request, RequestId};
@@ -41,6 +41,8 @@ pub struct Runner<'a> {
 pub enum Ended {
     /// Every sample of the plan has a row.
     Finished,
+    /// The rows decide the run's condition; rows of later clusters may be written too.
+    Decided,
     /// The user stopped it; requests in flight were dropped.
     Stopped,
     /// More samples failed in this session than [`Runner::fail_on_error`] allows; the rows are written.
@@ -60,21 +62,33 @@ impl Runner<'_> {
         progress: &RunProgress,
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
+        self.run_until(None, engine, writer, progress, reporter)
+    }
+
+    /// As [`Runner::run`], until `decider`, which has the rows of earlier sessions, has decided.
+    pub fn run_until(
+        &self,
+        decider: Option<&mut Decider>,
+        engine: &mut dyn Engine,
+        writer: &mut SampleWriter<'_>,
+        progress: &RunProgress,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Ended, RunError> {
         let planned = self.plan.len(self.suite);
         reporter.event(&RunEvent::Started { run: self.run, planned, progress, card: &engine.card() });
-        let mut failures = Failures { count: 0, limit: self.fail_on_error.map(|f| f * planned as f64) };
+        let mut tally = Tally { failures: 0, most_failures: self.fail_on_error.map(|f| f * planned as f64), decider };
         // Completed answers are written even if the suite panics.
         let outcome = std::thread::scope(|scope| {
             let mut scorers = Scorers::start(scope, self.suite)?;
             let prompts = PromptQueue::start(scope, self.plan, self.suite, self.prompter, progress)?;
             let mut rows = Rows::start(writer, scope, self.plan, self.suite, self.prompter, progress)?;
-            let session = || self.session(engine, &prompts, &mut scorers, &mut rows, &mut failures, reporter);
+            let session = || self.session(engine, &prompts, &mut scorers, &mut rows, &mut tally, reporter);
             let session = catch_unwind(AssertUnwindSafe(session));
             drop(prompts);
             // Completed answers are recorded even after an error; the first error is reported.
             let (mut recorded, mut panicked) = (Ok(()), None);
             loop {
-                let next = || scorers.next().map(|scored| self.record(scored, &mut failures, &mut rows, reporter));
+                let next = || scorers.next().map(|scored| self.record(scored, &mut tally, &mut rows, reporter));
                 match catch_unwind(AssertUnwindSafe(next)) {
                     Ok(None) => break,
                     Ok(Some(written)) => recorded = recorded.and(written),
@@ -87,6 +101,9 @@ impl Runner<'_> {
                 (Ok(outcome), None) => outcome.and_then(|ended| recorded.and(written).map(|()| ended)),
             }
         });
+        // The last answers may decide while they are scored.
+        let decided = matches!(outcome, Ok(Ended::Finished | Ended::Stopped)) && tally.is_decided();
+        let outcome = if decided { Ok(Ended::Decided) } else { outcome };
         reporter.event(&RunEvent::Ended(outcome.as_ref().ok().copied()));
         outcome
     }
@@ -97,7 +114,7 @@ impl Runner<'_> {
         prompts: &PromptQueue,
         scorers: &mut Scorers,
         rows: &mut Rows<'_, '_>,
-        failures: &mut Failures,
+        tally: &mut Tally<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
         let card = engine.card();
@@ -109,10 +126,14 @@ impl Runner<'_> {
                 reporter.event(&RunEvent::Stopping);
                 return Ok(Ended::Stopped);
             }
+            if tally.is_decided() {
+                flights.abandon(engine)?;
+                return Ok(Ended::Decided);
+            }
             let running = capacity.max(1);
             while !exhausted && flights.requests() < running.saturating_mul(LOOK_AHEAD) {
                 // Refused samples never fill the engine, so the stop flag is checked between them.
-                if failures.too_many() || self.stop.load(Ordering::Relaxed) {
+                if tally.too_many_failures() || self.stop.load(Ordering::Relaxed) {
                     break;
                 }
                 // Waits only while the batch is not full.
@@ -127,14 +148,14 @@ impl Runner<'_> {
                 match self.requests(pending, if card.context == 0 { usize::MAX } else { card.context }) {
                     Ok((sample, requests)) => {
                         if let Some(landed) = flights.begin(engine, sample, requests) {
-                            self.land(landed, scorers, rows, failures, reporter)?;
+                            self.land(landed, scorers, rows, tally, reporter)?;
                         }
                     }
-                    Err((place, failed)) => self.record((place, *failed), failures, rows, reporter)?,
+                    Err((place, failed)) => self.record((place, *failed), tally, rows, reporter)?,
                 }
             }
-            if failures.too_many() {
-                return Ok(Ended::TooManyFailures { failed: failures.count });
+            if tally.too_many_failures() {
+                return Ok(Ended::TooManyFailures { failed: tally.failures });
             }
             if flights.requests() == 0 {
                 if exhausted {
@@ -171,11 +192,11 @@ impl Runner<'_> {
                     }
                 };
                 if let Some(landed) = landed {
-                    self.land(landed, scorers, rows, failures, reporter)?;
+                    self.land(landed, scorers, rows, tally, reporter)?;
                 }
             }
             while let Some(scored) = scorers.ready() {
-                self.record(scored, failures, rows, reporter)?;
+                self.record(scored, tally, rows, reporter)?;
             }
             rows.write_if_due()?;
         }
@@ -254,7 +275,7 @@ impl Runner<'_> {
         (flown, outcome): Landed,
         scorers: &mut Scorers,
         rows: &mut Rows<'_, '_>,
-        failures: &mut Failures,
+        tally: &mut Tally<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<(), RunError> {
         let InFlight { planned, prompt_sha256, prompt_tokens, opened_thinking, room, .. } = flown;
@@ -268,7 +289,7 @@ impl Runner<'_> {
             }
             Err(failure) => {
                 let sample = Sample { failure: Some(failure), ..row(prompt_tokens.unwrap_or(0)) };
-                self.record((planned.index, sample), failures, rows, reporter)
+                self.record((planned.index, sample), tally, rows, reporter)
             }
         }
     }
@@ -297,11 +318,13 @@ impl Runner<'_> {
     fn record(
         &self,
         (place, sample): ScoredSample,
-        failures: &mut Failures,
+        tally: &mut Tally<'_>,
         rows: &mut Rows<'_, '_>,
         reporter: &mut dyn Reporter,
     ) -> Result<(), RunError> {
-        failures.count += usize::from(sample.failure.is_some());
+        if !tally.counts(place, &sample) {
+            return Ok(());
+        }
         reporter.event(&RunEvent::Sample(&sample));
         rows.push(place, sample)
     }
@@ -331,15 +354,32 @@ fn generated(completion: Completion) -> Generated {
     }
 }
 
-/// Number of failed samples and its limit.
-struct Failures {
-    count: usize,
-    limit: Option<f64>,
+/// Failed samples and the run's condition, on which the session may end.
+struct Tally<'a> {
+    failures: usize,
+    most_failures: Option<f64>,
+    decider: Option<&'a mut Decider>,
 }
 
-impl Failures {
-    /// True if the limit is exceeded.
-    fn too_many(&self) -> bool {
-        self.limit.is_some_and(|limit| self.count as f64 > limit)
+impl Tally<'_> {
+    /// Counts a row. False if the run was decided without it: it would make the rows depend on the order in which they arrived.
+    fn counts(&mut self, place: usize, sample: &Sample) -> bool {
+        if self.decider.as_ref().is_some_and(|decider| decider.is_beyond(place)) {
+            return false;
+        }
+        if let Some(decider) = &mut self.decider {
+            decider.add(place, sample.score.as_ref().map(|score| score.correct));
+        }
+        self.failures += usize::from(sample.failure.is_some());
+        true
+    }
+
+    /// True if the limit of failures is exceeded.
+    fn too_many_failures(&self) -> bool {
+        self.most_failures.is_some_and(|limit| self.failures as f64 > limit)
+    }
+
+    fn is_decided(&self) -> bool {
+        self.decider.as_ref().is_some_and(|decider| decider.is_decided())
     }
 }

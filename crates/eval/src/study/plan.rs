@@ -156,6 +156,7 @@ impl StudyPlan {
         Ok(EvaluationSettings {
             questions: Questions::Chosen(configured.choice),
             plan: Plan { limit: task.limit, samples: task.samples, shard: self.settings.shard },
+            until: None,
             model: source,
             prompt,
             thinking: generation.thinking.enable_thinking(),

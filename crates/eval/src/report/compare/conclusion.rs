@@ -1,5 +1,5 @@
 //! The conclusion of a comparison in words.
-use super::Comparison;
+use super::{Comparison, Sequential};
 
 impl Comparison {
     /// Returns the conclusion in plain words, with its limits.
@@ -8,6 +8,9 @@ impl Comparison {
         let points = |value: f64| overall.size(value.abs());
         if self.items == 0 {
             return "The runs have no items in common, so they cannot be compared.".to_owned();
+        }
+        if let Some(sequential) = &self.sequential {
+            return self.other_rules().unwrap_or_else(|| self.sequential_conclusion(sequential));
         }
         let (Some(p), Some((low, high))) = (overall.p_holm, overall.simultaneous_interval) else {
             if self.gained + self.lost == 0 {
@@ -29,16 +32,8 @@ impl Comparison {
                 format!("All clusters differ by the same amount, so no standard error can be estimated.{exact}")
             };
         };
-        let known = self.primary.iter().all(|rules| !rules.is_empty());
-        // Scorers of two tools have different names for one thing; the screen says which they are.
-        if known && self.primary[0] != self.primary[1] && !self.of_logs {
-            let [mine, theirs] = self.primary.each_ref().map(|rules| rules.join(" and "));
-            return format!(
-                "The runs have different primary rules ({theirs} and {mine}), so their difference of {} says nothing about the \
-                 models. The table of rules compares them rule by rule; `earnest score RUN --save --profile NAME` scores a run \
-                 with another primary rule.",
-                points(overall.difference)
-            );
+        if let Some(said) = self.other_rules() {
+            return said;
         }
         let direction = match (overall.shares, overall.difference > 0.0) {
             (true, true) => "better",
@@ -83,6 +78,49 @@ impl Comparison {
                 p_sentence(p)
             )
         }
+    }
+}
+
+impl Comparison {
+    /// Returns the conclusion of runs with different primary rules.
+    fn other_rules(&self) -> Option<String> {
+        let known = self.primary.iter().all(|rules| !rules.is_empty());
+        let [mine, theirs] = self.primary.each_ref().map(|rules| rules.join(" and "));
+        // Scorers of two tools have different names for one thing; the screen says which they are.
+        (known && mine != theirs && !self.of_logs).then(|| {
+            format!(
+                "The runs have different primary rules ({theirs} and {mine}), so their difference of {} says nothing about the \
+                 models. The table of rules compares them rule by rule; `earnest score RUN --save --profile NAME` scores a run \
+                 with another primary rule.",
+                self.overall.size(self.overall.difference.abs())
+            )
+        })
+    }
+
+    /// Returns the conclusion where a run ends by its answers.
+    fn sequential_conclusion(&self, sequential: &Sequential) -> String {
+        let Some(estimate) = &sequential.estimate else {
+            return "Both runs end by their own answers, so no valid interval of their difference can be given."
+                .to_owned();
+        };
+        let span = format!(
+            "the 95 % anytime-valid interval of the true difference is {:+.1} to {:+.1} points",
+            100.0 * estimate.low,
+            100.0 * estimate.high
+        );
+        if estimate.low <= 0.0 && estimate.high >= 0.0 {
+            return format!(
+                "These items do not show which of the two is more accurate: a difference of {:+.1} points may be chance; {span}.",
+                100.0 * estimate.difference
+            );
+        }
+        let direction = if estimate.difference > 0.0 { "better" } else { "worse" };
+        format!(
+            "{} is {direction} than {} by {:.1} points on these items, which is unlikely to be chance; {span}.",
+            self.run,
+            self.baseline,
+            100.0 * estimate.difference.abs()
+        )
     }
 }
 

@@ -6,6 +6,7 @@ mod figure;
 mod pairing;
 mod rules;
 mod scores;
+mod sequential;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use crate::run::SettingChange;
 use difference::difference;
+use earnest_stats::design::PilotItem;
 use earnest_stats::{Rates, holm};
 use pairing::{Pair, Pairing};
 use rules::rules;
@@ -23,6 +25,7 @@ pub use difference::Difference;
 pub use figure::figure as comparison_figure;
 pub use rules::RuleDifference;
 pub use scores::Scores;
+pub use sequential::Sequential;
 pub use settings::differing_settings;
 
 /// A run compared with a baseline, over the items that both answered.
@@ -52,6 +55,9 @@ pub struct Comparison {
     pub of_logs: bool,
     /// Settings besides the model in which the runs differ; see [`differing_settings`].
     pub settings: Vec<SettingChange>,
+    /// Anytime-valid difference, if a run has a condition on which it ends; the other intervals and p values are then not valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<Sequential>,
     /// All items together.
     pub overall: Difference,
     /// By task, in alphabetical order; empty if there is one task only.
@@ -136,6 +142,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         different_prompts,
         of_logs,
         settings: Vec::new(),
+        sequential: Sequential::of([baseline, run], [first, second], pairs),
         overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
         tasks: by_task,
         perturbations: by_kind.collect(),
@@ -145,6 +152,23 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         lost: pairs.iter().filter(|pair| pair.change() < 0.0).count(),
         flips,
     }
+}
+
+/// Returns the items of two runs with the same id and question, with their answers.
+pub(crate) fn pilot_items(first: &Scores, second: &Scores) -> Vec<PilotItem> {
+    let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
+    let pairing = Pairing::of(first, second);
+    let items = pairing.pairs.iter().filter_map(|pair| match (pair.first.as_slice(), pair.second.as_slice()) {
+        ([mine], [theirs]) => {
+            let next = numbers.len() as u64;
+            let cluster = *numbers.entry(pair.cluster()).or_insert(next);
+            let [first, second] = [mine, theirs].map(|score| (score.sum as u32, score.samples));
+            Some(PilotItem { cluster, first, second })
+        }
+        // Several items that name one original are no question of their own.
+        _ => None,
+    });
+    items.collect()
 }
 
 /// Adjusts a family by Holm's method; differences without a p value are not part of it.
@@ -218,6 +242,27 @@ mod tests {
         assert!(found.conclusion().contains("run1 is better than run0 by 33.3 points"), "{}", found.conclusion());
         assert_eq!(found.tasks.len(), 2);
         assert_eq!(found.flips.len(), 20);
+    }
+
+    #[test]
+    fn a_run_that_ends_by_its_answers_has_an_anytime_valid_interval() {
+        let (first, mut second) = (many(|n| n % 3 == 0), many(|n| n % 3 != 1));
+        second.has_condition = true;
+        let found = compare(&names(2), &[first.clone(), second.clone()]).remove(0);
+        let sequential = found.sequential.as_ref().unwrap();
+        assert_eq!(sequential.runs, ["run1"]);
+        let (estimate, (low, high)) = (sequential.estimate.unwrap(), found.overall.interval.unwrap());
+        assert!((estimate.difference - found.overall.difference).abs() < 1e-12, "the same estimand");
+        assert!(estimate.low < low && estimate.high > high && estimate.clusters == 15, "{estimate:?}");
+        assert!(found.conclusion().contains("95 % anytime-valid interval"), "{}", found.conclusion());
+        assert!(sequential.remark().contains("not valid"));
+        // Either way round; but not with two of them.
+        let back = compare(&names(2), &[second.clone(), first]).remove(0).sequential.unwrap();
+        assert_eq!(back.runs, ["run0"]);
+        assert!((back.estimate.unwrap().low + estimate.high).abs() < 1e-12);
+        let both = compare(&names(2), &[second.clone(), second]).remove(0);
+        assert_eq!(both.sequential.as_ref().unwrap().estimate, None);
+        assert!(both.conclusion().contains("no valid"), "{}", both.conclusion());
     }
 
     #[test]

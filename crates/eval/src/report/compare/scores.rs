@@ -16,6 +16,8 @@ pub struct Scores {
     pub(super) primary: Vec<String>,
     /// Names of all rules.
     pub(super) rules: Vec<String>,
+    /// True for a run that ends by its answers.
+    pub has_condition: bool,
     /// Number of samples without a score; comparisons leave them out.
     pub without_score: usize,
     /// Scorer whose numbers are compared; none for right and wrong by the primary rule.
@@ -213,6 +215,18 @@ impl Scores {
                 other => other,
             };
         }
+    }
+
+    /// Share of correct samples of an item; none if the run did not answer it, or asked another question under its id.
+    pub fn share_of(&self, item: &Item) -> Option<f64> {
+        let score = self.items.get(&item.id).filter(|score| score.gold == item.gold)?;
+        let asked = Question::of_operands(&item.covariates).unwrap_or_else(|| Question::of_text(item));
+        score.question.as_ref().is_none_or(|question| question.matches(&asked)).then(|| score.mean())
+    }
+
+    /// True if every sum is a number of right answers: scorers of other tools may give fractions.
+    pub fn counts_right_answers(&self) -> bool {
+        self.items.values().all(|score| score.sum.fract() == 0.0 && (0.0..=f64::from(score.samples)).contains(&score.sum))
     }
 
     /// Number of items with a score.

@@ -269,6 +269,18 @@ impl Store {
         delete().map_err(|source| self.error("delete from", source))
     }
 
+    /// Deletes a run's samples from this place of its plan on; the caller has the lock.
+    pub fn truncate(&self, run: &RunRecord, place: usize) -> Result<(), RunError> {
+        let delete = || -> rusqlite::Result<()> {
+            let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let range = [key(run.id, place), key(run.id + 1, 0)];
+            transaction.execute("DELETE FROM texts WHERE key >= ? AND key < ?", range)?;
+            transaction.execute("DELETE FROM samples WHERE key >= ? AND key < ?", range)?;
+            transaction.commit()
+        };
+        delete().map_err(|source| self.error("delete from", source))
+    }
+
     /// Releases the disk space of deleted runs. Other processes wait.
     pub fn compact(&self) -> Result<(), RunError> {
         self.connection.execute_batch("VACUUM").map_err(|source| self.error("compact", source))

@@ -1,21 +1,25 @@
 //! `earnest stats power`.
+
+mod design;
+
 use std::io::Write;
 
 use clap::{Args, Subcommand};
 
 use crate::cli::Exit;
+use design::DesignArgs;
 use earnest_stats::power::{ClusteredDesign, PairedDesign, Rates};
 
 /// Options of `earnest stats power`.
 #[derive(Debug, Clone, Args)]
 pub struct PowerArgs {
     #[command(subcommand)]
-    design: Design,
+    command: PowerCommand,
 }
 
 /// Design of a comparison.
 #[derive(Debug, Clone, Subcommand)]
-enum Design {
+enum PowerCommand {
     /// Two systems answer the same questions
     Paired {
         /// Accuracy difference to detect, e.g. 0.03; prints the number of questions needed
@@ -42,6 +46,8 @@ enum Design {
         #[command(flatten)]
         rates: RateArgs,
     },
+    /// Templates x questions x samples: power, and the cheapest design, from a pilot or from random effects with slopes
+    Design(Box<DesignArgs>),
     /// One system answers questions of every template under two conditions (original and variants)
     Clustered {
         /// Accuracy difference to detect; prints the number of templates needed
@@ -88,8 +94,9 @@ struct RateArgs {
 }
 
 pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    let (rates, unit, size, effect) = match &args.design {
-        Design::Paired { effect, items, discordance, cluster_size, intracluster, rates } => {
+    let (rates, unit, size, effect) = match &args.command {
+        PowerCommand::Design(args) => return design::run(args, output),
+        PowerCommand::Paired { effect, items, discordance, cluster_size, intracluster, rates } => {
             let design =
                 PairedDesign { discordance: *discordance, cluster_size: *cluster_size, intracluster: *intracluster };
             let levels = Rates { alpha: rates.alpha, power: rates.power };
@@ -112,7 +119,7 @@ pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Ex
             };
             (rates, "questions", size, effect)
         }
-        Design::Clustered { effect, clusters, accuracy, intracluster, first_size, second_size, rates } => {
+        PowerCommand::Clustered { effect, clusters, accuracy, intracluster, first_size, second_size, rates } => {
             let design = ClusteredDesign {
                 accuracy: *accuracy,
                 intracluster: *intracluster,

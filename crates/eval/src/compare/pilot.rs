@@ -1,0 +1,66 @@
+//! Pilots: two runs of the same questions, from which a study is designed, and the answers that a condition compares with.
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{CompareSettings, check_pair, read_questions, scores};
+use crate::report::{Scores, pilot_items};
+use crate::run::RunSettings;
+use crate::run::store::{RunRecord, Store};
+use crate::{EvalError, results};
+use earnest_stats::design::{VarianceParts, pilot_parts};
+
+/// Returns the scores of a run by item, for items of these settings.
+pub(crate) fn answers(
+    store: &Store,
+    run: &RunRecord,
+    settings: &RunSettings,
+    mut warn: &mut impl FnMut(String),
+) -> Result<Scores, EvalError> {
+    let mut scores = scores(store, run, &CompareSettings::default(), &mut warn)?;
+    if scores.lacks_questions() && !settings.has_items_of(&run.manifest.settings) {
+        results::each_item(store, run, |item| scores.read_question(&item))?;
+    }
+    Ok(scores)
+}
+
+/// A pilot: two runs of the same questions, and how much their differences vary.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pilot {
+    pub runs: [String; 2],
+    pub questions: usize,
+    pub templates: usize,
+    /// Difference of the second run.
+    pub difference: f64,
+    pub parts: VarianceParts,
+    /// False if every question was asked once: the part of the samples is then in that of the questions.
+    pub repeated: bool,
+}
+
+/// Returns the pilot of two stored runs; `warn` gets what may make it another's.
+///
+/// # Errors
+/// The runs have no items in common, or all in one cluster.
+pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String)) -> Result<Pilot, EvalError> {
+    let runs = [store.run(names[0])?, store.run(names[1])?];
+    check_pair(&runs[0], &runs[1], &mut warn)?;
+    let [first, second] = &runs;
+    let settings = CompareSettings::default();
+    let mut scores = [scores(store, first, &settings, &mut warn)?, scores(store, second, &settings, &mut warn)?];
+    read_questions(store, &runs, &mut scores, &mut warn);
+    let runs = runs.map(|run| run.manifest.run);
+    if let Some((name, _)) = runs.iter().zip(&scores).find(|(_, scores)| !scores.counts_right_answers()) {
+        let message = format!("{name} is no pilot: its scores are not right and wrong");
+        return Err(EvalError::setting(message).hint("import its log with --primary and a scorer of 0 and 1"));
+    }
+    let items = pilot_items(&scores[0], &scores[1]);
+    if items.is_empty() {
+        return Err(EvalError::setting(format!("{} and {} have no items in common", runs[0], runs[1])));
+    }
+    let share = |(right, all): (u32, u32)| f64::from(right) / f64::from(all);
+    let difference = items.iter().map(|item| share(item.second) - share(item.first)).sum::<f64>() / items.len() as f64;
+    let templates = items.iter().map(|item| item.cluster).collect::<BTreeSet<u64>>().len();
+    let (parts, repeated) = pilot_parts(&items)
+        .map_err(|error| EvalError::setting(format!("{} and {} are no pilot: {error}", runs[0], runs[1])))?;
+    Ok(Pilot { runs, questions: items.len(), templates, difference, parts, repeated })
+}

@@ -1,0 +1,93 @@
+//! The other run of a condition ([`Until`]) and what its rows say about the items of a plan.
+use std::path::Path;
+
+use earnest_tasks::suite::Suite;
+
+use crate::EvalError;
+use crate::compare::answers;
+use crate::results;
+use crate::run::store::{RunProgress, RunRecord, Store};
+use crate::run::{Decider, Plan, Reporter, RunEvent, RunSettings, Status, Until};
+
+/// Checks that the run of a condition can be compared with, and returns the condition with its whole name.
+///
+/// # Errors
+/// There is no such run, it is not finished, it ended early itself, or it is of another suite.
+pub(super) fn resolved(
+    until: &Until,
+    suite: &dyn Suite,
+    folder: &Path,
+    reporter: &mut dyn Reporter,
+) -> Result<Until, EvalError> {
+    let store = results::open(folder, reporter)?;
+    let run = store.run(&until.difference_to)?;
+    let name = run.manifest.run.clone();
+    let refused = |why: &str, hint: String| Err(EvalError::setting(format!("--until: {name} {why}")).hint(hint));
+    if run.manifest.status != Status::Finished || run.manifest.shard.is_some() {
+        let why = "is not finished, so that not every item would be compared with it";
+        return refused(why, format!("`earnest resume {name}` finishes it; parts are joined by `earnest merge`"));
+    }
+    if run.manifest.decision.as_ref().is_some_and(|decision| decision.is_early()) {
+        let why = "ended early itself: its answers are those on which its own difference was decided";
+        return refused(why, "compare with a run that asked all its items".to_owned());
+    }
+    if run.manifest.settings.suite != suite.name() {
+        let why = format!("is a run of {}, not of {}", run.manifest.settings.suite, suite.name());
+        return refused(&why, "`earnest runs list` lists the runs".to_owned());
+    }
+    let mine: Vec<String> = suite.primary().into_iter().map(str::to_owned).collect();
+    let theirs = results::primary_rules(&store, &run)?;
+    if !mine.is_empty() && !theirs.is_empty() && mine != theirs {
+        let why = format!(
+            "is scored by {}, this run would be by {}: their difference says nothing about the models",
+            theirs.join(" and "),
+            mine.join(" and ")
+        );
+        return refused(&why, format!("`earnest score {name} --save --profile NAME` scores it by another rule"));
+    }
+    Ok(Until { difference_to: name, ..until.clone() })
+}
+
+/// Creates the decider of a plan, with the rows of earlier sessions.
+///
+/// # Errors
+/// The other run has no item of the plan, or cannot be read.
+pub(super) fn decider(
+    until: &Until,
+    settings: &RunSettings,
+    suite: &dyn Suite,
+    plan: Plan,
+    store: &Store,
+    earlier: Option<(&RunRecord, &RunProgress)>,
+    reporter: &mut dyn Reporter,
+) -> Result<Decider, EvalError> {
+    let other = store.run(&until.difference_to)?;
+    let answers = answers(store, &other, settings, &mut |text| reporter.event(&RunEvent::Warning(text)))?;
+    let items = plan.asked(suite).map(|(_, item)| {
+        let share = answers.share_of(&item);
+        (item.cluster, share)
+    });
+    let mut decider = Decider::new(until, plan.samples, items);
+    let (paired, all) = (decider.paired(), decider.items());
+    if paired == 0 {
+        let message = format!("--until: none of the {all} items of this run is in {}", other.manifest.run);
+        return Err(EvalError::setting(message)
+            .hint("items are paired by id and question: use the options, the seed and the --limit of that run"));
+    }
+    if paired < all {
+        reporter.event(&RunEvent::Warning(format!(
+            "{paired} of {all} items are in {}; the others are asked, but do not count for the decision",
+            other.manifest.run
+        )));
+    }
+    if let Some((run, progress)) = earlier {
+        store.outcomes(run, |outcome| -> Result<(), EvalError> {
+            // What failed and may succeed is asked again.
+            if progress.is_settled(outcome.place) {
+                decider.add(outcome.place, outcome.score.as_ref().map(|score| score.correct));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(decider)
+}
