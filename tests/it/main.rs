@@ -24,6 +24,7 @@ mod exact_expression;
 mod experiment_cli;
 mod fake_hub;
 mod glmm_behaviour;
+mod glmm_formula_golden;
 mod glmm_golden;
 mod golden_contract;
 mod gsm_cli;

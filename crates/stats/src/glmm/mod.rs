@@ -12,11 +12,11 @@ mod nelder_mead;
 mod optimiser;
 mod optimisers;
 mod profile;
-mod quadrature;
+pub(crate) mod quadrature;
 mod result;
 mod rows;
 mod search;
-mod separation;
+pub(crate) mod separation;
 
 pub use data::{GlmmData, INTERCEPT};
 pub use diagnosis::{Diagnosis, SeparationKind, Unbounded};

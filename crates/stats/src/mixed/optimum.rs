@@ -1,0 +1,164 @@
+//! Minimum of a mixed model's criterion, with exact zeros on the border.
+use super::data::MixedData;
+use super::gaussian::Gaussian;
+use super::laplace::{Criterion, Laplace, logistic};
+use super::search::{Minimum, minimise, polish};
+use super::theta::Theta;
+use crate::matrix::Matrix;
+
+/// Deviations from which a search starts.
+const STARTS: [f64; 2] = [0.7, 0.15];
+
+/// Diagonals of theta that are tried as 0.
+const TRIED_AS_ZERO: f64 = 0.05;
+
+/// Rise of the criterion that an exact zero may cost.
+const SAME: f64 = 1e-8;
+
+/// Criteria whose first parameters are theta.
+pub(super) trait Mixed: Criterion {
+    fn theta(&self) -> &Theta;
+    /// A start and a guess of the inverse Hessian.
+    fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)>;
+}
+
+impl Mixed for Laplace<'_> {
+    fn theta(&self) -> &Theta {
+        &self.theta
+    }
+
+    fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)> {
+        let mut at = self.theta.start(deviation);
+        let lambda = self.theta.factors(&at);
+        at.extend(logistic_regression(self.system.data, &self.precision));
+        self.modes.fill(0.0);
+        self.evaluate(&at, None)?;
+        let information = self.information(&lambda);
+        let inverse = information.cholesky()?.inverse();
+        Some((at, guess(self.system.data, &self.theta, Some(&inverse))))
+    }
+}
+
+impl Mixed for Gaussian<'_> {
+    fn theta(&self) -> &Theta {
+        &self.theta
+    }
+
+    fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)> {
+        Some((self.theta.start(deviation), guess(self.system.data, &self.theta, None)))
+    }
+}
+
+/// A guess of the inverse Hessian of (theta, beta).
+fn guess(data: &MixedData, theta: &Theta, beta: Option<&Matrix>) -> Matrix {
+    let count = theta.len();
+    let mut inverse = Matrix::zeros(count + beta.map_or(0, Matrix::size));
+    for (index, entry) in theta.entries.iter().enumerate() {
+        inverse.set(index, index, 1.0 / data.groupings[entry.factor].levels.len() as f64);
+    }
+    if let Some(beta) = beta {
+        for row in 0..beta.size() {
+            for column in 0..beta.size() {
+                inverse.set(count + row, count + column, 0.5 * beta.get(row, column));
+            }
+        }
+    }
+    inverse
+}
+
+/// The minimum in canonical form. A singular one is searched for from a second start too, because the criterion may have
+/// another minimum inside. None where the criterion is no number.
+pub(super) fn best<C: Mixed>(criterion: &mut C) -> Option<Minimum> {
+    let mut best: Option<Minimum> = None;
+    let mut evaluations = 0;
+    for deviation in STARTS {
+        let Some((start, inverse)) = criterion.start(deviation) else { continue };
+        let free = vec![true; start.len()];
+        let Some(mut found) = minimise(criterion, &start, &free, &inverse) else { continue };
+        let border = settle(criterion, &mut found);
+        evaluations += found.evaluations;
+        if best.as_ref().is_none_or(|best| found.value < best.value - SAME) {
+            best = Some(found);
+        }
+        if !border.contains(&true) {
+            break;
+        }
+    }
+    if let Some(best) = &mut best {
+        best.evaluations = evaluations;
+    }
+    best
+}
+
+/// Puts theta into canonical form, tries small standard deviations as exact zeros, and polishes over what is left. True for
+/// parameters on the border.
+fn settle<C: Mixed>(criterion: &mut C, found: &mut Minimum) -> Vec<bool> {
+    let theta = criterion.theta().clone();
+    let count = theta.len();
+    let canonical = |at: &[f64], zero: f64| -> Vec<f64> {
+        let mut result = theta.canonical(&at[..count], zero);
+        result.extend_from_slice(&at[count..]);
+        result
+    };
+    let free = |at: &[f64]| -> Vec<bool> {
+        let mut free: Vec<bool> = theta.on_border(&at[..count]).iter().map(|border| !border).collect();
+        free.resize(at.len(), true);
+        free
+    };
+    found.at = canonical(&found.at, 0.0);
+    let mut small: Vec<f64> =
+        (0..count).filter(|&index| theta.is_diagonal(index)).map(|index| found.at[index]).collect();
+    small.retain(|value| *value > 0.0 && *value < TRIED_AS_ZERO);
+    small.sort_by(f64::total_cmp);
+    for zero in small {
+        let start = canonical(&found.at, zero);
+        let Some(tried) = minimise(criterion, &start, &free(&start), &found.inverse) else { continue };
+        found.evaluations += tried.evaluations;
+        if tried.value <= found.value + SAME {
+            let evaluations = found.evaluations;
+            *found = Minimum { evaluations, ..tried };
+            found.at = canonical(&found.at, 0.0);
+        }
+    }
+    let free = free(&found.at);
+    let mut gradient = vec![0.0; found.at.len()];
+    if let Some(value) = criterion.evaluate(&found.at, Some(&mut gradient)) {
+        gradient.iter_mut().zip(&free).filter(|(_, free)| !**free).for_each(|(slope, _)| *slope = 0.0);
+        (found.value, found.gradient) = (value, gradient);
+    }
+    if polish(criterion, found, &free).is_none() {
+        found.converged = false;
+    }
+    found.at = canonical(&found.at, 0.0);
+    free.iter().map(|free| !free).collect()
+}
+
+/// Coefficients of the orthonormal columns without random effects.
+fn logistic_regression(data: &MixedData, precision: &[f64]) -> Vec<f64> {
+    let columns = data.columns();
+    let mut beta = vec![0.0; columns];
+    for _ in 0..25 {
+        let mut information = Matrix::zeros(columns);
+        let mut slope = vec![0.0; columns];
+        for cell in 0..data.cells() {
+            let x = data.fixed.cell(cell);
+            let (_, mean) = logistic(x.iter().zip(&beta).map(|(x, beta)| x * beta).sum());
+            information.add_outer(data.weight[cell] * mean * (1.0 - mean), x);
+            let residual = data.total[cell] - data.weight[cell] * mean;
+            slope.iter_mut().zip(x).for_each(|(slope, x)| *slope += residual * x);
+        }
+        // A start needs no exactness: a little ridge keeps separated data with a prior finite.
+        let ridge = if precision.iter().any(|one| *one > 0.0) { 0.2 } else { 1e-8 * data.rows as f64 };
+        (0..columns).for_each(|column| information.add(column, column, ridge));
+        slope.iter_mut().zip(&beta).for_each(|(slope, beta)| *slope -= ridge * beta);
+        let Some(factor) = information.cholesky() else { break };
+        let step = factor.solve(&slope);
+        let longest = step.iter().fold(0.0_f64, |longest, step| longest.max(step.abs()));
+        let length = if longest > 2.0 { 2.0 / longest } else { 1.0 };
+        beta.iter_mut().zip(&step).for_each(|(beta, step)| *beta += length * step);
+        if longest < 1e-8 {
+            break;
+        }
+    }
+    beta
+}
