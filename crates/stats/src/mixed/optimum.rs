@@ -15,6 +15,14 @@ const TRIED_AS_ZERO: f64 = 0.05;
 /// Rise of the criterion that an exact zero may cost.
 const SAME: f64 = 1e-8;
 
+/// Rounds of zeros and polishing, and the decrease that calls for another one.
+const MOST_ROUNDS: usize = 4;
+const ROUND: f64 = 1e-9;
+
+/// Step from the border and the curvature that counts as falling there.
+const STEP: f64 = 1e-3;
+const FALLING: f64 = 1e-3;
+
 /// Criteria whose first parameters are theta.
 pub(super) trait Mixed: Criterion {
     fn theta(&self) -> &Theta;
@@ -90,47 +98,118 @@ pub(super) fn best<C: Mixed>(criterion: &mut C) -> Option<Minimum> {
     best
 }
 
-/// Puts theta into canonical form, tries small standard deviations as exact zeros, and polishes over what is left. True for
-/// parameters on the border.
+/// Puts theta into canonical form, tries small standard deviations as exact zeros, polishes over what is left, and leaves zeros
+/// again along which the criterion falls. True for parameters on the border.
 fn settle<C: Mixed>(criterion: &mut C, found: &mut Minimum) -> Vec<bool> {
     let theta = criterion.theta().clone();
-    let count = theta.len();
-    let canonical = |at: &[f64], zero: f64| -> Vec<f64> {
-        let mut result = theta.canonical(&at[..count], zero);
-        result.extend_from_slice(&at[count..]);
-        result
-    };
-    let free = |at: &[f64]| -> Vec<bool> {
-        let mut free: Vec<bool> = theta.on_border(&at[..count]).iter().map(|border| !border).collect();
-        free.resize(at.len(), true);
-        free
-    };
-    found.at = canonical(&found.at, 0.0);
-    let mut small: Vec<f64> =
-        (0..count).filter(|&index| theta.is_diagonal(index)).map(|index| found.at[index]).collect();
-    small.retain(|value| *value > 0.0 && *value < TRIED_AS_ZERO);
-    small.sort_by(f64::total_cmp);
-    for zero in small {
-        let start = canonical(&found.at, zero);
-        let Some(tried) = minimise(criterion, &start, &free(&start), &found.inverse) else { continue };
-        found.evaluations += tried.evaluations;
-        if tried.value <= found.value + SAME {
-            let evaluations = found.evaluations;
-            *found = Minimum { evaluations, ..tried };
-            found.at = canonical(&found.at, 0.0);
+    let mut free = vec![true; found.at.len()];
+    for _ in 0..MOST_ROUNDS {
+        let before = found.value;
+        let mut changed = try_zeros(criterion, &theta, found);
+        free = free_of(&theta, &found.at);
+        refresh(criterion, found, &free);
+        if polish(criterion, found, &free).is_none() {
+            found.converged = false;
+        }
+        found.at = canonical(&theta, &found.at, 0.0);
+        changed |= escape(criterion, &theta, found, &free);
+        // Polishing may have come near the border only now.
+        let near = |index: usize| theta.is_diagonal(index) && found.at[index] > 0.0 && found.at[index] < TRIED_AS_ZERO;
+        if !changed && (found.value > before - ROUND || !(0..theta.len()).any(near)) {
+            break;
         }
     }
-    let free = free(&found.at);
+    free.iter().map(|free| !free).collect()
+}
+
+fn canonical(theta: &Theta, at: &[f64], zero: f64) -> Vec<f64> {
+    let mut result = theta.canonical(&at[..theta.len()], zero);
+    result.extend_from_slice(&at[theta.len()..]);
+    result
+}
+
+fn free_of(theta: &Theta, at: &[f64]) -> Vec<bool> {
+    let mut free: Vec<bool> = theta.on_border(&at[..theta.len()]).iter().map(|border| !border).collect();
+    free.resize(at.len(), true);
+    free
+}
+
+/// Evaluates at the minimum's point.
+fn refresh<C: Mixed>(criterion: &mut C, found: &mut Minimum, free: &[bool]) {
     let mut gradient = vec![0.0; found.at.len()];
     if let Some(value) = criterion.evaluate(&found.at, Some(&mut gradient)) {
-        gradient.iter_mut().zip(&free).filter(|(_, free)| !**free).for_each(|(slope, _)| *slope = 0.0);
+        gradient.iter_mut().zip(free).filter(|(_, free)| !**free).for_each(|(slope, _)| *slope = 0.0);
         (found.value, found.gradient) = (value, gradient);
     }
-    if polish(criterion, found, &free).is_none() {
-        found.converged = false;
+}
+
+/// Sets small diagonals to 0 where the criterion does not rise; true if there was one.
+fn try_zeros<C: Mixed>(criterion: &mut C, theta: &Theta, found: &mut Minimum) -> bool {
+    found.at = canonical(theta, &found.at, 0.0);
+    let mut small: Vec<f64> =
+        (0..theta.len()).filter(|&index| theta.is_diagonal(index)).map(|index| found.at[index]).collect();
+    small.retain(|value| *value > 0.0 && *value < TRIED_AS_ZERO);
+    small.sort_by(f64::total_cmp);
+    let mut accepted = false;
+    for zero in small {
+        let start = canonical(theta, &found.at, zero);
+        // Other columns turn when one becomes 0, so the old curvature is no guide.
+        let Some((_, inverse)) = criterion.start(STARTS[0]) else { continue };
+        let Some(tried) = minimise(criterion, &start, &free_of(theta, &start), &inverse) else { continue };
+        let evaluations = found.evaluations + tried.evaluations;
+        if tried.value <= found.value + SAME {
+            *found = tried;
+            found.at = canonical(theta, &found.at, 0.0);
+            accepted = true;
+        }
+        found.evaluations = evaluations;
     }
-    found.at = canonical(&found.at, 0.0);
-    free.iter().map(|free| !free).collect()
+    accepted
+}
+
+/// Leaves the border where the criterion falls from it: it is even in a column of zeros, so the curvature there decides.
+fn escape<C: Mixed>(criterion: &mut C, theta: &Theta, found: &mut Minimum, free: &[bool]) -> bool {
+    let mut gradient = vec![0.0; found.at.len()];
+    for index in (0..theta.len()).filter(|&index| !free[index] && theta.is_diagonal(index)) {
+        let column = theta.entries[index];
+        let own: Vec<usize> = (0..theta.len())
+            .filter(|&other| {
+                theta.entries[other].factor == column.factor && theta.entries[other].column == column.column
+            })
+            .collect();
+        let mut curvature = Matrix::zeros(own.len());
+        for (row, &place) in own.iter().enumerate() {
+            let mut at = found.at.clone();
+            at[place] = STEP;
+            found.evaluations += 1;
+            if criterion.evaluate(&at, Some(&mut gradient)).is_none() {
+                return false;
+            }
+            own.iter().enumerate().for_each(|(other, &place)| curvature.set(row, other, gradient[place] / STEP));
+        }
+        curvature.symmetrise();
+        let (values, vectors) = curvature.eigen();
+        let Some(lowest) = (0..own.len()).min_by(|&left, &right| values[left].total_cmp(&values[right])) else {
+            continue;
+        };
+        if values[lowest] >= -FALLING {
+            continue;
+        }
+        let mut start = found.at.clone();
+        own.iter().enumerate().for_each(|(row, &place)| start[place] = 0.1 * vectors.get(row, lowest));
+        let Some((_, inverse)) = criterion.start(STARTS[0]) else { continue };
+        let Some(tried) = minimise(criterion, &start, &vec![true; start.len()], &inverse) else { continue };
+        let evaluations = found.evaluations + tried.evaluations;
+        let better = tried.value < found.value - SAME;
+        if better {
+            *found = tried;
+        }
+        found.evaluations = evaluations;
+        if better {
+            return true;
+        }
+    }
+    false
 }
 
 /// Coefficients of the orthonormal columns without random effects.

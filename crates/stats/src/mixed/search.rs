@@ -9,10 +9,14 @@ const MOST_STEPS: usize = 500;
 const LONGEST: f64 = 2.0;
 
 /// Expected decrease of the criterion at which BFGS hands over to Newton.
-const SMALL_DECREASE: f64 = 1e-7;
+const SMALL_DECREASE: f64 = 1e-9;
 
 /// Expected decrease at which the minimum is reached: parameters are then within 1e-6 of a standard error.
 const CONVERGED: f64 = 1e-12;
+
+/// Expected decrease up to which a minimum counts as reached where rounding allows no better: parameters are then within 3e-4
+/// of a standard error.
+const GOOD_ENOUGH: f64 = 1e-7;
 
 /// Newton steps.
 const MOST_POLISH: usize = 12;
@@ -165,16 +169,17 @@ fn hessian<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, free: &[bool]
 /// Moves a minimum to where the gradient vanishes; keeps the Hessian.
 pub(super) fn polish<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, free: &[bool]) -> Option<()> {
     let mut stale = true;
+    let mut downhill = minimum.inverse.clone();
     for _ in 0..MOST_POLISH {
         if stale {
             let hessian = hessian(criterion, minimum, free)?;
+            // Downhill also where the criterion curves the other way.
+            downhill = inverse(&hessian, free, |value, largest| Some(value.abs().max(1e-7 * largest)));
             minimum.inverse = positive_inverse(&hessian, free);
-            minimum.hessian = Some(hessian);
         }
-        let step: Vec<f64> = minimum.inverse.times(&minimum.gradient).iter().map(|step| -step).collect();
+        let step: Vec<f64> = downhill.times(&minimum.gradient).iter().map(|step| -step).collect();
         let decrease = -0.5 * dot(&step, &minimum.gradient);
         if decrease < CONVERGED {
-            minimum.converged = true;
             break;
         }
         let mut length = 1.0;
@@ -199,11 +204,18 @@ pub(super) fn polish<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, fre
     let hessian = hessian(criterion, minimum, free)?;
     minimum.inverse = positive_inverse(&hessian, free);
     minimum.hessian = Some(hessian);
+    let decrease = 0.5 * dot(&minimum.inverse.times(&minimum.gradient), &minimum.gradient);
+    minimum.converged = decrease < GOOD_ENOUGH;
     Some(())
 }
 
 /// The inverse over the free parameters; directions of no or negative curvature are left out.
 fn positive_inverse(hessian: &Matrix, free: &[bool]) -> Matrix {
+    inverse(hessian, free, |value, largest| (value > 1e-8 * largest && value > 0.0).then_some(value))
+}
+
+/// The inverse over the free parameters, its eigenvalues (of a unit diagonal) replaced: by the value and the largest.
+fn inverse(hessian: &Matrix, free: &[bool], replaced: impl Fn(f64, f64) -> Option<f64>) -> Matrix {
     let size = hessian.size();
     // A unit diagonal first, so that units do not matter.
     let scale: Vec<f64> = (0..size)
@@ -219,7 +231,7 @@ fn positive_inverse(hessian: &Matrix, free: &[bool]) -> Matrix {
     let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(*value));
     let mut result = Matrix::zeros(size);
     for (index, &value) in values.iter().enumerate() {
-        if value > 1e-8 * largest && value > 0.0 {
+        if let Some(value) = replaced(value, largest) {
             let vector: Vec<f64> = (0..size).map(|row| vectors.get(row, index) / scale[row]).collect();
             result.add_outer(1.0 / value, &vector);
         }
