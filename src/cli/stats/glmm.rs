@@ -6,6 +6,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::columns::Survey;
+use super::default_model::{self, Chosen};
+use super::mixed::{self, Common, FormulaArgs};
 use super::model::{Model, ModelArgs};
 use super::number_format::{decimal, end, p_value, table};
 use super::source::SourceArgs;
@@ -13,7 +15,7 @@ use crate::cli::Exit;
 use earnest_stats::bootstrap::{Bootstrap, bootstrap_glmm};
 use earnest_stats::glmm::{
     Diagnosis, GlmmData, GlmmError, GlmmFit, GlmmOptions, LikelihoodRatio, Objective, OpenEnd, Parameter, Term,
-    disagreement, fit, profile_interval, variance_ratio, wald_interval,
+    disagreement, fit, profile_interval, small_errors, variance_ratio, wald_interval,
 };
 
 /// Method of the intervals.
@@ -48,17 +50,25 @@ pub enum ObjectiveChoice {
 /// Options of `earnest stats glmm`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
-  earnest stats glmm answers.csv --response correct --fixed variant,gamma_c --group id
-  earnest stats glmm answers.csv --response correct --fixed model --reference model=base --group id --ci profile
-  earnest stats glmm --run 1f2e3d4c --where task=gsm --fixed variant,gamma
-  earnest stats glmm --run 1f2e3d4c,5b6a7988 --response strict --fixed model,variant
+  earnest stats glmm answers.csv --formula 'correct ~ model*variant + (1+variant|template) + (1|item)'
+  earnest stats glmm answers.csv --formula 'latency ~ model + (1|item)' --family gaussian --drop model
+  earnest stats glmm --run 1f2e3d4c,5b6a7988
+  earnest stats glmm --run 1f2e3d4c,5b6a7988 --formula 'strict ~ model*variant + (1+model+variant|cluster)' --ci profile
+  earnest stats glmm answers.csv --response correct --fixed variant,gamma_c --group id --nagq 25
+
+A random intercept, (1|template), makes templates differ in difficulty. An effect that may differ between templates needs a slope
+as well, (1+variant|template): without it, standard errors of many answers a template are far too small. Stored runs without
+--formula and --group get the maximal model that their design supports, and the output says which. --response, --fixed and
+--group fit one random intercept, by quadrature if wanted.
 
 A column of labels is coded as 0 and 1 for every label but the reference, which is the first in order unless --reference names
-another; a coefficient is then the difference from the reference. Equal rows are read one at a time and counted, so memory grows
-with the number of different rows only.")]
+another; a coefficient is then the difference from the reference. Equal rows are counted, so a fit costs as much as the number of
+different rows.")]
 pub struct GlmmArgs {
     #[command(flatten)]
     source: SourceArgs,
+    #[command(flatten)]
+    formula: FormulaArgs,
     #[command(flatten)]
     model: ModelArgs,
     /// Number of points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation
@@ -85,6 +95,16 @@ pub struct GlmmArgs {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+}
+
+impl GlmmArgs {
+    /// True if an option asks for what only models with one random intercept have.
+    fn needs_one_intercept(&self) -> bool {
+        self.nagq != 1
+            || self.objective != ObjectiveChoice::Converged
+            || self.bootstrap.is_some()
+            || self.cross_check.is_some()
+    }
 }
 
 /// An interval of a coefficient, in log odds; an absent end is infinite.
@@ -143,6 +163,9 @@ struct Report<'a> {
     fixed: &'a [String],
     group: &'a str,
     runs: &'a [String],
+    /// How the model of stored runs was chosen.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    choice: &'a [String],
     labels: Vec<Labels<'a>>,
     rows_in_file: usize,
     rows_dropped: usize,
@@ -165,8 +188,41 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         "--level is {}, expected a number between 0 and 1",
         args.level
     );
-    let formula = args.model.formula();
-    let Model { data, terms, survey } = formula.read(&args.source.source())?;
+    let source = args.source.source();
+    let common = Common {
+        factor: &args.model.factor,
+        reference: &args.model.reference,
+        ci: args.ci,
+        level: args.level,
+        json: args.json,
+    };
+    if let Some(text) = &args.formula.formula {
+        anyhow::ensure!(
+            !args.needs_one_intercept(),
+            "--nagq, --objective, --bootstrap and --cross-check are for models with one random intercept; name it by --group \
+             instead of --formula"
+        );
+        return mixed::run(&args.formula, text, common, &source, &args.source.runs, output);
+    }
+    let mut formula = args.model.formula();
+    let (mut fixed, mut group, mut choice) = (Vec::new(), String::new(), Vec::new());
+    if !args.source.runs.is_empty() && args.model.group.is_none() && !args.needs_one_intercept() {
+        match default_model::choose(&source, formula.response, &args.model.fixed, common)? {
+            Chosen::Mixed(fitted) => return mixed::report(&args.formula, common, *fitted, &args.source.runs, output),
+            Chosen::Simple(chosen) => (fixed, group, choice) = (chosen.fixed, chosen.group, chosen.choice),
+        }
+    }
+    if !group.is_empty() {
+        formula = formula.with(&fixed, &group);
+    }
+    anyhow::ensure!(
+        args.formula.plot.is_none() && args.formula.predictions.is_none(),
+        "--plot and --predictions need a formula; write the model as --formula '{} ~ {} + (1|{})'",
+        formula.response,
+        if formula.fixed.is_empty() { "1".to_owned() } else { formula.fixed.join(" + ") },
+        formula.group
+    );
+    let Model { data, terms, survey } = formula.read(&source)?;
     let options = match args.objective {
         ObjectiveChoice::Converged => GlmmOptions::quadrature(args.nagq),
         ObjectiveChoice::Lme4 if args.nagq == 1 => GlmmOptions::lme4(),
@@ -179,6 +235,9 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         fitted.diagnoses.extend(disagreement(&fitted, &quadrature));
     }
     let converged = matches!(options.objective, Objective::Converged { .. });
+    if converged {
+        fitted.diagnoses.extend(small_errors(&data, &fitted));
+    }
     let mut no_interval = Vec::new();
     let mut profile =
         |name: &str, parameter: Parameter<'_>| match profile_interval(&data, &fitted, parameter, args.level) {
@@ -235,6 +294,7 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         fixed: formula.fixed,
         group: formula.group,
         runs: &args.source.runs,
+        choice: &choice,
         labels: labels.collect(),
         rows_in_file: survey.rows,
         rows_dropped: survey.dropped,
@@ -282,6 +342,9 @@ fn cross_check(asked: Option<When>, data: &GlmmData, fitted: &GlmmFit) -> CrossC
 
 fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow::Result<()> {
     let fitted = report.fit;
+    for step in report.choice {
+        writeln!(output, "{step}")?;
+    }
     let terms: Vec<&str> = report.fixed.iter().map(String::as_str).collect();
     let terms = if terms.is_empty() { "1".to_owned() } else { terms.join(" + ") };
     writeln!(output, "logit P({} = 1) ~ {terms} + (1 | {})", report.response, report.group)?;

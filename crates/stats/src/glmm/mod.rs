@@ -14,6 +14,7 @@ mod optimisers;
 mod profile;
 pub(crate) mod quadrature;
 mod result;
+mod robust;
 mod rows;
 mod search;
 pub(crate) mod separation;
@@ -30,4 +31,5 @@ pub use profile::{
 };
 pub use quadrature::LARGEST_POINTS;
 pub use result::{Coefficient, GlmmFit, GlmmOptions, Objective};
+pub use robust::{robust_errors, small_errors};
 pub use rows::{Factor, GlmmRows, Term};

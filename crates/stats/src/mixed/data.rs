@@ -141,6 +141,11 @@ impl MixedData {
         self.columns.len()
     }
 
+    /// The response's distribution.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
     /// The formula.
     pub fn formula(&self) -> &Formula {
         &self.formula

@@ -33,6 +33,8 @@ pub(super) struct Laplace<'d> {
     pub(super) residual: Vec<f64>,
     pub(super) weight: Vec<f64>,
     scratch: Vec<f64>,
+    /// By cell: derivative of the criterion by the linear predictor, at the last evaluation with a gradient.
+    pub(super) slope: Vec<f64>,
     /// Inverse variances of independent normal priors of the caller's coefficients, all 0 without a penalty.
     pub(super) precision: Vec<f64>,
 }
@@ -56,6 +58,7 @@ impl<'d> Laplace<'d> {
             residual: vec![0.0; cells],
             weight: vec![0.0; cells],
             scratch: vec![0.0; cells],
+            slope: Vec::new(),
             precision: vec![0.0; data.columns()],
         }
     }
@@ -215,6 +218,7 @@ impl Criterion for Laplace<'_> {
             let part = data.fixed.to_caller.transpose().times(&weighted);
             by_beta.iter_mut().zip(part).for_each(|(into, part)| *into += part);
         }
+        self.slope = slope;
         Some(value).filter(|value| value.is_finite() && gradient.iter().all(|slope| slope.is_finite()))
     }
 }

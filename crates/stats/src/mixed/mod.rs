@@ -15,6 +15,7 @@
 //! ```
 
 mod cholesky;
+mod comparison;
 mod data;
 mod design;
 mod diagnosis;
@@ -26,9 +27,14 @@ mod gaussian;
 mod laplace;
 mod layout;
 mod marginal;
+mod maximal;
+mod method;
 mod optimum;
 mod orthogonal;
+mod predict;
+mod profile;
 mod result;
+mod robust;
 mod search;
 mod separated;
 mod summary;
@@ -36,7 +42,10 @@ mod system;
 mod theta;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_inference;
 
+pub use comparison::{Contrast, TermTest, contrasts, term_tests};
 pub use data::{Family, MixedData};
 pub use design::INTERCEPT;
 pub use diagnosis::MixedDiagnosis;
@@ -45,4 +54,9 @@ pub use fit::{MixedOptions, fit};
 pub use formula::{Formula, FormulaError, RandomTerm, Terms};
 pub use frame::{Column, Frame, Labels};
 pub use marginal::{Marginal, MarginalDifference, MarginalLevel, factors, marginal};
+pub use maximal::{ChosenModel, fit_stepping_down, maximal_formula};
+pub use method::method_paragraph;
+pub use predict::{Prediction, predictions};
+pub use profile::{MixedInterval, profile_interval};
 pub use result::{GroupModes, Method, MixedCoefficient, MixedFit, RandomEffect};
+pub use robust::{ERROR_EXCESS, robust_errors, small_errors};

@@ -8,7 +8,7 @@ use super::layout::Layout;
 use super::*;
 
 /// Rows of 4 models and 2 variants on items within templates, one numeric covariate a row.
-fn simulated(templates: usize, items: usize, seed: u64) -> Frame {
+pub(super) fn simulated(templates: usize, items: usize, seed: u64) -> Frame {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut template, mut item, mut model, mut variant, mut prompt) = (vec![], vec![], vec![], vec![], vec![]);
     let (mut gamma, mut correct, mut latency) = (vec![], vec![], vec![]);
@@ -47,7 +47,7 @@ fn simulated(templates: usize, items: usize, seed: u64) -> Frame {
     frame
 }
 
-fn data(formula: &str, frame: &Frame, family: Family) -> Result<MixedData, MixedError> {
+pub(super) fn data(formula: &str, frame: &Frame, family: Family) -> Result<MixedData, MixedError> {
     MixedData::new(&formula.parse().unwrap(), frame, family)
 }
 

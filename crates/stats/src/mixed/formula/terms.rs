@@ -28,6 +28,16 @@ impl Terms {
         self.sorted()
     }
 
+    /// Adds a product of columns.
+    pub fn with_product(mut self, names: &[&str]) -> Self {
+        let mut product = Terms { intercept: false, variables: Vec::new(), terms: vec![Vec::new()] };
+        for name in names {
+            product = product.crossed(&Terms::of((*name).to_owned()));
+        }
+        self.add(&product);
+        self.sorted()
+    }
+
     pub(super) fn without_intercept(mut self) -> Self {
         self.intercept = false;
         self
