@@ -59,6 +59,7 @@ mod serve_http;
 mod small_suite;
 mod serve_screens;
 mod stats_cli;
+mod stats_formula;
 mod store;
 mod study;
 mod support;

@@ -126,6 +126,7 @@ fn coefficients(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Res
 
 fn random(fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {
     if fitted.random.is_empty() {
+        // Separated: nothing was estimated.
         return Ok(());
     }
     let mut rows = vec![["random effects", "groups", "", "SD", "correlations"].map(str::to_owned).to_vec()];
@@ -154,7 +155,8 @@ fn marginal(found: &Marginal, family: Family, output: &mut dyn Write) -> anyhow:
     let number = |value: f64| format!("{:.*}", if scale > 1.0 { 2 } else { 4 }, scale * value);
     let heading = interval_heading(found.confidence);
     let name = found.factor.as_deref().unwrap_or("all rows");
-    writeln!(output, "\n{name}, averaged over the rows and the random effects of new groups")?;
+    let over = if family == Family::Binomial { " and the random effects of new groups" } else { "" };
+    writeln!(output, "\n{name}, averaged over the rows{over}")?;
     let mut rows = vec![["", unit, "std. error", &heading].map(str::to_owned).to_vec()];
     rows.extend(found.levels.iter().map(|level| {
         let span = format!("[{}, {}]", number(level.low), number(level.high));

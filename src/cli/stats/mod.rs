@@ -5,6 +5,7 @@ mod compare;
 mod default_model;
 mod frame;
 mod glmm;
+mod glmm_text;
 mod holm;
 mod ks;
 mod mixed;

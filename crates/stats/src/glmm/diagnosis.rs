@@ -155,8 +155,9 @@ impl fmt::Display for Diagnosis {
             Diagnosis::SmallErrors { coefficient, model, robust } => write!(
                 formatter,
                 "standard error too small: {coefficient} has {model:.4} by the model and {robust:.4} by the scatter of the \
-                 groups (sandwich); its effect varies between groups, so use a formula with a slope, such as \
-                 (1+{coefficient}|group)"
+                 groups (sandwich); its effect varies between groups, so use a formula with a slope, such as (1+{}|group)",
+                // A factor's column is named after it: `variant[symbolic]`.
+                coefficient.split('[').next().unwrap_or(coefficient)
             ),
             Diagnosis::DegenerateErrors { standard_error, jump } => write!(
                 formatter,

@@ -126,6 +126,26 @@ impl MixedData {
         Ok(MixedData { formula, family, rows, frame, weight, total, within, columns, dropped, fixed, groupings })
     }
 
+    /// The same data with the random effects' columns of every block in another order.
+    pub(super) fn reordered(&self, orders: &[Vec<usize>]) -> MixedData {
+        let mut data = self.clone();
+        let mut orders = orders.iter();
+        for (grouping, old) in data.groupings.iter_mut().zip(&self.groupings) {
+            for (block, before) in grouping.blocks.iter_mut().zip(&old.blocks) {
+                let Some(order) = orders.next() else { continue };
+                block.columns = order.iter().map(|&column| before.columns[column].clone()).collect();
+                for (place, &column) in order.iter().enumerate() {
+                    let (new, from) = (block.start + place, block.start + column);
+                    grouping.scale[new] = old.scale[from];
+                    for cell in 0..self.weight.len() {
+                        grouping.design[cell * old.width + new] = old.design[cell * old.width + from];
+                    }
+                }
+            }
+        }
+        data
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

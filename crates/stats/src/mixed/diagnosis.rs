@@ -53,9 +53,10 @@ impl std::fmt::Display for MixedDiagnosis {
             }
             MixedDiagnosis::Separation { columns, complete } => write!(
                 f,
-                "separated: {} predict {} outcomes perfectly, so the estimates are infinite; the penalised fit is finite, or \
-                 leave out the effect",
+                "separated: {} predict{} {} outcomes perfectly, so estimates are infinite; the penalised fit is finite, or leave \
+                 out the effect",
                 columns.join(", "),
+                if columns.len() == 1 { "s" } else { "" },
                 if *complete { "all" } else { "some" }
             ),
             MixedDiagnosis::Aliased { columns } => write!(

@@ -5,7 +5,7 @@ use super::diagnosis::MixedDiagnosis;
 use super::gaussian::Gaussian;
 use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
-use super::optimum::best;
+use super::optimum::{best, by_pivots};
 use super::result::{Method, MixedFit};
 use super::separated::separation;
 use super::summary::{self, Summary};
@@ -57,6 +57,12 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
             reason: "the likelihood cannot be computed; check the columns' units".into(),
         });
     };
+    let prior = criterion.precision.clone();
+    let minimum = by_pivots(&mut criterion, data, minimum, &|data| {
+        let mut criterion = Laplace::new(data, layout);
+        criterion.precision.clone_from(&prior);
+        best(&mut criterion)
+    });
     let theta_map = criterion.theta.clone();
     let lambda = theta_map.factors(&minimum.at[..theta_map.len()]);
     criterion
@@ -81,6 +87,7 @@ fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<M
             .into(),
     };
     let minimum = best(&mut criterion).ok_or_else(no_error)?;
+    let minimum = by_pivots(&mut criterion, data, minimum, &|data| best(&mut Gaussian::new(data, layout, restricted)));
     criterion.evaluate(&minimum.at, None).ok_or_else(no_error)?;
     let variance = criterion.squares / criterion.degrees();
     if variance.is_nan() || variance <= 0.0 {

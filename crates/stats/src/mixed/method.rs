@@ -20,9 +20,10 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
         Method::Restricted => "by restricted maximum likelihood (REML)",
     };
     let mut text = format!(
-        "We fitted {kind} to {} answers ({}), {}, {how}, with analytic gradients until a further Newton step would lower \
+        "We fitted {kind} to {} {} ({}), {}, {how}, with analytic gradients until a further Newton step would lower \
          the deviance by less than 1e-7 (earnest {}).",
         fit.rows,
+        if data.family == Family::Binomial { "answers" } else { "values" },
         groups.join(", "),
         fit.formula,
         env!("CARGO_PKG_VERSION")

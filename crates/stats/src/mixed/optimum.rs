@@ -2,7 +2,7 @@
 use super::data::MixedData;
 use super::gaussian::Gaussian;
 use super::laplace::{Criterion, Laplace, logistic};
-use super::search::{Minimum, minimise, polish};
+use super::search::{Minimum, curvature, minimise, polish};
 use super::theta::Theta;
 use crate::matrix::Matrix;
 
@@ -96,6 +96,34 @@ pub(super) fn best<C: Mixed>(criterion: &mut C) -> Option<Minimum> {
         best.evaluations = evaluations;
     }
     best
+}
+
+/// The minimum by another order of the random effects, if the search did not converge. Where a column of the factor shrinks to
+/// 0 while those below it do not, the criterion has a curved valley; with the largest variances first there is none.
+pub(super) fn by_pivots<C: Mixed>(
+    criterion: &mut C,
+    data: &MixedData,
+    minimum: Minimum,
+    solve: &dyn Fn(&MixedData) -> Option<Minimum>,
+) -> Minimum {
+    if minimum.converged {
+        return minimum;
+    }
+    let theta = criterion.theta().clone();
+    let orders = theta.pivots(&minimum.at[..theta.len()]);
+    let Some(mut found) = solve(&data.reordered(&orders)) else { return minimum };
+    found.evaluations += minimum.evaluations;
+    if found.value > minimum.value + SAME {
+        return minimum;
+    }
+    let restored = theta.restored(&found.at[..theta.len()], &orders);
+    found.at[..theta.len()].copy_from_slice(&restored);
+    let free = free_of(&theta, &found.at);
+    refresh(criterion, &mut found, &free);
+    if curvature(criterion, &mut found, &free).is_none() {
+        found.converged = false;
+    }
+    found
 }
 
 /// Puts theta into canonical form, tries small standard deviations as exact zeros, polishes over what is left, and leaves zeros

@@ -30,9 +30,8 @@ pub(super) struct Minimum {
     pub(super) at: Vec<f64>,
     pub(super) value: f64,
     pub(super) gradient: Vec<f64>,
-    /// Approximate inverse of the Hessian, then the Hessian after [`polish`]; over all parameters, fixed ones 0.
+    /// Inverse of the Hessian, approximate before [`polish`]; over all parameters, fixed ones 0.
     pub(super) inverse: Matrix,
-    pub(super) hessian: Option<Matrix>,
     pub(super) converged: bool,
     pub(super) evaluations: usize,
 }
@@ -107,7 +106,7 @@ pub(super) fn minimise<C: Criterion>(
         fresh = false;
         (at, value, gradient) = (trial, reached, slope);
     }
-    Some(Minimum { at, value, gradient, inverse, hessian: None, converged, evaluations })
+    Some(Minimum { at, value, gradient, inverse, converged, evaluations })
 }
 
 /// The BFGS update of an inverse Hessian.
@@ -200,12 +199,16 @@ pub(super) fn polish<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, fre
         // Far steps change the curvature.
         stale = decrease > 1e-4;
     }
-    // The Hessian belongs to the minimum itself.
-    let hessian = hessian(criterion, minimum, free)?;
-    minimum.inverse = positive_inverse(&hessian, free);
-    minimum.hessian = Some(hessian);
+    curvature(criterion, minimum, free)?;
     let decrease = 0.5 * dot(&minimum.inverse.times(&minimum.gradient), &minimum.gradient);
     minimum.converged = decrease < GOOD_ENOUGH;
+    Some(())
+}
+
+/// Sets the inverse Hessian to that of the minimum itself.
+pub(super) fn curvature<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, free: &[bool]) -> Option<()> {
+    let hessian = hessian(criterion, minimum, free)?;
+    minimum.inverse = positive_inverse(&hessian, free);
     Some(())
 }
 
@@ -265,7 +268,7 @@ mod tests {
         polish(&mut Valley, &mut found, &free).unwrap();
         assert!(found.converged && found.at[2] == 7.0, "{found:?}");
         assert!((found.at[0] - 1.0).abs() < 1e-8 && (found.at[1] - 1.0).abs() < 1e-8, "{found:?}");
-        let hessian = found.hessian.unwrap();
+        let hessian = hessian(&mut Valley, &mut found, &free).unwrap();
         assert!((hessian.get(0, 0) - 802.0).abs() < 1e-2 && hessian.get(2, 2) == 0.0, "{hessian:?}");
         assert!(minimise(&mut Valley, &[-5.0, 0.0, 0.0], &free, &identity).is_none());
     }

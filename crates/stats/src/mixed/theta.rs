@@ -58,15 +58,25 @@ impl Theta {
         factors
     }
 
+    /// Blocks with the indices of their parameters, their first column and their size.
+    fn blocks(&self) -> Vec<(Vec<usize>, usize, usize)> {
+        let mut keys: Vec<(usize, usize)> = self.entries.iter().map(|entry| (entry.factor, entry.block)).collect();
+        keys.dedup();
+        let of = |(factor, block): (usize, usize)| {
+            let own: Vec<usize> = (0..self.len())
+                .filter(|&index| (self.entries[index].factor, self.entries[index].block) == (factor, block))
+                .collect();
+            let first = own.iter().map(|&index| self.entries[index].row).min().unwrap_or(0);
+            let size = own.iter().map(|&index| self.entries[index].row + 1 - first).max().unwrap_or(0);
+            (own, first, size)
+        };
+        keys.into_iter().map(of).collect()
+    }
+
     /// The covariance of a block from its parameters, row-major.
-    fn covariance(&self, theta: &[f64], factor: usize, block: usize) -> (Vec<usize>, Vec<f64>) {
-        let own: Vec<usize> = (0..self.len())
-            .filter(|&index| (self.entries[index].factor, self.entries[index].block) == (factor, block))
-            .collect();
-        let first = own.iter().map(|&index| self.entries[index].row).min().unwrap_or(0);
-        let size = own.iter().map(|&index| self.entries[index].row + 1 - first).max().unwrap_or(0);
+    fn covariance(&self, theta: &[f64], own: &[usize], first: usize, size: usize) -> Vec<f64> {
         let mut lower = vec![0.0; size * size];
-        for &index in &own {
+        for &index in own {
             lower[(self.entries[index].row - first) * size + self.entries[index].column - first] = theta[index];
         }
         let mut covariance = vec![0.0; size * size];
@@ -76,33 +86,61 @@ impl Theta {
                     (0..size).map(|inner| lower[row * size + inner] * lower[column * size + inner]).sum();
             }
         }
-        (own, covariance)
+        covariance
     }
 
     /// The parameters of the same covariances with no negative diagonal; a column whose diagonal is at most `zero` becomes 0.
     pub(super) fn canonical(&self, theta: &[f64], zero: f64) -> Vec<f64> {
         let mut result = theta.to_vec();
-        let mut blocks: Vec<(usize, usize)> = self.entries.iter().map(|entry| (entry.factor, entry.block)).collect();
-        blocks.dedup();
-        for (factor, block) in blocks {
-            let (own, covariance) = self.covariance(theta, factor, block);
-            let first = own.iter().map(|&index| self.entries[index].row).min().unwrap_or(0);
-            let size = own.iter().map(|&index| self.entries[index].row + 1 - first).max().unwrap_or(0);
-            let mut lower = vec![0.0_f64; size * size];
-            for column in 0..size {
-                let known: f64 = (0..column).map(|inner| f64::powi(lower[column * size + inner], 2)).sum();
-                let pivot = (covariance[column * size + column] - known).max(0.0).sqrt();
-                // Cancellation leaves about 1e-8 of the deviation where there is nothing.
-                if pivot <= zero || pivot <= 3e-8 * covariance[column * size + column].sqrt() {
-                    continue;
-                }
-                lower[column * size + column] = pivot;
-                for row in column + 1..size {
-                    let known: f64 =
-                        (0..column).map(|inner| lower[row * size + inner] * lower[column * size + inner]).sum();
-                    lower[row * size + column] = (covariance[row * size + column] - known) / pivot;
+        for (own, first, size) in self.blocks() {
+            let lower = factor(&self.covariance(theta, &own, first, size), size, zero);
+            for &index in &own {
+                let Entry { row, column, .. } = self.entries[index];
+                result[index] = lower[(row - first) * size + column - first];
+            }
+        }
+        result
+    }
+
+    /// By block, its columns in the order in which a pivoted factorisation takes them: the largest remaining variance first.
+    pub(super) fn pivots(&self, theta: &[f64]) -> Vec<Vec<usize>> {
+        let order = |(own, first, size): (Vec<usize>, usize, usize)| {
+            let mut rest = self.covariance(theta, &own, first, size);
+            let mut order: Vec<usize> = Vec::new();
+            while order.len() < size {
+                let left = (0..size).filter(|index| !order.contains(index));
+                let Some(next) = left.max_by(|&one, &two| rest[one * size + one].total_cmp(&rest[two * size + two]))
+                else {
+                    break;
+                };
+                order.push(next);
+                let pivot = rest[next * size + next];
+                if pivot > 0.0 {
+                    let column: Vec<f64> = (0..size).map(|row| rest[row * size + next]).collect();
+                    for row in 0..size {
+                        for other in 0..size {
+                            rest[row * size + other] -= column[row] * column[other] / pivot;
+                        }
+                    }
                 }
             }
+            order
+        };
+        self.blocks().into_iter().map(order).collect()
+    }
+
+    /// The parameters by the original order of columns, from those of blocks whose columns were reordered.
+    pub(super) fn restored(&self, theta: &[f64], orders: &[Vec<usize>]) -> Vec<f64> {
+        let mut result = theta.to_vec();
+        for ((own, first, size), order) in self.blocks().into_iter().zip(orders) {
+            let reordered = self.covariance(theta, &own, first, size);
+            let mut covariance = vec![0.0; size * size];
+            for row in 0..size {
+                for column in 0..size {
+                    covariance[order[row] * size + order[column]] = reordered[row * size + column];
+                }
+            }
+            let lower = factor(&covariance, size, 0.0);
             for &index in &own {
                 let Entry { row, column, .. } = self.entries[index];
                 result[index] = lower[(row - first) * size + column - first];
@@ -121,4 +159,23 @@ impl Theta {
         };
         (0..self.len()).map(is_zero).collect()
     }
+}
+
+/// The lower factor of a covariance; columns whose diagonal is at most `zero` are 0.
+fn factor(covariance: &[f64], size: usize, zero: f64) -> Vec<f64> {
+    let mut lower = vec![0.0_f64; size * size];
+    for column in 0..size {
+        let known: f64 = (0..column).map(|inner| lower[column * size + inner].powi(2)).sum();
+        let pivot = (covariance[column * size + column] - known).max(0.0).sqrt();
+        // Cancellation leaves about 1e-8 of the deviation where there is nothing.
+        if pivot <= zero || pivot <= 3e-8 * covariance[column * size + column].sqrt() {
+            continue;
+        }
+        lower[column * size + column] = pivot;
+        for row in column + 1..size {
+            let known: f64 = (0..column).map(|inner| lower[row * size + inner] * lower[column * size + inner]).sum();
+            lower[row * size + column] = (covariance[row * size + column] - known) / pivot;
+        }
+    }
+    lower
 }
