@@ -13,7 +13,7 @@ use std::process::ExitCode;
 mod golden_subjects;
 
 use golden_subjects::runner::{self, Subject};
-use golden_subjects::{answers, arithmetic_bench, dnc, engine, glmm, gsm, logs, nupa};
+use golden_subjects::{answers, arithmetic_bench, dnc, engine, glmm, glmm_formula, gsm, logs, nupa};
 
 const SUBJECTS: &[Subject] = &[
     Subject { name: "answers", check: answers::check },
@@ -21,6 +21,7 @@ const SUBJECTS: &[Subject] = &[
     Subject { name: "dnc", check: dnc::check },
     Subject { name: "engine", check: engine::check },
     Subject { name: "glmm", check: glmm::check },
+    Subject { name: "glmm_formula", check: glmm_formula::check },
     Subject { name: "gsm", check: gsm::check },
     Subject { name: "logs", check: logs::check },
     Subject { name: "nupa", check: nupa::check },

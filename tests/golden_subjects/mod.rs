@@ -5,6 +5,7 @@ pub mod arithmetic_bench;
 pub mod dnc;
 pub mod engine;
 pub mod glmm;
+pub mod glmm_formula;
 pub mod gsm;
 pub mod logs;
 pub mod nupa;

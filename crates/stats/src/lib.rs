@@ -8,6 +8,7 @@ pub mod glmm;
 mod interval;
 pub mod kolmogorov_smirnov;
 pub mod mcnemar;
+pub mod mixed;
 pub mod multiplicity;
 mod paired_score;
 pub mod power;

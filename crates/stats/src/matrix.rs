@@ -125,6 +125,57 @@ impl Matrix {
         Some(Cholesky { factor, scale })
     }
 
+    /// Eigenvalues of a symmetric matrix, and its eigenvectors as columns, by Jacobi's rotations.
+    pub(crate) fn eigen(&self) -> (Vec<f64>, Matrix) {
+        let size = self.size;
+        let mut matrix = self.clone();
+        let mut vectors = Matrix::zeros(size);
+        (0..size).for_each(|index| vectors.set(index, index, 1.0));
+        for _ in 0..100 {
+            let mut off = 0.0;
+            for row in 0..size {
+                for column in 0..row {
+                    off += matrix.get(row, column).powi(2);
+                }
+            }
+            let whole: f64 = matrix.values.iter().map(|value| value * value).sum();
+            if off <= 1e-30 * whole || !whole.is_finite() {
+                break;
+            }
+            for row in 0..size {
+                for column in 0..row {
+                    matrix.rotate(row, column, &mut vectors);
+                }
+            }
+        }
+        ((0..size).map(|index| matrix.get(index, index)).collect(), vectors)
+    }
+
+    /// One rotation that makes an entry 0.
+    fn rotate(&mut self, row: usize, column: usize, vectors: &mut Matrix) {
+        let entry = self.get(row, column);
+        if entry == 0.0 {
+            return;
+        }
+        let ratio = (self.get(row, row) - self.get(column, column)) / (2.0 * entry);
+        let tangent = ratio.signum() / (ratio.abs() + ratio.hypot(1.0));
+        let cosine = 1.0 / tangent.hypot(1.0);
+        let sine = tangent * cosine;
+        for index in 0..self.size {
+            let (one, other) = (self.get(index, column), self.get(index, row));
+            self.set(index, column, cosine * one - sine * other);
+            self.set(index, row, sine * one + cosine * other);
+        }
+        for index in 0..self.size {
+            let (one, other) = (self.get(column, index), self.get(row, index));
+            self.set(column, index, cosine * one - sine * other);
+            self.set(row, index, sine * one + cosine * other);
+            let (one, other) = (vectors.get(index, column), vectors.get(index, row));
+            vectors.set(index, column, cosine * one - sine * other);
+            vectors.set(index, row, sine * one + cosine * other);
+        }
+    }
+
     /// The rows as vectors.
     pub(crate) fn to_rows(&self) -> Vec<Vec<f64>> {
         self.values.chunks(self.size.max(1)).map(<[f64]>::to_vec).collect()
@@ -157,6 +208,12 @@ impl Cholesky {
         }
         solution.iter_mut().zip(&self.scale).for_each(|(value, scale)| *value /= scale);
         solution
+    }
+
+    /// The logarithm of the determinant of the factorised matrix.
+    pub(crate) fn log_determinant(&self) -> f64 {
+        let pivots = (0..self.factor.size).map(|index| self.factor.get(index, index) * self.scale[index]);
+        2.0 * pivots.map(f64::ln).sum::<f64>()
     }
 
     /// The inverse of the factorised matrix.
@@ -195,6 +252,27 @@ mod tests {
         let product = matrix.product(&matrix.cholesky().unwrap().inverse());
         for (row, column, expected) in [(0, 0, 1.0), (1, 1, 1.0), (0, 1, 0.0)] {
             assert!((product.get(row, column) - expected).abs() < 1e-9, "{product:?}");
+        }
+    }
+
+    #[test]
+    fn eigenvectors_rebuild_the_matrix() {
+        let mut matrix = Matrix::zeros(3);
+        for (row, column, value) in [(0, 0, 4.0), (1, 1, -1.0), (2, 2, 2.5), (0, 1, 1.0), (0, 2, -2.0), (1, 2, 0.3)] {
+            matrix.set(row, column, value);
+            matrix.set(column, row, value);
+        }
+        let (values, vectors) = matrix.eigen();
+        let mut rebuilt = Matrix::zeros(3);
+        for (index, value) in values.iter().enumerate() {
+            let vector: Vec<f64> = (0..3).map(|row| vectors.get(row, index)).collect();
+            assert!((dot(&vector, &vector) - 1.0).abs() < 1e-12);
+            rebuilt.add_outer(*value, &vector);
+        }
+        for row in 0..3 {
+            for column in 0..3 {
+                assert!((rebuilt.get(row, column) - matrix.get(row, column)).abs() < 1e-12, "{values:?}");
+            }
         }
     }
 

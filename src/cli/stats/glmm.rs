@@ -5,15 +5,16 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::columns::Survey;
+use super::default_model::{self, Chosen};
+use super::glmm_text::print;
+use super::mixed::{self, Common, FormulaArgs};
 use super::model::{Model, ModelArgs};
-use super::number_format::{decimal, end, p_value, table};
 use super::source::SourceArgs;
 use crate::cli::Exit;
 use earnest_stats::bootstrap::{Bootstrap, bootstrap_glmm};
 use earnest_stats::glmm::{
     Diagnosis, GlmmData, GlmmError, GlmmFit, GlmmOptions, LikelihoodRatio, Objective, OpenEnd, Parameter, Term,
-    disagreement, fit, profile_interval, variance_ratio, wald_interval,
+    disagreement, fit, profile_interval, small_errors, variance_ratio, wald_interval,
 };
 
 /// Method of the intervals.
@@ -48,17 +49,25 @@ pub enum ObjectiveChoice {
 /// Options of `earnest stats glmm`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
-  earnest stats glmm answers.csv --response correct --fixed variant,gamma_c --group id
-  earnest stats glmm answers.csv --response correct --fixed model --reference model=base --group id --ci profile
-  earnest stats glmm --run 1f2e3d4c --where task=gsm --fixed variant,gamma
-  earnest stats glmm --run 1f2e3d4c,5b6a7988 --response strict --fixed model,variant
+  earnest stats glmm answers.csv --formula 'correct ~ model*variant + (1+variant|template) + (1|item)'
+  earnest stats glmm answers.csv --formula 'latency ~ model + (1|item)' --family gaussian --drop model
+  earnest stats glmm --run 1f2e3d4c,5b6a7988
+  earnest stats glmm --run 1f2e3d4c,5b6a7988 --formula 'strict ~ model*variant + (1+model+variant|cluster)' --ci profile
+  earnest stats glmm answers.csv --response correct --fixed variant,gamma_c --group id --nagq 25
+
+A random intercept, (1|template), makes templates differ in difficulty. An effect that may differ between templates needs a slope
+as well, (1+variant|template): without it, standard errors of many answers a template are far too small. Stored runs without
+--formula and --group get the maximal model that their design supports, and the output says which. --response, --fixed and
+--group fit one random intercept, by quadrature if wanted.
 
 A column of labels is coded as 0 and 1 for every label but the reference, which is the first in order unless --reference names
-another; a coefficient is then the difference from the reference. Equal rows are read one at a time and counted, so memory grows
-with the number of different rows only.")]
+another; a coefficient is then the difference from the reference. Equal rows are counted, so a fit costs as much as the number of
+different rows.")]
 pub struct GlmmArgs {
     #[command(flatten)]
     source: SourceArgs,
+    #[command(flatten)]
+    formula: FormulaArgs,
     #[command(flatten)]
     model: ModelArgs,
     /// Number of points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation
@@ -87,33 +96,43 @@ pub struct GlmmArgs {
     json: bool,
 }
 
+impl GlmmArgs {
+    /// True if an option asks for what only models with one random intercept have.
+    fn needs_one_intercept(&self) -> bool {
+        self.nagq != 1
+            || self.objective != ObjectiveChoice::Converged
+            || self.bootstrap.is_some()
+            || self.cross_check.is_some()
+    }
+}
+
 /// An interval of a coefficient, in log odds; an absent end is infinite.
 #[derive(Debug, Serialize)]
-struct Interval {
-    method: IntervalMethod,
-    low: Option<f64>,
-    high: Option<f64>,
+pub(super) struct Interval {
+    pub(super) method: IntervalMethod,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
     /// Reason for an infinite end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    low_open: Option<OpenEnd>,
+    pub(super) low_open: Option<OpenEnd>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    high_open: Option<OpenEnd>,
+    pub(super) high_open: Option<OpenEnd>,
     /// Quadrature points of a profile, if different from the fit's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    points: Option<usize>,
+    pub(super) points: Option<usize>,
 }
 
 /// A parameter without an interval.
 #[derive(Debug, Serialize)]
-struct MissingInterval {
-    parameter: String,
-    reason: String,
+pub(super) struct MissingInterval {
+    pub(super) parameter: String,
+    pub(super) reason: String,
 }
 
 /// The 25-point quadrature that a Laplace fit is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum CrossCheck {
+pub(super) enum CrossCheck {
     /// Done; a disagreement is among the diagnoses.
     Done,
     /// Skipped by `--cross-check never`.
@@ -126,37 +145,40 @@ enum CrossCheck {
 
 /// Number of different rows (of fixed effects within a group) up to which a Laplace fit is compared with quadrature by default; takes
 /// a few seconds.
-const CROSS_CHECKED_ROWS: usize = 100_000;
+pub(super) const CROSS_CHECKED_ROWS: usize = 100_000;
 
 /// A column of labels among the fixed effects.
 #[derive(Debug, Serialize)]
-struct Labels<'a> {
-    column: &'a str,
+pub(super) struct Labels<'a> {
+    pub(super) column: &'a str,
     /// Reference level.
-    reference: &'a str,
-    levels: Vec<&'a str>,
+    pub(super) reference: &'a str,
+    pub(super) levels: Vec<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
-struct Report<'a> {
-    response: &'a str,
-    fixed: &'a [String],
-    group: &'a str,
-    runs: &'a [String],
-    labels: Vec<Labels<'a>>,
-    rows_in_file: usize,
-    rows_dropped: usize,
-    missing: &'a std::collections::BTreeMap<String, usize>,
-    level: f64,
-    fit: &'a GlmmFit,
-    intervals: Vec<Option<Interval>>,
-    random_sd_interval: Option<Interval>,
+pub(super) struct Report<'a> {
+    pub(super) response: &'a str,
+    pub(super) fixed: &'a [String],
+    pub(super) group: &'a str,
+    pub(super) runs: &'a [String],
+    /// How the model of stored runs was chosen.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) choice: &'a [String],
+    pub(super) labels: Vec<Labels<'a>>,
+    pub(super) rows_in_file: usize,
+    pub(super) rows_dropped: usize,
+    pub(super) missing: &'a std::collections::BTreeMap<String, usize>,
+    pub(super) level: f64,
+    pub(super) fit: &'a GlmmFit,
+    pub(super) intervals: Vec<Option<Interval>>,
+    pub(super) random_sd_interval: Option<Interval>,
     /// Parameters without an interval, and the reason.
-    no_interval: Vec<MissingInterval>,
-    cross_check: CrossCheck,
-    variance_test: Option<LikelihoodRatio>,
-    bootstrap: Option<Bootstrap>,
-    notes: &'a [String],
+    pub(super) no_interval: Vec<MissingInterval>,
+    pub(super) cross_check: CrossCheck,
+    pub(super) variance_test: Option<LikelihoodRatio>,
+    pub(super) bootstrap: Option<Bootstrap>,
+    pub(super) notes: &'a [String],
 }
 
 pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
@@ -165,8 +187,41 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         "--level is {}, expected a number between 0 and 1",
         args.level
     );
-    let formula = args.model.formula();
-    let Model { data, terms, survey } = formula.read(&args.source.source())?;
+    let source = args.source.source();
+    let common = Common {
+        factor: &args.model.factor,
+        reference: &args.model.reference,
+        ci: args.ci,
+        level: args.level,
+        json: args.json,
+    };
+    if let Some(text) = &args.formula.formula {
+        anyhow::ensure!(
+            !args.needs_one_intercept(),
+            "--nagq, --objective, --bootstrap and --cross-check are for models with one random intercept; name it by --group \
+             instead of --formula"
+        );
+        return mixed::run(&args.formula, text, common, &source, &args.source.runs, output);
+    }
+    let mut formula = args.model.formula();
+    let (mut fixed, mut group, mut choice) = (Vec::new(), String::new(), Vec::new());
+    if !args.source.runs.is_empty() && args.model.group.is_none() && !args.needs_one_intercept() {
+        match default_model::choose(&source, formula.response, &args.model.fixed, common)? {
+            Chosen::Mixed(fitted) => return mixed::report(&args.formula, common, *fitted, &args.source.runs, output),
+            Chosen::Simple(chosen) => (fixed, group, choice) = (chosen.fixed, chosen.group, chosen.choice),
+        }
+    }
+    if !group.is_empty() {
+        formula = formula.with(&fixed, &group);
+    }
+    anyhow::ensure!(
+        args.formula.plot.is_none() && args.formula.predictions.is_none(),
+        "--plot and --predictions need a formula; write the model as --formula '{} ~ {} + (1|{})'",
+        formula.response,
+        if formula.fixed.is_empty() { "1".to_owned() } else { formula.fixed.join(" + ") },
+        formula.group
+    );
+    let Model { data, terms, survey } = formula.read(&source)?;
     let options = match args.objective {
         ObjectiveChoice::Converged => GlmmOptions::quadrature(args.nagq),
         ObjectiveChoice::Lme4 if args.nagq == 1 => GlmmOptions::lme4(),
@@ -179,6 +234,9 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         fitted.diagnoses.extend(disagreement(&fitted, &quadrature));
     }
     let converged = matches!(options.objective, Objective::Converged { .. });
+    if converged {
+        fitted.diagnoses.extend(small_errors(&data, &fitted));
+    }
     let mut no_interval = Vec::new();
     let mut profile =
         |name: &str, parameter: Parameter<'_>| match profile_interval(&data, &fitted, parameter, args.level) {
@@ -235,6 +293,7 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         fixed: formula.fixed,
         group: formula.group,
         runs: &args.source.runs,
+        choice: &choice,
         labels: labels.collect(),
         rows_in_file: survey.rows,
         rows_dropped: survey.dropped,
@@ -260,7 +319,7 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
 }
 
 /// Name of the random SD beside the coefficients.
-const RANDOM_SD: &str = "random SD";
+pub(super) const RANDOM_SD: &str = "random SD";
 
 /// Reason for a missing interval.
 fn reason(error: &GlmmError) -> String {
@@ -278,133 +337,4 @@ fn cross_check(asked: Option<When>, data: &GlmmData, fitted: &GlmmFit) -> CrossC
         None if data.cells() > CROSS_CHECKED_ROWS => CrossCheck::SkippedForSize,
         Some(When::Always) | None => CrossCheck::Done,
     }
-}
-
-fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write) -> anyhow::Result<()> {
-    let fitted = report.fit;
-    let terms: Vec<&str> = report.fixed.iter().map(String::as_str).collect();
-    let terms = if terms.is_empty() { "1".to_owned() } else { terms.join(" + ") };
-    writeln!(output, "logit P({} = 1) ~ {terms} + (1 | {})", report.response, report.group)?;
-    let objective = match fitted.objective {
-        Objective::Converged { points: 1 } => "Laplace approximation, fully converged".to_owned(),
-        Objective::Converged { points } => format!("adaptive Gauss-Hermite quadrature, {points} points"),
-        Objective::Lme4 { .. } => "lme4's default objective and optimiser, for comparison only; where the objective jumps, rounding decides where the search \
-             ends, here as in lme4"
-            .to_owned(),
-    };
-    writeln!(output, "{objective}")?;
-    write!(output, "{} rows in {} groups", fitted.rows, fitted.groups)?;
-    if survey.dropped > 0 {
-        let by_column: Vec<String> = report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        write!(output, "; {} rows dropped with missing values ({})", survey.dropped, by_column.join(", "))?;
-    }
-    writeln!(output)?;
-    for labels in &report.labels {
-        writeln!(
-            output,
-            "{}: reference level {}; `--reference {}=LEVEL` chooses another",
-            labels.column, labels.reference, labels.column
-        )?;
-    }
-    writeln!(output)?;
-    let level = format!("{} % interval", (report.level * 1e6).round() / 1e4);
-    let mut rows = vec![
-        ["", "log odds", "std. error", "z", "p", "odds ratio", level.as_str(), "method"].map(str::to_owned).to_vec(),
-    ];
-    for (coefficient, interval) in fitted.coefficients.iter().zip(&report.intervals) {
-        let (span, method) = match interval {
-            Some(found) => (
-                format!("[{}, {}]", end(found.low, "-inf"), end(found.high, "inf")),
-                if found.method == IntervalMethod::Wald { "Wald" } else { "profile" },
-            ),
-            None => ("-".to_owned(), "-"),
-        };
-        rows.push(vec![
-            coefficient.name.clone(),
-            decimal(coefficient.estimate),
-            decimal(coefficient.standard_error),
-            coefficient.z.map_or_else(|| "-".to_owned(), |z| format!("{z:.2}")),
-            p_value(coefficient.p),
-            decimal(coefficient.estimate.map(f64::exp)),
-            span,
-            method.to_owned(),
-        ]);
-    }
-    write!(output, "{}", table(rows))?;
-    writeln!(output)?;
-    if let (Some(sd), Some(variance)) = (fitted.random_sd, fitted.random_variance()) {
-        write!(output, "random intercept of {}: SD {sd:.4}, variance {variance:.4}", report.group)?;
-        if let Some(error) = fitted.random_sd_error {
-            write!(output, ", std. error of the SD {error:.4}")?;
-        }
-        if let Some(found) = &report.random_sd_interval {
-            write!(output, ", profile [{}, {}]", end(found.low, "0"), end(found.high, "inf"))?;
-        }
-        writeln!(output)?;
-    }
-    if let Some(test) = &report.variance_test {
-        writeln!(
-            output,
-            "variance between groups: likelihood ratio {:.2}, p {} (boundary mixture)",
-            test.statistic,
-            p_value(Some(test.p))
-        )?;
-    }
-    if let (Some(deviance), Some(aic), Some(bic)) = (fitted.minus_two_log_likelihood, fitted.aic(), fitted.bic()) {
-        writeln!(output, "-2 log L {deviance:.4}, AIC {aic:.2}, BIC {bic:.2}")?;
-    }
-    if let Some(found) = &report.bootstrap {
-        let counts = found.counts;
-        writeln!(
-            output,
-            "cluster bootstrap of {}: std. error {:.4}, bias {:.4}, percentile [{:.4}, {:.4}]{}",
-            fitted.coefficients.get(1).map_or("", |coefficient| coefficient.name.as_str()),
-            found.standard_error,
-            found.bias,
-            found.percentile.0,
-            found.percentile.1,
-            found.bca.map(|(low, high)| format!(", BCa [{low:.4}, {high:.4}]")).unwrap_or_default()
-        )?;
-        writeln!(
-            output,
-            "  resamples: {} clean, {} singular, {} not converged, {} without an estimate",
-            counts.clean, counts.singular, counts.not_converged, counts.failed
-        )?;
-    }
-    let rows = fitted.coefficients.iter().map(|coefficient| coefficient.name.as_str()).zip(&report.intervals);
-    for (name, interval) in rows.chain([(RANDOM_SD, &report.random_sd_interval)]) {
-        let Some(interval) = interval else { continue };
-        if let Some(points) = interval.points {
-            writeln!(
-                output,
-                "{name}: interval by {points}-point quadrature, because the Laplace approximation overrates values far from the fit"
-            )?;
-        }
-        for (end, open) in [("lower", interval.low_open), ("upper", interval.high_open)] {
-            if let Some(open) = open {
-                writeln!(output, "{name}: the {end} end is infinite: {open}")?;
-            }
-        }
-    }
-    for missing in &report.no_interval {
-        writeln!(output, "{}: no interval: {}", missing.parameter, missing.reason)?;
-    }
-    match report.cross_check {
-        CrossCheck::Done | CrossCheck::NotApplicable => {}
-        CrossCheck::SkippedAsAsked => {
-            writeln!(output, "not compared with 25-point quadrature (--cross-check never)")?;
-        }
-        CrossCheck::SkippedForSize => writeln!(
-            output,
-            "not compared with 25-point quadrature: more than {CROSS_CHECKED_ROWS} different rows; `--cross-check always` \
-             compares anyway, `--nagq 25` fits with it"
-        )?,
-    }
-    for diagnosis in &fitted.diagnoses {
-        writeln!(output, "warning: {diagnosis}")?;
-    }
-    for note in report.notes {
-        writeln!(output, "warning: {note}")?;
-    }
-    Ok(())
 }

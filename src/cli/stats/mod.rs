@@ -2,9 +2,14 @@
 
 mod columns;
 mod compare;
+mod default_model;
+mod frame;
 mod glmm;
+mod glmm_text;
 mod holm;
 mod ks;
+mod mixed;
+mod mixed_text;
 mod model;
 mod number_format;
 mod power;
@@ -34,7 +39,7 @@ pub struct StatsArgs {
 /// The statistic.
 #[derive(Debug, Clone, Subcommand)]
 enum StatsCommand {
-    /// Fit a mixed-effects logistic regression with one random intercept
+    /// Fit a mixed-effects model: logistic or linear, from a formula or from columns
     Glmm(GlmmArgs),
     /// Run a two-sample Kolmogorov-Smirnov test
     Ks(KsArgs),

@@ -10,20 +10,22 @@ use earnest_stats::glmm::{GlmmData, GlmmRows, INTERCEPT, Term};
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
     /// Column of outcomes, 0 or 1 [default for stored runs: correct]
-    #[arg(long, value_name = "COLUMN", required_unless_present = "runs")]
-    response: Option<String>,
-    /// Columns of fixed effects besides the intercept, e.g. variant,gamma_c; numbers or labels
+    #[arg(long, value_name = "COLUMN", required_unless_present_any = ["runs", "formula"])]
+    pub(super) response: Option<String>,
+    /// Columns of fixed effects besides the intercept, e.g. variant,gamma_c; numbers or labels [default for stored runs:
+    /// model, prompt and variant where they vary]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    fixed: Vec<String>,
-    /// Column of group labels (the templates): each gets a random intercept [default for stored runs: cluster]
-    #[arg(long, value_name = "COLUMN", required_unless_present = "runs")]
-    group: Option<String>,
+    pub(super) fixed: Vec<String>,
+    /// Column of group labels (the templates): each gets a random intercept [default for stored runs: the maximal model
+    /// over clusters and items]
+    #[arg(long, value_name = "COLUMN", required_unless_present_any = ["runs", "formula"])]
+    pub(super) group: Option<String>,
     /// Fixed effects whose numbers are labels, e.g. template or year
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    factor: Vec<String>,
+    pub(super) factor: Vec<String>,
     /// Reference level of a column of labels; may be repeated [default: the first in order]
     #[arg(long, value_name = "COLUMN=LEVEL")]
-    reference: Vec<Pair>,
+    pub(super) reference: Vec<Pair>,
 }
 
 /// Rows of a formula's columns, encoded for the fit.
@@ -66,6 +68,11 @@ impl<'a> Formula<'a> {
     /// The formula of stored runs with these fixed effects.
     pub(super) fn of_runs(response: &'a str, fixed: &'a [String]) -> Self {
         Formula { response, fixed, group: STORED_GROUP, factor: &[], reference: &[] }
+    }
+
+    /// The same with other fixed effects and another group.
+    pub(super) fn with(self, fixed: &'a [String], group: &'a str) -> Self {
+        Formula { fixed, group, ..self }
     }
 
     /// Reads the rows once, counting equal ones.

@@ -156,6 +156,21 @@ impl GlmmData {
         Ok(data)
     }
 
+    /// Cells of a design as it is, in one group: what the separation of a larger model needs.
+    pub(crate) fn of_design(columns: usize, design: Vec<f64>, successes: Vec<f64>, trials: Vec<f64>) -> Self {
+        GlmmData {
+            names: (0..columns).map(|column| column.to_string()).collect(),
+            centre: vec![0.0; columns],
+            scale: vec![1.0; columns],
+            starts: vec![0, trials.len()],
+            merged: vec![1; trials.len()],
+            design,
+            successes,
+            trials,
+            log_constant: 0.0,
+        }
+    }
+
     /// The first column that those before it span, by Gram-Schmidt on the (standardised) Gram matrix.
     fn first_collinear(&self) -> Option<usize> {
         independent_columns(&self.gram()).iter().position(|independent| !independent)

@@ -56,6 +56,8 @@ pub enum Diagnosis {
     /// Standard errors below 0.01 or equal across coefficients: the finite-difference Hessian straddles a jump of the
     /// lme4-compatible objective and the errors mean nothing (specification, section 6.1).
     DegenerateErrors { standard_error: f64, jump: f64 },
+    /// The groups' scatter says that a standard error is too small: something varies between groups that the model holds equal.
+    SmallErrors { coefficient: String, model: f64, robust: f64 },
 }
 
 impl Diagnosis {
@@ -81,6 +83,7 @@ impl Diagnosis {
             Diagnosis::IndefiniteHessian => "indefinite-hessian",
             Diagnosis::ApproximationsDisagree { .. } => "approximations-disagree",
             Diagnosis::DegenerateErrors { .. } => "degenerate-errors",
+            Diagnosis::SmallErrors { .. } => "small-errors",
         }
     }
 }
@@ -149,6 +152,13 @@ impl fmt::Display for Diagnosis {
                      errors, the random SD from {laplace_sd:.3} to {quadrature_sd:.3}; report the quadrature"
                 )
             }
+            Diagnosis::SmallErrors { coefficient, model, robust } => write!(
+                formatter,
+                "standard error too small: {coefficient} has {model:.4} by the model and {robust:.4} by the scatter of the \
+                 groups (sandwich); its effect varies between groups, so use a formula with a slope, such as (1+{}|group)",
+                // A factor's column is named after it: `variant[symbolic]`.
+                coefficient.split('[').next().unwrap_or(coefficient)
+            ),
             Diagnosis::DegenerateErrors { standard_error, jump } => write!(
                 formatter,
                 "degenerate standard errors ({standard_error:.2e}): the objective jumps by about {jump:.3} at the reported \

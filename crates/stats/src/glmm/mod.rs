@@ -12,11 +12,12 @@ mod nelder_mead;
 mod optimiser;
 mod optimisers;
 mod profile;
-mod quadrature;
+pub(crate) mod quadrature;
 mod result;
+mod robust;
 mod rows;
 mod search;
-mod separation;
+pub(crate) mod separation;
 
 pub use data::{GlmmData, INTERCEPT};
 pub use diagnosis::{Diagnosis, SeparationKind, Unbounded};
@@ -30,4 +31,5 @@ pub use profile::{
 };
 pub use quadrature::LARGEST_POINTS;
 pub use result::{Coefficient, GlmmFit, GlmmOptions, Objective};
+pub use robust::{robust_errors, small_errors};
 pub use rows::{Factor, GlmmRows, Term};

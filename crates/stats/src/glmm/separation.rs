@@ -13,15 +13,15 @@ const ZERO: f64 = 1e-9;
 
 /// A separating direction.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Separation {
+pub(crate) struct Separation {
     /// Independent directions, in standardised columns; along their sum every separated cell is predicted perfectly.
-    pub(super) directions: Vec<Vec<f64>>,
+    pub(crate) directions: Vec<Vec<f64>>,
     /// Cells that no direction predicts, i.e. that overlap.
-    pub(super) overlapping: Vec<bool>,
+    pub(crate) overlapping: Vec<bool>,
 }
 
 /// Separation by the fixed effects; none if every direction has overlap.
-pub(super) fn by_fixed_effects(data: &GlmmData) -> Option<Separation> {
+pub(crate) fn by_fixed_effects(data: &GlmmData) -> Option<Separation> {
     let mut overlapping = vec![true; data.cells()];
     let mut directions = Vec::new();
     // A direction may lie on a face of the cone and leave cells undecided that another one, orthogonal, separates.

@@ -1,0 +1,273 @@
+//! Cholesky factorisation of the random effects' matrix in its block pattern, and the part of the inverse in that pattern.
+use super::layout::Layout;
+
+/// Numbers of a factor, and scratch space.
+#[derive(Debug)]
+pub(super) struct Factor<'l> {
+    layout: &'l Layout,
+    /// The matrix before, its lower factor after [`Factor::factorise`].
+    pub(super) values: Vec<f64>,
+    /// The inverse in the factor's pattern, both triangles of the dense rest.
+    pub(super) inverse: Vec<f64>,
+}
+
+impl<'l> Factor<'l> {
+    pub(super) fn new(layout: &'l Layout) -> Self {
+        Factor { layout, values: vec![0.0; layout.length], inverse: Vec::new() }
+    }
+
+    /// Factorises in place and returns the logarithm of the determinant; none unless the matrix is positive definite.
+    pub(super) fn factorise(&mut self) -> Option<f64> {
+        let layout = self.layout;
+        let mut product = 0.0;
+        for node in 0..layout.sparse {
+            let width = layout.size[node];
+            let diagonal = layout.diagonal[node];
+            product += dense_factor(&mut self.values[diagonal..diagonal + width * width], width)?;
+            let (head, panel_and_rest) = self.values.split_at_mut(layout.panel[node]);
+            let lower = &head[diagonal..];
+            let rows = layout.below[node].iter().map(|&row| layout.size[row as usize]).sum::<usize>();
+            let (panel, rest) = panel_and_rest.split_at_mut(rows * width);
+            for row in panel.chunks_exact_mut(width) {
+                forward(lower, width, row);
+            }
+            let shift = layout.panel[node] + rows * width;
+            update(layout, node, panel, |place| place - shift, rest);
+        }
+        let width = layout.tail_width;
+        Some(product + dense_factor(&mut self.values[layout.tail..], width)?)
+    }
+
+    /// Solves in place for a vector over all random effects.
+    pub(super) fn solve(&self, right: &mut [f64]) {
+        let layout = self.layout;
+        for node in 0..layout.sparse {
+            let width = layout.size[node];
+            let (own, rest) = right.split_at_mut(layout.start[node + 1]);
+            let own = &mut own[layout.start[node]..];
+            forward(&self.values[layout.diagonal[node]..], width, own);
+            let mut place = layout.panel[node];
+            for &row in &layout.below[node] {
+                let start = layout.start[row as usize] - layout.start[node + 1];
+                for value in &mut rest[start..start + layout.size[row as usize]] {
+                    *value -= dot(&self.values[place..place + width], own);
+                    place += width;
+                }
+            }
+        }
+        let (tail, width) = (&self.values[layout.tail..], layout.tail_width);
+        let start = layout.start[layout.sparse];
+        forward(tail, width, &mut right[start..]);
+        backward(tail, width, &mut right[start..]);
+        for node in (0..layout.sparse).rev() {
+            let width = layout.size[node];
+            let (own, rest) = right.split_at_mut(layout.start[node + 1]);
+            let own = &mut own[layout.start[node]..];
+            let mut place = layout.panel[node];
+            for &row in &layout.below[node] {
+                let start = layout.start[row as usize] - layout.start[node + 1];
+                for value in &rest[start..start + layout.size[row as usize]] {
+                    own.iter_mut().zip(&self.values[place..]).for_each(|(own, factor)| *own -= factor * value);
+                    place += width;
+                }
+            }
+            backward(&self.values[layout.diagonal[node]..], width, own);
+        }
+    }
+
+    /// Computes the inverse in the factor's pattern (Takahashi's recursion, from the last node to the first).
+    pub(super) fn invert(&mut self) {
+        let layout = self.layout;
+        self.inverse.resize(layout.length, 0.0);
+        let width = layout.tail_width;
+        dense_inverse(&self.values[layout.tail..], &mut self.inverse[layout.tail..], width);
+        let mut weights = Vec::new();
+        let mut found = Vec::new();
+        for node in (0..layout.sparse).rev() {
+            let width = layout.size[node];
+            let lower = &self.values[layout.diagonal[node]..layout.panel[node]];
+            let rows = layout.below[node].iter().map(|&row| layout.size[row as usize]).sum::<usize>();
+            // The panel times the inverse of the diagonal factor.
+            weights.clear();
+            weights.extend_from_slice(&self.values[layout.panel[node]..layout.panel[node] + rows * width]);
+            for row in weights.chunks_exact_mut(width) {
+                backward(lower, width, row);
+            }
+            found.clear();
+            found.resize(rows * width, 0.0);
+            multiply(layout, node, &self.inverse, &weights, &mut found);
+            let (head, tail) = self.inverse.split_at_mut(layout.panel[node]);
+            tail[..rows * width].copy_from_slice(&found);
+            let own = &mut head[layout.diagonal[node]..];
+            dense_inverse(lower, own, width);
+            for (row, weight) in found.chunks_exact(width).zip(weights.chunks_exact(width)) {
+                for one in 0..width {
+                    for other in 0..width {
+                        own[one * width + other] -= row[one] * weight[other];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Subtracts the products of a node's panel from the blocks of the nodes below.
+fn update(layout: &Layout, node: usize, panel: &[f64], place_of: impl Fn(usize) -> usize, rest: &mut [f64]) {
+    let width = layout.size[node];
+    let rows = &layout.below[node];
+    let mut targets = layout.targets[node].iter();
+    let mut column_at = 0;
+    for (index, &column) in rows.iter().enumerate() {
+        let column = column as usize;
+        let columns = layout.size[column];
+        let left = &panel[column_at..column_at + columns * width];
+        let mut row_at = column_at;
+        let in_tail = column >= layout.sparse;
+        for &row in &rows[index..] {
+            let row = row as usize;
+            let height = layout.size[row];
+            let right = &panel[row_at..row_at + height * width];
+            row_at += height * width;
+            let (target, stride) = if in_tail {
+                let within = |node: usize| layout.start[node] - layout.start[layout.sparse];
+                (layout.tail + within(row) * layout.tail_width + within(column), layout.tail_width)
+            } else {
+                (targets.next().map_or(0, |target| *target as usize), columns)
+            };
+            let target = place_of(target);
+            if width == 1 && height == 1 && columns == 1 {
+                rest[target] -= right[0] * left[0];
+                continue;
+            }
+            for (line, right) in right.chunks_exact(width).enumerate() {
+                let into = &mut rest[target + line * stride..target + line * stride + columns];
+                for (value, left) in into.iter_mut().zip(left.chunks_exact(width)) {
+                    *value -= dot(left, right);
+                }
+            }
+        }
+        column_at += columns * width;
+    }
+}
+
+/// `found = -inverse[rows, rows] * weights` for the rows below a node.
+fn multiply(layout: &Layout, node: usize, inverse: &[f64], weights: &[f64], found: &mut [f64]) {
+    let width = layout.size[node];
+    let rows = &layout.below[node];
+    let mut targets = layout.targets[node].iter();
+    let mut column_at = 0;
+    for (index, &column) in rows.iter().enumerate() {
+        let column = column as usize;
+        let columns = layout.size[column];
+        let mut row_at = column_at;
+        let in_tail = column >= layout.sparse;
+        for &row in &rows[index..] {
+            let row = row as usize;
+            let height = layout.size[row];
+            let (place, stride) = if in_tail {
+                let within = |node: usize| layout.start[node] - layout.start[layout.sparse];
+                (layout.tail + within(row) * layout.tail_width + within(column), layout.tail_width)
+            } else {
+                (targets.next().map_or(0, |target| *target as usize), columns)
+            };
+            for line in 0..height {
+                let at = place + line * stride;
+                for other in 0..columns {
+                    let value = inverse[at + other];
+                    let (one, two) = ((row_at / width) + line, (column_at / width) + other);
+                    for inner in 0..width {
+                        found[one * width + inner] -= value * weights[two * width + inner];
+                    }
+                    if row != column {
+                        for inner in 0..width {
+                            found[two * width + inner] -= value * weights[one * width + inner];
+                        }
+                    }
+                }
+            }
+            row_at += height * width;
+        }
+        column_at += columns * width;
+    }
+}
+
+/// Factorises a dense matrix, of which the lower triangle is read, in place; the logarithm of its determinant.
+fn dense_factor(values: &mut [f64], size: usize) -> Option<f64> {
+    let mut sum = 0.0;
+    for row in 0..size {
+        let (done, current) = values.split_at_mut(row * size);
+        for column in 0..row {
+            let other = &done[column * size..column * size + column + 1];
+            let value = current[column] - dot(&current[..column], &other[..column]);
+            current[column] = value / other[column];
+        }
+        let pivot = current[row] - dot(&current[..row], &current[..row]);
+        if pivot.is_nan() || pivot <= 0.0 || pivot.is_infinite() {
+            return None;
+        }
+        current[row] = pivot.sqrt();
+        sum += pivot.ln();
+    }
+    Some(sum)
+}
+
+/// The inverse of a dense matrix from its lower factor, both triangles.
+fn dense_inverse(factor: &[f64], inverse: &mut [f64], size: usize) {
+    // The inverse of the factor, row by row.
+    let mut lower = vec![0.0; size * size];
+    for row in 0..size {
+        let (done, current) = lower.split_at_mut(row * size);
+        for column in 0..row {
+            let weight = factor[row * size + column];
+            let other = &done[column * size..column * size + column + 1];
+            current[..=column].iter_mut().zip(other).for_each(|(value, other)| *value -= weight * other);
+        }
+        let pivot = factor[row * size + row];
+        current[..row].iter_mut().for_each(|value| *value /= pivot);
+        current[row] = 1.0 / pivot;
+    }
+    inverse[..size * size].fill(0.0);
+    for row in 0..size {
+        let current = &lower[row * size..row * size + row + 1];
+        for (line, weight) in current.iter().enumerate() {
+            let into = &mut inverse[line * size..line * size + line + 1];
+            into.iter_mut().zip(current).for_each(|(value, other)| *value += weight * other);
+        }
+    }
+    for row in 0..size {
+        for column in 0..row {
+            inverse[column * size + row] = inverse[row * size + column];
+        }
+    }
+}
+
+/// Solves `L x = b` in place.
+fn forward(factor: &[f64], size: usize, right: &mut [f64]) {
+    for row in 0..size {
+        let known = dot(&factor[row * size..row * size + row], &right[..row]);
+        right[row] = (right[row] - known) / factor[row * size + row];
+    }
+}
+
+/// Solves `L' x = b` in place.
+fn backward(factor: &[f64], size: usize, right: &mut [f64]) {
+    for row in (0..size).rev() {
+        let value = right[row] / factor[row * size + row];
+        right[row] = value;
+        let line = &factor[row * size..row * size + row];
+        right[..row].iter_mut().zip(line).for_each(|(right, factor)| *right -= factor * value);
+    }
+}
+
+/// The inner product, by four sums that a compiler can keep in one register.
+fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (left_four, right_four) = (left.chunks_exact(4), right.chunks_exact(4));
+    let rest: f64 = left_four.remainder().iter().zip(right_four.remainder()).map(|(left, right)| left * right).sum();
+    for (left, right) in left_four.zip(right_four) {
+        for lane in 0..4 {
+            sums[lane] += left[lane] * right[lane];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}

@@ -1,0 +1,132 @@
+//! Likelihood-ratio tests of terms, and sums of coefficients.
+use serde::Serialize;
+
+use super::MixedError;
+use super::data::{Family, MixedData};
+use super::fit::{MixedOptions, fit};
+use super::formula::Formula;
+use super::frame::Frame;
+use super::result::MixedFit;
+use crate::distribution::{chi_squared_upper, normal_quantile, normal_two_sided};
+use crate::multiplicity::holm;
+
+/// A likelihood-ratio test of a term: the model against the one without it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TermTest {
+    pub term: String,
+    pub degrees_of_freedom: usize,
+    pub statistic: f64,
+    pub p: f64,
+}
+
+/// Tests of fixed effects against the model without them, both by maximum likelihood. Without names, of every term that no
+/// interaction of the model contains.
+pub fn term_tests(
+    formula: &Formula,
+    frame: &Frame,
+    family: Family,
+    names: &[String],
+) -> Result<Vec<TermTest>, MixedError> {
+    let options = MixedOptions { restricted: false, prior: None };
+    let terms = &formula.fixed.terms;
+    let contained = |term: &Vec<usize>| {
+        terms.iter().any(|other| other.len() > term.len() && term.iter().all(|index| other.contains(index)))
+    };
+    let named: Vec<String> = match names {
+        [] => terms.iter().filter(|term| !contained(term)).map(|term| formula.fixed.name(term)).collect(),
+        names => names.to_vec(),
+    };
+    let whole = likelihood(formula, frame, family, &options)?;
+    let mut found = Vec::new();
+    for term in named {
+        let rest = formula.fixed.dropped(&term).ok_or_else(|| MixedError::NoTerm {
+            term: term.clone(),
+            present: terms.iter().map(|term| formula.fixed.name(term)).collect::<Vec<_>>().join(", "),
+        })?;
+        let reduced = likelihood(&Formula { fixed: rest, ..formula.clone() }, frame, family, &options)?;
+        let statistic = (reduced.0 - whole.0).max(0.0);
+        let degrees_of_freedom = whole.1.saturating_sub(reduced.1);
+        if degrees_of_freedom == 0 {
+            let reason = format!(
+                "the model without `{term}` says the same in other words (an interaction still holds it); test the \
+                 interaction instead"
+            );
+            return Err(MixedError::NotEstimated { reason });
+        }
+        let p = chi_squared_upper(statistic, degrees_of_freedom as f64);
+        found.push(TermTest { term, degrees_of_freedom, statistic, p });
+    }
+    Ok(found)
+}
+
+/// `-2 log L` and the number of fixed effects.
+fn likelihood(
+    formula: &Formula,
+    frame: &Frame,
+    family: Family,
+    options: &MixedOptions,
+) -> Result<(f64, usize), MixedError> {
+    let data = MixedData::new(formula, frame, family)?;
+    let fitted = fit(&data, options)?;
+    let value = fitted.minus_two_log_likelihood.filter(|_| fitted.converged).ok_or_else(|| {
+        let reasons: Vec<String> = fitted.diagnoses.iter().map(ToString::to_string).collect();
+        MixedError::NotEstimated {
+            reason: format!("`{formula}` has no maximum to compare with: {}", reasons.join("; ")),
+        }
+    })?;
+    Ok((value, data.columns()))
+}
+
+/// A weighted sum of coefficients.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Contrast {
+    pub name: String,
+    pub estimate: f64,
+    pub standard_error: f64,
+    pub low: f64,
+    pub high: f64,
+    pub z: f64,
+    pub p: f64,
+    /// p value adjusted for all contrasts asked for.
+    pub holm: f64,
+}
+
+/// Wald tests of weighted sums of coefficients.
+pub fn contrasts(
+    fit: &MixedFit,
+    wanted: &[(String, Vec<(String, f64)>)],
+    confidence: f64,
+) -> Result<Vec<Contrast>, MixedError> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return Err(MixedError::Confidence { level: confidence });
+    }
+    let Some(beta) = fit.estimates() else {
+        return Err(MixedError::NotEstimated { reason: "the model has no finite estimates, so no contrasts".into() });
+    };
+    let reach = normal_quantile(0.5 + 0.5 * confidence);
+    let mut found = Vec::new();
+    for (name, weights) in wanted {
+        let mut row = vec![0.0; beta.len()];
+        for (coefficient, weight) in weights {
+            let place = fit.coefficients.iter().position(|one| one.name == *coefficient);
+            let place = place.ok_or_else(|| MixedError::NoParameter {
+                name: coefficient.clone(),
+                present: fit.coefficients.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "),
+            })?;
+            row[place] += weight;
+        }
+        let estimate: f64 = row.iter().zip(&beta).map(|(row, beta)| row * beta).sum();
+        let line = |line: &Vec<f64>| line.iter().zip(&row).map(|(value, weight)| value * weight).sum::<f64>();
+        let variance: f64 = fit.covariance.iter().zip(&row).map(|(covariance, weight)| weight * line(covariance)).sum();
+        let standard_error = variance.max(0.0).sqrt();
+        let z = estimate / standard_error;
+        let (low, high) = (estimate - reach * standard_error, estimate + reach * standard_error);
+        let p = normal_two_sided(z);
+        found.push(Contrast { name: name.clone(), estimate, standard_error, low, high, z, p, holm: p });
+    }
+    let p_values: Vec<f64> = found.iter().map(|one| one.p).collect();
+    if let Ok(adjusted) = holm(&p_values) {
+        found.iter_mut().zip(adjusted).for_each(|(one, adjusted)| one.holm = adjusted);
+    }
+    Ok(found)
+}

@@ -1,0 +1,294 @@
+//! Rows of a mixed model, merged into cells and laid out for the fit.
+use std::collections::HashMap;
+
+use super::MixedError;
+use super::design::{self, DesignColumn, Values};
+use super::formula::Formula;
+use super::frame::{Column, Frame, Labels};
+use super::orthogonal::{Orthogonal, orthogonalise};
+
+/// Distribution of the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// Outcomes 0 and 1 with the logit link.
+    Binomial,
+    /// Normal errors of equal variance with the identity link.
+    Gaussian,
+}
+
+/// Beyond, squares of a column's values are no numbers.
+const LARGEST_VALUE: f64 = 1e100;
+
+/// A model's data. Rows that agree in every column of the formula but the response are one cell, which does not change the
+/// likelihood; a design of few conditions then costs the same however many rows it has.
+#[derive(Debug, Clone)]
+pub struct MixedData {
+    pub(super) formula: Formula,
+    pub(super) family: Family,
+    pub(super) rows: usize,
+    /// Columns of the formula, one row a cell.
+    pub(super) frame: Frame,
+    /// Rows of a cell.
+    pub(super) weight: Vec<f64>,
+    /// Sum of the responses of a cell.
+    pub(super) total: Vec<f64>,
+    /// Sum of squares of the responses around their cells' means.
+    pub(super) within: f64,
+    /// Fixed-effect columns that are kept, and names of the aliased ones.
+    pub(super) columns: Vec<DesignColumn>,
+    pub(super) dropped: Vec<String>,
+    /// Orthonormal columns of the fixed effects, cell-major, and their map to the caller's.
+    pub(super) fixed: Orthogonal,
+    /// Grouping factors, most groups first.
+    pub(super) groupings: Vec<Grouping>,
+}
+
+/// A grouping factor with all random effects that vary by it.
+#[derive(Debug, Clone)]
+pub(super) struct Grouping {
+    pub(super) name: String,
+    /// Names of the groups.
+    pub(super) levels: Vec<String>,
+    /// Group of a cell.
+    pub(super) of_cell: Vec<u32>,
+    /// Number of random effects of a group.
+    pub(super) width: usize,
+    /// Values of the random effects' columns over their scales, cell-major.
+    pub(super) design: Vec<f64>,
+    pub(super) scale: Vec<f64>,
+    pub(super) blocks: Vec<Block>,
+}
+
+/// Random effects of one term of the formula.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    /// Index into the formula's random terms.
+    pub(super) term: usize,
+    pub(super) columns: Vec<DesignColumn>,
+    /// First of its columns within the grouping factor.
+    pub(super) start: usize,
+    pub(super) independent: bool,
+}
+
+impl Grouping {
+    /// Values of the random effects' columns in a cell.
+    pub(super) fn cell(&self, cell: usize) -> &[f64] {
+        &self.design[cell * self.width..(cell + 1) * self.width]
+    }
+}
+
+impl MixedData {
+    /// The data of a model.
+    pub fn new(formula: &Formula, frame: &Frame, family: Family) -> Result<Self, MixedError> {
+        let rows = frame.rows();
+        if rows == 0 {
+            return Err(MixedError::NoRows);
+        }
+        let response = response(formula, frame, family)?;
+        for name in formula.variables() {
+            check_size(name, frame.column(name)?)?;
+        }
+        if formula.random.is_empty() {
+            let labels = |name: &&str| matches!(frame.column(name), Ok(Column::Labels(_)));
+            let example = frame.names().filter(|name| *name != formula.response).find(labels).unwrap_or("cluster");
+            return Err(MixedError::NoRandom { example: example.to_owned() });
+        }
+        if !formula.fixed.intercept && formula.fixed.terms.is_empty() {
+            return Err(MixedError::NoFixed { response: formula.response.clone() });
+        }
+        let (cell_of, first) = cells(formula, frame)?;
+        let cells = first.len();
+        let (mut weight, mut total) = (vec![0.0; cells], vec![0.0; cells]);
+        for (&cell, value) in cell_of.iter().zip(response) {
+            weight[cell as usize] += 1.0;
+            total[cell as usize] += value;
+        }
+        let mean = |cell: u32| total[cell as usize] / weight[cell as usize];
+        let within = cell_of.iter().zip(response).map(|(&cell, value)| (value - mean(cell)).powi(2)).sum();
+        let frame = frame.picked(&first);
+        let values = Values::of(&frame, &formula.fixed)?;
+        let mut columns = design::columns(&formula.fixed, &frame)?;
+        if columns.len() > rows {
+            return Err(MixedError::FewRows { columns: columns.len(), rows });
+        }
+        let (fixed, kept) =
+            orthogonalise(columns.len(), &weight, |cell, column| values.value(&columns[column], cell, None));
+        let dropped = columns.iter().zip(&kept).filter(|(_, kept)| !**kept).map(|(column, _)| column.name.clone());
+        let dropped: Vec<String> = dropped.collect();
+        let mut kept = kept.into_iter();
+        columns.retain(|_| kept.next().unwrap_or(false));
+        if columns.is_empty() {
+            return Err(MixedError::AllAliased);
+        }
+        let groupings = groupings(formula, &frame, &weight, rows)?;
+        let formula = formula.clone();
+        Ok(MixedData { formula, family, rows, frame, weight, total, within, columns, dropped, fixed, groupings })
+    }
+
+    /// The same data with the random effects' columns of every block in another order.
+    pub(super) fn reordered(&self, orders: &[Vec<usize>]) -> MixedData {
+        let mut data = self.clone();
+        let mut orders = orders.iter();
+        for (grouping, old) in data.groupings.iter_mut().zip(&self.groupings) {
+            for (block, before) in grouping.blocks.iter_mut().zip(&old.blocks) {
+                let Some(order) = orders.next() else { continue };
+                block.columns = order.iter().map(|&column| before.columns[column].clone()).collect();
+                for (place, &column) in order.iter().enumerate() {
+                    let (new, from) = (block.start + place, block.start + column);
+                    grouping.scale[new] = old.scale[from];
+                    for cell in 0..self.weight.len() {
+                        grouping.design[cell * old.width + new] = old.design[cell * old.width + from];
+                    }
+                }
+            }
+        }
+        data
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of different rows.
+    pub fn cells(&self) -> usize {
+        self.weight.len()
+    }
+
+    /// Number of fixed-effect columns that are kept.
+    pub fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The response's distribution.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The formula.
+    pub fn formula(&self) -> &Formula {
+        &self.formula
+    }
+}
+
+fn response<'f>(formula: &Formula, frame: &'f Frame, family: Family) -> Result<&'f [f64], MixedError> {
+    let column = formula.response.clone();
+    let values = match frame.column(&column)? {
+        Column::Number(values) => values,
+        Column::Labels(labels) => {
+            return Err(MixedError::LabelResponse {
+                column,
+                level: labels.levels.first().cloned().unwrap_or_default(),
+            });
+        }
+    };
+    check_size(&column, frame.column(&column)?)?;
+    if family == Family::Binomial
+        && let Some(row) = values.iter().position(|value| *value != 0.0 && *value != 1.0)
+    {
+        return Err(MixedError::NotBinary { column, row: row + 1, value: values[row] });
+    }
+    Ok(values)
+}
+
+fn check_size(name: &str, column: &Column) -> Result<(), MixedError> {
+    let Column::Number(values) = column else { return Ok(()) };
+    match values.iter().find(|value| value.abs() > LARGEST_VALUE) {
+        Some(&value) => Err(MixedError::TooLarge { column: name.to_owned(), value }),
+        None => Ok(()),
+    }
+}
+
+/// The cell of every row, and the first row of every cell.
+fn cells(formula: &Formula, frame: &Frame) -> Result<(Vec<u32>, Vec<usize>), MixedError> {
+    let mut cell_of = vec![0_u32; frame.rows()];
+    let mut cells = 1_u32;
+    for name in formula.variables() {
+        let mut index_of: HashMap<(u32, u64), u32> = HashMap::new();
+        let column = frame.column(name)?;
+        for (row, cell) in cell_of.iter_mut().enumerate() {
+            let value = match column {
+                // 0 and -0 are one.
+                Column::Number(values) => (values[row] + 0.0).to_bits(),
+                Column::Labels(labels) => u64::from(labels.codes[row]),
+            };
+            let next = index_of.len() as u32;
+            *cell = *index_of.entry((*cell, value)).or_insert(next);
+        }
+        cells = index_of.len() as u32;
+    }
+    let mut first = vec![usize::MAX; cells as usize];
+    for (row, &cell) in cell_of.iter().enumerate() {
+        first[cell as usize] = first[cell as usize].min(row);
+    }
+    Ok((cell_of, first))
+}
+
+/// Grouping factors with their random effects, most groups first and in order of appearance.
+fn groupings(formula: &Formula, frame: &Frame, weight: &[f64], rows: usize) -> Result<Vec<Grouping>, MixedError> {
+    let mut found: Vec<Grouping> = Vec::new();
+    for (term, random) in formula.random.iter().enumerate() {
+        let name = random.group_name();
+        let place = match found.iter().position(|grouping| grouping.name == name) {
+            Some(place) => place,
+            None => {
+                let labels = group(frame, &random.group)?;
+                match labels.levels.len() {
+                    1 => return Err(MixedError::OneGroup { group: name }),
+                    groups if groups == rows => return Err(MixedError::GroupEachRow { group: name, groups, rows }),
+                    _ => {}
+                }
+                let (of_cell, levels) = (labels.codes, labels.levels);
+                let grouping =
+                    Grouping { name, levels, of_cell, width: 0, design: vec![], scale: vec![], blocks: vec![] };
+                found.push(grouping);
+                found.len() - 1
+            }
+        };
+        let columns = design::columns(&random.effects, frame)?;
+        let start = found[place].width;
+        found[place].width += columns.len();
+        found[place].blocks.push(Block { term, columns, start, independent: random.independent });
+    }
+    found.sort_by_key(|grouping| std::cmp::Reverse(grouping.levels.len()));
+    for grouping in &mut found {
+        let cells = weight.len();
+        grouping.design = vec![0.0; cells * grouping.width];
+        grouping.scale = vec![1.0; grouping.width];
+        for block in &grouping.blocks {
+            let values = Values::of(frame, &formula.random[block.term].effects)?;
+            for (index, column) in block.columns.iter().enumerate() {
+                let place = block.start + index;
+                let of = |cell: usize| values.value(column, cell, None);
+                let squares: f64 = (0..cells).map(|cell| weight[cell] * of(cell).powi(2)).sum();
+                // Indicators keep their unit: only numbers have scales of their own.
+                let is_number = column.pieces.iter().any(|piece| matches!(piece, design::Piece::Number { .. }));
+                let scale = if is_number && squares > 0.0 { (squares / rows as f64).sqrt() } else { 1.0 };
+                grouping.scale[place] = scale;
+                (0..cells).for_each(|cell| grouping.design[cell * grouping.width + place] = of(cell) / scale);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Combinations of columns as labels joined by colons.
+fn group(frame: &Frame, names: &[String]) -> Result<Labels, MixedError> {
+    let parts = names.iter().map(|name| frame.as_labels(name)).collect::<Result<Vec<_>, _>>()?;
+    let Some((first, rest)) = parts.split_first() else { return Err(MixedError::NoRows) };
+    let mut joined = first.clone();
+    for part in rest {
+        let mut code_of: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut levels = Vec::new();
+        let mut codes = Vec::with_capacity(joined.codes.len());
+        for (&left, &right) in joined.codes.iter().zip(&part.codes) {
+            codes.push(*code_of.entry((left, right)).or_insert_with(|| {
+                levels.push(format!("{}:{}", joined.levels[left as usize], part.levels[right as usize]));
+                levels.len() as u32 - 1
+            }));
+        }
+        joined = Labels { codes, levels };
+    }
+    Ok(joined)
+}

@@ -1,0 +1,117 @@
+//! Reasons for caution about a fit.
+use serde::Serialize;
+
+/// A reason for caution, with a plain sentence as its text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum MixedDiagnosis {
+    /// All responses are equal.
+    ConstantResponse { value: f64 },
+    /// Fixed effects predict outcomes perfectly.
+    Separation { columns: Vec<String>, complete: bool },
+    /// Aliased columns were left out.
+    Aliased { columns: Vec<String> },
+    /// A standard deviation is 0.
+    ZeroVariance { group: String, term: String },
+    /// Random effects of a term are linearly dependent.
+    PerfectCorrelation { group: String, terms: Vec<String> },
+    /// A standard deviation is nearly 0, or a correlation nearly 1.
+    NearBorder { group: String, detail: String },
+    /// Random effects far larger than outcomes between 0 and 1 can show.
+    LargeVariance { group: String, term: String, sd: f64 },
+    /// An effect that is to vary between groups has one value within every group.
+    ConstantWithin { group: String, term: String },
+    /// Groups are few.
+    FewGroups { group: String, groups: usize },
+    /// A level that one row has.
+    RareLevel { column: String, level: String, rows: usize },
+    /// The Hessian has directions without curvature.
+    NotIdentified,
+    /// The search ended early.
+    NotConverged { expected_decrease: f64 },
+    /// A Wald standard error is smaller than one that does not trust the model.
+    SmallError { name: String, wald: f64, robust: f64, method: String },
+}
+
+impl MixedDiagnosis {
+    /// True if there are no estimates.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, MixedDiagnosis::ConstantResponse { .. } | MixedDiagnosis::Separation { .. })
+    }
+
+    /// True if the random effects are on the border of what they can be.
+    pub fn is_singular(&self) -> bool {
+        matches!(self, MixedDiagnosis::ZeroVariance { .. } | MixedDiagnosis::PerfectCorrelation { .. })
+    }
+}
+
+impl std::fmt::Display for MixedDiagnosis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            MixedDiagnosis::ConstantResponse { value } => {
+                write!(f, "constant response: every outcome is {value}, so there is nothing to explain")
+            }
+            MixedDiagnosis::Separation { columns, complete } => write!(
+                f,
+                "separated: {} predict{} {} outcomes perfectly, so estimates are infinite; the penalised fit is finite, or leave \
+                 out the effect",
+                columns.join(", "),
+                if columns.len() == 1 { "s" } else { "" },
+                if *complete { "all" } else { "some" }
+            ),
+            MixedDiagnosis::Aliased { columns } => write!(
+                f,
+                "aliased: {} left out, because other columns determine {} (an empty cell of an interaction, or a \
+                 repeated column)",
+                columns.join(", "),
+                if columns.len() == 1 { "it" } else { "them" }
+            ),
+            MixedDiagnosis::ZeroVariance { group, term } => write!(
+                f,
+                "singular: the SD of {term} between {group} is estimated as 0; the data show no variation there, and a model \
+                 without it says the same"
+            ),
+            MixedDiagnosis::PerfectCorrelation { group, terms } => write!(
+                f,
+                "singular: effects of {} between {group} are perfectly correlated; the data do not support separate \
+                 effects, `||` or fewer of them would do",
+                terms.join(", ")
+            ),
+            MixedDiagnosis::NearBorder { group, detail } => {
+                write!(
+                    f,
+                    "near the border: {detail} between {group}; small changes of the data may make the fit singular"
+                )
+            }
+            MixedDiagnosis::LargeVariance { group, term, sd } => write!(
+                f,
+                "very large variance: the SD of {term} between {group} is {sd:.1} log odds; nearly every group is all right or \
+                 all wrong, so the estimate and Laplace's approximation are unsure"
+            ),
+            MixedDiagnosis::ConstantWithin { group, term } => write!(
+                f,
+                "not identified: {term} has one value within every {group}, so it cannot vary between them; write (1 | {group})"
+            ),
+            MixedDiagnosis::FewGroups { group, groups } => {
+                write!(f, "few groups: {groups} of {group}; their variance and Wald intervals are rough below 10")
+            }
+            MixedDiagnosis::RareLevel { column, level, rows } => write!(
+                f,
+                "rare level: {column} is {level} in {rows} row{}; merge or leave out the level",
+                if *rows == 1 { "" } else { "s" }
+            ),
+            MixedDiagnosis::NotIdentified => f.write_str(
+                "not identified: the likelihood is flat in some direction, so some standard errors are not defined",
+            ),
+            MixedDiagnosis::NotConverged { expected_decrease } => write!(
+                f,
+                "not converged: a further step would lower -2 log L by {expected_decrease:.1e}; do not use the numbers"
+            ),
+            MixedDiagnosis::SmallError { name, wald, robust, method } => write!(
+                f,
+                "standard error too small: {name} has {wald:.4} by the model and {robust:.4} by {method}; something varies that \
+                 the model holds equal, use the larger"
+            ),
+        }
+    }
+}

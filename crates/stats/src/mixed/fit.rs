@@ -1,0 +1,126 @@
+//! Fit of a mixed model.
+use super::MixedError;
+use super::data::{Family, MixedData};
+use super::diagnosis::MixedDiagnosis;
+use super::gaussian::Gaussian;
+use super::laplace::{Criterion, Laplace};
+use super::layout::Layout;
+use super::optimum::{best, by_pivots};
+use super::result::{Method, MixedFit};
+use super::separated::separation;
+use super::summary::{self, Summary};
+
+/// Options of a fit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MixedOptions {
+    /// REML instead of maximum likelihood, for linear models.
+    pub restricted: bool,
+    /// Standard deviation, in log odds over standardised columns, of a normal prior of every fixed effect but the intercept
+    /// (2.5 is weak: odds ratios of 12 for one standard deviation are not surprising).
+    pub prior: Option<f64>,
+}
+
+impl Default for MixedOptions {
+    fn default() -> Self {
+        MixedOptions { restricted: true, prior: None }
+    }
+}
+
+/// Fits a model.
+///
+/// # Errors
+/// If the matrices would be too large; what is wrong with a fit itself is among its diagnoses.
+pub fn fit(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
+    let layout = Layout::new(data)?;
+    match data.family {
+        Family::Binomial => fit_binomial(data, &layout, options),
+        Family::Gaussian => fit_gaussian(data, &layout, options.restricted),
+    }
+}
+
+fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Result<MixedFit, MixedError> {
+    let precision = options.prior.map(|prior| precision(data, prior));
+    let fatal = if precision.is_some() {
+        constant_response(data)
+    } else {
+        constant_response(data).or_else(|| separation(data))
+    };
+    if let Some(diagnosis) = fatal {
+        return Ok(summary::without_estimates(data, Method::Laplace, diagnosis));
+    }
+    let mut criterion = Laplace::new(data, layout);
+    if let Some(precision) = precision {
+        criterion.precision = precision;
+    }
+    let Some(minimum) = best(&mut criterion) else {
+        return Err(MixedError::NotEstimated {
+            reason: "the likelihood cannot be computed; check the columns' units".into(),
+        });
+    };
+    let prior = criterion.precision.clone();
+    let minimum = by_pivots(&mut criterion, data, minimum, &|data| {
+        let mut criterion = Laplace::new(data, layout);
+        criterion.precision.clone_from(&prior);
+        best(&mut criterion)
+    });
+    let theta_map = criterion.theta.clone();
+    let lambda = theta_map.factors(&minimum.at[..theta_map.len()]);
+    criterion
+        .evaluate(&minimum.at, None)
+        .ok_or_else(|| MixedError::NotEstimated { reason: "the likelihood is no number at the estimate".into() })?;
+    let information = criterion.information(&lambda);
+    let modes = criterion.modes.clone();
+    let summary =
+        Summary { data, layout, theta: &theta_map, minimum: &minimum, information: &information, modes: &modes };
+    Ok(summary.binomial(options.prior, criterion.conditional_deviance()))
+}
+
+fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<MixedFit, MixedError> {
+    let method = if restricted { Method::Restricted } else { Method::MaximumLikelihood };
+    if let Some(diagnosis) = constant_response(data) {
+        return Ok(summary::without_estimates(data, method, diagnosis));
+    }
+    let mut criterion = Gaussian::new(data, layout, restricted);
+    let no_error = || MixedError::NotEstimated {
+        reason: "the model fits every row without error, so there is no residual variance to \
+                                                          compare effects with"
+            .into(),
+    };
+    let minimum = best(&mut criterion).ok_or_else(no_error)?;
+    let minimum = by_pivots(&mut criterion, data, minimum, &|data| best(&mut Gaussian::new(data, layout, restricted)));
+    criterion.evaluate(&minimum.at, None).ok_or_else(no_error)?;
+    let variance = criterion.squares / criterion.degrees();
+    if variance.is_nan() || variance <= 0.0 {
+        return Err(no_error());
+    }
+    let theta = criterion.theta.clone();
+    let information = criterion.information.clone();
+    let modes = criterion.modes.clone();
+    let summary = Summary { data, layout, theta: &theta, minimum: &minimum, information: &information, modes: &modes };
+    Ok(summary.gaussian(method, variance, &criterion.beta))
+}
+
+/// Inverse variances of the prior, by coefficient.
+fn precision(data: &MixedData, prior: f64) -> Vec<f64> {
+    let fixed = &data.fixed;
+    let rows = data.rows as f64;
+    let of = |(index, column): (usize, &super::design::DesignColumn)| {
+        if column.pieces.is_empty() {
+            return 0.0;
+        }
+        let value = |cell: usize| -> f64 {
+            (0..=index).map(|inner| fixed.from_caller.get(inner, index) * fixed.cell(cell)[inner]).sum()
+        };
+        let mean = (0..data.cells()).map(|cell| data.weight[cell] * value(cell)).sum::<f64>() / rows;
+        let squares = (0..data.cells()).map(|cell| data.weight[cell] * (value(cell) - mean).powi(2)).sum::<f64>();
+        squares / rows / (prior * prior)
+    };
+    data.columns.iter().enumerate().map(of).collect()
+}
+
+fn constant_response(data: &MixedData) -> Option<MixedDiagnosis> {
+    let first = data.total[0] / data.weight[0];
+    let constant =
+        data.within == 0.0 && data.total.iter().zip(&data.weight).all(|(total, weight)| total / weight == first);
+    constant.then_some(MixedDiagnosis::ConstantResponse { value: first })
+}

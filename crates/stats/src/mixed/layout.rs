@@ -1,0 +1,370 @@
+//! Elimination order and pattern of the random effects' matrix, found once for a model.
+//!
+//! A node is a group: its random effects are eliminated together. Groups of the largest factor touch no other group of it,
+//! so they go first; the rest follow by least degree while the matrix is sparse, and what is left is dense.
+use std::collections::{BTreeSet, HashMap};
+
+use super::MixedError;
+use super::data::MixedData;
+
+/// Numbers of the factor beyond which a fit is refused: 1.6 GB with its inverse.
+const LARGEST_FACTOR: usize = 100_000_000;
+
+/// Part of the remaining nodes that a node must touch for the rest to be dense.
+const DENSE: f64 = 0.5;
+
+/// Remaining nodes that are always dense.
+const SMALL: usize = 24;
+
+/// Pattern of a symmetric block matrix and of its Cholesky factor. Blocks are row-major.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// By node, in elimination order: grouping factor, group.
+    pub(super) factor: Vec<u32>,
+    pub(super) group: Vec<u32>,
+    /// Random effects of a node, and the first one's place.
+    pub(super) size: Vec<usize>,
+    pub(super) start: Vec<usize>,
+    /// Nodes before the dense rest.
+    pub(super) sparse: usize,
+    /// By sparse node: later nodes that it touches, the place of its diagonal block and of the blocks below.
+    pub(super) below: Vec<Vec<u32>>,
+    pub(super) diagonal: Vec<usize>,
+    pub(super) panel: Vec<usize>,
+    /// By sparse node: places that its pairs of touched nodes update in sparse columns, in order.
+    pub(super) targets: Vec<Vec<u32>>,
+    /// The dense rest: place and width.
+    pub(super) tail: usize,
+    pub(super) tail_width: usize,
+    /// Numbers of the factor.
+    pub(super) length: usize,
+    /// Blocks of the matrix itself.
+    pub(super) blocks: Vec<PatternBlock>,
+    /// Numbers of those blocks.
+    pub(super) gram_length: usize,
+    /// By cell and pair of factors (first <= second): index of the block.
+    pub(super) slots: Vec<u32>,
+    /// By cell and factor: node.
+    pub(super) nodes: Vec<u32>,
+}
+
+/// A block of the matrix on or below the diagonal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PatternBlock {
+    pub(super) row: u32,
+    pub(super) column: u32,
+    /// Its first number in a compact list of the blocks.
+    pub(super) compact: usize,
+    /// Its first number in the factor, and the distance of its rows there.
+    pub(super) place: usize,
+    pub(super) stride: usize,
+}
+
+impl Layout {
+    pub(super) fn new(data: &MixedData) -> Result<Layout, MixedError> {
+        let factors = data.groupings.len();
+        let cells = data.cells();
+        // Nodes by factor and group, then by elimination order.
+        let first: Vec<usize> = data
+            .groupings
+            .iter()
+            .scan(0, |sum, grouping| {
+                let first = *sum;
+                *sum += grouping.levels.len();
+                Some(first)
+            })
+            .collect();
+        let count = first.iter().zip(&data.groupings).map(|(first, one)| first + one.levels.len()).max().unwrap_or(0);
+        let width_of = |node: usize| {
+            let factor = first.partition_point(|first| *first <= node) - 1;
+            data.groupings[factor].width
+        };
+        let mut pairs: HashMap<(u32, u32), ()> = HashMap::new();
+        for cell in 0..cells {
+            for right in 1..factors {
+                for left in 0..right {
+                    let node = |factor: usize| first[factor] as u32 + data.groupings[factor].of_cell[cell];
+                    pairs.insert((node(left), node(right)), ());
+                }
+            }
+        }
+        let mut pairs: Vec<(u32, u32)> = pairs.into_keys().collect();
+        pairs.sort_unstable();
+        let leading = data.groupings.first().map_or(0, |grouping| grouping.levels.len());
+        let order = Order::new(count, leading, &pairs);
+        let wide = |length: usize| MixedError::TooWide {
+            groups: data.groupings.iter().map(|grouping| grouping.name.as_str()).collect::<Vec<_>>().join(" and "),
+            megabytes: length / 125_000 * 2,
+        };
+        // Places.
+        let mut position = vec![0_u32; count];
+        order.nodes.iter().enumerate().for_each(|(place, &node)| position[node as usize] = place as u32);
+        let size: Vec<usize> = order.nodes.iter().map(|&node| width_of(node as usize)).collect();
+        let mut start = Vec::with_capacity(count + 1);
+        start.push(0);
+        size.iter().for_each(|size| start.push(start[start.len() - 1] + size));
+        let sparse = order.below.len();
+        let mut layout = Layout {
+            factor: order
+                .nodes
+                .iter()
+                .map(|&node| first.partition_point(|first| *first <= node as usize) as u32 - 1)
+                .collect(),
+            group: Vec::new(),
+            size,
+            start,
+            sparse,
+            below: order.below,
+            diagonal: Vec::with_capacity(sparse),
+            panel: Vec::with_capacity(sparse),
+            targets: Vec::with_capacity(sparse),
+            tail: 0,
+            tail_width: 0,
+            length: 0,
+            blocks: Vec::new(),
+            gram_length: 0,
+            slots: Vec::new(),
+            nodes: Vec::new(),
+        };
+        let group = |(place, &node): (usize, &u32)| node - first[layout.factor[place] as usize] as u32;
+        layout.group = order.nodes.iter().enumerate().map(group).collect();
+        for rows in &mut layout.below {
+            rows.iter_mut().for_each(|node| *node = position[*node as usize]);
+            rows.sort_unstable();
+        }
+        let mut length = 0;
+        for node in 0..sparse {
+            let width = layout.size[node];
+            layout.diagonal.push(length);
+            length += width * width;
+            layout.panel.push(length);
+            length += width * layout.below[node].iter().map(|&row| layout.size[row as usize]).sum::<usize>();
+        }
+        layout.tail = length;
+        layout.tail_width = layout.start[count] - layout.start[sparse];
+        length += layout.tail_width * layout.tail_width;
+        if length > LARGEST_FACTOR {
+            return Err(wide(length));
+        }
+        layout.length = length;
+        for node in 0..sparse {
+            let targets = layout.targets_of(node);
+            layout.targets.push(targets);
+        }
+        layout.place_blocks(data, &first, &position);
+        Ok(layout)
+    }
+
+    /// Number of nodes.
+    pub(super) fn nodes(&self) -> usize {
+        self.size.len()
+    }
+
+    /// Number of random effects.
+    pub(super) fn width(&self) -> usize {
+        self.start[self.nodes()]
+    }
+
+    /// Places in sparse columns of all pairs of nodes below a node.
+    fn targets_of(&self, node: usize) -> Vec<u32> {
+        let rows = &self.below[node];
+        let mut found = Vec::new();
+        for (index, &column) in rows.iter().enumerate() {
+            if column as usize >= self.sparse {
+                break;
+            }
+            // Both lists ascend, and the second holds what the first does.
+            let column = column as usize;
+            found.push(self.diagonal[column] as u32);
+            let mut place = self.panel[column];
+            let mut own = self.below[column].iter();
+            for &row in &rows[index + 1..] {
+                for &candidate in own.by_ref() {
+                    if candidate == row {
+                        found.push(place as u32);
+                        place += self.size[candidate as usize] * self.size[column];
+                        break;
+                    }
+                    place += self.size[candidate as usize] * self.size[column];
+                }
+            }
+        }
+        found
+    }
+
+    /// Place of a block of the factor and the distance of its rows; the row comes at or after the column.
+    fn place(&self, row: usize, column: usize) -> (usize, usize) {
+        if column >= self.sparse {
+            let within = |node: usize| self.start[node] - self.start[self.sparse];
+            return (self.tail + within(row) * self.tail_width + within(column), self.tail_width);
+        }
+        if row == column {
+            return (self.diagonal[column], self.size[column]);
+        }
+        let before = self.below[column].iter().take_while(|&&other| (other as usize) < row);
+        let rows: usize = before.map(|&other| self.size[other as usize]).sum();
+        (self.panel[column] + rows * self.size[column], self.size[column])
+    }
+
+    fn place_blocks(&mut self, data: &MixedData, first: &[usize], position: &[u32]) {
+        let factors = data.groupings.len();
+        let cells = data.cells();
+        let mut index_of: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut blocks: Vec<PatternBlock> = Vec::new();
+        let mut compact = 0;
+        let mut block = |row: u32, column: u32| {
+            *index_of.entry((row, column)).or_insert_with(|| {
+                let (place, stride) = self.place(row as usize, column as usize);
+                blocks.push(PatternBlock { row, column, compact, place, stride });
+                compact += self.size[row as usize] * self.size[column as usize];
+                blocks.len() as u32 - 1
+            })
+        };
+        // Every node has a diagonal block, also one that no cell is in.
+        (0..self.nodes() as u32).for_each(|node| {
+            block(node, node);
+        });
+        let mut nodes = Vec::with_capacity(cells * factors);
+        let mut slots = Vec::with_capacity(cells * factors * (factors + 1) / 2);
+        for cell in 0..cells {
+            let own = |factor: usize| position[first[factor] + data.groupings[factor].of_cell[cell] as usize];
+            nodes.extend((0..factors).map(own));
+            for left in 0..factors {
+                for right in left..factors {
+                    let (one, other) = (own(left), own(right));
+                    slots.push(block(one.max(other), one.min(other)));
+                }
+            }
+        }
+        (self.blocks, self.gram_length, self.nodes, self.slots) = (blocks, compact, nodes, slots);
+    }
+}
+
+/// Nodes in elimination order, and by sparse node the later nodes that it touches (by their numbers).
+struct Order {
+    nodes: Vec<u32>,
+    below: Vec<Vec<u32>>,
+}
+
+/// Neighbours among the nodes after the leading ones.
+enum Graph {
+    /// One bit for each pair.
+    Bits {
+        words: usize,
+        bits: Vec<u64>,
+    },
+    Sets(Vec<BTreeSet<u32>>),
+}
+
+/// Nodes up to which a graph is kept as bits.
+const MOST_BITS: usize = 1 << 14;
+
+impl Graph {
+    fn new(count: usize) -> Self {
+        if count > MOST_BITS {
+            return Graph::Sets(vec![BTreeSet::new(); count]);
+        }
+        let words = count.div_ceil(64);
+        Graph::Bits { words, bits: vec![0; words * count] }
+    }
+
+    /// Makes nodes neighbours of each other.
+    fn connect(&mut self, nodes: &[u32]) {
+        match self {
+            Graph::Bits { words, bits } => {
+                let mut mask = vec![0_u64; *words];
+                nodes.iter().for_each(|&node| mask[node as usize / 64] |= 1 << (node % 64));
+                for &node in nodes {
+                    let row = &mut bits[node as usize * *words..(node as usize + 1) * *words];
+                    row.iter_mut().zip(&mask).for_each(|(row, mask)| *row |= mask);
+                    row[node as usize / 64] &= !(1 << (node % 64));
+                }
+            }
+            Graph::Sets(sets) => {
+                for &node in nodes {
+                    sets[node as usize].extend(nodes.iter().filter(|&&other| other != node));
+                }
+            }
+        }
+    }
+
+    fn neighbours(&self, node: u32) -> Vec<u32> {
+        match self {
+            Graph::Bits { words, bits } => {
+                let row = &bits[node as usize * words..(node as usize + 1) * words];
+                let of_word = |(word, &bits): (usize, &u64)| {
+                    (0..64_u32).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word as u32 * 64 + bit)
+                };
+                row.iter().enumerate().filter(|(_, bits)| **bits != 0).flat_map(of_word).collect()
+            }
+            Graph::Sets(sets) => sets[node as usize].iter().copied().collect(),
+        }
+    }
+
+    fn degree(&self, node: u32) -> usize {
+        match self {
+            Graph::Bits { words, bits } => {
+                let row = &bits[node as usize * words..(node as usize + 1) * words];
+                row.iter().map(|word| word.count_ones() as usize).sum()
+            }
+            Graph::Sets(sets) => sets[node as usize].len(),
+        }
+    }
+
+    /// Takes a node away from its neighbours.
+    fn forget(&mut self, node: u32, neighbours: &[u32]) {
+        match self {
+            Graph::Bits { words, bits } => {
+                for &other in neighbours {
+                    bits[other as usize * *words + node as usize / 64] &= !(1 << (node % 64));
+                }
+            }
+            Graph::Sets(sets) => neighbours.iter().for_each(|&other| {
+                sets[other as usize].remove(&node);
+            }),
+        }
+    }
+}
+
+impl Order {
+    /// `pairs` are nodes that touch, the smaller first, sorted; nodes below `leading` touch no other of them.
+    fn new(count: usize, leading: usize, pairs: &[(u32, u32)]) -> Order {
+        let mut nodes: Vec<u32> = (0..leading as u32).collect();
+        let mut below: Vec<Vec<u32>> = vec![Vec::new(); leading];
+        let rest = count - leading;
+        let mut graph = Graph::new(rest);
+        for &(left, right) in pairs {
+            match below.get_mut(left as usize) {
+                Some(rows) => rows.push(right),
+                None => graph.connect(&[left - leading as u32, right - leading as u32]),
+            }
+        }
+        for rows in &below {
+            let local: Vec<u32> = rows.iter().map(|node| node - leading as u32).collect();
+            graph.connect(&local);
+        }
+        let mut queue: BTreeSet<(usize, u32)> = (0..rest as u32).map(|node| (graph.degree(node), node)).collect();
+        while let Some(&(degree, node)) = queue.first() {
+            let remaining = queue.len();
+            if remaining <= SMALL || degree as f64 >= DENSE * (remaining - 1) as f64 {
+                break;
+            }
+            let neighbours = graph.neighbours(node);
+            queue.pop_first();
+            for &other in &neighbours {
+                queue.remove(&(graph.degree(other), other));
+            }
+            graph.forget(node, &neighbours);
+            graph.connect(&neighbours);
+            for &other in &neighbours {
+                queue.insert((graph.degree(other), other));
+            }
+            nodes.push(node + leading as u32);
+            below.push(neighbours.iter().map(|other| other + leading as u32).collect());
+        }
+        let mut last: Vec<u32> = queue.into_iter().map(|(_, node)| node + leading as u32).collect();
+        last.sort_unstable();
+        nodes.extend(last);
+        Order { nodes, below }
+    }
+}

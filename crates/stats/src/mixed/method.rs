@@ -1,0 +1,54 @@
+//! A paragraph on the model for a paper's method section.
+use super::data::{Family, MixedData};
+use super::result::{Method, MixedFit};
+
+/// Sentences that say how a model was fitted, with its numbers.
+pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> String {
+    let level = (confidence * 1e4).round() / 1e2;
+    let groups: Vec<String> = data
+        .groupings
+        .iter()
+        .map(|grouping| format!("{} levels of {}", grouping.levels.len(), grouping.name))
+        .collect();
+    let kind = match data.family {
+        Family::Binomial => "a mixed-effects logistic regression",
+        Family::Gaussian => "a linear mixed-effects model",
+    };
+    let how = match fit.method {
+        Method::Laplace => "by maximum likelihood, the random effects integrated out by Laplace's approximation",
+        Method::MaximumLikelihood => "by maximum likelihood",
+        Method::Restricted => "by restricted maximum likelihood (REML)",
+    };
+    let mut text = format!(
+        "We fitted {kind} to {} {} ({}), {}, {how}, with analytic gradients until a further Newton step would lower \
+         the deviance by less than 1e-7 (earnest {}).",
+        fit.rows,
+        if data.family == Family::Binomial { "answers" } else { "values" },
+        groups.join(", "),
+        fit.formula,
+        env!("CARGO_PKG_VERSION")
+    );
+    if !data.formula.fixed.terms.is_empty() {
+        text.push_str(" Factors have treatment contrasts.");
+    }
+    if let Some(prior) = &fit.prior {
+        text.push_str(&format!(" Estimates are penalised by a prior, {prior}, because the data are separated."));
+    }
+    text.push_str(match data.family {
+        Family::Binomial => {
+            " Standard errors come from the Hessian of the deviance in all parameters; marginal effects are probabilities \
+             averaged over the rows and over the random effects of new groups (Gauss-Hermite quadrature), with \
+             delta-method intervals."
+        }
+        Family::Gaussian => " Standard errors are conditional on the estimated variances.",
+    });
+    text.push_str(&format!(" Intervals are {level} % Wald intervals unless profile likelihood is named; p values are two-sided, and those of \
+                            pairwise comparisons are adjusted by Holm's method."));
+    if fit.singular {
+        text.push_str(" The estimated covariance of the random effects is singular.");
+    }
+    if !fit.dropped.is_empty() {
+        text.push_str(&format!(" Aliased columns were left out: {}.", fit.dropped.join(", ")));
+    }
+    text
+}

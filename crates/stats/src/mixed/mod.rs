@@ -1,0 +1,62 @@
+//! Mixed models from formulas: any number of random effects, binomial (Laplace) and linear (ML, REML).
+//!
+//! ```
+//! use earnest_stats::mixed::{Family, Formula, Frame, MixedData, MixedOptions, fit};
+//!
+//! let mut frame = Frame::new();
+//! let templates: Vec<String> = (0..80).map(|row| format!("t{}", row / 8)).collect();
+//! frame.texts("template", templates.iter().map(String::as_str)).unwrap();
+//! frame.texts("variant", (0..80).map(|row| if row % 2 == 0 { "base" } else { "symbolic" })).unwrap();
+//! frame.number("correct", (0..80).map(|row| f64::from(row % 7 % 3 == 0)).collect()).unwrap();
+//! let formula: Formula = "correct ~ variant + (1|template)".parse().unwrap();
+//! let data = MixedData::new(&formula, &frame, Family::Binomial).unwrap();
+//! let fitted = fit(&data, &MixedOptions::default()).unwrap();
+//! assert_eq!(fitted.coefficients[1].name, "variantsymbolic");
+//! ```
+
+mod cholesky;
+mod comparison;
+mod data;
+mod design;
+mod diagnosis;
+mod error;
+mod fit;
+mod formula;
+mod frame;
+mod gaussian;
+mod laplace;
+mod layout;
+mod marginal;
+mod maximal;
+mod method;
+mod optimum;
+mod orthogonal;
+mod predict;
+mod profile;
+mod result;
+mod robust;
+mod search;
+mod separated;
+mod summary;
+mod system;
+mod theta;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_inference;
+
+pub use comparison::{Contrast, TermTest, contrasts, term_tests};
+pub use data::{Family, MixedData};
+pub use design::INTERCEPT;
+pub use diagnosis::MixedDiagnosis;
+pub use error::MixedError;
+pub use fit::{MixedOptions, fit};
+pub use formula::{Formula, FormulaError, RandomTerm, Terms};
+pub use frame::{Column, Frame, Labels};
+pub use marginal::{Marginal, MarginalDifference, MarginalLevel, factors, marginal};
+pub use maximal::{ChosenModel, fit_stepping_down, maximal_formula};
+pub use method::method_paragraph;
+pub use predict::{Prediction, predictions};
+pub use profile::{MixedInterval, profile_interval};
+pub use result::{GroupModes, Method, MixedCoefficient, MixedFit, RandomEffect};
+pub use robust::{ERROR_EXCESS, robust_errors, small_errors};

@@ -1,0 +1,271 @@
+//! Minimum of a mixed model's criterion, with exact zeros on the border.
+use super::data::MixedData;
+use super::gaussian::Gaussian;
+use super::laplace::{Criterion, Laplace, logistic};
+use super::search::{Minimum, curvature, minimise, polish};
+use super::theta::Theta;
+use crate::matrix::Matrix;
+
+/// Deviations from which a search starts.
+const STARTS: [f64; 2] = [0.7, 0.15];
+
+/// Diagonals of theta that are tried as 0.
+const TRIED_AS_ZERO: f64 = 0.05;
+
+/// Rise of the criterion that an exact zero may cost.
+const SAME: f64 = 1e-8;
+
+/// Rounds of zeros and polishing, and the decrease that calls for another one.
+const MOST_ROUNDS: usize = 4;
+const ROUND: f64 = 1e-9;
+
+/// Step from the border and the curvature that counts as falling there.
+const STEP: f64 = 1e-3;
+const FALLING: f64 = 1e-3;
+
+/// Criteria whose first parameters are theta.
+pub(super) trait Mixed: Criterion {
+    fn theta(&self) -> &Theta;
+    /// A start and a guess of the inverse Hessian.
+    fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)>;
+}
+
+impl Mixed for Laplace<'_> {
+    fn theta(&self) -> &Theta {
+        &self.theta
+    }
+
+    fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)> {
+        let mut at = self.theta.start(deviation);
+        let lambda = self.theta.factors(&at);
+        at.extend(logistic_regression(self.system.data, &self.precision));
+        self.modes.fill(0.0);
+        self.evaluate(&at, None)?;
+        let information = self.information(&lambda);
+        let inverse = information.cholesky()?.inverse();
+        Some((at, guess(self.system.data, &self.theta, Some(&inverse))))
+    }
+}
+
+impl Mixed for Gaussian<'_> {
+    fn theta(&self) -> &Theta {
+        &self.theta
+    }
+
+    fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)> {
+        Some((self.theta.start(deviation), guess(self.system.data, &self.theta, None)))
+    }
+}
+
+/// A guess of the inverse Hessian of (theta, beta).
+fn guess(data: &MixedData, theta: &Theta, beta: Option<&Matrix>) -> Matrix {
+    let count = theta.len();
+    let mut inverse = Matrix::zeros(count + beta.map_or(0, Matrix::size));
+    for (index, entry) in theta.entries.iter().enumerate() {
+        inverse.set(index, index, 1.0 / data.groupings[entry.factor].levels.len() as f64);
+    }
+    if let Some(beta) = beta {
+        for row in 0..beta.size() {
+            for column in 0..beta.size() {
+                inverse.set(count + row, count + column, 0.5 * beta.get(row, column));
+            }
+        }
+    }
+    inverse
+}
+
+/// The minimum in canonical form. A singular one is searched for from a second start too, because the criterion may have
+/// another minimum inside. None where the criterion is no number.
+pub(super) fn best<C: Mixed>(criterion: &mut C) -> Option<Minimum> {
+    let mut best: Option<Minimum> = None;
+    let mut evaluations = 0;
+    for deviation in STARTS {
+        let Some((start, inverse)) = criterion.start(deviation) else { continue };
+        let free = vec![true; start.len()];
+        let Some(mut found) = minimise(criterion, &start, &free, &inverse) else { continue };
+        let border = settle(criterion, &mut found);
+        evaluations += found.evaluations;
+        if best.as_ref().is_none_or(|best| found.value < best.value - SAME) {
+            best = Some(found);
+        }
+        if !border.contains(&true) {
+            break;
+        }
+    }
+    if let Some(best) = &mut best {
+        best.evaluations = evaluations;
+    }
+    best
+}
+
+/// The minimum by another order of the random effects, if the search did not converge. Where a column of the factor shrinks to
+/// 0 while those below it do not, the criterion has a curved valley; with the largest variances first there is none.
+pub(super) fn by_pivots<C: Mixed>(
+    criterion: &mut C,
+    data: &MixedData,
+    minimum: Minimum,
+    solve: &dyn Fn(&MixedData) -> Option<Minimum>,
+) -> Minimum {
+    if minimum.converged {
+        return minimum;
+    }
+    let theta = criterion.theta().clone();
+    let orders = theta.pivots(&minimum.at[..theta.len()]);
+    let Some(mut found) = solve(&data.reordered(&orders)) else { return minimum };
+    found.evaluations += minimum.evaluations;
+    if found.value > minimum.value + SAME {
+        return minimum;
+    }
+    let restored = theta.restored(&found.at[..theta.len()], &orders);
+    found.at[..theta.len()].copy_from_slice(&restored);
+    let free = free_of(&theta, &found.at);
+    refresh(criterion, &mut found, &free);
+    if curvature(criterion, &mut found, &free).is_none() {
+        found.converged = false;
+    }
+    found
+}
+
+/// Puts theta into canonical form, tries small standard deviations as exact zeros, polishes over what is left, and leaves zeros
+/// again along which the criterion falls. True for parameters on the border.
+fn settle<C: Mixed>(criterion: &mut C, found: &mut Minimum) -> Vec<bool> {
+    let theta = criterion.theta().clone();
+    let mut free = vec![true; found.at.len()];
+    for _ in 0..MOST_ROUNDS {
+        let before = found.value;
+        let mut changed = try_zeros(criterion, &theta, found);
+        free = free_of(&theta, &found.at);
+        refresh(criterion, found, &free);
+        if polish(criterion, found, &free).is_none() {
+            found.converged = false;
+        }
+        found.at = canonical(&theta, &found.at, 0.0);
+        changed |= escape(criterion, &theta, found, &free);
+        // Polishing may have come near the border only now.
+        let near = |index: usize| theta.is_diagonal(index) && found.at[index] > 0.0 && found.at[index] < TRIED_AS_ZERO;
+        if !changed && (found.value > before - ROUND || !(0..theta.len()).any(near)) {
+            break;
+        }
+    }
+    free.iter().map(|free| !free).collect()
+}
+
+fn canonical(theta: &Theta, at: &[f64], zero: f64) -> Vec<f64> {
+    let mut result = theta.canonical(&at[..theta.len()], zero);
+    result.extend_from_slice(&at[theta.len()..]);
+    result
+}
+
+fn free_of(theta: &Theta, at: &[f64]) -> Vec<bool> {
+    let mut free: Vec<bool> = theta.on_border(&at[..theta.len()]).iter().map(|border| !border).collect();
+    free.resize(at.len(), true);
+    free
+}
+
+/// Evaluates at the minimum's point.
+fn refresh<C: Mixed>(criterion: &mut C, found: &mut Minimum, free: &[bool]) {
+    let mut gradient = vec![0.0; found.at.len()];
+    if let Some(value) = criterion.evaluate(&found.at, Some(&mut gradient)) {
+        gradient.iter_mut().zip(free).filter(|(_, free)| !**free).for_each(|(slope, _)| *slope = 0.0);
+        (found.value, found.gradient) = (value, gradient);
+    }
+}
+
+/// Sets small diagonals to 0 where the criterion does not rise; true if there was one.
+fn try_zeros<C: Mixed>(criterion: &mut C, theta: &Theta, found: &mut Minimum) -> bool {
+    found.at = canonical(theta, &found.at, 0.0);
+    let mut small: Vec<f64> =
+        (0..theta.len()).filter(|&index| theta.is_diagonal(index)).map(|index| found.at[index]).collect();
+    small.retain(|value| *value > 0.0 && *value < TRIED_AS_ZERO);
+    small.sort_by(f64::total_cmp);
+    let mut accepted = false;
+    for zero in small {
+        let start = canonical(theta, &found.at, zero);
+        // Other columns turn when one becomes 0, so the old curvature is no guide.
+        let Some((_, inverse)) = criterion.start(STARTS[0]) else { continue };
+        let Some(tried) = minimise(criterion, &start, &free_of(theta, &start), &inverse) else { continue };
+        let evaluations = found.evaluations + tried.evaluations;
+        if tried.value <= found.value + SAME {
+            *found = tried;
+            found.at = canonical(theta, &found.at, 0.0);
+            accepted = true;
+        }
+        found.evaluations = evaluations;
+    }
+    accepted
+}
+
+/// Leaves the border where the criterion falls from it: it is even in a column of zeros, so the curvature there decides.
+fn escape<C: Mixed>(criterion: &mut C, theta: &Theta, found: &mut Minimum, free: &[bool]) -> bool {
+    let mut gradient = vec![0.0; found.at.len()];
+    for index in (0..theta.len()).filter(|&index| !free[index] && theta.is_diagonal(index)) {
+        let column = theta.entries[index];
+        let own: Vec<usize> = (0..theta.len())
+            .filter(|&other| {
+                theta.entries[other].factor == column.factor && theta.entries[other].column == column.column
+            })
+            .collect();
+        let mut curvature = Matrix::zeros(own.len());
+        for (row, &place) in own.iter().enumerate() {
+            let mut at = found.at.clone();
+            at[place] = STEP;
+            found.evaluations += 1;
+            if criterion.evaluate(&at, Some(&mut gradient)).is_none() {
+                return false;
+            }
+            own.iter().enumerate().for_each(|(other, &place)| curvature.set(row, other, gradient[place] / STEP));
+        }
+        curvature.symmetrise();
+        let (values, vectors) = curvature.eigen();
+        let Some(lowest) = (0..own.len()).min_by(|&left, &right| values[left].total_cmp(&values[right])) else {
+            continue;
+        };
+        if values[lowest] >= -FALLING {
+            continue;
+        }
+        let mut start = found.at.clone();
+        own.iter().enumerate().for_each(|(row, &place)| start[place] = 0.1 * vectors.get(row, lowest));
+        let Some((_, inverse)) = criterion.start(STARTS[0]) else { continue };
+        let Some(tried) = minimise(criterion, &start, &vec![true; start.len()], &inverse) else { continue };
+        let evaluations = found.evaluations + tried.evaluations;
+        let better = tried.value < found.value - SAME;
+        if better {
+            *found = tried;
+        }
+        found.evaluations = evaluations;
+        if better {
+            return true;
+        }
+    }
+    false
+}
+
+/// Coefficients of the orthonormal columns without random effects.
+fn logistic_regression(data: &MixedData, precision: &[f64]) -> Vec<f64> {
+    let columns = data.columns();
+    let mut beta = vec![0.0; columns];
+    for _ in 0..25 {
+        let mut information = Matrix::zeros(columns);
+        let mut slope = vec![0.0; columns];
+        for cell in 0..data.cells() {
+            let x = data.fixed.cell(cell);
+            let (_, mean) = logistic(x.iter().zip(&beta).map(|(x, beta)| x * beta).sum());
+            information.add_outer(data.weight[cell] * mean * (1.0 - mean), x);
+            let residual = data.total[cell] - data.weight[cell] * mean;
+            slope.iter_mut().zip(x).for_each(|(slope, x)| *slope += residual * x);
+        }
+        // A start needs no exactness: a little ridge keeps separated data with a prior finite.
+        let ridge = if precision.iter().any(|one| *one > 0.0) { 0.2 } else { 1e-8 * data.rows as f64 };
+        (0..columns).for_each(|column| information.add(column, column, ridge));
+        slope.iter_mut().zip(&beta).for_each(|(slope, beta)| *slope -= ridge * beta);
+        let Some(factor) = information.cholesky() else { break };
+        let step = factor.solve(&slope);
+        let longest = step.iter().fold(0.0_f64, |longest, step| longest.max(step.abs()));
+        let length = if longest > 2.0 { 2.0 / longest } else { 1.0 };
+        beta.iter_mut().zip(&step).for_each(|(beta, step)| *beta += length * step);
+        if longest < 1e-8 {
+            break;
+        }
+    }
+    beta
+}

@@ -1,0 +1,236 @@
+//! Tests of fits as a whole.
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::gaussian::Gaussian;
+use super::laplace::{Criterion, Laplace};
+use super::layout::Layout;
+use super::*;
+
+/// Rows of 4 models and 2 variants on items within templates, one numeric covariate a row.
+pub(super) fn simulated(templates: usize, items: usize, seed: u64) -> Frame {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let (mut template, mut item, mut model, mut variant, mut prompt) = (vec![], vec![], vec![], vec![], vec![]);
+    let (mut gamma, mut correct, mut latency) = (vec![], vec![], vec![]);
+    let mut normal = || (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+    for t in 0..templates {
+        let (level, slope) = (normal(), 0.6 * normal());
+        for i in 0..items {
+            let own = 0.7 * normal();
+            for m in 0..4 {
+                for v in 0..2 {
+                    for p in 0..2 {
+                        let x = normal();
+                        let eta =
+                            0.3 * f64::from(m) - 0.4 * f64::from(v) + level + slope * f64::from(v) + own + 0.5 * x;
+                        template.push(format!("t{t}"));
+                        item.push(format!("q{i}"));
+                        model.push(format!("m{m}"));
+                        variant.push(["base", "symbolic"][v as usize]);
+                        prompt.push(format!("p{p}"));
+                        gamma.push(x);
+                        correct.push(f64::from(u8::from(eta + 1.7 * normal() > 0.0)));
+                        latency.push(eta + normal());
+                    }
+                }
+            }
+        }
+    }
+    let mut frame = Frame::new();
+    for (name, texts) in [("template", &template), ("item", &item), ("model", &model), ("prompt", &prompt)] {
+        frame.texts(name, texts.iter().map(String::as_str)).unwrap();
+    }
+    frame.texts("variant", variant.iter().copied()).unwrap();
+    for (name, values) in [("gamma", gamma), ("correct", correct), ("latency", latency)] {
+        frame.number(name, values).unwrap();
+    }
+    frame
+}
+
+pub(super) fn data(formula: &str, frame: &Frame, family: Family) -> Result<MixedData, MixedError> {
+    MixedData::new(&formula.parse().unwrap(), frame, family)
+}
+
+/// The gradient at a point against differences of the value.
+fn compare_gradient(criterion: &mut impl Criterion, at: &[f64]) {
+    let mut gradient = vec![0.0; at.len()];
+    criterion.evaluate(at, Some(&mut gradient)).unwrap();
+    for index in 0..at.len() {
+        let mut value = |step: f64| {
+            let mut moved = at.to_vec();
+            moved[index] += step;
+            criterion.evaluate(&moved, None).unwrap()
+        };
+        let step = 1e-4;
+        let difference =
+            (8.0 * (value(step) - value(-step)) - (value(2.0 * step) - value(-2.0 * step))) / (12.0 * step);
+        let reach = 1e-5 * difference.abs().max(1.0);
+        assert!((difference - gradient[index]).abs() < reach, "{index}: {difference} {gradient:?}");
+    }
+}
+
+const DESIGNS: [&str; 5] = [
+    "~ model*variant + (1+variant|template) + (1|template:item) + (1|prompt)",
+    "~ variant + gamma + (1+gamma+variant|template) + (1|item) + (1|model:template:item)",
+    "~ variant + (1+gamma||template) + (0+variant|item)",
+    // Many nodes after the largest factor, sparse and in a chain.
+    "~ model + (1|model:template:item) + (1+variant|template:item) + (1|template) + (1|model:template)",
+    "~ gamma + (1+gamma|template) + (1|template:model)",
+];
+
+#[test]
+fn gradients_are_exact() {
+    let frame = simulated(12, 5, 1);
+    for design in DESIGNS {
+        let binomial = data(&format!("correct {design}"), &frame, Family::Binomial).unwrap();
+        let layout = Layout::new(&binomial).unwrap();
+        let mut criterion = Laplace::new(&binomial, &layout);
+        criterion.precision[0] = 0.7;
+        let count = criterion.theta.len();
+        let at: Vec<f64> = (0..count + binomial.columns())
+            .map(|index| 0.6 - 0.25 * (index % 4) as f64 - 0.01 * index as f64)
+            .collect();
+        compare_gradient(&mut criterion, &at);
+        let linear = data(&format!("latency {design}"), &frame, Family::Gaussian).unwrap();
+        for restricted in [false, true] {
+            let layout = Layout::new(&linear).unwrap();
+            compare_gradient(&mut Gaussian::new(&linear, &layout, restricted), &at[..count]);
+        }
+    }
+}
+
+/// Yields of dyestuff, five of each of six batches (Davies and Goldsmith 1972), and lme4's results for them.
+#[test]
+fn dyestuff_is_fitted_as_by_lme4() {
+    let yields = [
+        1545, 1440, 1440, 1520, 1580, 1540, 1555, 1490, 1560, 1495, 1595, 1550, 1605, 1510, 1560, 1445, 1440, 1595,
+        1465, 1545, 1595, 1630, 1515, 1635, 1625, 1520, 1455, 1450, 1480, 1445,
+    ];
+    let mut frame = Frame::new();
+    frame.number("yield", yields.iter().map(|&value| f64::from(value)).collect()).unwrap();
+    let batches: Vec<String> = (0..30).map(|row| format!("B{}", row / 5)).collect();
+    frame.texts("batch", batches.iter().map(String::as_str)).unwrap();
+    let data = data("yield ~ 1 + (1|batch)", &frame, Family::Gaussian).unwrap();
+    for (restricted, criterion, error, sd) in [(true, 319.6543, 19.383, 42.0006), (false, 327.3271, 17.694, 37.2603)] {
+        let fitted = fit(&data, &MixedOptions { restricted, prior: None }).unwrap();
+        let close = |left: f64, right: f64| assert!((left - right).abs() < 1e-3, "{left} {right}");
+        close(fitted.minus_two_log_likelihood.unwrap(), criterion);
+        close(fitted.coefficients[0].estimate.unwrap(), 1527.5);
+        close(fitted.coefficients[0].standard_error.unwrap(), error);
+        close(fitted.random[0].sd[0], sd);
+        close(fitted.residual_sd.unwrap(), 49.5101);
+    }
+}
+
+#[test]
+fn a_linear_model_finds_what_was_simulated() {
+    let frame = simulated(60, 6, 3);
+    let data =
+        data("latency ~ variant + gamma + (1+variant|template) + (1|template:item)", &frame, Family::Gaussian).unwrap();
+    let fitted = fit(&data, &MixedOptions::default()).unwrap();
+    assert!(fitted.converged && !fitted.singular, "{:?}", fitted.diagnoses);
+    let near = |found: f64, truth: f64, reach: f64| assert!((found - truth).abs() < reach, "{found} {truth}");
+    near(fitted.coefficient("gamma").unwrap().estimate.unwrap(), 0.5, 0.05);
+    near(fitted.random[1].sd[1], 0.6, 0.2);
+    near(fitted.random[0].sd[0], 0.7, 0.1);
+    near(fitted.residual_sd.unwrap(), 1.05, 0.05);
+}
+
+#[test]
+fn an_empty_cell_drops_its_column() {
+    let frame = simulated(20, 3, 4);
+    let labels = |name: &str| match frame.column(name).unwrap() {
+        Column::Labels(labels) => labels.codes.clone(),
+        Column::Number(_) => unreachable!(),
+    };
+    let (model, variant) = (labels("model"), labels("variant"));
+    let kept: Vec<usize> = (0..frame.rows()).filter(|&row| (model[row], variant[row]) != (3, 1)).collect();
+    let data = data("correct ~ model*variant + (1|template)", &frame.picked(&kept), Family::Binomial).unwrap();
+    let fitted = fit(&data, &MixedOptions::default()).unwrap();
+    assert_eq!(fitted.dropped, ["modelm3:variantsymbolic"]);
+    assert!(fitted.diagnoses.iter().any(|one| one.to_string().contains("aliased: modelm3:variantsymbolic")));
+    assert!(marginal(&data, &fitted, Some("variant"), 0.95).unwrap_err().to_string().contains("not defined"));
+}
+
+#[test]
+fn bad_data_are_named_with_the_next_step() {
+    let mut frame = simulated(3, 2, 5);
+    frame.number("one", vec![1.0; frame.rows()]).unwrap();
+    frame.number("huge", (0..frame.rows()).map(|row| row as f64 * 1e200).collect()).unwrap();
+    let rows: Vec<String> = (0..frame.rows()).map(|row| row.to_string()).collect();
+    frame.texts("row", rows.iter().map(|row| if row == "7" { "x" } else { row })).unwrap();
+    frame.texts("same", rows.iter().map(|_| "a")).unwrap();
+    for (formula, reason) in [
+        ("correct ~ size + (1|template)", "no column `size`; the columns are: template"),
+        ("correct ~ one + (1|template)", "`one` is 1 in every row"),
+        ("correct ~ same + (1|template)", "`same` is a in every row"),
+        ("correct ~ variant + (1|same)", "is the same in every row"),
+        ("correct ~ variant + (1|row)", "a group with one answer each"),
+        ("correct ~ variant", "no random effect; add one, e.g. (1 | template)"),
+        ("correct ~ 0 + (1|template)", "neither an intercept nor a fixed effect"),
+        ("correct ~ huge + (1|template)", "use another unit"),
+        ("latency ~ variant + (1|template)", "expected 0 or 1"),
+        ("model ~ variant + (1|template)", "holds labels such as `m0`"),
+    ] {
+        let error = data(formula, &frame, Family::Binomial).unwrap_err().to_string();
+        assert!(error.contains(reason), "{formula}: {error}");
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let codes: Vec<String> = (0..frame.rows()).map(|_| random.random_range(0..100).to_string()).collect();
+    frame.texts("code", codes.iter().map(|code| if code == "0" { "x" } else { code })).unwrap();
+    let error = data("correct ~ code*row + (1|template)", &frame, Family::Binomial).unwrap_err();
+    assert!(matches!(error, MixedError::ManyColumns { .. }), "{error}");
+}
+
+#[test]
+fn separated_effects_have_no_estimate_but_a_penalised_one() {
+    let mut frame = simulated(15, 3, 6);
+    let Column::Labels(labels) = frame.column("model").unwrap().clone() else { unreachable!() };
+    let Column::Number(correct) = frame.column("correct").unwrap().clone() else { unreachable!() };
+    let solved = correct.iter().zip(&labels.codes).map(|(value, code)| if *code == 2 { 1.0 } else { *value }).collect();
+    frame.number("solved", solved).unwrap();
+    let data = data("solved ~ model + (1|template)", &frame, Family::Binomial).unwrap();
+    let refused = fit(&data, &MixedOptions::default()).unwrap();
+    assert!(!refused.is_usable() && refused.minus_two_log_likelihood.is_none());
+    let MixedDiagnosis::Separation { columns, complete } = &refused.diagnoses[0] else { panic!("{refused:?}") };
+    assert_eq!((columns.as_slice(), *complete), (["modelm2".to_owned()].as_slice(), false));
+    let penalised = fit(&data, &MixedOptions { prior: Some(2.5), ..MixedOptions::default() }).unwrap();
+    let estimate = penalised.coefficient("modelm2").unwrap().estimate.unwrap();
+    assert!(penalised.converged && estimate > 2.0 && estimate < 15.0, "{penalised:?}");
+    assert!(penalised.prior.unwrap().contains("normal(2.5)"));
+}
+
+#[test]
+fn marginal_intervals_are_those_of_the_delta_method() {
+    let frame = simulated(25, 3, 7);
+    let data = data("correct ~ model + variant + gamma + (1+variant|template)", &frame, Family::Binomial).unwrap();
+    let fitted = fit(&data, &MixedOptions::default()).unwrap();
+    let found = marginal(&data, &fitted, Some("model"), 0.95).unwrap();
+    assert_eq!((found.levels.len(), found.differences.len()), (4, 6));
+    assert!(found.levels.iter().all(|level| 0.0 < level.low && level.low < level.mean && level.mean < level.high));
+    assert!(found.differences.iter().all(|one| one.holm >= one.p && one.low < one.difference));
+    // The derivative by every parameter, by differences.
+    let mean = |fit: &MixedFit| marginal(&data, fit, Some("variant"), 0.95).unwrap().differences[0].difference;
+    let step = 1e-5;
+    let mut slope = Vec::new();
+    let count = fitted.at.len() - fitted.coefficients.len();
+    for index in 0..fitted.at.len() {
+        let moved = |step: f64| {
+            let mut fit = fitted.clone();
+            match index.checked_sub(count) {
+                Some(coefficient) => {
+                    fit.coefficients[coefficient].estimate =
+                        fit.coefficients[coefficient].estimate.map(|one| one + step);
+                }
+                None => fit.at[index] += step,
+            }
+            mean(&fit)
+        };
+        slope.push((moved(step) - moved(-step)) / (2.0 * step));
+    }
+    let lines =
+        fitted.joint.iter().map(|line| line.iter().zip(&slope).map(|(value, slope)| value * slope).sum::<f64>());
+    let variance: f64 = lines.zip(&slope).map(|(line, slope)| line * slope).sum();
+    let error = marginal(&data, &fitted, Some("variant"), 0.95).unwrap().differences[0].standard_error;
+    assert!((variance.sqrt() / error - 1.0).abs() < 1e-6, "{} {error}", variance.sqrt());
+}

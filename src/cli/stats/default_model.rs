@@ -1,0 +1,96 @@
+//! The model of stored runs when no formula is given: the maximal one that the design supports.
+use super::columns::{Kind, Survey};
+use super::frame::{self, ColumnOptions};
+use super::mixed::{Common, Fitted};
+use super::source::Source;
+use earnest_stats::mixed::{Column, Family, Formula, Frame, RandomTerm, Terms, fit_stepping_down, maximal_formula};
+
+/// Columns that are conditions where they vary, in this order, if no fixed effects are named.
+const CONDITIONS: [&str; 3] = ["model", "prompt", "variant"];
+
+/// Grouping columns of stored runs, the widest first.
+const GROUPS: [&str; 2] = ["cluster", "item"];
+
+/// A model that was chosen.
+pub(super) enum Chosen {
+    /// One random intercept, which adaptive quadrature can fit.
+    Simple(Simple),
+    Mixed(Box<Fitted>),
+}
+
+/// A model with one random intercept.
+pub(super) struct Simple {
+    pub(super) fixed: Vec<String>,
+    /// Column of groups.
+    pub(super) group: String,
+    pub(super) choice: Vec<String>,
+}
+
+/// Chooses and fits the model of stored runs.
+pub(super) fn choose(
+    source: &Source<'_>,
+    response: &str,
+    fixed: &[String],
+    common: Common<'_>,
+) -> anyhow::Result<Chosen> {
+    let named: Vec<String> = if fixed.is_empty() { conditions(source)? } else { fixed.to_vec() };
+    let mut columns: Vec<(&str, Kind)> = Vec::new();
+    for name in &named {
+        let kind = if common.factor.contains(name) { Kind::Factor } else { Kind::Either };
+        columns.push((name, kind));
+    }
+    columns.extend(
+        GROUPS.iter().filter(|group| !named.iter().any(|name| name == *group)).map(|group| (*group, Kind::Label)),
+    );
+    let options = ColumnOptions { family: Family::Binomial, factor: common.factor, reference: common.reference };
+    let (frame, survey) = frame::read(source, response, &columns, options)?;
+    let terms = effects(&frame, &named, fixed.is_empty());
+    let fixed: Vec<String> = terms.variables.clone();
+    if frame.rows() == 0 {
+        // The simple model's error names what is wrong with the rows.
+        return Ok(Chosen::Simple(Simple { fixed, group: GROUPS[0].to_owned(), choice: Vec::new() }));
+    }
+    let groups: Vec<&str> = GROUPS.into_iter().filter(|group| !fixed.iter().any(|name| name == group)).collect();
+    let Ok((formula, notes)) = maximal_formula(&frame, response, &terms, &groups) else {
+        return Ok(Chosen::Simple(Simple { fixed, group: GROUPS[0].to_owned(), choice: Vec::new() }));
+    };
+    if let Some(group) = simple(&formula) {
+        return Ok(Chosen::Simple(Simple { fixed, group, choice: notes }));
+    }
+    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial)?;
+    let choice: Vec<String> = notes.into_iter().chain(chosen.steps).collect();
+    if let Some(group) = simple(&chosen.formula) {
+        return Ok(Chosen::Simple(Simple { fixed, group, choice }));
+    }
+    let survey = Survey { labels: Vec::new(), ..survey };
+    Ok(Chosen::Mixed(Box::new(Fitted { frame, survey, data: chosen.data, fit: chosen.fit, choice })))
+}
+
+/// The group of a formula with one random intercept.
+fn simple(formula: &Formula) -> Option<String> {
+    match &formula.random[..] {
+        [RandomTerm { effects, group, .. }] if effects.terms.is_empty() && group.len() == 1 => Some(group[0].clone()),
+        _ => None,
+    }
+}
+
+/// Conditions that the source has.
+fn conditions(source: &Source<'_>) -> anyhow::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for name in CONDITIONS {
+        if frame::has_column(source, name)? {
+            found.push(name.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Main effects of the columns; without those of one value if nobody named them.
+fn effects(frame: &Frame, named: &[String], chosen: bool) -> Terms {
+    let varies = |name: &&String| match frame.column(name) {
+        Ok(Column::Labels(labels)) => labels.levels.len() > 1,
+        Ok(Column::Number(values)) => values.iter().any(|value| *value != values[0]),
+        Err(_) => true,
+    };
+    named.iter().filter(|name| !chosen || varies(name)).fold(Terms::intercept(), |terms, name| terms.with(name))
+}

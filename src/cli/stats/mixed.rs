@@ -1,0 +1,326 @@
+//! `earnest stats glmm --formula`.
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::columns::Survey;
+use super::frame::{self, ColumnOptions};
+use super::glmm::IntervalMethod;
+use super::mixed_text;
+use super::source::{Pair, Source};
+use crate::cli::Exit;
+use crate::cli::stored::write_file;
+use earnest_eval::report::ReportError;
+use earnest_eval::report::plot::{Forest, ForestRow, forest};
+use earnest_stats::glmm::wald_interval;
+use earnest_stats::mixed::{
+    Contrast, Family, Formula, Frame, Marginal, MixedData, MixedError, MixedFit, MixedInterval, MixedOptions,
+    Prediction, TermTest, contrasts, factors, fit, marginal, method_paragraph, predictions, profile_interval,
+    small_errors, term_tests,
+};
+
+/// Standard deviation of the prior of a separated model's effects, in log odds for each standard deviation of a column.
+const PRIOR: f64 = 2.5;
+
+/// Distribution of the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FamilyChoice {
+    /// Outcomes 0 and 1, by log odds
+    Binomial,
+    /// Measured values with normal errors
+    Gaussian,
+}
+
+/// Options of models with a formula.
+#[derive(Debug, Clone, Args)]
+pub struct FormulaArgs {
+    /// Model in lme4's language, with any number of random effects, e.g. 'correct ~ model*variant + (1+variant|template) +
+    /// (1|item)'; instead of --response, --fixed and --group
+    #[arg(long, value_name = "FORMULA", conflicts_with_all = ["response", "fixed", "group"])]
+    pub(super) formula: Option<String>,
+    /// With --formula: distribution of the response
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = FamilyChoice::Binomial, requires = "formula")]
+    family: FamilyChoice,
+    /// With --family gaussian: maximum likelihood instead of REML
+    #[arg(long, requires = "formula", conflicts_with = "reml")]
+    ml: bool,
+    /// With --family gaussian: REML, the default
+    #[arg(long, requires = "formula")]
+    reml: bool,
+    /// With --formula: terms to test by likelihood ratio, e.g. model:variant; `all` tests every term that no interaction holds
+    #[arg(long, value_name = "TERM,...", value_delimiter = ',', requires = "formula")]
+    drop: Vec<String>,
+    /// With --formula: weighted sum of coefficients to test, e.g. 'modelb=1,modelc=-1'; may be repeated
+    #[arg(long, value_name = "NAME=WEIGHT,...", requires = "formula")]
+    contrast: Vec<String>,
+    /// File for predictions of every different row, as CSV; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) predictions: Option<PathBuf>,
+    /// File for a forest plot of the odds ratios, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(super) plot: Option<PathBuf>,
+}
+
+/// Options that all models share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Common<'a> {
+    pub(super) factor: &'a [String],
+    pub(super) reference: &'a [Pair],
+    pub(super) ci: IntervalMethod,
+    pub(super) level: f64,
+    pub(super) json: bool,
+}
+
+/// A fixed effect's interval, in log odds or the response's unit; an absent end is infinite.
+#[derive(Debug, Serialize)]
+pub(super) struct Interval {
+    pub(super) method: IntervalMethod,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+}
+
+/// A ratio of odds with its interval.
+#[derive(Debug, Serialize)]
+struct OddsRatio {
+    name: String,
+    odds_ratio: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+/// Everything that a fit says.
+#[derive(Debug, Serialize)]
+pub(super) struct MixedReport<'a> {
+    pub(super) formula: String,
+    pub(super) family: Family,
+    pub(super) runs: &'a [String],
+    pub(super) rows_in_file: usize,
+    pub(super) rows_dropped: usize,
+    pub(super) missing: &'a BTreeMap<String, usize>,
+    pub(super) references: Vec<(String, String)>,
+    pub(super) level: f64,
+    pub(super) fit: &'a MixedFit,
+    pub(super) intervals: Vec<Option<Interval>>,
+    odds_ratios: Vec<OddsRatio>,
+    /// Probabilities and their differences by factor, averaged over rows and random effects.
+    pub(super) marginal: Vec<Marginal>,
+    pub(super) no_marginal: Option<String>,
+    pub(super) tests: Vec<TermTest>,
+    pub(super) contrasts: Vec<Contrast>,
+    /// Finite estimates where the fit has none.
+    pub(super) penalised: Option<MixedFit>,
+    pub(super) choice: &'a [String],
+    pub(super) method: String,
+    pub(super) notes: &'a [String],
+}
+
+/// A model that was fitted to rows.
+pub(super) struct Fitted {
+    pub(super) frame: Frame,
+    pub(super) survey: Survey,
+    pub(super) data: MixedData,
+    pub(super) fit: MixedFit,
+    /// How the formula was chosen, if it was.
+    pub(super) choice: Vec<String>,
+}
+
+/// Reads the rows and fits the formula.
+pub(super) fn run(
+    args: &FormulaArgs,
+    text: &str,
+    common: Common<'_>,
+    source: &Source<'_>,
+    runs: &[String],
+    output: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let formula: Formula = text.parse()?;
+    let family = match args.family {
+        FamilyChoice::Binomial => Family::Binomial,
+        FamilyChoice::Gaussian => Family::Gaussian,
+    };
+    anyhow::ensure!(
+        family == Family::Gaussian || !(args.ml || args.reml),
+        "--ml and --reml are for --family gaussian; a binomial model is always fitted by maximum likelihood"
+    );
+    let kinds = frame::kinds(&formula, common.factor);
+    let options = ColumnOptions { family, factor: common.factor, reference: common.reference };
+    let (frame, survey) = frame::read(source, &formula.response, &kinds, options)?;
+    let data = MixedData::new(&formula, &frame, family)?;
+    let fit = fit(&data, &MixedOptions { restricted: !args.ml, prior: None })?;
+    report(args, common, Fitted { frame, survey, data, fit, choice: Vec::new() }, runs, output)
+}
+
+/// Prints a fit and writes the files asked for.
+pub(super) fn report(
+    args: &FormulaArgs,
+    common: Common<'_>,
+    fitted: Fitted,
+    runs: &[String],
+    output: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let Fitted { frame, survey, data, mut fit, choice } = fitted;
+    fit.diagnoses.extend(small_errors(&data, &fit));
+    let family = data.family();
+    let intervals = intervals(&data, &fit, common)?;
+    let (mut averaged, mut no_marginal) = (Vec::new(), None);
+    let names = factors(&data);
+    let wanted = if names.is_empty() { vec![None] } else { names.iter().map(|name| Some(name.as_str())).collect() };
+    for name in wanted {
+        match marginal(&data, &fit, name, common.level) {
+            Ok(found) => averaged.push(found),
+            Err(error @ MixedError::NotEstimated { .. }) => no_marginal = Some(error.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let drop: &[String] = if args.drop.iter().any(|name| name == "all") { &[] } else { &args.drop };
+    let tests = if args.drop.is_empty() { Vec::new() } else { term_tests(data.formula(), &frame, family, drop)? };
+    let contrasts = match &args.contrast[..] {
+        [] => Vec::new(),
+        wanted => {
+            let wanted = wanted.iter().map(|text| contrast(text)).collect::<anyhow::Result<Vec<_>>>()?;
+            contrasts(&fit, &wanted, common.level)?
+        }
+    };
+    let separated = family == Family::Binomial && !fit.is_usable();
+    let penalised = if separated { penalised(&data)? } else { None };
+    let shown = penalised.as_ref().unwrap_or(&fit);
+    let report = MixedReport {
+        formula: data.formula().to_string(),
+        family,
+        runs,
+        rows_in_file: survey.rows,
+        rows_dropped: survey.dropped,
+        missing: &survey.missing,
+        references: references(&data, &frame),
+        level: common.level,
+        odds_ratios: if family == Family::Binomial { odds_ratios(&fit, &intervals) } else { Vec::new() },
+        intervals,
+        marginal: averaged,
+        no_marginal,
+        tests,
+        contrasts,
+        choice: &choice,
+        method: method_paragraph(&data, shown, common.level),
+        notes: &survey.notes,
+        penalised: penalised.clone(),
+        fit: &fit,
+    };
+    if let Some(path) = &args.predictions {
+        let names = data.formula().variables().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        write_predictions(path, &names, &predictions(&data, &fit)?)?;
+    }
+    if let Some(path) = &args.plot {
+        anyhow::ensure!(family == Family::Binomial, "--plot draws odds ratios, which a gaussian model has not");
+        let drawing = plot(&report).standalone();
+        write_file(path, |out| {
+            out.write_all(drawing.as_bytes()).map_err(|source| ReportError::Write { path: path.clone(), source })
+        })?;
+    }
+    if common.json {
+        serde_json::to_writer_pretty(&mut *output, &report)?;
+        writeln!(output)?;
+    } else {
+        mixed_text::print(&report, output)?;
+    }
+    Ok(if fit.is_usable() { Exit::Success } else { Exit::FailedSamples })
+}
+
+/// The fit with a weak prior, for separated data; none for a constant response.
+fn penalised(data: &MixedData) -> anyhow::Result<Option<MixedFit>> {
+    let found = fit(data, &MixedOptions { prior: Some(PRIOR), ..MixedOptions::default() })?;
+    Ok(found.is_usable().then_some(found))
+}
+
+fn intervals(data: &MixedData, fit: &MixedFit, common: Common<'_>) -> anyhow::Result<Vec<Option<Interval>>> {
+    let interval = |one: &earnest_stats::mixed::MixedCoefficient| -> anyhow::Result<Option<Interval>> {
+        let (Some(estimate), Some(error)) = (one.estimate, one.standard_error) else { return Ok(None) };
+        if common.ci == IntervalMethod::Profile {
+            let MixedInterval { low, high, .. } = profile_interval(data, fit, &one.name, common.level)?;
+            return Ok(Some(Interval { method: IntervalMethod::Profile, low, high }));
+        }
+        let (low, high) = wald_interval(estimate, error, common.level)?;
+        Ok(Some(Interval { method: IntervalMethod::Wald, low: Some(low), high: Some(high) }))
+    };
+    fit.coefficients.iter().map(interval).collect()
+}
+
+fn odds_ratios(fit: &MixedFit, intervals: &[Option<Interval>]) -> Vec<OddsRatio> {
+    let ratio = |(one, interval): (&earnest_stats::mixed::MixedCoefficient, &Option<Interval>)| {
+        let interval = interval.as_ref()?;
+        Some(OddsRatio {
+            name: one.name.clone(),
+            odds_ratio: one.estimate?.exp(),
+            low: interval.low.map(f64::exp),
+            high: interval.high.map(f64::exp),
+        })
+    };
+    fit.coefficients.iter().zip(intervals).filter_map(ratio).collect()
+}
+
+/// Factors of the fixed effects with their reference levels.
+fn references(data: &MixedData, frame: &Frame) -> Vec<(String, String)> {
+    let reference = |name: String| match frame.column(&name) {
+        Ok(earnest_stats::mixed::Column::Labels(labels)) => Some((name, labels.levels.first()?.clone())),
+        _ => None,
+    };
+    factors(data).into_iter().filter_map(reference).collect()
+}
+
+/// `NAME=WEIGHT,NAME=WEIGHT`.
+fn contrast(text: &str) -> anyhow::Result<(String, Vec<(String, f64)>)> {
+    let weight = |part: &str| -> anyhow::Result<(String, f64)> {
+        let parsed = part.rsplit_once('=').and_then(|(name, weight)| {
+            let weight = weight.trim().parse().ok().filter(|weight: &f64| weight.is_finite())?;
+            Some((name.trim().to_owned(), weight))
+        });
+        parsed.ok_or_else(|| anyhow::anyhow!("--contrast: `{part}` is not NAME=WEIGHT, e.g. modelb=1,modelc=-1"))
+    };
+    Ok((text.to_owned(), text.split(',').map(weight).collect::<anyhow::Result<_>>()?))
+}
+
+fn write_predictions(path: &std::path::Path, names: &[String], rows: &[Prediction]) -> anyhow::Result<()> {
+    write_file(path, |out| {
+        let mut writer = csv::Writer::from_writer(out);
+        let mut write = || -> csv::Result<()> {
+            let own = ["rows", "observed", "conditional", "population"].map(str::to_owned);
+            writer.write_record(names.iter().chain(&own))?;
+            for row in rows {
+                let numbers = [row.observed, row.conditional, row.population].map(|number| number.to_string());
+                writer.write_record(row.values.iter().chain([&row.rows.to_string()]).chain(&numbers))?;
+            }
+            writer.flush()?;
+            Ok(())
+        };
+        write().map_err(|error| ReportError::Write { path: path.to_owned(), source: std::io::Error::other(error) })
+    })?;
+    Ok(())
+}
+
+/// Odds ratios of all effects but the intercept.
+fn plot(report: &MixedReport<'_>) -> earnest_eval::report::plot::Figure {
+    let pairs = report.fit.coefficients.iter().zip(&report.intervals);
+    let row = |(one, interval): (&earnest_stats::mixed::MixedCoefficient, &Option<Interval>)| {
+        let end = |value: Option<f64>, infinite: f64| value.map_or(infinite, f64::exp);
+        let low = interval.as_ref().map_or(0.0, |interval| end(interval.low, 0.0));
+        let high = interval.as_ref().map_or(f64::INFINITY, |interval| end(interval.high, f64::INFINITY));
+        ForestRow {
+            label: one.name.clone(),
+            estimate: one.estimate.map_or(f64::NAN, f64::exp),
+            low,
+            high,
+            significant: low > 1.0 || high < 1.0,
+            problem: one.estimate.is_none().then(|| "separated".to_owned()),
+        }
+    };
+    let rows = pairs.filter(|(one, _)| one.name != earnest_stats::mixed::INTERCEPT).map(row).collect();
+    let level = (report.level * 1e4).round() / 1e2;
+    forest(&Forest {
+        name: "odds-ratios".to_owned(),
+        title: report.formula.clone(),
+        x_label: format!("odds ratio with {level} % interval"),
+        rows,
+    })
+}

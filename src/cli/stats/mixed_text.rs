@@ -1,0 +1,195 @@
+//! Text of a mixed model with a formula.
+use std::io::Write;
+
+use super::glmm::IntervalMethod;
+use super::mixed::MixedReport;
+use super::number_format::{decimal, end, p_value, table};
+use earnest_stats::mixed::{Family, Marginal, Method, MixedFit};
+
+/// Prints a fit as tables.
+pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+    let fitted = report.fit;
+    for step in report.choice {
+        writeln!(output, "{step}")?;
+    }
+    match report.family {
+        Family::Binomial => writeln!(output, "logit P {}", report.formula)?,
+        Family::Gaussian => writeln!(output, "{}", report.formula)?,
+    }
+    let method = match fitted.method {
+        Method::Laplace => "Laplace approximation, fully converged",
+        Method::MaximumLikelihood => "maximum likelihood",
+        Method::Restricted => "REML",
+    };
+    writeln!(output, "{method}")?;
+    write!(output, "{} rows, {} different", fitted.rows, fitted.cells)?;
+    if report.rows_dropped > 0 {
+        let by_column: Vec<String> = report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        write!(output, "; {} rows dropped with missing values ({})", report.rows_dropped, by_column.join(", "))?;
+    }
+    writeln!(output)?;
+    for (name, reference) in &report.references {
+        writeln!(output, "{name}: reference level {reference}; `--reference {name}=LEVEL` chooses another")?;
+    }
+    writeln!(output)?;
+    coefficients(report, output)?;
+    random(fitted, output)?;
+    if let (Some(value), Some(aic), Some(bic)) = (fitted.minus_two_log_likelihood, fitted.aic, fitted.bic) {
+        let name = if fitted.method == Method::Restricted { "REML criterion" } else { "-2 log L" };
+        writeln!(output, "{name} {value:.4}, AIC {aic:.2}, BIC {bic:.2}")?;
+    }
+    for found in &report.marginal {
+        marginal(found, report.family, output)?;
+    }
+    if let Some(reason) = &report.no_marginal {
+        writeln!(output, "\nno marginal effects: {reason}")?;
+    }
+    if !report.tests.is_empty() {
+        writeln!(output, "\nlikelihood-ratio tests")?;
+        let mut rows = vec![["", "chi squared", "df", "p"].map(str::to_owned).to_vec()];
+        rows.extend(report.tests.iter().map(|test| {
+            let statistic = format!("{:.2}", test.statistic);
+            vec![test.term.clone(), statistic, test.degrees_of_freedom.to_string(), p_value(Some(test.p))]
+        }));
+        write!(output, "{}", table(rows))?;
+    }
+    if !report.contrasts.is_empty() {
+        writeln!(output, "\ncontrasts")?;
+        let mut rows = vec![
+            ["", "estimate", "std. error", &interval_heading(report.level), "z", "p", "Holm"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        rows.extend(report.contrasts.iter().map(|one| {
+            vec![
+                one.name.clone(),
+                decimal(Some(one.estimate)),
+                decimal(Some(one.standard_error)),
+                format!("[{:.4}, {:.4}]", one.low, one.high),
+                format!("{:.2}", one.z),
+                p_value(Some(one.p)),
+                p_value(Some(one.holm)),
+            ]
+        }));
+        write!(output, "{}", table(rows))?;
+    }
+    if let Some(penalised) = &report.penalised {
+        self::penalised(penalised, output)?;
+    }
+    writeln!(output, "\n{}", report.method)?;
+    for diagnosis in &fitted.diagnoses {
+        writeln!(output, "warning: {diagnosis}")?;
+    }
+    for note in report.notes {
+        writeln!(output, "warning: {note}")?;
+    }
+    Ok(())
+}
+
+fn interval_heading(level: f64) -> String {
+    format!("{} % interval", (level * 1e6).round() / 1e4)
+}
+
+fn coefficients(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+    let binomial = report.family == Family::Binomial;
+    let heading = interval_heading(report.level);
+    let mut rows = vec![if binomial {
+        ["", "log odds", "std. error", "z", "p", "odds ratio", &heading, "method"].map(str::to_owned).to_vec()
+    } else {
+        ["", "estimate", "std. error", "z", "p", &heading, "method"].map(str::to_owned).to_vec()
+    }];
+    for (one, interval) in report.fit.coefficients.iter().zip(&report.intervals) {
+        let (span, method) = match interval {
+            Some(found) => (
+                format!("[{}, {}]", end(found.low, "-inf"), end(found.high, "inf")),
+                if found.method == IntervalMethod::Wald { "Wald" } else { "profile" },
+            ),
+            None => ("-".to_owned(), "-"),
+        };
+        let mut row = vec![
+            one.name.clone(),
+            decimal(one.estimate),
+            decimal(one.standard_error),
+            one.z.map_or_else(|| "-".to_owned(), |z| format!("{z:.2}")),
+            p_value(one.p),
+        ];
+        if binomial {
+            row.push(decimal(one.estimate.map(f64::exp)));
+        }
+        row.extend([span, method.to_owned()]);
+        rows.push(row);
+    }
+    write!(output, "{}", table(rows))?;
+    writeln!(output)?;
+    Ok(())
+}
+
+fn random(fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {
+    if fitted.random.is_empty() {
+        // Separated: nothing was estimated.
+        return Ok(());
+    }
+    let mut rows = vec![["random effects", "groups", "", "SD", "correlations"].map(str::to_owned).to_vec()];
+    for effect in &fitted.random {
+        for (index, term) in effect.terms.iter().enumerate() {
+            let group = if index == 0 { effect.group.clone() } else { String::new() };
+            let groups = if index == 0 { effect.groups.to_string() } else { String::new() };
+            let correlations = effect.correlation.as_ref().map_or_else(String::new, |all| {
+                let known = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+                all[index][..index].iter().map(known).collect::<Vec<_>>().join(" ")
+            });
+            rows.push(vec![group, groups, term.clone(), decimal(Some(effect.sd[index])), correlations]);
+        }
+    }
+    if let Some(sd) = fitted.residual_sd {
+        rows.push(vec!["residual".into(), String::new(), String::new(), decimal(Some(sd)), String::new()]);
+    }
+    write!(output, "{}", table(rows))?;
+    writeln!(output)?;
+    Ok(())
+}
+
+fn marginal(found: &Marginal, family: Family, output: &mut dyn Write) -> anyhow::Result<()> {
+    // Probabilities are read as percent, their differences as percentage points.
+    let (scale, unit) = if family == Family::Binomial { (100.0, "%") } else { (1.0, "mean") };
+    let number = |value: f64| format!("{:.*}", if scale > 1.0 { 2 } else { 4 }, scale * value);
+    let heading = interval_heading(found.confidence);
+    let name = found.factor.as_deref().unwrap_or("all rows");
+    let over = if family == Family::Binomial { " and the random effects of new groups" } else { "" };
+    writeln!(output, "\n{name}, averaged over the rows{over}")?;
+    let mut rows = vec![["", unit, "std. error", &heading].map(str::to_owned).to_vec()];
+    rows.extend(found.levels.iter().map(|level| {
+        let span = format!("[{}, {}]", number(level.low), number(level.high));
+        vec![level.level.clone(), number(level.mean), number(level.standard_error), span]
+    }));
+    write!(output, "{}", table(rows))?;
+    if found.differences.is_empty() {
+        return Ok(());
+    }
+    let points = if family == Family::Binomial { "points" } else { "difference" };
+    let mut rows = vec![["", points, &heading, "z", "p", "Holm"].map(str::to_owned).to_vec()];
+    rows.extend(found.differences.iter().map(|one| {
+        vec![
+            format!("{} - {}", one.level, one.against),
+            number(one.difference),
+            format!("[{}, {}]", number(one.low), number(one.high)),
+            format!("{:.2}", one.z),
+            p_value(Some(one.p)),
+            p_value(Some(one.holm)),
+        ]
+    }));
+    write!(output, "{}", table(rows))?;
+    Ok(())
+}
+
+fn penalised(fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {
+    let prior = fitted.prior.as_deref().unwrap_or_default();
+    writeln!(output, "\npenalised fit, prior {prior}; for orientation, not for tests")?;
+    let mut rows = vec![["", "log odds", "std. error", "odds ratio"].map(str::to_owned).to_vec()];
+    rows.extend(fitted.coefficients.iter().map(|one| {
+        let ratio = decimal(one.estimate.map(f64::exp));
+        vec![one.name.clone(), decimal(one.estimate), decimal(one.standard_error), ratio]
+    }));
+    write!(output, "{}", table(rows))?;
+    Ok(())
+}
