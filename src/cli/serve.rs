@@ -11,7 +11,7 @@ use super::interrupt::stop_on_signal;
 use super::models::HubArgs;
 use super::printer::Printer;
 use super::values::ByteSize;
-use earnest_serve::{Limits, ServeError, Server};
+use earnest_serve::{Limits, ServeError, Server, Settings};
 
 /// Environment variable with the key that clients must send.
 const KEY_VARIABLE: &str = "EARNEST_SERVE_KEY";
@@ -23,8 +23,8 @@ const KEY_VARIABLE: &str = "EARNEST_SERVE_KEY";
   curl http://127.0.0.1:8000/v1/completions -H 'content-type: application/json' \\
        -d '{\"prompt\": \"12 + 30 =\", \"max_tokens\": 4, \"temperature\": 0}'
 
-Paths: /v1/completions, /v1/chat/completions, /v1/models, /version, /health. If EARNEST_SERVE_KEY is set, clients must send \
-that key. There is no encryption: use a proxy in front of addresses other than the loopback.")]
+Paths: /v1/completions, /v1/chat/completions, /v1/models, /v1/models/NAME, /version, /metrics, /health. If EARNEST_SERVE_KEY is \
+set, clients must send that key; addresses other than the loopback require one. There is no encryption: for those, use a proxy in front.")]
 pub struct ServeArgs {
     /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = earnest_eval::model::BUILT_IN)]
@@ -45,9 +45,17 @@ pub struct ServeArgs {
     #[arg(long, value_name = "PORT", default_value_t = 8000)]
     pub port: u16,
 
+    /// Name by which clients may call a server on the loopback, beside localhost, 127.0.0.1 and [::1]; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub allowed_host: Vec<String>,
+
     /// Largest request body
     #[arg(long, value_name = "SIZE", default_value = "8MiB")]
     pub body_limit: ByteSize,
+
+    /// Memory for all requests in flight; those that find none wait for a few seconds
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub request_memory: ByteSize,
 
     #[command(flatten)]
     pub engine: EngineArgs,
@@ -68,12 +76,7 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     let checkpoint = model::open(&chosen)?;
     // Bound first: a port in use is reported before the weights are loaded.
     let server = Server::bind(&args.host, args.port).map_err(failed)?;
-    if !server.address.ip().is_loopback() && key.is_none() {
-        printer.warning(&format!(
-            "anyone who can reach {} can use this server; set {KEY_VARIABLE} to require a key",
-            server.address
-        ));
-    }
+    server.check_key(key.as_deref()).map_err(failed)?;
     let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
     notes.iter().for_each(|note| printer.warning(note));
     let stop = stop_on_signal()?;
@@ -82,8 +85,11 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     if !quiet {
         printer.message(&format!("serving {name}; Ctrl-C stops the server"));
     }
-    let limits = Limits { body_bytes: usize::try_from(args.body_limit.0).unwrap_or(usize::MAX), ..Limits::default() };
-    let summary = server.run(engine.as_mut(), checkpoint, &name, key.as_deref(), limits, &stop).map_err(failed)?;
+    let bytes = |size: ByteSize| usize::try_from(size.0).unwrap_or(usize::MAX);
+    let limits =
+        Limits { body_bytes: bytes(args.body_limit), request_memory: bytes(args.request_memory), ..Limits::default() };
+    let settings = Settings { name, key, allowed_hosts: args.allowed_host.clone(), limits };
+    let summary = server.run(engine.as_mut(), checkpoint, &settings, &stop).map_err(failed)?;
     if !quiet {
         printer.message(&format!("stopped after {} completions", summary.completions));
     }
@@ -93,7 +99,9 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
 fn failed(error: ServeError) -> CliError {
     let failed = CliError::new(Exit::Engine, error.to_string());
     match error {
+        ServeError::KeyRequired(_) => CliError::usage(error.to_string())
+            .help(format!("set {KEY_VARIABLE} to a key of your choice, or listen on the loopback, as without --host")),
         ServeError::Listen { .. } => failed.help("choose another --port (0 means any free one) or --host"),
-        ServeError::Engine(_) => failed,
+        ServeError::Http(_) | ServeError::Engine(_) => failed,
     }
 }

@@ -58,6 +58,8 @@ mod run;
 mod screens;
 mod self_contained;
 mod serve_http;
+mod serve_limits;
+mod serve_soak;
 mod small_suite;
 mod serve_screens;
 mod stats_cli;

@@ -6,35 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::loopback::http::{exchange, get, parsed, post};
 use crate::loopback::{Server, earnest, tiny, tiny_chat};
 
-/// One exchange of raw bytes: status and body.
-fn exchange(address: &str, request: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // A server that refuses early may close before it has read all of a long request.
-    let _ = stream.write_all(request.as_bytes());
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).unwrap();
-    let status = reply.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{reply:?}"));
-    (status, reply.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
-}
-
-fn post(address: &str, path: &str, body: &str) -> (u16, String) {
-    let length = body.len();
-    exchange(
-        address,
-        &format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"),
-    )
-}
-
-fn get(address: &str, path: &str) -> (u16, String) {
-    exchange(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
-}
-
-fn parsed((status, body): (u16, String)) -> (u16, Value) {
-    (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}")))
-}
+/// The head of a request for completions, without its length.
+const HEAD: &str = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
 
 /// The chunks of a stream, which must end as one ends; HTTP's framing is taken off.
 fn stream(address: &str, path: &str, body: &Value) -> Vec<Value> {
@@ -92,7 +68,10 @@ fn streams_say_what_whole_answers_say() {
     }
     // Clients of HTTP/1.0 read to the end of the connection.
     let body = json!({"prompt": "1+1=", "max_tokens": 3, "temperature": 0, "stream": true}).to_string();
-    let request = format!("POST /v1/completions HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let request = format!(
+        "POST /v1/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
     let (status, events) = exchange(&server.address, &request);
     assert_eq!(status, 200);
     assert!(events.starts_with("data: {") && events.ends_with("data: [DONE]\n\n"), "{events}");
@@ -106,7 +85,7 @@ fn streams_say_what_whole_answers_say() {
     let long = json!({"prompt": "1+1=", "max_tokens": 400, "temperature": 1.0, "stream": true, "ignore_eos": true})
         .to_string();
     let mut leaving = TcpStream::connect(&server.address).unwrap();
-    let request = format!("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{long}", long.len());
+    let request = format!("{HEAD}Content-Length: {}\r\n\r\n{long}", long.len());
     leaving.write_all(request.as_bytes()).unwrap();
     let mut some = [0; 300];
     leaving.read_exact(&mut some).unwrap();
@@ -158,6 +137,11 @@ fn completions_of_text_and_of_ids() {
         assert!(top.values().all(|value| value.as_f64().unwrap() <= chosen), "{logprobs}");
         assert!(logprobs["tokens"][place].as_str().unwrap().starts_with("token_id:"));
     }
+    let (_, named) = ask(json!({"prompt": "12+30=", "max_tokens": 3, "temperature": 0, "logprobs": 1}));
+    let text: Vec<char> = named["choices"][0]["text"].as_str().unwrap().chars().collect();
+    let offsets = named["choices"][0]["logprobs"]["text_offset"].as_array().unwrap();
+    let offsets: Vec<usize> = offsets.iter().map(|offset| offset.as_u64().unwrap() as usize).collect();
+    assert!(offsets.len() == 3 && offsets[0] == 0 && offsets.is_sorted() && offsets[2] <= text.len(), "{offsets:?}");
     // A stop string that occurs ends the text before it.
     let whole = choice["text"].as_str().unwrap();
     let stop: String = whole.chars().skip(1).take(1).collect();
@@ -283,6 +267,13 @@ fn bad_requests_get_openais_errors() {
         (r#"{"prompt": "a", "seed": 1.5}"#, 400, "seed"),
         (r#"{"prompt": "a", "sampling_key": "00"}"#, 400, "sampling_key"),
         (r#"{"prompt": "a", "stop": 3}"#, 400, "stop"),
+        (r#"{"prompt": "a", "stop": ["1", "2", "3", "4", "5"]}"#, 400, "at most 4"),
+        (r#"{"prompt": "a", "stop": ["1", 2]}"#, 400, "stop"),
+        (r#"{"prompt": "a", "stop_token_ids": [1, -2]}"#, 400, "stop_token_ids"),
+        (r#"{"prompt": [[1], [2, "a"]]}"#, 400, "prompt"),
+        (r#"{"prompt": "a", "response_format": {"type": "json_object"}}"#, 400, "response_format"),
+        (r#"{"prompt": "a", "tools": [{"type": "function"}]}"#, 400, "tools"),
+        (r#"{"prompt": "a"} trailing"#, 400, "not JSON"),
     ];
     for (body, status, said) in cases {
         let (found, reply) = parsed(post(&server.address, "/v1/completions", body));
@@ -302,10 +293,10 @@ fn bad_requests_get_openais_errors() {
     assert_eq!(get(&server.address, "/v1/nothing").0, 404);
     assert_eq!(get(&server.address, "/../../etc/passwd").0, 404);
     assert_eq!(exchange(&server.address, "nonsense\r\n\r\n").0, 400);
-    assert_eq!(exchange(&server.address, "POST /v1/completions HTTP/1.1\r\nContent-Length: 9000000000\r\n\r\n").0, 413);
+    assert_eq!(exchange(&server.address, &format!("{HEAD}Content-Length: 9000000000\r\n\r\n")).0, 413);
     // After all this it still works, and a connection that is kept serves twice.
     let body = r#"{"prompt": "a", "max_tokens": 2}"#;
-    let once = format!("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let once = format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len());
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     for _ in 0..2 {
@@ -325,14 +316,14 @@ fn bad_requests_get_openais_errors() {
 fn heads_are_parsed_and_hostile_ones_refused() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &tiny(), None);
-    let many = format!("GET /health HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65));
+    let many = format!("GET /health HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "a: b\r\n".repeat(64));
     for (head, status) in [
         ("\x16\x03\x01\x02\x00\x01\x00", 400),
-        ("POST /health HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
-        ("POST /health HTTP/1.1\r\nContent-Length: +1\r\n\r\n", 400),
-        ("POST /health HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
-        ("POST /health HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n", 400),
-        ("POST /health HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        ("POST /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400),
+        ("POST /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: +1\r\n\r\n", 400),
+        ("POST /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        ("POST /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n", 400),
+        (&format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n"), 411),
         (&many, 431),
         // A connection of HTTP/1.0 ends with the response.
         ("GET /health HTTP/1.0\r\n\r\n", 200),
@@ -343,8 +334,9 @@ fn heads_are_parsed_and_hostile_ones_refused() {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.set_nodelay(true).unwrap();
-    for byte in b"POST /v1/completions?x=1 HTTP/1.1\r\nCONTENT-LENGTH: 2\r\nconnection: Close\r\n\r\n{}" {
-        stream.write_all(&[*byte]).unwrap();
+    let head = "POST /v1/completions?x=1 HTTP/1.1\r\nHOST: localhost\r\nCONTENT-LENGTH: 2\r\ncontent-TYPE: Application/JSON; charset=utf-8";
+    for byte in format!("{head}\r\nconnection: Close\r\n\r\n{{}}").bytes() {
+        stream.write_all(&[byte]).unwrap();
     }
     let mut reply = String::new();
     stream.read_to_string(&mut reply).unwrap();
@@ -352,7 +344,7 @@ fn heads_are_parsed_and_hostile_ones_refused() {
     // Without chunks, only the end of the connection ends a stream, whatever the client says about keeping it.
     let body = r#"{"prompt": "1+1=", "max_tokens": 3, "temperature": 0, "stream": true}"#;
     let request = format!(
-        "POST /v1/completions HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: {}\r\n\r\n{body}",
+        "POST /v1/completions HTTP/1.0\r\nContent-Type: application/json\r\nConnection: keep-alive\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let begun = Instant::now();
@@ -383,8 +375,10 @@ fn many_clients_at_once_get_what_each_gets_alone() {
 fn keys_are_asked_of_clients() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &tiny(), Some("sesame-sesame"));
-    let with =
-        |key: &str| exchange(&server.address, &format!("GET /v1/models HTTP/1.1\r\n{key}Connection: close\r\n\r\n")).0;
+    let with = |key: &str| {
+        let head = format!("GET /v1/models HTTP/1.1\r\nHost: localhost\r\n{key}Connection: close\r\n\r\n");
+        exchange(&server.address, &head).0
+    };
     assert_eq!(with(""), 401);
     assert_eq!(with("Authorization: Bearer sesame\r\n"), 401);
     assert_eq!(with("Authorization: Bearer sesame-sesame\r\n"), 200);

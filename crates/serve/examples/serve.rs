@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_models::checkpoint::Checkpoint;
-use earnest_serve::{Limits, Server};
+use earnest_serve::{Server, Settings};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../../embedded/earnest-abacus-1m");
@@ -15,7 +15,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind("127.0.0.1", 0)?;
     let checkpoint = Checkpoint::open(Path::new(&folder))?;
     let mut engine = CpuEngine::load(&checkpoint, Options::default())?;
-    println!("curl http://{}/v1/completions -d '{{\"prompt\": \"12+34=?\", \"temperature\": 0}}'", server.address);
+    println!("curl http://{}/v1/completions -H 'content-type: application/json' \\", server.address);
+    println!("     -d '{{\"prompt\": \"12+34=?\", \"temperature\": 0}}'");
 
     let stop = Arc::new(AtomicBool::new(false));
     let on_enter = Arc::clone(&stop);
@@ -23,7 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::io::stdin().read_line(&mut String::new()).ok();
         on_enter.store(true, Ordering::Relaxed);
     });
-    let summary = server.run(&mut engine, checkpoint, "example", None, Limits::default(), &stop)?;
+    let settings = Settings { name: "example".into(), ..Settings::default() };
+    let summary = server.run(&mut engine, checkpoint, &settings, &stop)?;
     println!("stopped after {} completions", summary.completions);
     Ok(())
 }

@@ -1,15 +1,30 @@
 //! A small OpenAI-compatible server in front of an engine: `earnest serve`.
 //!
-//! [`Server::bind`] takes a port and [`Server::run`] answers with an engine until it is told to stop. Inside, `http` reads
-//! requests and writes responses, `request` and `response` are OpenAI's protocol, `queue` carries requests from connection
-//! threads to the engine's thread, and `server` accepts connections and routes paths. `examples/serve.rs` serves the
-//! built-in model.
+//! [`Server::bind`] takes a port and [`Server::run`] answers with an engine until it is told to stop. HTTP is axum's and hyper's, on one thread with
+//! tokio; the engine stays on the caller's.
+//!
+//! Every step from a socket to the engine has a bound, in this order: `connections` (how many, how long they may take to send and to read),
+//! `access` (key, Host and Origin, from the head alone), `body` and `budget` (bytes held for all requests together), `request` and the
+//! modules that it calls (fields, context), `queue` (completions in flight). `response` writes OpenAI's JSON, `metrics` Prometheus' text, and `routes` joins them.
+//! `examples/serve.rs` serves the built-in model.
 
+mod access;
+mod body;
+mod budget;
+mod completions;
+mod connection;
+mod connections;
 mod error;
-mod http;
+mod fields;
+mod generation;
+mod messages;
+mod metrics;
+mod prompt;
 mod queue;
 mod request;
 mod response;
+mod routes;
 mod server;
+mod timed_stream;
 
-pub use server::{Limits, ServeError, ServeSummary, Server};
+pub use server::{Limits, ServeError, ServeSummary, Server, Settings};

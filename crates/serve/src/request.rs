@@ -1,22 +1,27 @@
 //! Parsing of request bodies into engine requests.
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::error::ApiError;
-use earnest_engine::{Input, Logprobs, Request, RequestId, Sampling, SamplingKey};
-use earnest_models::checkpoint::{ChatMessage, Checkpoint};
+use super::fields::Fields;
+use super::{generation, messages, prompt};
+use earnest_engine::{Input, Logprobs, Rejected, Request, RequestId, Sampling, SamplingKey};
+use earnest_models::checkpoint::Checkpoint;
 
 /// Largest number of completions of one HTTP request.
-const MAX_COMPLETIONS: usize = 256;
+pub(crate) const MAX_COMPLETIONS: usize = 256;
 /// Largest number of alternatives at each token, OpenAI's limit.
 const MAX_LOGPROBS: u64 = 20;
 /// `max_tokens` of `/v1/completions` if absent, OpenAI's default.
 const DEFAULT_MAX_TOKENS: usize = 16;
 
+/// Estimates of the memory that parts of a response take, in bytes: a log-probability with its token's name, and a token id, both as JSON values.
+const BYTES_PER_LOGPROB: usize = 256;
+const BYTES_PER_ID: usize = 48;
+
 /// The served model.
-pub(super) struct ServedModel {
+pub(crate) struct ServedModel {
     pub checkpoint: Checkpoint,
     /// Name for clients.
     pub name: String,
@@ -26,9 +31,9 @@ pub(super) struct ServedModel {
 
 /// The parsed body of a completion request.
 #[derive(Debug)]
-pub(super) struct ApiRequest {
-    /// `n` requests for each prompt, in order; [`super::queue::EngineQueue::submit`] assigns their ids.
-    pub requests: Vec<Request>,
+pub(crate) struct ApiRequest {
+    /// `n` choices for each prompt, in order.
+    pub choices: Vec<Choice>,
     pub stream: bool,
     /// `stream_options.include_usage`: the stream ends with a chunk of token counts.
     pub stream_usage: bool,
@@ -42,275 +47,289 @@ pub(super) struct ApiRequest {
     pub tokens_as_ids: bool,
 }
 
+/// A choice to generate. Choices share what they have in common: there may be many, and they wait here rather than in the engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    pub prompt: Arc<[u32]>,
+    generation: Arc<Generation>,
+    key: SamplingKey,
+}
+
+/// Parameters that the choices of a request share.
+#[derive(Debug)]
+struct Generation {
+    sampling: Sampling,
+    stop_strings: Vec<String>,
+    keep_stop: bool,
+    stop_ids: Vec<u32>,
+    max_tokens: usize,
+    logprobs: Logprobs,
+}
+
+impl Choice {
+    /// Returns the engine's request for the choice.
+    pub fn request(&self, id: RequestId) -> Request {
+        let Generation { sampling, stop_strings, keep_stop, stop_ids, max_tokens, logprobs } = &*self.generation;
+        Request {
+            id,
+            input: Input::Ids(self.prompt.to_vec()),
+            sampling: sampling.clone(),
+            sampling_key: self.key,
+            stop_strings: stop_strings.clone(),
+            keep_stop: *keep_stop,
+            stop_ids: stop_ids.clone(),
+            max_tokens: *max_tokens,
+            logprobs: *logprobs,
+        }
+    }
+}
+
+impl ApiRequest {
+    /// Estimates the bytes of the response, as far as they are not in proportion to what the engine keeps of it anyway: log-probabilities,
+    /// token ids, and prompts that are repeated with every choice.
+    pub fn response_bytes(&self, model: &ServedModel) -> usize {
+        let mut bytes: usize = 0;
+        let mut echoed: Option<(&Arc<[u32]>, usize)> = None;
+        for choice in &self.choices {
+            let (prompt, max_tokens) = (choice.prompt.len(), choice.generation.max_tokens);
+            if self.echo {
+                let text = match echoed {
+                    Some((of, length)) if Arc::ptr_eq(of, &choice.prompt) => length,
+                    _ => text_bytes(&choice.prompt, model),
+                };
+                echoed = Some((&choice.prompt, text));
+                // As text, and as JSON.
+                bytes = bytes.saturating_add(text.saturating_mul(2));
+            }
+            if let Some(top) = self.logprobs {
+                let tokens = if self.echo { prompt + max_tokens } else { max_tokens };
+                bytes = bytes.saturating_add(tokens.saturating_mul((top + 1) * BYTES_PER_LOGPROB));
+            }
+            if self.token_ids {
+                bytes = bytes.saturating_add((prompt + max_tokens).saturating_mul(BYTES_PER_ID));
+            }
+        }
+        bytes
+    }
+}
+
+/// Returns the length of a prompt's text, without making it.
+fn text_bytes(ids: &[u32], model: &ServedModel) -> usize {
+    let mut stream = model.checkpoint.tokenizer.whole_stream();
+    ids.iter().map(|id| stream.push(*id).len()).sum()
+}
+
 /// Unsupported fields that would change the text, each with the values that leave it unchanged.
-const UNSUPPORTED: [(&str, &[&str]); 9] = [
+const UNSUPPORTED: [(&str, &[&str]); 10] = [
     ("suffix", &["\"\""]),
     ("best_of", &["1"]),
     ("frequency_penalty", &["0", "0.0"]),
     ("presence_penalty", &["0", "0.0"]),
     ("logit_bias", &["{}"]),
     ("tools", &["[]"]),
+    ("functions", &["[]"]),
     ("response_format", &["{\"type\":\"text\"}"]),
     ("prompt_logprobs", &["false"]),
     ("guided_json", &[]),
 ];
 
-/// Typed access to the fields of a body.
-struct Body<'a>(&'a Map<String, Value>);
-
-impl<'a> Body<'a> {
-    /// A field; null counts as absent.
-    fn get(&self, name: &str) -> Option<&'a Value> {
-        self.0.get(name).filter(|value| !value.is_null())
-    }
-
-    fn number(&self, name: &'static str, default: f32) -> Result<f32, ApiError> {
-        let Some(value) = self.get(name) else { return Ok(default) };
-        value.as_f64().map(|value| value as f32).ok_or_else(|| ApiError::field(name, "must be a number"))
-    }
-
-    fn count(&self, name: &'static str) -> Result<Option<u64>, ApiError> {
-        let Some(value) = self.get(name) else { return Ok(None) };
-        value.as_u64().map(Some).ok_or_else(|| ApiError::field(name, "must be a non-negative integer"))
-    }
-
-    fn flag(&self, name: &'static str) -> Result<bool, ApiError> {
-        let Some(value) = self.get(name) else { return Ok(false) };
-        value.as_bool().ok_or_else(|| ApiError::field(name, "must be true or false"))
-    }
-}
+/// All fields that are read.
+const KNOWN: &[&str] = &[
+    "best_of",
+    "chat_template_kwargs",
+    "echo",
+    "frequency_penalty",
+    "functions",
+    "guided_json",
+    "ignore_eos",
+    "include_stop_str_in_output",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "messages",
+    "min_p",
+    "model",
+    "n",
+    "presence_penalty",
+    "prompt",
+    "prompt_logprobs",
+    "repetition_penalty",
+    "response_format",
+    "return_token_ids",
+    "return_tokens_as_token_ids",
+    "sampling_key",
+    "seed",
+    "stop",
+    "stop_token_ids",
+    "stream",
+    "stream_options",
+    "suffix",
+    "temperature",
+    "tools",
+    "top_k",
+    "top_logprobs",
+    "top_p",
+];
 
 /// Parses the body of `/v1/completions`.
-pub(super) fn completions(body: &[u8], model: &ServedModel) -> Result<ApiRequest, ApiError> {
-    let parsed = object(body)?;
-    let fields = Body(&parsed);
+pub(crate) fn completions(body: &[u8], model: &ServedModel) -> Result<ApiRequest, ApiError> {
+    let fields = Fields::of_body(body, KNOWN)?;
+    check_model(&fields, model)?;
     let prompt =
-        fields.get("prompt").ok_or_else(|| ApiError::field("prompt", "must be a string or a list of token ids"))?;
-    let prompts = parse_prompts(prompt, model)?;
+        fields.raw("prompt").ok_or_else(|| ApiError::field("prompt", "must be a string or a list of token ids"))?;
     let logprobs = fields.count("logprobs")?;
-    let mut request = parse_common(&fields, prompts, logprobs, &|_| DEFAULT_MAX_TOKENS, model)?;
-    request.echo = fields.flag("echo")?;
-    if request.echo && request.stream {
+    let echo = fields.flag("echo")?;
+    let mut common = parse_common(&fields, logprobs, model)?;
+    if echo && common.stream {
         return Err(ApiError::field("echo", "is not supported with stream"));
     }
-    if request.echo && logprobs.is_some() {
-        request.requests.iter_mut().for_each(|request| request.logprobs.prompt_from = Some(1));
+    if echo && logprobs.is_some() {
+        common.generation.logprobs.prompt_from = Some(1);
     }
-    Ok(request)
+    let max_tokens = common.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
+    common.into_request(&fields, prompt::parse(prompt, model)?, max_tokens, echo, model)
 }
 
 /// Parses the body of `/v1/chat/completions`.
-pub(super) fn chat(body: &[u8], model: &ServedModel) -> Result<ApiRequest, ApiError> {
-    let parsed = object(body)?;
-    let fields = Body(&parsed);
+pub(crate) fn chat(body: &[u8], model: &ServedModel) -> Result<ApiRequest, ApiError> {
+    let fields = Fields::of_body(body, KNOWN)?;
+    check_model(&fields, model)?;
     if fields.flag("echo")? {
         return Err(ApiError::field("echo", "is a field of /v1/completions"));
     }
-    let messages = fields.get("messages").and_then(Value::as_array).filter(|list| !list.is_empty());
-    let messages = messages.ok_or_else(|| ApiError::field("messages", "must be a non-empty list of messages"))?;
-    let messages: Vec<ChatMessage> = messages.iter().map(parse_message).collect::<Result<_, _>>()?;
+    let messages = messages::parse(&fields)?;
+    let logprobs = match (fields.flag("logprobs")?, fields.count("top_logprobs")?) {
+        (true, top) => Some(top.unwrap_or(0)),
+        (false, None | Some(0)) => None,
+        (false, Some(_)) => return Err(ApiError::field("top_logprobs", "requires logprobs: true")),
+    };
+    let common = parse_common(&fields, logprobs, model)?;
     let template = model.checkpoint.chat_template.as_ref();
     let template = template.ok_or_else(|| ApiError::invalid("the model has no chat template: use /v1/completions"))?;
-    let thinking = match fields.get("chat_template_kwargs").and_then(|given| given.get("enable_thinking")) {
+    let given = fields.get("chat_template_kwargs")?;
+    let thinking = match given.as_ref().and_then(|given| given.get("enable_thinking")) {
         None | Some(Value::Null) => None,
         Some(Value::Bool(on)) => Some(*on),
         Some(_) => return Err(ApiError::field("chat_template_kwargs", "enable_thinking must be true or false")),
     };
     let text = template.render_thinking(&messages, true, thinking);
     let text = text.map_err(|error| ApiError::field("messages", error.to_string()))?;
-    let ids = model.checkpoint.encode_prompt(&text).map_err(|error| ApiError::field("messages", error.to_string()))?;
-    let logprobs = match (fields.flag("logprobs")?, fields.count("top_logprobs")?) {
-        (true, top) => Some(top.unwrap_or(0)),
-        (false, None | Some(0)) => None,
-        (false, Some(_)) => return Err(ApiError::field("top_logprobs", "requires logprobs: true")),
-    };
-    let rest_of_context = |prompt: usize| model.context.saturating_sub(prompt);
-    parse_common(&fields, vec![ids], logprobs, &rest_of_context, model)
+    let prompt = prompt::encode(&text, "messages", model)?;
+    let rest_of_context = model.context.saturating_sub(prompt.len());
+    let max_tokens = common.max_tokens.unwrap_or(rest_of_context);
+    common.into_request(&fields, vec![prompt], max_tokens, false, model)
 }
 
-/// Returns the `model` field, which is checked before any other.
-pub(super) fn requested_model(body: &[u8]) -> Result<Option<String>, ApiError> {
-    match object(body)?.get("model") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(name)) => Ok(Some(name.clone())),
+/// Checks the `model` field, before any other.
+fn check_model(fields: &Fields<'_>, model: &ServedModel) -> Result<(), ApiError> {
+    match fields.get("model")? {
+        None => Ok(()),
+        Some(Value::String(name)) if name == model.name => Ok(()),
+        Some(Value::String(name)) => Err(ApiError::unknown_model(&name, &model.name)),
         Some(_) => Err(ApiError::field("model", "must be a string")),
     }
 }
 
-fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(ApiError::invalid("the body is not a JSON object")),
-        Err(error) => Err(ApiError::invalid(format!("the body is not JSON: {error}"))),
-    }
+/// Fields that both paths share.
+struct CommonFields {
+    n: usize,
+    stream: bool,
+    stream_usage: bool,
+    logprobs: Option<usize>,
+    token_ids: bool,
+    tokens_as_ids: bool,
+    max_tokens: Option<usize>,
+    /// Without `max_tokens`, whose default depends on the path.
+    generation: Generation,
 }
 
-fn parse_message(value: &Value) -> Result<ChatMessage, ApiError> {
-    let role = value["role"].as_str().ok_or_else(|| ApiError::field("messages", "every message must have a role"))?;
-    let invalid =
-        || ApiError::field("messages", "the content of a message must be a string or a list of parts of type text");
-    let content = match &value["content"] {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts
-            .iter()
-            .map(|part| if part["type"] == "text" { part["text"].as_str() } else { None })
-            .collect::<Option<Vec<&str>>>()
-            .ok_or_else(invalid)?
-            .concat(),
-        _ => return Err(invalid()),
-    };
-    Ok(ChatMessage::new(role, content))
-}
-
-/// Parses a text, a list of token ids, or a list of either.
-fn parse_prompts(value: &Value, model: &ServedModel) -> Result<Vec<Vec<u32>>, ApiError> {
-    let invalid = || ApiError::field("prompt", "must be a string, a list of token ids, or a list of either");
-    let one = |value: &Value| match value {
-        Value::String(text) => {
-            model.checkpoint.encode_prompt(text).map_err(|error| ApiError::field("prompt", error.to_string()))
-        }
-        Value::Array(ids) => {
-            let id = |id: &Value| id.as_u64().and_then(|id| u32::try_from(id).ok());
-            ids.iter().map(id).collect::<Option<Vec<u32>>>().ok_or_else(invalid)
-        }
-        _ => Err(invalid()),
-    };
-    match value {
-        Value::Array(list) if list.first().is_some_and(|first| !first.is_number()) => list.iter().map(one).collect(),
-        other => Ok(vec![one(other)?]),
-    }
-}
-
-/// Parses the fields that both paths share. `default_max_tokens` maps the length of a prompt to `max_tokens` if absent.
-fn parse_common(
-    fields: &Body<'_>,
-    prompts: Vec<Vec<u32>>,
-    logprobs: Option<u64>,
-    default_max_tokens: &dyn Fn(usize) -> usize,
-    model: &ServedModel,
-) -> Result<ApiRequest, ApiError> {
+fn parse_common(fields: &Fields<'_>, logprobs: Option<u64>, model: &ServedModel) -> Result<CommonFields, ApiError> {
     for (name, neutral) in UNSUPPORTED {
-        if let Some(value) = fields.get(name)
-            && !neutral.contains(&value.to_string().as_str())
-        {
+        // What is longer is no neutral value, and is not worth parsing.
+        const LONGEST: usize = 64;
+        let Some(text) = fields.raw(name) else { continue };
+        let value = (text.len() <= LONGEST).then(|| serde_json::from_str::<Value>(text).ok()).flatten();
+        if !value.is_some_and(|value| neutral.contains(&value.to_string().as_str())) {
             return Err(ApiError::field(name, "is not supported"));
         }
     }
-    let count = fields.count("n")?.unwrap_or(1);
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    if count == 0 || count.saturating_mul(prompts.len()) > MAX_COMPLETIONS {
-        return Err(ApiError::field("n", format!("a request may ask for 1 to {MAX_COMPLETIONS} completions")));
-    }
+    let n = fields.count("n")?.unwrap_or(1);
+    let n = usize::try_from(n).ok().filter(|n| (1..=MAX_COMPLETIONS).contains(n)).ok_or_else(too_many_choices)?;
     if logprobs.is_some_and(|top| top > MAX_LOGPROBS) {
         return Err(ApiError::field("logprobs", format!("at most {MAX_LOGPROBS} alternatives are supported")));
     }
+    let logprobs = logprobs.map(|top| usize::try_from(top).unwrap_or(0));
     let max_tokens = match fields.count("max_completion_tokens")? {
         Some(count) => Some(count),
         None => fields.count("max_tokens")?,
     };
     let sampling = Sampling {
         temperature: fields.number("temperature", 1.0)?,
-        top_k: top_k(fields)?,
+        top_k: generation::top_k(fields)?,
         top_p: fields.number("top_p", 1.0)?,
         min_p: fields.number("min_p", 0.0)?,
         repetition_penalty: fields.number("repetition_penalty", 1.0)?,
     };
-    let stop_ids = stop_ids(fields, model)?;
-    let stop_strings = stop_strings(fields)?;
-    let top = logprobs.map(|top| usize::try_from(top).unwrap_or(0));
-    let mut requests = Vec::with_capacity(prompts.len() * count);
-    for prompt in prompts {
-        let max_tokens = max_tokens
-            .map_or_else(|| default_max_tokens(prompt.len()), |count| usize::try_from(count).unwrap_or(usize::MAX));
-        for _ in 0..count {
-            requests.push(Request {
-                id: RequestId(0),
-                input: Input::Ids(prompt.clone()),
-                sampling: sampling.clone(),
-                sampling_key: sampling_key(fields, requests.len())?,
-                stop_strings: stop_strings.clone(),
-                keep_stop: fields.flag("include_stop_str_in_output")?,
-                stop_ids: stop_ids.clone(),
-                max_tokens,
-                // At least one, so that the chosen token's own is computed.
-                logprobs: Logprobs { top: top.map_or(0, |top| top.max(1)), prompt_from: None },
-            });
-        }
-    }
-    Ok(ApiRequest {
-        requests,
+    let generation = Generation {
+        sampling,
+        stop_strings: generation::stop_strings(fields)?,
+        keep_stop: fields.flag("include_stop_str_in_output")?,
+        stop_ids: generation::stop_ids(fields, model)?,
+        max_tokens: 0,
+        // At least one, so that the chosen token's own is computed.
+        logprobs: Logprobs { top: logprobs.map_or(0, |top| top.max(1)), prompt_from: None },
+    };
+    Ok(CommonFields {
+        n,
         stream: fields.flag("stream")?,
-        stream_usage: fields.get("stream_options").is_some_and(|options| options["include_usage"] == true),
-        logprobs: top,
-        echo: false,
+        stream_usage: fields.get("stream_options")?.is_some_and(|options| options["include_usage"] == true),
+        logprobs,
         token_ids: fields.flag("return_token_ids")?,
         tokens_as_ids: fields.flag("return_tokens_as_token_ids")?,
+        max_tokens: max_tokens.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+        generation,
     })
 }
 
-/// Parses `top_k`; -1 and 0 keep all tokens.
-fn top_k(fields: &Body<'_>) -> Result<usize, ApiError> {
-    match fields.get("top_k").map(|value| value.as_i64()) {
-        None | Some(Some(-1)) => Ok(0),
-        Some(Some(k)) => usize::try_from(k).map_err(|_| ApiError::field("top_k", "must be -1 or more")),
-        Some(None) => Err(ApiError::field("top_k", "must be an integer")),
-    }
+fn too_many_choices() -> ApiError {
+    ApiError::field("n", format!("a request may ask for 1 to {MAX_COMPLETIONS} completions"))
 }
 
-fn stop_strings(fields: &Body<'_>) -> Result<Vec<String>, ApiError> {
-    let invalid = || ApiError::field("stop", "must be a string or a list of strings");
-    match fields.get("stop") {
-        None => Ok(Vec::new()),
-        Some(Value::String(stop)) => Ok(vec![stop.clone()]),
-        Some(Value::Array(stops)) => {
-            stops.iter().map(|stop| stop.as_str().map(str::to_owned)).collect::<Option<_>>().ok_or_else(invalid)
+impl CommonFields {
+    /// Makes the choices of a request, after a check of every prompt against the context.
+    fn into_request(
+        self,
+        fields: &Fields<'_>,
+        prompts: Vec<Arc<[u32]>>,
+        max_tokens: usize,
+        echo: bool,
+        model: &ServedModel,
+    ) -> Result<ApiRequest, ApiError> {
+        if self.n.saturating_mul(prompts.len()) > MAX_COMPLETIONS {
+            return Err(too_many_choices());
         }
-        Some(_) => Err(invalid()),
+        let context = model.context;
+        if let Some(prompt) = prompts.iter().find(|prompt| prompt.len().saturating_add(max_tokens) > context) {
+            let rejected = Rejected::BeyondContext { prompt: prompt.len(), max_tokens, context };
+            return Err(ApiError::invalid(rejected.to_string()));
+        }
+        let generation = Arc::new(Generation { max_tokens, ..self.generation });
+        let mut choices = Vec::with_capacity(prompts.len() * self.n);
+        for prompt in &prompts {
+            for _ in 0..self.n {
+                let key = generation::sampling_key(fields, choices.len())?;
+                choices.push(Choice { prompt: Arc::clone(prompt), generation: Arc::clone(&generation), key });
+            }
+        }
+        Ok(ApiRequest {
+            choices,
+            stream: self.stream,
+            stream_usage: self.stream_usage,
+            logprobs: self.logprobs,
+            echo,
+            token_ids: self.token_ids,
+            tokens_as_ids: self.tokens_as_ids,
+        })
     }
-}
-
-/// Returns the ids that end a generation: the model's own, unless `ignore_eos`, and `stop_token_ids`.
-fn stop_ids(fields: &Body<'_>, model: &ServedModel) -> Result<Vec<u32>, ApiError> {
-    let mut ids = if fields.flag("ignore_eos")? { Vec::new() } else { model.checkpoint.generation.eos_ids.clone() };
-    if let Some(given) = fields.get("stop_token_ids") {
-        let id = |id: &Value| id.as_u64().and_then(|id| u32::try_from(id).ok());
-        let given = given.as_array().and_then(|given| given.iter().map(id).collect::<Option<Vec<u32>>>());
-        ids.extend(given.ok_or_else(|| ApiError::field("stop_token_ids", "must be a list of token ids"))?);
-    }
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
-}
-
-/// Returns the key of the choice at `index`: from `sampling_key` (64 hexadecimal digits; gives the draws of `earnest run`), else
-/// from `seed`, else a fresh one.
-fn sampling_key(fields: &Body<'_>, index: usize) -> Result<SamplingKey, ApiError> {
-    static UNSEEDED: AtomicU64 = AtomicU64::new(0);
-    if let Some(given) = fields.get("sampling_key") {
-        let invalid = || ApiError::field("sampling_key", "must be 64 hexadecimal digits");
-        let digits = given.as_str().filter(|digits| digits.len() == 64 && digits.is_ascii()).ok_or_else(invalid)?;
-        let mut key = [0; 32];
-        for (byte, at) in key.iter_mut().zip((0..64).step_by(2)) {
-            *byte = u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| invalid())?;
-        }
-        if index == 0 {
-            return Ok(SamplingKey(key));
-        }
-        return Ok(SamplingKey(earnest_digest::sha256(&[&key[..], &(index as u64).to_le_bytes()].concat())));
-    }
-    let mut bytes = Vec::with_capacity(32);
-    match fields.get("seed") {
-        Some(seed) => {
-            let seed = seed.as_i64().ok_or_else(|| ApiError::field("seed", "must be an integer"))?;
-            bytes.extend(b"seed");
-            bytes.extend(seed.to_le_bytes());
-        }
-        None => {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            bytes.extend(now.as_nanos().to_le_bytes());
-            bytes.extend(UNSEEDED.fetch_add(1, Ordering::Relaxed).to_le_bytes());
-        }
-    }
-    bytes.extend((index as u64).to_le_bytes());
-    Ok(SamplingKey(earnest_digest::sha256(&bytes)))
 }

@@ -1,4 +1,5 @@
 //! Completions as OpenAI's JSON, whole or streamed.
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -6,18 +7,19 @@ use serde_json::{Value, json};
 use super::queue::Delta;
 use super::request::{ApiRequest, ServedModel};
 use earnest_engine::endpoint::Api;
-use earnest_engine::{Completion, FinishReason, Input, Request, TokenLogprobs};
+use earnest_engine::{Completion, FinishReason, TokenLogprobs};
+use earnest_models::checkpoint::TextStream;
 
 /// Context of the response to one HTTP request.
-pub(super) struct Response<'a> {
+pub(crate) struct Response {
     pub api: Api,
     /// Serial number, part of the response's `id`.
     pub number: u64,
-    pub request: &'a ApiRequest,
-    pub model: &'a ServedModel,
+    pub request: Arc<ApiRequest>,
+    pub model: Arc<ServedModel>,
 }
 
-impl Response<'_> {
+impl Response {
     /// Returns the body of a response that is not streamed.
     pub fn json(&self, completions: &[Completion]) -> Value {
         let mut body = self.envelope(match self.api {
@@ -25,7 +27,8 @@ impl Response<'_> {
             Api::Chat => "chat.completion",
         });
         let choices = completions.iter().enumerate().map(|(index, completion)| {
-            let mut choice = self.choice(index, &completion.ids, completion.logprobs.as_deref());
+            let mut offsets = TextOffsets::new(&self.model);
+            let mut choice = self.choice(index, &completion.ids, completion.logprobs.as_deref(), &mut offsets);
             match self.api {
                 Api::Completions if self.request.echo => self.echo(&mut choice, index, completion),
                 Api::Completions => choice["text"] = json!(completion.text),
@@ -33,7 +36,7 @@ impl Response<'_> {
             }
             set_finish(&mut choice, completion);
             if self.request.token_ids {
-                choice["prompt_token_ids"] = json!(prompt_ids(&self.request.requests[index]));
+                choice["prompt_token_ids"] = json!(self.request.choices[index].prompt[..]);
             }
             choice
         });
@@ -44,18 +47,14 @@ impl Response<'_> {
 
     /// Puts the prompt before the completion of a choice: its text, and its tokens with their log-probabilities.
     fn echo(&self, choice: &mut Value, index: usize, completion: &Completion) {
-        let prompt = EchoedPrompt::of(prompt_ids(&self.request.requests[index]), self.model);
+        let prompt = EchoedPrompt::of(&self.request.choices[index].prompt, &self.model);
         choice["text"] = json!(format!("{}{}", prompt.text, completion.text));
         let (Some(top), Some(scored)) = (self.request.logprobs, &completion.prompt_logprobs) else { return };
-        let generated = self.logprobs(&completion.ids, completion.logprobs.as_deref().unwrap_or_default(), top);
+        let mut offsets = TextOffsets { offset: prompt.text.chars().count(), ..TextOffsets::new(&self.model) };
+        let logprobs = completion.logprobs.as_deref().unwrap_or_default();
+        let mut joined = self.logprobs(&completion.ids, logprobs, top, &mut offsets);
         // The first token has no log-probability, and alternatives are given for generated tokens only.
         let scored = std::iter::once(Value::Null).chain(scored.iter().map(|value| json!(value)));
-        let (mut stream, mut offset) = (self.model.checkpoint.tokenizer.stream(), prompt.text.chars().count());
-        let offsets = completion.ids.iter().map(|id| {
-            let before = offset;
-            offset += stream.push(*id).chars().count();
-            before
-        });
         let named = |token: &EchoedToken| match self.request.tokens_as_ids {
             true => self.token_name(token.id),
             false => token.text.clone(),
@@ -64,14 +63,14 @@ impl Response<'_> {
             ("tokens", prompt.tokens.iter().map(|token| json!(named(token))).collect::<Vec<_>>()),
             ("token_logprobs", scored.collect()),
             ("top_logprobs", vec![Value::Null; prompt.tokens.len()]),
+            ("text_offset", prompt.tokens.iter().map(|token| json!(token.offset)).collect()),
         ];
-        let mut joined = generated.clone();
         for (name, mut values) in before {
-            values.extend(generated[name].as_array().cloned().unwrap_or_default());
-            joined[name] = json!(values);
+            if let Value::Array(generated) = joined[name].take() {
+                values.extend(generated);
+            }
+            joined[name] = Value::Array(values);
         }
-        joined["text_offset"] =
-            prompt.tokens.iter().map(|token| token.offset).chain(offsets).collect::<Vec<_>>().into();
         choice["logprobs"] = joined;
     }
 
@@ -83,10 +82,16 @@ impl Response<'_> {
     }
 
     /// Returns a choice, or a chunk of one, without text and finish reason.
-    fn choice(&self, index: usize, ids: &[u32], logprobs: Option<&[TokenLogprobs]>) -> Value {
+    fn choice(
+        &self,
+        index: usize,
+        ids: &[u32],
+        logprobs: Option<&[TokenLogprobs]>,
+        offsets: &mut TextOffsets,
+    ) -> Value {
         let mut choice = json!({"index": index, "finish_reason": null, "logprobs": null});
         if let (Some(top), Some(logprobs)) = (self.request.logprobs, logprobs) {
-            choice["logprobs"] = self.logprobs(ids, logprobs, top);
+            choice["logprobs"] = self.logprobs(ids, logprobs, top, offsets);
         }
         if self.request.token_ids {
             choice["token_ids"] = json!(ids);
@@ -98,12 +103,11 @@ impl Response<'_> {
     fn usage(&self, completions: &[Completion]) -> Value {
         let mut prompt_tokens = 0;
         let mut previous: Option<&[u32]> = None;
-        for request in &self.request.requests {
-            let prompt = prompt_ids(request);
-            if previous != Some(prompt) {
-                prompt_tokens += prompt.len();
+        for choice in &self.request.choices {
+            if previous != Some(&*choice.prompt) {
+                prompt_tokens += choice.prompt.len();
             }
-            previous = Some(prompt);
+            previous = Some(&*choice.prompt);
         }
         let generated: usize = completions.iter().map(|completion| completion.ids.len()).sum();
         let cached: usize = completions.iter().map(|completion| completion.cached_tokens).sum();
@@ -123,7 +127,7 @@ impl Response<'_> {
         if text.is_empty() { tokenizer.token(id).unwrap_or(text) } else { text }
     }
 
-    fn logprobs(&self, ids: &[u32], logprobs: &[TokenLogprobs], top: usize) -> Value {
+    fn logprobs(&self, ids: &[u32], logprobs: &[TokenLogprobs], top: usize, offsets: &mut TextOffsets) -> Value {
         let tokens = ids.iter().zip(logprobs);
         match self.api {
             Api::Completions => {
@@ -139,7 +143,8 @@ impl Response<'_> {
                 json!({
                     "tokens": tokens.clone().map(|(id, _)| self.token_name(*id)).collect::<Vec<_>>(),
                     "token_logprobs": tokens.clone().map(|(_, token)| token.chosen).collect::<Vec<_>>(),
-                    "top_logprobs": tokens.map(|(_, token)| alternatives(token)).collect::<Vec<_>>(),
+                    "top_logprobs": tokens.clone().map(|(_, token)| alternatives(token)).collect::<Vec<_>>(),
+                    "text_offset": tokens.map(|(id, _)| offsets.push(*id)).collect::<Vec<_>>(),
                 })
             }
             Api::Chat => {
@@ -155,6 +160,25 @@ impl Response<'_> {
                 json!({"content": content.collect::<Vec<_>>()})
             }
         }
+    }
+}
+
+/// Offsets of the tokens of a choice in its text, in characters.
+struct TextOffsets {
+    stream: TextStream,
+    offset: usize,
+}
+
+impl TextOffsets {
+    fn new(model: &ServedModel) -> TextOffsets {
+        TextOffsets { stream: model.checkpoint.tokenizer.stream(), offset: 0 }
+    }
+
+    /// Adds a token and returns its offset.
+    fn push(&mut self, id: u32) -> usize {
+        let before = self.offset;
+        self.offset += self.stream.push(id).chars().count();
+        before
     }
 }
 
@@ -197,15 +221,17 @@ impl EchoedPrompt {
 }
 
 /// A streamed response: the deltas of each choice add up to the choice of the whole response.
-pub(super) struct EventStream<'a> {
-    response: Response<'a>,
+pub(crate) struct EventStream {
+    response: Response,
     envelope: Value,
+    /// Text offsets of each choice.
+    offsets: Vec<TextOffsets>,
     /// Tokens and bytes of text sent so far for each choice; none before its first event.
     sent: Vec<Option<(usize, usize)>>,
 }
 
-impl<'a> EventStream<'a> {
-    pub fn new(response: Response<'a>) -> EventStream<'a> {
+impl EventStream {
+    pub fn new(response: Response) -> EventStream {
         let mut envelope = response.envelope(match response.api {
             Api::Completions => "text_completion",
             Api::Chat => "chat.completion.chunk",
@@ -214,7 +240,9 @@ impl<'a> EventStream<'a> {
             // OpenAI's chunks all have the field, null in all but the last.
             envelope["usage"] = Value::Null;
         }
-        EventStream { envelope, sent: vec![None; response.request.requests.len()], response }
+        let choices = response.request.choices.len();
+        let offsets = std::iter::repeat_with(|| TextOffsets::new(&response.model)).take(choices).collect();
+        EventStream { envelope, offsets, sent: vec![None; choices], response }
     }
 
     fn event(&self, choice: Value) -> String {
@@ -224,7 +252,8 @@ impl<'a> EventStream<'a> {
     }
 
     fn delta_event(&mut self, index: usize, delta: &Delta, end: Option<&Completion>) -> String {
-        let mut choice = self.response.choice(index, &delta.ids, delta.logprobs.as_deref());
+        let offsets = &mut self.offsets[index];
+        let mut choice = self.response.choice(index, &delta.ids, delta.logprobs.as_deref(), offsets);
         let first = self.sent[index].is_none();
         match self.response.api {
             Api::Completions => choice["text"] = json!(delta.text),
@@ -232,7 +261,7 @@ impl<'a> EventStream<'a> {
             Api::Chat => choice["delta"] = json!({"content": delta.text}),
         }
         if first && self.response.request.token_ids {
-            choice["prompt_token_ids"] = json!(prompt_ids(&self.response.request.requests[index]));
+            choice["prompt_token_ids"] = json!(self.response.request.choices[index].prompt[..]);
         }
         if let Some(completion) = end {
             set_finish(&mut choice, completion);
@@ -287,12 +316,4 @@ fn set_finish(choice: &mut Value, completion: &Completion) {
     });
     // OpenAI's schema does not tell an end of sequence from a stop string.
     choice["earnest_finish"] = json!(completion.finish);
-}
-
-/// Returns the token ids of a request's prompt.
-fn prompt_ids(request: &Request) -> &[u32] {
-    match &request.input {
-        Input::Ids(ids) => ids,
-        Input::Text(_) | Input::Messages(_) => &[],
-    }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use clap::Parser;
 use earnest_models::checkpoint::Checkpoint;
-use earnest_serve::{Limits, Server};
+use earnest_serve::{Server, Settings};
 use earnest_mistralrs::MistralRs;
 
 #[derive(Debug, Parser)]
@@ -65,7 +65,8 @@ fn serve(args: Args) -> anyhow::Result<()> {
     let name = args.served_name.unwrap_or(own);
     // The line that `--engine mistralrs` waits for.
     println!("listening on http://{}", server.address);
-    let summary = server.run(&mut engine, checkpoint, &name, None, Limits::default(), &stop)?;
+    let settings = Settings { name, ..Settings::default() };
+    let summary = server.run(&mut engine, checkpoint, &settings, &stop)?;
     eprintln!("stopped after {} completions", summary.completions);
     Ok(())
 }

@@ -1,4 +1,5 @@
 //! A served model on the loopback, for tests.
+pub mod http;
 pub mod proxy;
 
 use std::io::{BufRead, BufReader};
@@ -56,8 +57,14 @@ pub struct Server {
 
 impl Server {
     pub fn start(folder: &Path, model: &Path, key: Option<&str>) -> Server {
+        Server::start_with(folder, model, key, &[])
+    }
+
+    /// With more options.
+    pub fn start_with(folder: &Path, model: &Path, key: Option<&str>, words: &[&str]) -> Server {
         let model = model.to_str().unwrap();
         let mut command = earnest(folder, &["serve", "--port", "0", "--threads", "1", "--quiet", "--model", model]);
+        command.args(words);
         if let Some(key) = key {
             command.env("EARNEST_SERVE_KEY", key);
         }
@@ -67,6 +74,14 @@ impl Server {
         stdout.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line:?}")).to_owned();
         Server { child, address, _stdout: stdout }
+    }
+
+    /// The largest amount of memory that the server has used so far, in bytes.
+    #[cfg(target_os = "linux")]
+    pub fn peak_memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
     }
 }
 

@@ -95,7 +95,13 @@ impl Form {
             Dialect::LlamaCpp | Dialect::Unknown => None,
         };
         if !request.stop_strings.is_empty() && (!request.keep_stop || keeps.is_some()) {
-            body.insert("stop".into(), json!(request.stop_strings));
+            // OpenAI takes four, and so do servers that follow it. The reply is cut at the others too.
+            let most = match self.dialect {
+                Dialect::Earnest | Dialect::Unknown => 4,
+                Dialect::Vllm | Dialect::Sglang | Dialect::LlamaCpp => usize::MAX,
+            };
+            let sent = &request.stop_strings[..request.stop_strings.len().min(most)];
+            body.insert("stop".into(), json!(sent));
             if let (true, Some(name)) = (request.keep_stop, keeps) {
                 body.insert(name.into(), json!(true));
             }
@@ -207,6 +213,10 @@ mod tests {
         let cut = Request { keep_stop: false, ..request.clone() };
         let body = form(Api::Completions, Dialect::Vllm).body(&cut).unwrap();
         assert_eq!((&body["stop"], body.get("include_stop_str_in_output")), (&json!(["\nQ:"]), None));
+        // Where only four are taken, the first four are sent.
+        let many = Request { stop_strings: ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec(), ..cut };
+        let sent = |dialect| form(Api::Completions, dialect).body(&many).unwrap()["stop"].as_array().unwrap().len();
+        assert_eq!([sent(Dialect::Earnest), sent(Dialect::Unknown), sent(Dialect::Vllm)], [4, 4, 5]);
     }
 
     #[test]
