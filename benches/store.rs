@@ -221,6 +221,7 @@ fn manifest(name: &str, suite: &Questions) -> Manifest {
         endpoint: None,
         engine: "bench".into(),
         earnest: env!("CARGO_PKG_VERSION").into(),
+        until: None,
     };
     Manifest {
         format: MANIFEST_FORMAT,
@@ -246,6 +247,7 @@ fn manifest(name: &str, suite: &Questions) -> Manifest {
         ended: None,
         sessions: 1,
         generation_s: 0.0,
+        decision: None,
     }
 }
 

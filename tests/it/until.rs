@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::program::{code, document, earnest, run_in, stderr, stdout};
 use earnest_eval::EvalError;
-use earnest_eval::compare::compare_runs;
+use earnest_eval::compare::{CompareSettings, compare_runs};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, RunChoice};
 use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource};
 use earnest_eval::run::store::{Filter, RunRecord, Store};
@@ -101,7 +101,10 @@ fn a_decided_run_is_the_beginning_of_the_whole_one_however_it_was_interrupted() 
     let again = evaluated(&settings(folder.path(), 1, Some(&until))).unwrap().run;
     assert_eq!((again.manifest.run, again.manifest.sessions), (run.manifest.run.clone(), 1));
     // A comparison finds the same difference, and says what its other numbers are worth.
-    let compared = compare_runs(&store, &[base.clone(), run.manifest.run.clone()], &mut ()).unwrap().remove(0);
+    let compared =
+        compare_runs(&store, &[base.clone(), run.manifest.run.clone()], &CompareSettings::default(), &mut ())
+            .unwrap()
+            .remove(0);
     let sequential = compared.sequential.clone().unwrap();
     assert_eq!(sequential.runs, [run.manifest.run.clone()]);
     let found = sequential.estimate.unwrap();

@@ -154,6 +154,7 @@ pub(crate) fn settings(card: &LogCard, options: Value, samples: u32) -> RunSetti
         thinking_text: Default::default(),
         endpoint: None,
         engine: IMPORT_ENGINE.to_owned(),
+        until: None,
         earnest: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
@@ -187,6 +188,7 @@ pub(crate) fn log_manifest(card: &LogCard, settings: RunSettings) -> Manifest {
         ended: Some(card.ended.as_deref().and_then(utc).unwrap_or(now)),
         sessions: 1,
         generation_s: 0.0,
+        decision: None,
     }
 }
 

@@ -226,7 +226,9 @@ impl Scores {
 
     /// True if every sum is a number of right answers: scorers of other tools may give fractions.
     pub fn counts_right_answers(&self) -> bool {
-        self.items.values().all(|score| score.sum.fract() == 0.0 && (0.0..=f64::from(score.samples)).contains(&score.sum))
+        self.items
+            .values()
+            .all(|score| score.sum.fract() == 0.0 && (0.0..=f64::from(score.samples)).contains(&score.sum))
     }
 
     /// Number of items with a score.
