@@ -245,20 +245,25 @@ fn completions_are_read_again_beside_the_tools_scores() {
     let runs = names(&import(at, "lm-eval", &["--keep-going"]));
     let of = |begin: &str| runs.iter().find(|run| run.starts_with(begin)).unwrap().as_str();
     let shown = done(at, &["score", of("arith_sc_a-gemma"), "--reader", "final"]);
-    assert!(shown.contains("17.5 % (7) by exact_match,maj@4") && shown.contains("% (5) by final"), "{shown}");
-    done(at, &["score", of("arith_a-gemma"), "--profile", "final", "--save"]);
-    let store = store(at);
-    let saved = store.run("-scored").unwrap();
+    assert!(shown.contains("17.5 % (7) by exact_match,maj@4") && shown.contains("15.0 % (6) by final"), "{shown}");
+    let gemma = of("arith_a-gemma");
+    done(at, &["score", gemma, "--profile", "final", "--save"]);
+    let (store, saved) = (store(at), format!("{gemma}-scored"));
+    let run = store.run(&saved).unwrap();
     let (mut tool, mut own) = (0.0, 0.0);
-    for sample in store.samples(&saved, Filter::default()) {
+    for sample in store.samples(&run, Filter::default()) {
         let score = sample.unwrap().score.unwrap();
         tool += value(&score, "exact_match,flexible-extract").unwrap();
         own += value(&score, "final").unwrap();
         assert_eq!(score.correct, score.rules["final"]);
     }
     assert_eq!((tool, own > 0.0), (7.0, true));
-    let found = document(&run_in(at, &["compare", of("arith_a-gemma"), "-scored", "--primary", "final", "--json"]));
-    assert_eq!(found, Value::Null, "the first run has no reading of its own");
+    // The first run has no reading of its own.
+    let output = run_in(at, &["compare", gemma, &saved, "--primary", "final"]);
+    assert_eq!(code(&output), 2, "{}", stdout(&output));
+    assert!(stderr(&output).contains("no items in common"), "{}", stderr(&output));
+    let found = document(&run_in(at, &["compare", gemma, &saved, "--json"]))[0].clone();
+    assert_eq!((&found["items"], &found["primary"]), (&json!(40), &json!([["exact_match,strict-match"], ["final"]])));
 }
 
 /// Scores by item, sample and scorer, whatever the forms of their names.

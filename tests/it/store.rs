@@ -55,6 +55,11 @@ fn sample(number: usize) -> Sample {
                 reason: (number % 4 == 1).then(|| "NameError: apples\n\0".into()),
                 mark: number.is_multiple_of(3).then(|| "bold".into()),
                 rivals: if number.is_multiple_of(6) { vec!["7".into()] } else { Vec::new() },
+                values: [("grades".to_owned(), serde_json::json!({"form": number}))]
+                    .into_iter()
+                    .filter(|_| number.is_multiple_of(7))
+                    .collect(),
+                ..Evidence::default()
             },
         }),
         failure: (!answered).then(|| SampleFailure {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use super::{CompareSettings, check_clusters, check_common, warn_of_settings};
 use crate::EvalError;
-use crate::import::{Answers, Chosen, Converted, Converter, log_manifest, nothing_found, options, primary, settings};
+use crate::import::{
+    Answers, Chosen, Converted, Converter, log_manifest, nothing_found, options, primary, settings, with_own_names,
+};
 use crate::logs::{self, FindOptions, Log};
 use crate::report::{Comparison, Scores, compare, differing_settings};
 use crate::run::{Manifest, Reporter, RunEvent};
@@ -80,7 +82,14 @@ fn add_sides(
     sides: &mut Vec<Side>,
     warn: &mut impl FnMut(String),
 ) -> Result<(), EvalError> {
-    let found = logs::find(std::slice::from_ref(path), &settings.find)?;
+    // What a table does not say of itself: its file stands for the model.
+    let named = FindOptions {
+        model: settings.find.model.clone().or_else(|| Some(path.display().to_string())),
+        task: settings.find.task.clone().or_else(|| settings.compare.task.clone()),
+        ..settings.find.clone()
+    };
+    let mut found = logs::find(std::slice::from_ref(path), &named)?;
+    found.logs.iter_mut().for_each(|log| log.card = with_own_names(&log.card));
     found.refused.iter().for_each(|error| warn(error.to_string()));
     let all: BTreeSet<String> = found.logs.iter().map(|log| log.card.task.clone()).collect();
     let begin = sides.len();

@@ -15,7 +15,7 @@ use earnest_tasks::suite::{Score, Suite};
 use self::completions::CompletionLine;
 pub use self::log::{Answers, ImportedLog, ImportedLogs, LogImportSettings, card_of, import_logs};
 pub(crate) use self::log::{
-    Chosen, Converted, Converter, log_manifest, no_field, nothing_found, options, primary, settings,
+    Chosen, Converted, Converter, log_manifest, no_field, nothing_found, options, primary, settings, with_own_names,
 };
 use crate::EvalError;
 

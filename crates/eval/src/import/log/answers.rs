@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::EvalError;
 use crate::questions;
@@ -17,7 +17,7 @@ const ANSWERS: [&str; 5] = ["answer", "gold", "target", "label", "expected"];
 /// Expected answers by the id of their question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answers {
-    by_id: HashMap<String, String>,
+    by_id: HashMap<String, (String, Map<String, Value>)>,
     /// SHA-256 of the file.
     pub sha256: String,
 }
@@ -45,13 +45,13 @@ impl Answers {
                 })
             };
             let (id, answer) = (column(&IDS, "id")?.into_owned(), column(&ANSWERS, "answer")?.into_owned());
-            if by_id.get(&id).is_some_and(|known| *known != answer) {
+            if by_id.get(&id).is_some_and(|(known, _): &(String, _)| *known != answer) {
                 return Err(EvalError::setting(format!(
                     "{} has another answer for {id} than an earlier row",
                     row.place
                 )));
             }
-            by_id.insert(id, answer);
+            by_id.insert(id, (answer, row.values));
         }
         let files: Vec<Value> = rows.files().iter().map(|file| file.sha256.clone().into()).collect();
         let sha256 = match &files[..] {
@@ -65,7 +65,12 @@ impl Answers {
 
     /// Returns the answer of a question.
     pub fn get(&self, id: &str) -> Option<&str> {
-        self.by_id.get(id).map(String::as_str)
+        self.by_id.get(id).map(|(answer, _)| answer.as_str())
+    }
+
+    /// Returns the fields of the answer's row: what a batch file does not say of its questions.
+    pub(super) fn fields(&self, id: &str) -> Option<&Map<String, Value>> {
+        self.by_id.get(id).map(|(_, fields)| fields)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::Answers;
+use super::settings::own_name;
 use crate::EvalError;
 use crate::logs::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore};
 use crate::run::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure};
@@ -51,6 +52,11 @@ impl Converter<'_> {
     pub(crate) fn convert(&self, sample: LogSample) -> Result<Converted, EvalError> {
         let LogSample { id, epoch, mut document, question, prompt, choices, mut targets, .. } = sample;
         let prompt = prompt.map(prompt_text);
+        for (name, value) in self.answers.and_then(|answers| answers.fields(&id)).into_iter().flatten() {
+            if !document.contains_key(name) {
+                document.insert(name.clone(), value.clone());
+            }
+        }
         let cluster = self.cluster_of(&id, &document)?;
         let question = question.or_else(|| text_of_question(&document)).or_else(|| prompt.clone()).unwrap_or_default();
         if targets.is_empty() {
@@ -156,7 +162,13 @@ impl Converter<'_> {
         }
         let mut score = Score::default();
         score.evidence.repeats = repeats;
-        for one in scores {
+        for mut one in scores {
+            let (name, is_metric) = own_name(self.card.tool, &one.scorer);
+            if let (true, Some(number)) = (is_metric, one.number()) {
+                score.metrics.insert(name, number);
+                continue;
+            }
+            one.scorer = name.to_owned();
             match (one.number().filter(|number| number.is_finite()), one.value) {
                 (Some(number), _) => set_value(&mut score, &one.scorer, number),
                 (None, Value::Null) => {}

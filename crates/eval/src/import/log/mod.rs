@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub use answers::Answers;
 pub(crate) use convert::{Converted, Converter, no_field};
 pub use settings::card_of;
-pub(crate) use settings::{Chosen, log_manifest, options, primary, settings};
+pub(crate) use settings::{Chosen, log_manifest, options, primary, settings, with_own_names};
 
 use crate::EvalError;
 use crate::logs::{self, FindOptions, Log, LogStatus, Tool};
@@ -75,7 +75,8 @@ pub struct ImportedLog {
 /// at all.
 pub fn import_logs(settings: &LogImportSettings, reporter: &mut dyn Reporter) -> Result<ImportedLogs, EvalError> {
     let answers = settings.answers.as_deref().map(Answers::read).transpose()?;
-    let found = logs::find(&settings.paths, &settings.find)?;
+    let mut found = logs::find(&settings.paths, &settings.find)?;
+    found.logs.iter_mut().for_each(|log| log.card = with_own_names(&log.card));
     found.notes.into_iter().for_each(|note| reporter.event(&RunEvent::Message(note)));
     if found.logs.is_empty() && found.refused.is_empty() {
         return Err(nothing_found(&settings.paths));

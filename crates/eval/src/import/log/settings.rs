@@ -37,6 +37,35 @@ impl Tool {
     }
 }
 
+/// Marks of rules and metrics in the columns of exports.
+const RULE: &str = "matcher_";
+const METRIC: &str = "metric_";
+
+/// The name that a scorer has in the run, and true for a metric of a run of earnest: in exports its rules and metrics are marked.
+pub(super) fn own_name(tool: Tool, scorer: &str) -> (&str, bool) {
+    match tool {
+        Tool::Earnest => match (scorer.strip_prefix(RULE), scorer.strip_prefix(METRIC)) {
+            (Some(rule), _) => (rule, false),
+            (None, Some(metric)) => (metric, true),
+            (None, None) => (scorer, false),
+        },
+        _ => (scorer, false),
+    }
+}
+
+/// A card with the names that the scorers have in the run.
+pub(crate) fn with_own_names(card: &LogCard) -> LogCard {
+    let mut own = card.clone();
+    own.scorers.clear();
+    for scorer in &card.scorers {
+        let name = own_name(card.tool, scorer).0;
+        if !own.scorers.iter().any(|known| known == name) {
+            own.scorers.push(name.to_owned());
+        }
+    }
+    own
+}
+
 /// Choices of the user for a log.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Chosen<'a> {
