@@ -30,10 +30,10 @@ fn data(read: &Read) -> Result<HashMap<String, Row>, String> {
     Ok(rows)
 }
 
-/// The last match of `-?\d[\d,]*`, without commas.
-fn last_number(text: &str) -> String {
+/// The last match of `-?\d[\d,]*`, without commas; none without one.
+fn last_number(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    let mut last = String::new();
+    let mut last = None;
     let mut at = 0;
     while at < bytes.len() {
         let start = at + usize::from(bytes[at] == b'-');
@@ -42,20 +42,20 @@ fn last_number(text: &str) -> String {
             continue;
         }
         let end = start + bytes[start..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b',').count();
-        last = text[at..end].replace(',', "");
+        last = Some(text[at..end].replace(',', ""));
         at = end;
     }
     last
 }
 
-fn answers(sample: &LogSample) -> Vec<String> {
+fn answers(sample: &LogSample) -> Vec<Option<String>> {
     sample.completions.iter().map(|text| last_number(text)).collect()
 }
 
 fn correct(sample: &LogSample, data: &HashMap<String, Row>) -> Option<Vec<u8>> {
     let target = field(data.get(&sample.id)?, "answer");
     let target = target.as_str().map_or_else(|| target.to_string(), str::to_owned);
-    Some(answers(sample).iter().map(|answer| u8::from(*answer == target)).collect())
+    Some(answers(sample).iter().map(|answer| u8::from(answer.as_ref() == Some(&target))).collect())
 }
 
 fn number(_: &Row, sample: &LogSample, read: &Read) -> Option<f64> {

@@ -7,7 +7,7 @@ use super::{Checked, Kind, Read, Row, field, mean, same, same_document, same_tar
 pub const KIND: Kind = Kind { paths, sample, aggregate, number };
 
 fn paths(run: &Row) -> Result<Vec<String>, String> {
-    Ok(vec![text(run, "details_file")?.to_owned(), text(run, "results_file")?.to_owned()])
+    Ok(vec![text(run, "details_file")?.to_owned()])
 }
 
 fn score<'s>(run: &Row, sample: &'s LogSample) -> Option<&'s earnest_eval::logs::LogScore> {
@@ -41,6 +41,10 @@ fn sample(run: &Row, row: &Row, read: &Read) -> Checked {
 
 fn aggregate(run: &Row, read: &Read) -> Checked {
     let card = &read.log.card;
+    // Found beside the samples.
+    if !card.files.contains(&read.folder.join(text(run, "results_file")?)) {
+        return Err(format!("the log has not the file {}", field(run, "results_file")));
+    }
     let metric = text(run, "metric")?;
     same("model", &card.model.clone().into(), field(run, "model"))?;
     same("task", &card.task.clone().into(), field(run, "task"))?;

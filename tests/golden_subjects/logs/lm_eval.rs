@@ -7,7 +7,7 @@ use super::{Checked, Kind, Read, Row, close, field, mean, same, same_answer, sam
 pub const KIND: Kind = Kind { paths, sample, aggregate, number };
 
 fn paths(run: &Row) -> Result<Vec<String>, String> {
-    Ok(vec![text(run, "samples_file")?.to_owned(), text(run, "results_file")?.to_owned()])
+    Ok(vec![text(run, "samples_file")?.to_owned()])
 }
 
 fn scorer(run: &Row) -> Result<String, String> {
@@ -54,6 +54,10 @@ fn sample(run: &Row, row: &Row, read: &Read) -> Checked {
 
 fn aggregate(run: &Row, read: &Read) -> Checked {
     let card = &read.log.card;
+    // Found beside the samples.
+    if !card.files.contains(&read.folder.join(text(run, "results_file")?)) {
+        return Err(format!("the log has not the file {}", field(run, "results_file")));
+    }
     let stem = |name: &str| name.trim_end_matches(".gguf").to_owned();
     same("model", &stem(&card.model).into(), &stem(text(run, "model")?).into())?;
     same("task", &card.task.clone().into(), field(run, "task"))?;

@@ -121,5 +121,5 @@ impl Log {
 /// Paths that do not exist, files that are named and no log, and the first log that cannot be read; with
 /// [`FindOptions::keep_going`] the last are in [`Found::refused`].
 pub fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, EvalError> {
-    super::recognise::find(paths, options)
+    super::search::find(paths, options)
 }

@@ -24,7 +24,7 @@ pub(super) fn model_name(config: &Map<String, Value>, known: Option<&Value>) -> 
 }
 
 /// Arguments as members: they are an object, or a text `name=value,name=value`.
-fn arguments(value: &Value) -> Map<String, Value> {
+pub(super) fn arguments(value: &Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members.clone(),
         Value::String(text) => {

@@ -17,6 +17,7 @@ mod recognise;
 mod records;
 mod rows;
 mod scan;
+mod search;
 mod secrets;
 mod table;
 mod time;

@@ -1,20 +1,17 @@
-//! Recognition of a log's format by its content, and of the files that belong to one log.
-use std::collections::{BTreeMap, BTreeSet};
+//! Recognition of a file's format by its content.
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::card::Tool;
-use super::find::{FindOptions, Found, Log};
-use super::lm_eval::{self, ResultsFile, stamp};
 use super::parquet::ParquetFile;
 use super::scan::Scanner;
 use super::zip::Zip;
-use super::{batch, exports, inspect, lighteval, table};
+use super::{exports, inspect, lighteval};
 use crate::EvalError;
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+pub(super) enum Kind {
     LmEvalSamples,
     LmEvalResults,
     InspectDocument,
@@ -31,7 +28,7 @@ enum Kind {
 
 /// Format of a flat file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Format {
+pub(super) enum Format {
     Json,
     Csv,
     Tsv,
@@ -39,7 +36,7 @@ enum Format {
 }
 
 impl Format {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Format::Json => "jsonl",
             Format::Csv => "csv",
@@ -49,274 +46,8 @@ impl Format {
     }
 }
 
-/// Files by what they are.
-type Files = BTreeMap<Kind, BTreeSet<PathBuf>>;
-
-/// Finds logs; see [`super::find()`].
-pub(super) fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, EvalError> {
-    let mut search = Search { options, files: Files::new(), found: Found::default(), named: BTreeSet::new() };
-    for path in paths {
-        search.add(path)?;
-    }
-    search.logs()?;
-    let mut found = search.found;
-    found.logs.sort_by(|a, b| a.card.files.cmp(&b.card.files));
-    found.notes.extend(mixed_versions(&found.logs));
-    if found.logs.is_empty() && found.refused.is_empty() {
-        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        let mut message = format!("there is no log in {}", names.join(", "));
-        for note in &found.notes {
-            message.push_str("; ");
-            message.push_str(note);
-        }
-        return Err(EvalError::setting(message).hint(
-            "logs are those of lm-evaluation-harness, Inspect, lighteval and OpenAI's batches, exports of earnest, and tables whose \
-             columns are named (--columns)",
-        ));
-    }
-    Ok(found)
-}
-
-/// Sentences about tools of which logs are by several versions.
-fn mixed_versions(logs: &[Log]) -> Vec<String> {
-    let mut versions: BTreeMap<Tool, BTreeSet<&str>> = BTreeMap::new();
-    for card in logs.iter().map(|log| &log.card) {
-        versions.entry(card.tool).or_default().extend(card.tool_version.as_deref());
-    }
-    let several = versions.iter().filter(|(_, versions)| versions.len() > 1);
-    let sentence = |(tool, versions): (&Tool, &BTreeSet<&str>)| {
-        let versions: Vec<&str> = versions.iter().copied().collect();
-        format!("logs of {} are by several of its versions: {}", tool.name(), versions.join(", "))
-    };
-    several.map(sentence).collect()
-}
-
-struct Search<'a> {
-    options: &'a FindOptions,
-    files: Files,
-    found: Found,
-    /// Files that were named themselves.
-    named: BTreeSet<PathBuf>,
-}
-
-impl Search<'_> {
-    /// Adds a file, or all files of a folder.
-    fn add(&mut self, path: &Path) -> Result<(), EvalError> {
-        let metadata = std::fs::metadata(path).map_err(|error| EvalError::input(path.display(), error))?;
-        if !metadata.is_dir() && !metadata.is_file() {
-            return Err(EvalError::log(path, "it is neither a file nor a folder"));
-        }
-        if metadata.is_file() {
-            let kind = kind(path)?;
-            if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
-                let error = EvalError::log(path, "it is no log that earnest knows");
-                return self
-                    .refuse(error.hint("for a table, name its columns: --columns id=...,completion=...,score=..."));
-            }
-            self.named.insert(path.to_owned());
-            self.insert(kind, path.to_owned());
-            return self.siblings(kind, path);
-        }
-        let mut others = Vec::new();
-        let mut folders = vec![path.to_owned()];
-        let mut seen = BTreeSet::new();
-        while let Some(folder) = folders.pop() {
-            let failed = |error| EvalError::input(folder.display(), error);
-            // A link to a folder above would never end.
-            if !seen.insert(std::fs::canonicalize(&folder).map_err(failed)?) {
-                continue;
-            }
-            for entry in std::fs::read_dir(&folder).map_err(failed)? {
-                let path = entry.map_err(failed)?.path();
-                if path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with('.')) {
-                    continue;
-                }
-                let Ok(metadata) = std::fs::metadata(&path) else { continue };
-                if metadata.is_dir() {
-                    folders.push(path);
-                } else if metadata.is_file() {
-                    match kind(&path) {
-                        Ok(Kind::Other) => others.push(path),
-                        Ok(Kind::Table(_)) if self.options.columns.is_none() => others.push(path),
-                        Ok(kind) => self.insert(kind, path),
-                        Err(error) => self.refuse(error)?,
-                    }
-                }
-            }
-        }
-        others.sort();
-        let shown: Vec<String> = others.iter().take(3).map(|path| path.display().to_string()).collect();
-        match others.len() {
-            0 => {}
-            1 => self.found.notes.push(format!("{} is no log", shown[0])),
-            count @ 2..=3 => self.found.notes.push(format!("{count} files are no logs: {}", shown.join(", "))),
-            count => self.found.notes.push(format!("{count} files are no logs: {} and others", shown.join(", "))),
-        }
-        Ok(())
-    }
-
-    fn insert(&mut self, kind: Kind, path: PathBuf) {
-        self.files.entry(kind).or_default().insert(path);
-    }
-
-    fn of(&self, kind: Kind) -> Vec<PathBuf> {
-        self.files.get(&kind).map(|files| files.iter().cloned().collect()).unwrap_or_default()
-    }
-
-    /// Adds the files beside one that was named which belong to it.
-    fn siblings(&mut self, kind: Kind, path: &Path) -> Result<(), EvalError> {
-        let wanted = match kind {
-            Kind::LmEvalSamples => Kind::LmEvalResults,
-            Kind::LmEvalResults => Kind::LmEvalSamples,
-            Kind::LightevalDetails => {
-                if let Some(results) = lighteval::results_of(path).filter(|results| results.is_file()) {
-                    self.insert(Kind::LightevalResults, results);
-                }
-                return Ok(());
-            }
-            Kind::LightevalResults => {
-                let Some(folder) = lighteval::details_of(path).filter(|folder| folder.is_dir()) else { return Ok(()) };
-                let entries = std::fs::read_dir(&folder).map_err(|error| EvalError::input(folder.display(), error))?;
-                for other in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
-                    if self::kind(&other)? == Kind::LightevalDetails {
-                        self.insert(Kind::LightevalDetails, other);
-                    }
-                }
-                return Ok(());
-            }
-            _ => return Ok(()),
-        };
-        let Some(folder) = path.parent() else { return Ok(()) };
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
-        for other in entries.flatten().map(|entry| entry.path()) {
-            let json = other.extension().is_some_and(|end| end == "json" || end == "jsonl");
-            if json && other.is_file() && stamp(&other) == stamp(path) && self::kind(&other)? == wanted {
-                self.insert(wanted, other);
-            }
-        }
-        Ok(())
-    }
-
-    fn refuse(&mut self, error: EvalError) -> Result<(), EvalError> {
-        if self.options.keep_going {
-            self.found.refused.push(error);
-            return Ok(());
-        }
-        Err(error)
-    }
-
-    fn push(&mut self, log: Result<Log, EvalError>) -> Result<(), EvalError> {
-        match log {
-            Ok(log) => self.found.logs.push(log),
-            Err(error) => self.refuse(error)?,
-        }
-        Ok(())
-    }
-
-    fn logs(&mut self) -> Result<(), EvalError> {
-        self.lm_eval()?;
-        for path in self.of(Kind::InspectDocument) {
-            self.push(inspect::document(&path, self.options))?;
-        }
-        for path in self.of(Kind::InspectArchive) {
-            self.push(inspect::archive(&path, self.options))?;
-        }
-        self.lighteval()?;
-        self.batches()?;
-        let files: Vec<(Kind, PathBuf)> =
-            self.files.iter().flat_map(|(kind, paths)| paths.iter().map(|path| (*kind, path.clone()))).collect();
-        for (kind, path) in files {
-            let logs = match kind {
-                Kind::Export(format) => exports::logs(&path, format.name(), self.options),
-                Kind::Table(format) => table::logs(&path, format.name(), self.options),
-                _ => continue,
-            };
-            match logs {
-                Ok(logs) => self.found.logs.extend(logs),
-                Err(error) => self.refuse(error)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Details with the results of the same time and model.
-    fn lighteval(&mut self) -> Result<(), EvalError> {
-        let mut results = Vec::new();
-        for path in self.of(Kind::LightevalResults) {
-            match lighteval::ResultsFile::read(&path) {
-                Ok(file) => results.push((file, false)),
-                Err(error) => self.refuse(error)?,
-            }
-        }
-        for path in self.of(Kind::LightevalDetails) {
-            let own = results.iter().position(|(file, _)| file.is_of(&path));
-            let log = lighteval::log(&path, own.map(|at| &results[at].0), self.options);
-            if let Some(at) = own {
-                results[at].1 = true;
-            }
-            self.push(log)?;
-        }
-        for (file, _) in results.into_iter().filter(|(_, used)| !used) {
-            let error =
-                EvalError::log(&file.path, "it has no details").hint("lighteval writes them with --save-details");
-            self.without_samples(&file.path, error)?;
-        }
-        Ok(())
-    }
-
-    fn batches(&mut self) -> Result<(), EvalError> {
-        let (requests, responses) = (self.of(Kind::BatchRequests), self.of(Kind::BatchResponses));
-        let batches = match batch::batches(&requests, &responses, self.options) {
-            Ok(batches) => batches,
-            Err(error) => return self.refuse(error),
-        };
-        for batch in batches {
-            match (batch::log(&batch, self.options), &batch.requests) {
-                (Err(error), Some(path)) if batch.responses.is_empty() => self.without_samples(path, error)?,
-                (log, _) => self.push(log)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// A file of a log whose samples are missing: an error if it was named, else a note.
-    fn without_samples(&mut self, path: &Path, error: EvalError) -> Result<(), EvalError> {
-        if self.named.contains(path) {
-            return self.refuse(error);
-        }
-        self.found.notes.push(error.to_string());
-        Ok(())
-    }
-
-    /// Samples with the results of the same time in their folder.
-    fn lm_eval(&mut self) -> Result<(), EvalError> {
-        let mut results = Vec::new();
-        for path in self.of(Kind::LmEvalResults) {
-            match ResultsFile::read(&path, self.options.longest) {
-                Ok(file) => results.push((file, false)),
-                Err(error) => self.refuse(error)?,
-            }
-        }
-        for path in self.of(Kind::LmEvalSamples) {
-            let beside = |file: &ResultsFile| file.path.parent() == path.parent();
-            let same_time = results.iter().position(|(file, _)| beside(file) && stamp(&file.path) == stamp(&path));
-            let log = lm_eval::log(&path, same_time.map(|at| &results[at].0), self.options);
-            if let Some(at) = same_time {
-                results[at].1 = true;
-            }
-            self.push(log)?;
-        }
-        for (file, _) in results.into_iter().filter(|(_, used)| !used) {
-            let error = EvalError::log(&file.path, "it has no samples beside it");
-            self.without_samples(&file.path, error.hint("lm_eval writes them with --log_samples"))?;
-        }
-        Ok(())
-    }
-}
-
 /// What a file is, by its content.
-fn kind(path: &Path) -> Result<Kind, EvalError> {
+pub(super) fn kind(path: &Path) -> Result<Kind, EvalError> {
     let head = Scanner::head(path, 4)?;
     if head.starts_with(b"PK\x03\x04") {
         let is_log = match Zip::open(path) {

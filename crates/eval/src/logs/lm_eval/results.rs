@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::card::{LogCard, LogStatus, Reported, Tool};
-use super::super::identity::model_name;
+use super::super::identity::{arguments, model_name};
 use super::super::json::{Ordered, add, count, plain};
 use super::super::secrets::{clean, without_secrets};
 use super::super::time::rfc_3339;
@@ -79,6 +79,9 @@ impl Results {
             reported.push(Reported { scorer, reducer: None, metric: metric.to_owned(), value: value.clone(), samples });
         }
         let mut details = without_secrets(&self.config);
+        // Also where they are written as one text, in which a key would not be seen.
+        let arguments = without_secrets(&arguments(self.config.get("model_args").unwrap_or(&Value::Null)));
+        details.insert("model_args".to_owned(), arguments.into());
         for key in [
             "model_source",
             "model_name",

@@ -1,0 +1,284 @@
+//! Search of paths, and the files that belong to one log.
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::card::Tool;
+use super::find::{FindOptions, Found, Log};
+use super::lm_eval::{self, ResultsFile, stamp};
+use super::recognise::{Kind, kind};
+use super::{batch, exports, inspect, lighteval, table};
+use crate::EvalError;
+
+/// Files by what they are.
+type Files = BTreeMap<Kind, BTreeSet<PathBuf>>;
+
+/// Finds logs; see [`super::find()`].
+pub(super) fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, EvalError> {
+    let mut search = Search { options, files: Files::new(), found: Found::default(), named: BTreeSet::new() };
+    for path in paths {
+        search.add(path)?;
+    }
+    search.siblings()?;
+    search.logs()?;
+    let mut found = search.found;
+    found.logs.sort_by(|a, b| a.card.files.cmp(&b.card.files));
+    found.notes.extend(mixed_versions(&found.logs));
+    if found.logs.is_empty() && found.refused.is_empty() {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let mut message = format!("there is no log in {}", names.join(", "));
+        for note in &found.notes {
+            message.push_str("; ");
+            message.push_str(note);
+        }
+        return Err(EvalError::setting(message).hint(
+            "logs are those of lm-evaluation-harness, Inspect, lighteval and OpenAI's batches, exports of earnest, and tables whose \
+             columns are named (--columns)",
+        ));
+    }
+    Ok(found)
+}
+
+/// Sentences about tools of which logs are by several versions.
+fn mixed_versions(logs: &[Log]) -> Vec<String> {
+    let mut versions: BTreeMap<Tool, BTreeSet<&str>> = BTreeMap::new();
+    for card in logs.iter().map(|log| &log.card) {
+        versions.entry(card.tool).or_default().extend(card.tool_version.as_deref());
+    }
+    let several = versions.iter().filter(|(_, versions)| versions.len() > 1);
+    let sentence = |(tool, versions): (&Tool, &BTreeSet<&str>)| {
+        let versions: Vec<&str> = versions.iter().copied().collect();
+        format!("logs of {} are by several of its versions: {}", tool.name(), versions.join(", "))
+    };
+    several.map(sentence).collect()
+}
+
+struct Search<'a> {
+    options: &'a FindOptions,
+    files: Files,
+    found: Found,
+    /// Files that were named themselves.
+    named: BTreeSet<PathBuf>,
+}
+
+impl Search<'_> {
+    /// Adds a file, or all files of a folder.
+    fn add(&mut self, path: &Path) -> Result<(), EvalError> {
+        let metadata = std::fs::metadata(path).map_err(|error| EvalError::input(path.display(), error))?;
+        if !metadata.is_dir() && !metadata.is_file() {
+            return Err(EvalError::log(path, "it is neither a file nor a folder"));
+        }
+        if metadata.is_file() {
+            let kind = kind(path)?;
+            if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
+                let error = EvalError::log(path, "it is no log that earnest knows");
+                return self
+                    .refuse(error.hint("for a table, name its columns: --columns id=...,completion=...,score=..."));
+            }
+            self.named.insert(path.to_owned());
+            self.insert(kind, path.to_owned());
+            return Ok(());
+        }
+        let mut others = Vec::new();
+        let mut folders = vec![path.to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(folder) = folders.pop() {
+            let failed = |error| EvalError::input(folder.display(), error);
+            // A link to a folder above would never end.
+            if !seen.insert(std::fs::canonicalize(&folder).map_err(failed)?) {
+                continue;
+            }
+            for entry in std::fs::read_dir(&folder).map_err(failed)? {
+                let path = entry.map_err(failed)?.path();
+                if path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with('.')) {
+                    continue;
+                }
+                let Ok(metadata) = std::fs::metadata(&path) else { continue };
+                if metadata.is_dir() {
+                    folders.push(path);
+                } else if metadata.is_file() {
+                    match kind(&path) {
+                        Ok(Kind::Other) => others.push(path),
+                        Ok(Kind::Table(_)) if self.options.columns.is_none() => others.push(path),
+                        Ok(kind) => self.insert(kind, path),
+                        Err(error) => self.refuse(error)?,
+                    }
+                }
+            }
+        }
+        others.sort();
+        let shown: Vec<String> = others.iter().take(3).map(|path| path.display().to_string()).collect();
+        match others.len() {
+            0 => {}
+            1 => self.found.notes.push(format!("{} is no log", shown[0])),
+            count @ 2..=3 => self.found.notes.push(format!("{count} files are no logs: {}", shown.join(", "))),
+            count => self.found.notes.push(format!("{count} files are no logs: {} and others", shown.join(", "))),
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, kind: Kind, path: PathBuf) {
+        self.files.entry(kind).or_default().insert(path);
+    }
+
+    fn of(&self, kind: Kind) -> Vec<PathBuf> {
+        self.files.get(&kind).map(|files| files.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Adds the files that belong to those which were named: the results of samples, the samples of results of which none are named,
+    /// the requests of responses.
+    fn siblings(&mut self) -> Result<(), EvalError> {
+        for path in self.named.clone() {
+            let is = |kind: Kind| self.files.get(&kind).is_some_and(|files| files.contains(&path));
+            let samples = |kind: Kind| self.of(kind).iter().any(|other| stamp(other) == stamp(&path));
+            let found = if is(Kind::LmEvalSamples) {
+                beside(&path, &|other| stamp(other) == stamp(&path), Kind::LmEvalResults)
+            } else if is(Kind::LmEvalResults) && !samples(Kind::LmEvalSamples) {
+                beside(&path, &|other| stamp(other) == stamp(&path), Kind::LmEvalSamples)
+            } else if is(Kind::LightevalDetails) {
+                let results = lighteval::results_of(&path).filter(|results| results.is_file());
+                results.map(|results| (Kind::LightevalResults, results)).into_iter().collect()
+            } else if is(Kind::LightevalResults) && !samples(Kind::LightevalDetails) {
+                let folder = lighteval::details_of(&path).filter(|folder| folder.is_dir());
+                folder.map(|folder| beside(&folder.join("x"), &|_| true, Kind::LightevalDetails)).unwrap_or_default()
+            } else if is(Kind::BatchResponses) {
+                beside(&path, &|other| batch::shared_name(other) == batch::shared_name(&path), Kind::BatchRequests)
+            } else if is(Kind::BatchRequests) {
+                beside(&path, &|other| batch::shared_name(other) == batch::shared_name(&path), Kind::BatchResponses)
+            } else {
+                Vec::new()
+            };
+            for (kind, path) in found {
+                self.insert(kind, path);
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, error: EvalError) -> Result<(), EvalError> {
+        if self.options.keep_going {
+            self.found.refused.push(error);
+            return Ok(());
+        }
+        Err(error)
+    }
+
+    fn push(&mut self, log: Result<Log, EvalError>) -> Result<(), EvalError> {
+        match log {
+            Ok(log) => self.found.logs.push(log),
+            Err(error) => self.refuse(error)?,
+        }
+        Ok(())
+    }
+
+    fn logs(&mut self) -> Result<(), EvalError> {
+        self.lm_eval()?;
+        for path in self.of(Kind::InspectDocument) {
+            self.push(inspect::document(&path, self.options))?;
+        }
+        for path in self.of(Kind::InspectArchive) {
+            self.push(inspect::archive(&path, self.options))?;
+        }
+        self.lighteval()?;
+        self.batches()?;
+        let files: Vec<(Kind, PathBuf)> =
+            self.files.iter().flat_map(|(kind, paths)| paths.iter().map(|path| (*kind, path.clone()))).collect();
+        for (kind, path) in files {
+            let logs = match kind {
+                Kind::Export(format) => exports::logs(&path, format.name(), self.options),
+                Kind::Table(format) => table::logs(&path, format.name(), self.options),
+                _ => continue,
+            };
+            match logs {
+                Ok(logs) => self.found.logs.extend(logs),
+                Err(error) => self.refuse(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Details with the results of the same time and model.
+    fn lighteval(&mut self) -> Result<(), EvalError> {
+        let mut results = Vec::new();
+        for path in self.of(Kind::LightevalResults) {
+            match lighteval::ResultsFile::read(&path) {
+                Ok(file) => results.push((file, false)),
+                Err(error) => self.refuse(error)?,
+            }
+        }
+        for path in self.of(Kind::LightevalDetails) {
+            let own = results.iter().position(|(file, _)| file.is_of(&path));
+            let log = lighteval::log(&path, own.map(|at| &results[at].0), self.options);
+            if let Some(at) = own {
+                results[at].1 = true;
+            }
+            self.push(log)?;
+        }
+        for (file, _) in results.into_iter().filter(|(_, used)| !used) {
+            let error =
+                EvalError::log(&file.path, "it has no details").hint("lighteval writes them with --save-details");
+            self.without_samples(&file.path, error)?;
+        }
+        Ok(())
+    }
+
+    fn batches(&mut self) -> Result<(), EvalError> {
+        let (requests, responses) = (self.of(Kind::BatchRequests), self.of(Kind::BatchResponses));
+        let batches = match batch::batches(&requests, &responses, self.options) {
+            Ok(batches) => batches,
+            Err(error) => return self.refuse(error),
+        };
+        for batch in batches {
+            match (batch::log(&batch, self.options), &batch.requests) {
+                (Err(error), Some(path)) if batch.responses.is_empty() => self.without_samples(path, error)?,
+                (log, _) => self.push(log)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A file of a log whose samples are missing: an error if it was named, else a note.
+    fn without_samples(&mut self, path: &Path, error: EvalError) -> Result<(), EvalError> {
+        if self.named.contains(path) {
+            return self.refuse(error);
+        }
+        self.found.notes.push(error.to_string());
+        Ok(())
+    }
+
+    /// Samples with the results of the same time in their folder.
+    fn lm_eval(&mut self) -> Result<(), EvalError> {
+        let mut results = Vec::new();
+        for path in self.of(Kind::LmEvalResults) {
+            match ResultsFile::read(&path, self.options.longest) {
+                Ok(file) => results.push((file, false)),
+                Err(error) => self.refuse(error)?,
+            }
+        }
+        for path in self.of(Kind::LmEvalSamples) {
+            let beside = |file: &ResultsFile| file.path.parent() == path.parent();
+            let same_time = results.iter().position(|(file, _)| beside(file) && stamp(&file.path) == stamp(&path));
+            let log = lm_eval::log(&path, same_time.map(|at| &results[at].0), self.options);
+            if let Some(at) = same_time {
+                results[at].1 = true;
+            }
+            self.push(log)?;
+        }
+        for (file, _) in results.into_iter().filter(|(_, used)| !used) {
+            let error = EvalError::log(&file.path, "it has no samples beside it");
+            self.without_samples(&file.path, error.hint("lm_eval writes them with --log_samples"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Files of a kind in the folder of a file, of which the name fits.
+fn beside(path: &Path, fits: &dyn Fn(&Path) -> bool, wanted: Kind) -> Vec<(Kind, PathBuf)> {
+    let Some(folder) = path.parent() else { return Vec::new() };
+    let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = std::fs::read_dir(listed).into_iter().flatten().flatten();
+    // As the file itself is written: without a dot in front where it has none.
+    let others = entries.map(|entry| folder.join(entry.file_name()));
+    let fitting = others.filter(|other| fits(other) && other.is_file() && kind(other).is_ok_and(|kind| kind == wanted));
+    fitting.map(|other| (wanted, other)).collect()
+}
