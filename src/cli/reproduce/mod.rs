@@ -65,14 +65,19 @@ pub struct ComparedRuns {
     pub json: bool,
 }
 
+/// True for a run of the suite; another tool's task may have the same name.
+fn is_of(run: &StoredRun, suite: &str) -> bool {
+    let settings = &run.manifest.settings;
+    settings.suite == suite && !settings.is_log()
+}
+
 impl ComparedRuns {
     /// Opens the named runs, or all of a suite. A missing results folder is no error: the published tables are shown alone.
     fn open(&self, suite: &str) -> Result<Vec<StoredRun>, CliError> {
         let folder = &self.results.folder;
         if self.runs.is_empty() {
             let all = if folder.exists() { StoredRun::all(folder)? } else { Vec::new() };
-            let mut of_suite: Vec<StoredRun> =
-                all.into_iter().filter(|run| run.manifest.settings.suite == suite).collect();
+            let mut of_suite: Vec<StoredRun> = all.into_iter().filter(|run| is_of(run, suite)).collect();
             // Of a run that was scored again, only the copy with the new scores counts.
             let scored: Vec<bool> = of_suite
                 .iter()
@@ -90,7 +95,11 @@ impl ComparedRuns {
         let open = |name: &String| {
             let run = StoredRun::open(folder, name)?;
             match &run.manifest.settings.suite {
-                found if found == suite => Ok(run),
+                _ if is_of(&run, suite) => Ok(run),
+                found if run.manifest.settings.is_log() => Err(CliError::usage(format!(
+                    "{} is another tool's log of {found}, not a run of {suite}",
+                    run.place
+                ))),
                 found => Err(CliError::usage(format!("{} is a run of {found}, not of {suite}", run.place))),
             }
         };

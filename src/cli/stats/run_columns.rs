@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::columns::ColumnError;
 use earnest_eval::run::{Manifest, Sample};
+use earnest_tasks::suite::log::value;
 
 /// Columns that every sample has.
 const OWN: [&str; 14] = [
@@ -97,13 +98,27 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
         "sample" => sample.sample.to_string(),
         "cluster" => sample.cluster.clone(),
         "gold" => sample.gold.clone(),
+        // A tool's number as it is: a fraction is neither right nor wrong.
+        "correct" if manifest.settings.is_log() => {
+            let primary = manifest.settings.suite_options.get("profile").and_then(Value::as_str);
+            score
+                .zip(primary)
+                .and_then(|(score, primary)| value(score, primary))
+                .map(|value| value.to_string())
+                .unwrap_or_default()
+        }
         "correct" => score.map(|score| truth(score.correct)).unwrap_or_default(),
         "failure" => score.and_then(|score| score.failure.as_ref()).map(ToString::to_string).unwrap_or_default(),
         "finish" => completion
             .and_then(|completion| text(&serde_json::to_value(completion.finish).unwrap_or(Value::Null)))
             .unwrap_or_default(),
         "truncated" => completion.map(|_| truth(sample.truncated())).unwrap_or_default(),
+        // Unknown in most logs.
+        "prompt_tokens" | "completion_tokens" if manifest.settings.is_log() && sample.prompt_tokens == 0 => {
+            String::new()
+        }
         "prompt_tokens" => sample.prompt_tokens.to_string(),
+        "completion_tokens" if manifest.settings.is_log() => String::new(),
         "completion_tokens" => completion.map(|completion| completion.ids.len().to_string()).unwrap_or_default(),
         _ => return None,
     })

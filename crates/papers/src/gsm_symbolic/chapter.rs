@@ -18,7 +18,12 @@ pub fn chapters(runs: &[ReportRun]) -> Vec<Chapter> {
 fn chapter(suite: &str, runs: &[ReportRun]) -> Option<Chapter> {
     let mut notes = Vec::new();
     let mut evaluations: Vec<Evaluation> = Vec::new();
-    let of_suite = || runs.iter().filter(move |run| run.document.manifest.settings.suite == suite);
+    let of_suite = || {
+        runs.iter().filter(move |run| {
+            let settings = &run.document.manifest.settings;
+            settings.suite == suite && !settings.is_log()
+        })
+    };
     for run in of_suite() {
         let mut found: Vec<Evaluation> = Vec::new();
         let mut problem = None;

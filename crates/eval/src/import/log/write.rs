@@ -4,15 +4,19 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use serde_json::Value;
+
 use super::convert::{Converted, Converter};
 use crate::EvalError;
-use crate::logs::{Log, LogSample, Refused};
+use crate::logs::{Log, LogPrompt, LogSample, Refused};
 use crate::run::Sample;
 use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
 use earnest_tasks::suite::Score;
 
 /// Samples that go from one thread to the next at once.
 const BATCH: usize = 512;
+/// Bytes of their texts from which on fewer go at once.
+const BATCH_BYTES: usize = 4 << 20;
 /// Batches that wait between two threads.
 const WAITING: usize = 4;
 
@@ -93,16 +97,29 @@ const GONE: &str = "the samples are not written";
 /// Reads the log's samples.
 fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, EvalError> {
     let gone = |_| EvalError::results(GONE);
-    let mut batch = Vec::with_capacity(BATCH);
+    let (mut batch, mut bytes) = (Vec::with_capacity(BATCH), 0);
     let refused = log.samples(&mut |sample| {
+        bytes += length(&sample);
         batch.push(sample);
-        if batch.len() < BATCH {
+        if batch.len() < BATCH && bytes < BATCH_BYTES {
             return Ok(());
         }
+        bytes = 0;
         to.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH))).map_err(gone)
     })?;
     to.send(batch).map_err(gone)?;
     Ok(refused)
+}
+
+/// Bytes of a sample's longest texts.
+fn length(sample: &LogSample) -> usize {
+    let prompt = match &sample.prompt {
+        None => 0,
+        Some(LogPrompt::Text(text)) => text.len(),
+        Some(LogPrompt::Chat(messages)) => messages.iter().map(|(_, text)| text.len()).sum(),
+    };
+    let texts = sample.document.values().filter_map(Value::as_str).map(str::len).sum::<usize>();
+    prompt + texts + sample.completions.iter().map(String::len).sum::<usize>()
 }
 
 /// A document of the log.
