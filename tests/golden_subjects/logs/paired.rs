@@ -36,6 +36,9 @@ pub fn check(pair: &Row, kind: &Kind, runs: &[Value], logs: &mut Logs) -> Checke
             .find(named)
             .ok_or_else(|| format!("no run has the file {file}"))?;
         same(model, field(run, "model"), field(pair, model))?;
+        if let Some(task) = pair.get("task") {
+            same("task", field(run, "task"), task)?;
+        }
         sides.push(by_document(pair, kind, logs.read(&(kind.paths)(run)?)?));
     }
     let [a, b] = sides.as_slice() else { return Err("a pair has two sides".to_owned()) };

@@ -83,17 +83,24 @@ fn task_of(path: &Path, results: Option<&Results>) -> Option<String> {
     };
     let cut = name.strip_prefix("samples_");
     let tasks = results.map(Results::tasks).unwrap_or_default();
-    let ending = || {
-        let ending = tasks.iter().filter(|task| name.ends_with(**task));
-        ending.max_by_key(|task| task.len()).map(|task| (*task).to_owned())
+    // Names of files lack the characters that systems forbid.
+    let alike = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+    let known = match cut {
+        Some(cut) => match tasks.iter().find(|task| **task == cut) {
+            Some(exact) => Some(*exact),
+            None => {
+                let mut fitting = tasks.iter().filter(|task| alike(task) == alike(cut));
+                fitting.next().filter(|_| fitting.next().is_none()).copied()
+            }
+        },
+        None => tasks.iter().filter(|task| name.ends_with(**task)).max_by_key(|task| task.len()).copied(),
     };
-    match cut {
-        Some(cut) if tasks.is_empty() || tasks.contains(&cut) => Some(cut.to_owned()),
-        _ => ending().or_else(|| match tasks.as_slice() {
-            [task] => Some((*task).to_owned()),
-            _ => None,
-        }),
-    }
+    let only = match tasks.as_slice() {
+        [] => cut,
+        [task] => Some(*task),
+        _ => None,
+    };
+    known.or(only).map(str::to_owned)
 }
 
 /// The log of a file of samples with its results, if there are any.
@@ -297,5 +304,6 @@ mod tests {
         let task = |name: &str| task_of(Path::new(name), Some(&results));
         assert_eq!(task("pretrained__gpt2_arc_easy.jsonl").as_deref(), Some("arc_easy"));
         assert_eq!(task("other.jsonl"), None);
+        assert_eq!(task("samples_arc__easy_2026-11-22T16-35-15.jsonl").as_deref(), Some("arc_easy"));
     }
 }
