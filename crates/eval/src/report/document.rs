@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::store::{RunRecord, Store};
 use crate::run::{FailureKind, Manifest, Plan, RunError, Sample, SampleFailure, Totals};
 use earnest_stats::{Estimate, Z95, wilson};
-use earnest_tasks::suite::log::{self, Reported};
+use earnest_tasks::suite::log::{LogSuite, Reported, Tally};
 use earnest_tasks::suite::{Grid, Interval, Item, Readings, Score, Scored, Segments, Suite, Summary, SummaryRow};
 
 /// Format version of [`Document`].
@@ -69,6 +69,11 @@ impl Document {
     /// Summarises a stored run without reading texts, in step with the plan. Keeps only the parts of items that summaries use and
     /// shares equal scores.
     pub fn stored(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<Self, RunError> {
+        if let Ok(log) = LogSuite::of(&run.manifest.settings.suite_options)
+            && run.manifest.settings.is_log()
+        {
+            return Self::of_log(store, run, &log);
+        }
         let plan = run.manifest.plan();
         let mut counts = Counts::new(plan.len(suite));
         let mut planned = plan.walk(suite).peekable();
@@ -93,6 +98,36 @@ impl Document {
         let scored: Vec<Scored<'_>> = scored.collect();
         let path = store.path().display().to_string();
         Ok(Self::of(&path, run.manifest.clone(), suite, counts, &scored))
+    }
+
+    /// Summarises another tool's log; its items are not needed.
+    fn of_log(store: &Store, run: &RunRecord, suite: &LogSuite) -> Result<Self, RunError> {
+        let settings = &run.manifest.settings;
+        let samples = settings.samples.max(1) as usize;
+        let mut counts = Counts::new(run.planned.unwrap_or_default());
+        let mut tally = Tally::default();
+        store.outcomes(run, |outcome| -> Result<(), RunError> {
+            counts.totals.add_outcome(&outcome);
+            counts.failure(&outcome.item, outcome.failure.as_ref());
+            if let Some(score) = &outcome.score {
+                tally.add(outcome.place / samples, &outcome.task, &outcome.cluster, score);
+            }
+            Ok(())
+        })?;
+        let readings = tally.readings(&suite.primary());
+        let mut summary = suite.summary(&tally);
+        summary.notes.extend(readings.iter().flat_map(Readings::remarks));
+        Ok(Document {
+            format: REPORT_FORMAT,
+            folder: store.path().display().to_string(),
+            manifest: run.manifest.clone(),
+            totals: counts.totals,
+            failures: counts.failures.into_values().collect(),
+            summary,
+            grids: Vec::new(),
+            readings,
+            reported: tally.reported(&settings.suite_options),
+        })
     }
 
     /// Summarises a run whose suite is unavailable for this reason: counts and accuracies only. Intervals of tasks assume
@@ -140,12 +175,8 @@ impl Document {
             ref primary => Readings::of(primary, scored.iter().map(|scored| scored.score)),
         };
         summary.notes.extend(readings.iter().flat_map(Readings::remarks));
-        let reported = match manifest.settings.is_log() {
-            true => log::reported(&manifest.settings.suite_options, scored),
-            false => Vec::new(),
-        };
         Document {
-            reported,
+            reported: Vec::new(),
             format: REPORT_FORMAT,
             folder: folder.to_owned(),
             manifest,

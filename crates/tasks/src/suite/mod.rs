@@ -29,7 +29,7 @@ pub use item::{Budget, Item, Segments, Shot};
 pub use lengths::{LengthList, LengthListError, check_lengths};
 pub use likelihood::{ContinuationScore, Likelihoods};
 pub use plain::{score_final, summarise_accuracy};
-pub use readings::{Readings, RuleReading};
+pub use readings::{ReadingCounts, Readings, RuleReading};
 pub use registry::{rename_rules, stored_rule};
 pub use score::{Answered, Evidence, Interval, Missing, Score, Scored, Series, Summary, SummaryRow};
 pub use thinking_text::ThinkingText;

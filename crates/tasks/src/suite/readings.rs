@@ -41,33 +41,42 @@ impl RuleReading {
     }
 }
 
-impl Readings {
-    /// Counts scored samples. None where there is no sample, or no rule but the primary one,
-    /// or where what decides is no rule.
-    pub fn of<'a>(primary: &[&str], scores: impl Iterator<Item = &'a Score>) -> Option<Self> {
-        let mut rules: BTreeMap<&str, RuleReading> = BTreeMap::new();
-        let (mut samples, mut example_echoed, mut only_in_thinking, mut rivals) = (0, 0, 0, 0);
-        for score in scores {
-            samples += 1;
-            // Versions without the metric have it in no row: nothing is said of them.
-            let counted = |name: &str| usize::from(score.metrics.get(name).is_some_and(|value| value > 0.0));
-            example_echoed += counted(EXAMPLE_ECHOED);
-            only_in_thinking += counted(ONLY_IN_THINKING);
-            rivals += counted(RIVALS);
-            for (name, right) in score.rules.iter() {
-                let rule = rules.entry(name).or_insert_with(|| RuleReading {
-                    name: name.to_owned(),
-                    samples: 0,
-                    right: 0,
-                    alone: 0,
-                    missed: 0,
-                });
-                rule.samples += 1;
-                rule.right += usize::from(right);
-                rule.alone += usize::from(right && !score.correct);
-                rule.missed += usize::from(!right && score.correct);
+/// Counts of scored samples, one by one.
+#[derive(Debug, Clone, Default)]
+pub struct ReadingCounts {
+    rules: BTreeMap<String, RuleReading>,
+    samples: usize,
+    example_echoed: usize,
+    only_in_thinking: usize,
+    rivals: usize,
+}
+
+impl ReadingCounts {
+    /// Adds a scored sample.
+    pub fn add(&mut self, score: &Score) {
+        self.samples += 1;
+        // Versions without the metric have it in no row: nothing is said of them.
+        let counted = |name: &str| usize::from(score.metrics.get(name).is_some_and(|value| value > 0.0));
+        self.example_echoed += counted(EXAMPLE_ECHOED);
+        self.only_in_thinking += counted(ONLY_IN_THINKING);
+        self.rivals += counted(RIVALS);
+        for (name, right) in score.rules.iter() {
+            if !self.rules.contains_key(name) {
+                let fresh = RuleReading { name: name.to_owned(), samples: 0, right: 0, alone: 0, missed: 0 };
+                self.rules.insert(name.to_owned(), fresh);
             }
+            let Some(rule) = self.rules.get_mut(name) else { continue };
+            rule.samples += 1;
+            rule.right += usize::from(right);
+            rule.alone += usize::from(right && !score.correct);
+            rule.missed += usize::from(!right && score.correct);
         }
+    }
+
+    /// All rules with these as the ones that decide. None where there is no sample, or no rule but the primary one, or where what
+    /// decides is no rule.
+    pub fn finish(self, primary: &[&str]) -> Option<Readings> {
+        let ReadingCounts { rules, samples, example_echoed, only_in_thinking, rivals } = self;
         let mut rules: Vec<RuleReading> = rules.into_values().collect();
         rules.sort_by_key(|rule| !primary.contains(&rule.name.as_str()));
         // A fraction decides by its mean, with which rights and wrongs cannot be compared one by one.
@@ -81,6 +90,15 @@ impl Readings {
             only_in_thinking,
             rivals,
         })
+    }
+}
+
+impl Readings {
+    /// Counts scored samples, as [`ReadingCounts`].
+    pub fn of<'a>(primary: &[&str], scores: impl Iterator<Item = &'a Score>) -> Option<Self> {
+        let mut counts = ReadingCounts::default();
+        scores.for_each(|score| counts.add(score));
+        counts.finish(primary)
     }
 
     /// True for a rule that decides.

@@ -18,6 +18,8 @@ pub struct Outcome {
     pub place: usize,
     pub item: String,
     pub sample: u32,
+    pub task: String,
+    pub cluster: String,
     pub prompt_tokens: usize,
     /// Token budget.
     pub budget: usize,
@@ -94,7 +96,7 @@ impl Store {
             .connection()
             .prepare_cached(
                 "SELECT key, item, sample, prompt_tokens, budget, max_tokens, finish, completion_tokens, cached_tokens, \
-                 correct, verdict_failure, failure_kind, retryable FROM samples WHERE key >= ? AND key < ? ORDER BY key",
+                 correct, verdict_failure, failure_kind, retryable, task, cluster FROM samples WHERE key >= ? AND key < ? ORDER BY key",
             )
             .map_err(failed)?;
         let mut texts = self
@@ -140,6 +142,8 @@ fn outcome(row: &Row<'_>, text: &Row<'_>, run: &RunRecord, cache: &mut ScoreCach
         place: usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0),
         item: row.get(1)?,
         sample: row.get(2)?,
+        task: row.get(13)?,
+        cluster: row.get(14)?,
         prompt_tokens: count(3)?,
         budget: count(4)?,
         max_tokens: count(5)?,

@@ -5,11 +5,12 @@
 mod reading;
 mod registration;
 mod reported;
-mod summary;
+mod tally;
 
 pub use reading::{beside, decide};
 pub use registration::{LogSuite, Registration, UNKNOWN_VERSION};
-pub use reported::{Reported, reported};
+pub use reported::Reported;
+pub use tally::Tally;
 
 use super::Score;
 

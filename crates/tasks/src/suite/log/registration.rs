@@ -2,7 +2,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{STORED_KEY, summary};
+use super::{STORED_KEY, Tally};
 use crate::suite::registry::{BuiltIn, Card, Choice, Host, OptionError, OptionValues};
 use crate::suite::task::read_again;
 use crate::suite::{Answered, FINAL, Item, Score, Scored, Suite, Summary};
@@ -78,6 +78,13 @@ impl LogSuite {
         Ok(LogSuite { stored, options: options.clone() })
     }
 
+    /// The table of these samples, with the notes of the log.
+    pub fn summary(&self, tally: &Tally) -> Summary {
+        let mut summary = tally.summary(&self.scorers());
+        summary.notes.extend(self.stored.card.notes.iter().cloned());
+        summary
+    }
+
     /// Scorers in the tool's order, the primary one first.
     fn scorers(&self) -> Vec<&str> {
         let primary = self.stored.profile.as_deref();
@@ -125,9 +132,11 @@ impl Suite for LogSuite {
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
-        let mut summary = summary::of(samples, &self.scorers());
-        summary.notes.extend(self.stored.card.notes.iter().cloned());
-        summary
+        let mut tally = Tally::default();
+        for (number, Scored { item, score, .. }) in samples.iter().enumerate() {
+            tally.add(number, &item.task, &item.cluster, score);
+        }
+        self.summary(&tally)
     }
 }
 

@@ -1,11 +1,6 @@
 //! Aggregates that a tool reported, beside those of its samples.
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::value;
-use crate::suite::Scored;
 
 /// An aggregate as a tool reported it, and as its samples give it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,44 +31,8 @@ impl Reported {
     }
 }
 
-#[derive(Deserialize)]
-struct Options {
-    log: Card,
-}
-
-#[derive(Deserialize)]
-struct Card {
-    #[serde(default)]
-    reported: Vec<Reported>,
-}
-
-/// Returns what the tool reported, with what the samples give; nothing where the options are not those of a log.
-pub fn reported(options: &Value, samples: &[Scored<'_>]) -> Vec<Reported> {
-    let Ok(Options { log: Card { mut reported } }) = Options::deserialize(options) else { return Vec::new() };
-    let mut known: HashMap<String, Vec<Vec<f64>>> = HashMap::new();
-    for one in &mut reported {
-        let documents = known.entry(one.scorer.clone()).or_insert_with(|| documents(samples, &one.scorer));
-        one.recomputed = recomputed(one, documents);
-    }
-    reported
-}
-
-/// Numbers of a scorer by document, in the order of the repeats.
-fn documents(samples: &[Scored<'_>], scorer: &str) -> Vec<Vec<f64>> {
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut documents: Vec<Vec<f64>> = Vec::new();
-    for sample in samples {
-        let Some(value) = value(sample.score, scorer) else { continue };
-        let place = *places.entry(&sample.item.id).or_insert(documents.len());
-        if place == documents.len() {
-            documents.push(Vec::new());
-        }
-        documents[place].push(value);
-    }
-    documents
-}
-
-fn recomputed(reported: &Reported, documents: &[Vec<f64>]) -> Option<f64> {
+/// Mean or standard error over the documents, each with the numbers of its repeats.
+pub(super) fn recomputed(reported: &Reported, documents: &[Vec<f64>]) -> Option<f64> {
     if documents.is_empty() {
         return None;
     }
@@ -138,56 +97,22 @@ fn pass_at(count: usize, right: usize, k: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::suite::{Item, Score};
 
-    fn one(scorer: &str, reducer: Option<&str>, metric: &str, value: f64) -> Reported {
-        let reducer = reducer.map(str::to_owned);
+    fn one(scorer: &str, metric: &str, value: f64) -> Reported {
         let (scorer, metric) = (scorer.to_owned(), metric.to_owned());
-        Reported { scorer, reducer, metric, value: value.into(), samples: None, recomputed: None }
-    }
-
-    #[test]
-    fn means_and_errors_are_recomputed_over_documents() {
-        let items: Vec<Item> = (0..8).map(|number| Item::plain((number / 2).to_string(), "t", "q", "1")).collect();
-        let right = [true, true, true, false, false, false, true, false];
-        let scores: Vec<Score> =
-            right.iter().map(|right| Score { rules: [("match", *right)].into(), ..Score::default() }).collect();
-        let samples: Vec<Scored<'_>> = items
-            .iter()
-            .zip(&scores)
-            .map(|(item, score)| Scored { item, score, tokens: 0, truncated: false })
-            .collect();
-        let all = [
-            one("match", None, "accuracy", 0.5),
-            one("match", Some("mode"), "accuracy", 0.75),
-            one("match", Some("at_least_2"), "accuracy", 0.25),
-            one("match", Some("pass_at_2"), "accuracy", 0.75),
-            one("match", None, "stderr", 0.204_124_145_231_931_5),
-            one("match", None, "stderr2", 1.0),
-            one("match", Some("own"), "accuracy", 1.0),
-            one("other", None, "accuracy", 1.0),
-            one("match", None, "accuracy", 0.25),
-        ];
-        let found = reported(&json!({"log": {"reported": all}}), &samples);
-        let known: Vec<bool> = found.iter().map(|one| one.recomputed.is_some()).collect();
-        assert_eq!(known, [true, true, true, true, true, false, false, false, true]);
-        let differing: Vec<bool> = found.iter().map(Reported::differs).collect();
-        assert_eq!(differing, [false, false, false, false, false, false, false, false, true]);
-        assert!(reported(&json!({}), &samples).is_empty());
-        let text = Reported { value: "N/A".into(), recomputed: Some(1.0), ..one("a", None, "a", 0.0) };
-        assert!(!text.differs());
+        Reported { scorer, reducer: None, metric, value: value.into(), samples: None, recomputed: None }
     }
 
     #[test]
     fn names_of_metrics_with_filters() {
         let documents = [vec![1.0], vec![0.0]];
         for metric in ["exact_match", "exact_match_stderr"] {
-            assert_eq!(recomputed(&one("exact_match,strict", None, metric, 0.5), &documents), Some(0.5));
+            assert_eq!(recomputed(&one("exact_match,strict", metric, 0.5), &documents), Some(0.5));
         }
-        assert_eq!(recomputed(&one("f1,none", None, "exact_match", 0.5), &documents), None);
+        assert_eq!(recomputed(&one("f1,none", "exact_match", 0.5), &documents), None);
+        let text = Reported { value: "N/A".into(), recomputed: Some(1.0), ..one("a", "a", 0.0) };
+        assert!(!text.differs());
     }
 
     #[test]
