@@ -63,8 +63,10 @@ fn comparisons(args: &CompareArgs, printer: Printer) -> Result<Vec<Comparison>, 
     let CompareArgs { primary, cluster, task, .. } = args;
     let settings = CompareSettings { primary: primary.clone(), cluster: cluster.clone(), task: task.clone() };
     let (paths, names): (Vec<&String>, Vec<&String>) = args.runs.iter().partition(|word| Path::new(word).exists());
-    let is_path = |word: &&&String| word.contains(['/', std::path::MAIN_SEPARATOR]) || word.ends_with(".eval");
-    if let (true, Some(missing)) = (!paths.is_empty(), names.iter().find(is_path)) {
+    // A run may be named as a folder is, but not with a slash.
+    let is_path = |word: &&String| word.contains(['/', std::path::MAIN_SEPARATOR]) || word.ends_with(".eval");
+    let of_logs = !paths.is_empty() && args.runs.iter().any(|word| is_path(&word));
+    if let (true, Some(missing)) = (of_logs, names.first()) {
         return Err(CliError::usage(format!("there is no file or folder {missing}")));
     }
     if names.is_empty() {

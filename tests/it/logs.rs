@@ -388,6 +388,12 @@ fn a_table_says_what_its_columns_are() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let runs = names(&document(&output));
     assert_eq!(runs.len(), 2);
+    // A scorer that gives fractions is a metric throughout, where it gives 0 and 1 too.
+    let store = store(at);
+    for sample in store.samples(&store.run(&runs[0]).unwrap(), Filter::default()) {
+        let score = sample.unwrap().score.unwrap();
+        assert!(score.rules.is_empty() && score.metrics.contains("points"), "{score:?}");
+    }
     // Fractions are compared as they are.
     let found = document(&run_in(at, &["compare", &runs[0], &runs[1], "--cluster", "page", "--json"]))[0].clone();
     let overall = &found["overall"];

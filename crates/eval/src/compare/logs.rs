@@ -154,7 +154,7 @@ fn common_tasks(sides: &[Side], warn: &mut impl FnMut(String)) -> Result<Option<
             .map(|(side, tasks)| format!("{} has {}", side.name, tasks.iter().cloned().collect::<Vec<_>>().join(", ")))
             .collect();
         return Err(EvalError::setting(format!("the logs have no task in common: {}", names.join("; ")))
-            .hint("name a file each to compare two tasks by their questions"));
+            .hint("--task picks the models that have one; two files of two tasks are compared by their questions"));
     }
     for (side, tasks) in sides.iter().zip(&all) {
         let others: Vec<&str> = tasks.difference(&common).map(String::as_str).collect();

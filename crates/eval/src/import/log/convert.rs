@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use super::Answers;
 use super::settings::own_name;
 use crate::EvalError;
-use crate::logs::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore};
+use crate::logs::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, Tool};
 use crate::run::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure};
 use earnest_engine::{FinishReason, Timings};
 use earnest_tasks::suite::log::{decide, set_value};
-use earnest_tasks::suite::task::{read_again, usual};
+use earnest_tasks::suite::task::{TARGETS, read_again, usual};
 use earnest_tasks::suite::{Answered, Budget, ContinuationScore, Item, Likelihoods, Score};
 
 /// Characters beyond which a text of a document is no covariate: passages and solutions.
@@ -62,12 +62,21 @@ impl Converter<'_> {
         if targets.is_empty() {
             targets.extend(self.answers.and_then(|answers| answers.get(&id)).map(str::to_owned));
         }
+        // A run of earnest has a task in every row.
+        let own = match self.card.tool {
+            Tool::Earnest => document.remove("task"),
+            _ => None,
+        };
+        let task = match own {
+            Some(Value::String(task)) => task,
+            _ => self.card.task.clone(),
+        };
         let mut covariates = covariates(&mut document, &question, &targets);
         if self.cluster.is_none() {
             covariates.remove(usual::CLUSTER);
         }
         if targets.len() > 1 {
-            covariates.insert("targets".to_owned(), targets.clone().into());
+            covariates.insert(TARGETS.to_owned(), targets.clone().into());
         }
         if !choices.is_empty() {
             covariates.insert("choices".to_owned(), choices.into());
@@ -80,7 +89,7 @@ impl Converter<'_> {
             cluster,
             covariates,
             budget: Budget { answer: limit, thinking: limit },
-            ..Item::plain(id, self.card.task.clone(), question, gold)
+            ..Item::plain(id, task, question, gold)
         };
         if likely {
             item.continuations =

@@ -31,7 +31,7 @@ pub mod usual;
 pub use check::{Check, CheckedFile, Covariate, Finding, First, check};
 pub use definition::Definition;
 pub use keys::nearest;
-pub use read_again::read_again;
+pub use read_again::{TARGETS, read_again};
 pub use registration::Registration;
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 //! Completions of another program, read by the rule [`FINAL`] without a task file.
+use serde_json::Value;
+
 use super::choice;
 use super::choices::letter;
 use super::scorer::{self, Rule, Scorer};
@@ -9,6 +11,21 @@ use crate::suite::{Answered, FINAL, Item, Score};
 /// states, or its text where no number is expected. Without rules where nothing can be read: log-likelihoods, and items without an
 /// expected answer, or with one that is none of their choices.
 pub fn read_again(item: &Item, answered: &Answered<'_>) -> Score {
+    let others = item.covariates.get(TARGETS).and_then(Value::as_array);
+    let others = others.into_iter().flatten().filter_map(Value::as_str).filter(|target| *target != item.gold);
+    let first = read_one(item, answered);
+    let right = |score: &Score| score.rules.get(FINAL) == Some(true);
+    if right(&first) {
+        return first;
+    }
+    let of = |target: &str| read_one(&Item { gold: target.to_owned(), ..item.clone() }, answered);
+    others.map(of).find(right).unwrap_or(first)
+}
+
+/// Covariate with all expected answers, where there are several; one of them suffices.
+pub const TARGETS: &str = "targets";
+
+fn read_one(item: &Item, answered: &Answered<'_>) -> Score {
     if item.gold.trim().is_empty() || !item.continuations.is_empty() {
         return Score::default();
     }
@@ -58,6 +75,16 @@ mod tests {
             assert_eq!(read(&item, &format!("ANSWER: {right}")), Some(true), "{gold}");
             assert_eq!(read(&item, "ANSWER: A"), Some(false), "{gold}");
         }
+    }
+
+    #[test]
+    fn one_of_several_answers_suffices() {
+        let mut item = Item::plain("1", "t", "Capital?", "Paris");
+        item.covariates.insert(TARGETS.into(), vec!["Paris", "Lutetia"].into());
+        assert_eq!(
+            (read(&item, "Lutetia"), read(&item, "paris"), read(&item, "Rome")),
+            (Some(true), Some(true), Some(false))
+        );
     }
 
     #[test]
