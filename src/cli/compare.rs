@@ -79,7 +79,8 @@ fn comparisons(args: &CompareArgs, printer: Printer) -> Result<Vec<Comparison>, 
         return Ok(compare_logs(&logs, &mut results::Messages(printer))?);
     }
     if args.runs.len() < 2 {
-        return Err(CliError::usage(format!("{} is one run", args.runs[0])).help("name two runs, or a folder of logs"));
+        return Err(CliError::usage(format!("{} is one RUN, and a comparison needs two", args.runs[0]))
+            .help("name another run, or folders of logs"));
     }
     let for_logs = [("answers", args.answers.is_some()), ("columns", args.columns.table().is_some())];
     if let Some((option, _)) = for_logs.into_iter().find(|(_, given)| *given) {

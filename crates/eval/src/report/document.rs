@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::store::{RunRecord, Store};
 use crate::run::{FailureKind, Manifest, Plan, RunError, Sample, SampleFailure, Totals};
 use earnest_stats::{Estimate, Z95, wilson};
-use earnest_tasks::suite::log::{LogSuite, Reported, Tally};
+use earnest_tasks::suite::log::{LogSuite, Reported};
 use earnest_tasks::suite::{Grid, Interval, Item, Readings, Score, Scored, Segments, Suite, Summary, SummaryRow};
 
 /// Format version of [`Document`].
@@ -100,36 +100,6 @@ impl Document {
         Ok(Self::of(&path, run.manifest.clone(), suite, counts, &scored))
     }
 
-    /// Summarises another tool's log; its items are not needed.
-    fn of_log(store: &Store, run: &RunRecord, suite: &LogSuite) -> Result<Self, RunError> {
-        let settings = &run.manifest.settings;
-        let samples = settings.samples.max(1) as usize;
-        let mut counts = Counts::new(run.planned.unwrap_or_default());
-        let mut tally = Tally::default();
-        store.outcomes(run, |outcome| -> Result<(), RunError> {
-            counts.totals.add_outcome(&outcome);
-            counts.failure(&outcome.item, outcome.failure.as_ref());
-            if let Some(score) = &outcome.score {
-                tally.add(outcome.place / samples, &outcome.task, &outcome.cluster, score);
-            }
-            Ok(())
-        })?;
-        let readings = tally.readings(&suite.primary());
-        let mut summary = suite.summary(&tally);
-        summary.notes.extend(readings.iter().flat_map(Readings::remarks));
-        Ok(Document {
-            format: REPORT_FORMAT,
-            folder: store.path().display().to_string(),
-            manifest: run.manifest.clone(),
-            totals: counts.totals,
-            failures: counts.failures.into_values().collect(),
-            summary,
-            grids: Vec::new(),
-            readings,
-            reported: tally.reported(&settings.suite_options),
-        })
-    }
-
     /// Summarises a run whose suite is unavailable for this reason: counts and accuracies only. Intervals of tasks assume
     /// independent samples; that of all tasks is cluster-robust.
     pub fn without_suite(store: &Store, run: &RunRecord, reason: &str) -> Result<Self, RunError> {
@@ -190,17 +160,17 @@ impl Document {
 }
 
 /// Counts over all rows.
-struct Counts {
-    totals: Totals,
-    failures: BTreeMap<FailureKind, FailureGroup>,
+pub(super) struct Counts {
+    pub(super) totals: Totals,
+    pub(super) failures: BTreeMap<FailureKind, FailureGroup>,
 }
 
 impl Counts {
-    fn new(planned: usize) -> Self {
+    pub(super) fn new(planned: usize) -> Self {
         Counts { totals: Totals { planned, ..Totals::default() }, failures: BTreeMap::new() }
     }
 
-    fn failure(&mut self, item: &str, failure: Option<&SampleFailure>) {
+    pub(super) fn failure(&mut self, item: &str, failure: Option<&SampleFailure>) {
         let Some(failure) = failure else { return };
         let first =
             || FailureGroup { kind: failure.kind, count: 0, item: item.to_owned(), message: failure.message.clone() };

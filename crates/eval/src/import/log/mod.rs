@@ -15,9 +15,11 @@ pub(crate) use settings::{Chosen, log_manifest, options, primary, settings, with
 
 use crate::EvalError;
 use crate::logs::{self, FindOptions, Log, LogStatus, Tool};
+use crate::report::LogSums;
 use crate::results;
 use crate::run::store::{RunRecord, Store};
 use crate::run::{Reporter, RunEvent, Status};
+use earnest_tasks::suite::log::LogSuite;
 use write::{Unwritten, Written};
 
 /// Settings of an import of logs.
@@ -143,7 +145,7 @@ fn import_log(
         return Ok(Found::Known(run.clone()));
     }
     let mut samples = repeats(log);
-    let (run, written) = loop {
+    let (run, mut written) = loop {
         let settings = settings(card, options.clone(), samples);
         let mut manifest = log_manifest(card, settings);
         let (_lock, name) = results::free_name(store, &manifest.run)?;
@@ -174,8 +176,7 @@ fn import_log(
     };
     remarks(log, &run, &written, chosen, reporter);
     known.insert(identity, run.manifest.run.clone());
-    let suite = results::suite_of(store, &run)?;
-    results::keep_document(store, &run, suite.as_ref())?;
+    keep_document(store, &run, written.sums.take())?;
     Ok(Found::New(Box::new(ImportedLog {
         run,
         tool: card.tool,
@@ -184,6 +185,17 @@ fn import_log(
         refused: written.refused.count,
         first: written.refused.first,
     })))
+}
+
+/// Stores the document of a finished run with the run.
+fn keep_document(store: &Store, run: &RunRecord, sums: Option<LogSums>) -> Result<(), EvalError> {
+    let Some(sums) = sums.filter(|_| run.manifest.status == Status::Finished) else {
+        return results::keep_document(store, run, results::suite_of(store, run)?.as_ref());
+    };
+    let suite = LogSuite::of(&run.manifest.settings.suite_options)?;
+    let folder = store.path().display().to_string();
+    let document = sums.document(folder, run.manifest.clone(), run.planned.unwrap_or_default(), &suite);
+    Ok(document.keep(store, run)?)
 }
 
 /// Number of repeats that are scored each, as far as the log says: most tools score them together. One if it does not say, and more

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::convert::{Converted, Converter};
 use crate::EvalError;
 use crate::logs::{Log, LogPrompt, LogSample, Refused};
+use crate::report::LogSums;
 use crate::run::Sample;
 use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
 use earnest_tasks::suite::Score;
@@ -21,7 +22,7 @@ const BATCH_BYTES: usize = 4 << 20;
 const WAITING: usize = 4;
 
 /// Counts of a written log.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Written {
     pub items: usize,
     pub samples: usize,
@@ -30,6 +31,8 @@ pub(super) struct Written {
     /// Samples with a completion and without an expected answer.
     pub without_answer: usize,
     pub refused: Refused,
+    /// Sums over the samples; none where a scorer's numbers were changed afterwards.
+    pub sums: Option<LogSums>,
 }
 
 /// Reason for a log not having been written.
@@ -66,21 +69,21 @@ pub(super) fn write(
     thread::scope(|scope| {
         let reader = scope.spawn(move || send_samples(log, &to_convert));
         let packer = scope.spawn(move || Placing::new(converter, samples).convert_all(&read, &to_write));
-        let mixed = store_batches(store, run, converted);
+        let mixed = store_batches(store, run, converted, samples);
         let placed = packer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let refused = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let (mixed, written, refused) = first_error(mixed, placed, refused)?;
-        one_kind_each(store, run, &mixed)?;
-        Ok(Written { refused, ..written })
+        let ((kinds, sums), written, refused) = first_error(mixed, placed, refused)?;
+        let changed = one_kind_each(store, run, &kinds)?;
+        Ok(Written { refused, sums: (!changed).then_some(sums), ..written })
     })
 }
 
 /// The results of the threads, or the error of the one that stopped first: the others found their neighbour gone.
 fn first_error(
-    mixed: Result<Kinds, EvalError>,
+    mixed: Result<(Kinds, LogSums), EvalError>,
     placed: Result<Written, Unwritten>,
     refused: Result<Refused, EvalError>,
-) -> Result<(Kinds, Written, Refused), Unwritten> {
+) -> Result<((Kinds, LogSums), Written, Refused), Unwritten> {
     let is_gone = |error: &EvalError| matches!(error, EvalError::Results(problem) if problem.message == GONE);
     match (mixed, placed, refused) {
         (Ok(mixed), Ok(placed), Ok(refused)) => Ok((mixed, placed, refused)),
@@ -235,8 +238,14 @@ impl<'a> Placing<'a> {
 /// Kinds of numbers that a scorer gave: right and wrong, and others.
 type Kinds = BTreeMap<String, [bool; 2]>;
 
-/// Writes what comes; returns the kinds of every scorer's numbers.
-fn store_batches(store: &Store, run: &RunRecord, batches: Receiver<Batch>) -> Result<Kinds, EvalError> {
+/// Writes what comes; returns the kinds of every scorer's numbers, and the sums.
+fn store_batches(
+    store: &Store,
+    run: &RunRecord,
+    batches: Receiver<Batch>,
+    repeats: u32,
+) -> Result<(Kinds, LogSums), EvalError> {
+    let mut sums = LogSums::new(repeats);
     let mut kinds = Kinds::new();
     let mut note = |score: &Score| {
         for (place, names) in
@@ -255,19 +264,21 @@ fn store_batches(store: &Store, run: &RunRecord, batches: Receiver<Batch>) -> Re
         packs.into_iter().for_each(|pack| writer.push_pack(pack));
         for (place, row) in rows {
             row.score.iter().for_each(&mut note);
+            sums.add(place, &row);
             writer.push(place, row)?;
         }
     }
     writer.write()?;
-    Ok(kinds)
+    Ok((kinds, sums))
 }
 
-/// Makes metrics of rules that are fractions in other samples, so that a scorer is one thing throughout.
-fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<(), EvalError> {
+/// Makes metrics of rules that are fractions in other samples, so that a scorer is one thing throughout; returns true
+/// if there were some.
+fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, EvalError> {
     let mixed: Vec<&str> =
         kinds.iter().filter(|(_, kinds)| **kinds == [true, true]).map(|(name, _)| name.as_str()).collect();
     if mixed.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let mut writer = store.writer(run).batches_of(BULK_ROWS);
     for row in store.samples(run, Filter::default()).placed() {
@@ -284,5 +295,6 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<(), Ev
             writer.push(place, row)?;
         }
     }
-    Ok(writer.write()?)
+    writer.write()?;
+    Ok(true)
 }
