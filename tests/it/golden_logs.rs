@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::golden_subjects::logs;
 use crate::golden_subjects::report::FileReport;
 
-/// What the logs of the importer do not keep, or what is a word of the file's maker.
+/// Fields that a log of ours does not keep, and words of the file's maker.
 const NOT_CHECKED: [&str; 6] = ["n_error_retries", "unscored", "original", "over", "code", "param"];
 
 fn golden() -> PathBuf {

@@ -213,8 +213,9 @@ pub fn same_target(row: &Row, sample: &LogSample) -> Checked {
         Value::Array(_) => same("target", &Value::from(sample.targets.clone()), field(row, "target")),
         Value::Null => Ok(()),
         golden => {
+            // Of several the first is shown.
             let golden = golden.as_str().map_or_else(|| golden.to_string(), str::to_owned);
-            same("target", &sample.targets.clone().into(), &vec![golden].into())
+            same("target", &sample.targets.first().cloned().into(), &golden.into())
         }
     }
 }
@@ -224,6 +225,8 @@ pub fn same_answer(answer: Option<&str>, golden: &Value) -> Checked {
     let computed = match (answer, golden) {
         (None, _) => Value::Null,
         (Some(answer), Value::String(_) | Value::Null) => answer.into(),
+        // A list of one answer is read as that answer.
+        (Some(answer), Value::Array(list)) if matches!(list.as_slice(), [Value::String(_)]) => vec![answer].into(),
         (Some(answer), _) => serde_json::from_str(answer).unwrap_or_else(|_| answer.into()),
     };
     same("answer", &computed, golden)

@@ -68,7 +68,7 @@ impl ParquetFile {
         self.root().get_fields().iter().map(|field| field.name()).collect()
     }
 
-    /// What the file's notes have under a name.
+    /// The note of this name in the file's metadata.
     pub fn note(&self, name: &str) -> Option<String> {
         let notes = self.reader.metadata().file_metadata().key_value_metadata()?;
         notes.iter().find(|note| note.key == name).and_then(|note| note.value.clone())

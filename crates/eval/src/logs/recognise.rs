@@ -9,7 +9,7 @@ use super::zip::Zip;
 use super::{exports, inspect, lighteval};
 use crate::EvalError;
 
-/// What a file is.
+/// Kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     LmEvalSamples,
@@ -46,7 +46,7 @@ impl Format {
     }
 }
 
-/// What a file is, by its content.
+/// Kind of a file by its content.
 pub(super) fn kind(path: &Path) -> Result<Kind, EvalError> {
     let head = Scanner::head(path, 4)?;
     if head.starts_with(b"PK\x03\x04") {
@@ -122,7 +122,7 @@ fn table_kind(path: &Path) -> Result<Kind, EvalError> {
     Ok(if exports::are_columns(&columns) { Kind::Export(format) } else { Kind::Table(format) })
 }
 
-/// What an object with these members is of.
+/// Kind of a file whose first object has these members.
 fn kind_of(keys: &BTreeSet<String>) -> Option<Kind> {
     let has = |key: &str| keys.contains(key);
     let any = |names: &[&str]| names.iter().any(|name| keys.contains(*name));

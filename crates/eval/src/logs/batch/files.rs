@@ -34,7 +34,7 @@ pub(in super::super) fn shared_name(path: &Path) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// What a file of a batch says by itself.
+/// Facts of one file of a batch.
 struct Seen {
     path: PathBuf,
     ids: HashMap<u64, Place>,

@@ -38,6 +38,9 @@ pub(super) struct Record {
 struct Output {
     #[serde(default)]
     choices: Option<Vec<Choice>>,
+    /// Text of the first choice.
+    #[serde(default)]
+    completion: Value,
     #[serde(default)]
     usage: Option<Map<String, Value>>,
     #[serde(default)]
@@ -102,8 +105,10 @@ impl Record {
             return Err("the sample has no id".to_owned());
         }
         if let Some(attachments) = self.attachments.take().filter(|attachments| !attachments.is_empty()) {
-            let outputs = self.output.iter_mut().flat_map(|output| output.choices.iter_mut().flatten());
-            let outputs = outputs.map(|choice| &mut choice.message);
+            let outputs = self.output.iter_mut().flat_map(|output| {
+                let messages = output.choices.iter_mut().flatten().map(|choice| &mut choice.message);
+                messages.chain([&mut output.completion])
+            });
             let scores = self.scores.iter_mut().flat_map(|scores| scores.0.iter_mut().map(|(_, value)| value));
             let metadata = self.metadata.iter_mut().flat_map(|metadata| metadata.values_mut());
             let own = [&mut self.input, &mut self.choices, &mut self.target, &mut self.messages, &mut self.error];
@@ -123,7 +128,12 @@ impl Record {
             prompt: prompt(&self.messages, &self.input),
             choices: texts(&self.choices),
             targets: texts(&self.target),
-            completions: choices.iter().map(text).collect(),
+            completions: match (choices.as_slice(), output.completion.as_str()) {
+                ([_, others @ ..], Some(first)) => {
+                    std::iter::once(first.to_owned()).chain(others.iter().map(text)).collect()
+                }
+                (all, _) => all.iter().map(text).collect(),
+            },
             error: match &self.error {
                 Value::Null => None,
                 Value::Object(error) => Some(error.get("message").map(plain).unwrap_or_default()),
