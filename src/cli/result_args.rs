@@ -185,9 +185,6 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FILE", help_heading = "Logs")]
     pub answers: Option<PathBuf>,
 
-    #[command(flatten, next_help_heading = "Logs")]
-    pub columns: ColumnsArgs,
-
     /// Leave out what cannot be read, and say so
     #[arg(long, help_heading = "Logs")]
     pub keep_going: bool,
@@ -202,6 +199,9 @@ pub struct CompareArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten, next_help_heading = "Logs")]
+    pub columns: ColumnsArgs,
 }
 
 #[derive(Debug, Args)]
