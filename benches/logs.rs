@@ -1,6 +1,7 @@
 //! Speed of the readers of other tools' logs: golden logs, repeated until they are large.
 //!
 //! `cargo bench --bench logs -- 1000000` (lines of lm-evaluation-harness; default 100,000). It needs 1.2 GB of disk for a million.
+//! `cargo bench --bench logs -- FOLDER` reads the logs of a folder instead.
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -8,18 +9,31 @@ use std::time::Instant;
 
 use earnest_eval::logs::{FindOptions, find};
 
+const HEAD: &str = "log                         s   CPU s      MB     MB/s  records   records/s  peak MB";
+
 fn main() {
     let lines = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(100_000);
+    let folders = std::env::args().skip(1).map(PathBuf::from).filter(|path| path.is_dir());
+    let folders: Vec<PathBuf> = folders.collect();
+    if !folders.is_empty() {
+        println!("{HEAD}");
+        for folder in folders {
+            measure("folder", &folder, size(&folder), 1, None);
+        }
+        return;
+    }
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/logs");
     let folder = tempfile::tempdir().expect("a temporary folder");
-    println!("log                         s      MB     MB/s  samples   records/s  peak MB");
+    println!("{HEAD}");
     let lm_eval = lm_eval(&golden, &folder.path().join("lm-eval"), lines);
-    measure("lm-eval", &lm_eval, lines);
-    let inspect = inspect(&golden, &folder.path().join("inspect.json"), lines / 200);
-    measure("inspect .json", &inspect, lines / 200);
+    measure("lm-eval", &lm_eval, size(&lm_eval), 1, Some(lines));
+    let inspect = inspect(&golden, &folder.path().join("inspect.json"), lines / 20);
+    measure("inspect .json", &inspect, size(&inspect), 1, None);
+    // Sizes as they are on disk, where samples are packed to a fifth.
     let archives = golden.join("inspect/logs");
-    measure_many("inspect .eval", &archives, 20);
-    measure_many("lighteval", &golden.join("lighteval"), 40);
+    measure("inspect .eval", &archives, size(&archives) * 20.0, 20, None);
+    let lighteval = golden.join("lighteval");
+    measure("lighteval", &lighteval, size(&lighteval.join("details")) * 40.0, 40, None);
 }
 
 /// Peak resident memory in megabytes since the last call.
@@ -46,24 +60,24 @@ fn read(path: &Path) -> usize {
     samples
 }
 
-fn measure(name: &str, path: &Path, records: usize) {
-    peak();
-    let start = Instant::now();
-    let samples = read(path);
-    report(name, start.elapsed().as_secs_f64(), size(path), samples, records);
+/// Processor time of this process in seconds.
+fn cpu_seconds() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program, in parentheses, may have blanks.
+    let after = stat.rsplit_once(") ").map_or("", |(_, after)| after);
+    let ticks = after.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
 }
 
-/// Reads a folder of small logs again and again.
-fn measure_many(name: &str, path: &Path, times: usize) {
+/// Reads a log of so many records; where none are given, the samples are counted.
+fn measure(name: &str, path: &Path, megabytes: f64, times: usize, records: Option<usize>) {
     peak();
-    let start = Instant::now();
-    let samples = (0..times).map(|_| read(path)).sum();
-    report(name, start.elapsed().as_secs_f64(), size(path) * times as f64, samples, samples);
-}
-
-fn report(name: &str, seconds: f64, megabytes: f64, samples: usize, records: usize) {
+    let (start, cpu) = (Instant::now(), cpu_seconds());
+    let samples: usize = (0..times).map(|_| read(path)).sum();
+    let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let records = records.unwrap_or(samples);
     println!(
-        "{name:20} {seconds:8.2} {megabytes:7.0} {:8.0} {samples:8} {:11.0} {:8.0}",
+        "{name:20} {seconds:8.2} {cpu:7.2} {megabytes:7.0} {:8.0} {records:8} {:11.0} {:8.0}",
         megabytes / seconds,
         records as f64 / seconds,
         peak()

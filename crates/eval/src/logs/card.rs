@@ -133,7 +133,7 @@ pub struct Reported {
     pub samples: Option<usize>,
 }
 
-/// How a log ended.
+/// End of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "reason")]
 pub enum LogStatus {

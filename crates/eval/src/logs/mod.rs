@@ -4,6 +4,7 @@
 //! memory does not grow with a log.
 
 mod batch;
+mod batches;
 mod card;
 mod exports;
 mod find;

@@ -79,10 +79,20 @@ impl Records {
 
     /// The error of a record.
     pub fn error(&self, place: Place, reason: impl std::fmt::Display) -> EvalError {
-        match self.list {
-            true => EvalError::log_place(&self.path, format!("element {}", place.number), reason),
-            false => EvalError::line(&self.path, place.number as usize, reason),
-        }
+        error(&self.path, self.list, place, reason)
+    }
+
+    /// True if the records are elements of a list.
+    pub fn is_list(&self) -> bool {
+        self.list
+    }
+}
+
+/// The error of a record of a file, which is a list or has lines.
+pub(super) fn error(path: &Path, list: bool, place: Place, reason: impl std::fmt::Display) -> EvalError {
+    match list {
+        true => EvalError::log_place(path, format!("element {}", place.number), reason),
+        false => EvalError::line(path, place.number as usize, reason),
     }
 }
 

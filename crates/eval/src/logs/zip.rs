@@ -109,57 +109,70 @@ impl Zip {
     /// # Errors
     /// Entries that are damaged, longer than allowed or than they say, encrypted, or packed by an unknown method.
     pub fn read(&mut self, entry: &Entry, longest: u64) -> Result<Vec<u8>, EvalError> {
-        let failed = |error| EvalError::input(self.path.display(), error);
-        let refused =
-            |reason: String| EvalError::log_place(&self.path, format!("entry {}", shown(&entry.name)), reason);
-        if entry.size > longest || entry.packed > longest {
-            return Err(refused(too_long(entry.size.max(entry.packed), longest)));
-        }
-        if entry.encrypted {
-            return Err(refused("it is encrypted".to_owned()));
-        }
-        let damaged = || refused("it is damaged: the archive was cut off or changed".to_owned());
-        let mut local = [0; 30];
-        self.file.seek(SeekFrom::Start(entry.offset)).map_err(failed)?;
-        self.file.read_exact(&mut local).map_err(|_| damaged())?;
-        let (Some(LOCAL), Some(name), Some(extra)) = (word(&local, 0), short(&local, 26), short(&local, 28)) else {
-            return Err(damaged());
-        };
-        self.file.seek(SeekFrom::Current(i64::from(name) + i64::from(extra))).map_err(failed)?;
-        let mut packed = Vec::new();
-        Read::by_ref(&mut self.file).take(entry.packed).read_to_end(&mut packed).map_err(failed)?;
-        if packed.len() as u64 != entry.packed {
-            return Err(damaged());
-        }
-        let mut out = Vec::new();
-        // One more than it says, to see that it says too little.
-        let most = entry.size + 1;
-        let unpacked = match entry.method {
-            0 => packed.as_slice().take(most).read_to_end(&mut out).map_err(|error| error.to_string()),
-            8 => DeflateDecoder::new(packed.as_slice())
-                .take(most)
-                .read_to_end(&mut out)
-                .map_err(|error| error.to_string()),
-            93 => unpack_zstandard(&packed, most, &mut out),
-            method => {
-                let reason =
-                    format!("it is packed by method {method}, and earnest reads 0, 8 (deflate) and 93 (Zstandard)");
-                return Err(refused(reason));
-            }
-        };
-        if let Err(reason) = unpacked {
-            return Err(refused(format!("it cannot be unpacked: {reason}")));
-        }
-        if out.len() as u64 != entry.size {
-            return Err(refused(format!("it does not have the {} bytes that the directory says", entry.size)));
-        }
-        let mut crc = Crc::new();
-        crc.update(&out);
-        if crc.sum() != entry.crc {
-            return Err(damaged());
-        }
-        Ok(out)
+        let packed = self.packed(entry, longest)?;
+        unpack(&packed, entry).map_err(|reason| self.refused(entry, reason))
     }
+
+    fn refused(&self, entry: &Entry, reason: impl std::fmt::Display) -> EvalError {
+        EvalError::log_place(&self.path, format!("entry {}", shown(&entry.name)), reason)
+    }
+
+    /// Reads the bytes of an entry as they are packed.
+    pub fn packed(&mut self, entry: &Entry, longest: u64) -> Result<Vec<u8>, EvalError> {
+        if entry.size > longest || entry.packed > longest {
+            return Err(self.refused(entry, too_long(entry.size.max(entry.packed), longest)));
+        }
+        let mut local = [0; 30];
+        let mut packed = Vec::new();
+        let mut read = || -> std::io::Result<bool> {
+            self.file.seek(SeekFrom::Start(entry.offset))?;
+            self.file.read_exact(&mut local)?;
+            let (Some(LOCAL), Some(name), Some(extra)) = (word(&local, 0), short(&local, 26), short(&local, 28)) else {
+                return Ok(false);
+            };
+            self.file.seek(SeekFrom::Current(i64::from(name) + i64::from(extra)))?;
+            let length = Read::by_ref(&mut self.file).take(entry.packed).read_to_end(&mut packed)?;
+            Ok(length as u64 == entry.packed)
+        };
+        match read() {
+            Ok(true) => Ok(packed),
+            Ok(false) => Err(self.refused(entry, DAMAGED)),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.refused(entry, DAMAGED)),
+            Err(error) => Err(EvalError::input(self.path.display(), error)),
+        }
+    }
+}
+
+const DAMAGED: &str = "it is damaged: the archive was cut off or changed";
+
+/// Unpacks and checks the bytes of an entry.
+///
+/// # Errors
+/// The reason, where they are damaged, more than they say, encrypted, or packed by an unknown method.
+pub(super) fn unpack(packed: &[u8], entry: &Entry) -> Result<Vec<u8>, String> {
+    if entry.encrypted {
+        return Err("it is encrypted".to_owned());
+    }
+    let mut out = Vec::new();
+    // One more than it says, to see that it says too little.
+    let most = entry.size + 1;
+    let unpacked = match entry.method {
+        0 => packed.take(most).read_to_end(&mut out).map_err(|error| error.to_string()),
+        8 => DeflateDecoder::new(packed).take(most).read_to_end(&mut out).map_err(|error| error.to_string()),
+        93 => unpack_zstandard(packed, most, &mut out),
+        method => {
+            return Err(format!(
+                "it is packed by method {method}, and earnest reads 0, 8 (deflate) and 93 (Zstandard)"
+            ));
+        }
+    };
+    unpacked.map_err(|reason| format!("it cannot be unpacked: {reason}"))?;
+    if out.len() as u64 != entry.size {
+        return Err(format!("it does not have the {} bytes that the directory says", entry.size));
+    }
+    let mut crc = Crc::new();
+    crc.update(&out);
+    if crc.sum() == entry.crc { Ok(out) } else { Err(DAMAGED.to_owned()) }
 }
 
 /// Unpacks frames until there are as many bytes.

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Map;
 
+use super::batches::in_order;
 use super::card::{LogCard, LogSample};
 use super::find::{Each, FindOptions, Log, Samples};
 use super::json::parse;
 use super::records::too_long;
 use super::scan::{Scanner, Taken};
-use super::zip::{Entry, Zip, leads_out, shown};
+use super::zip::{Entry, Zip, leads_out, shown, unpack};
 use crate::EvalError;
 use header::Header;
 use sample::Record;
@@ -160,17 +161,25 @@ impl Samples for Document {
         let mut scanner = Scanner::open(&self.path)?;
         scanner.seek(self.samples)?;
         scanner.step(b'[')?;
-        let mut text = Vec::new();
         let mut number = 0;
-        while scanner.element()? {
+        let next = || {
+            if !scanner.element()? {
+                return Ok(None);
+            }
             number += 1;
-            let sample = match scanner.value(&mut text, self.longest)? {
+            let mut text = Vec::new();
+            let taken = scanner.value(&mut text, self.longest)?;
+            let size = text.len() as u64;
+            Ok(Some(((number, taken, text), size)))
+        };
+        let parse = |(number, taken, text): (u64, Taken, Vec<u8>)| {
+            let sample = match taken {
                 Taken::TooLong(length) => Err(too_long(length, self.longest)),
                 Taken::Whole => read(&text, card, &self.order),
             };
-            each(sample.map_err(|reason| EvalError::log_place(&self.path, format!("sample {number}"), reason)))?;
-        }
-        Ok(())
+            sample.map_err(|reason| EvalError::log_place(&self.path, format!("sample {number}"), reason))
+        };
+        in_order(next, parse, each)
     }
 
     fn sha256(&self) -> Result<String, EvalError> {
@@ -181,17 +190,23 @@ impl Samples for Document {
 impl Samples for Archive {
     fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError> {
         let mut zip = Zip::open(&self.path)?;
-        for entry in &self.entries {
-            let failed =
-                |reason: String| EvalError::log_place(&self.path, format!("entry {}", shown(&entry.name)), reason);
-            if leads_out(&entry.name) {
-                each(Err(failed("its name leads out of the archive: it was made to do harm".to_owned())))?;
-                continue;
-            }
-            let sample = zip.read(entry, self.longest).and_then(|text| read(&text, card, &self.order).map_err(failed));
-            each(sample)?;
-        }
-        Ok(())
+        let failed = |entry: &Entry, reason: String| {
+            EvalError::log_place(&self.path, format!("entry {}", shown(&entry.name)), reason)
+        };
+        let mut entries = self.entries.iter();
+        let next = || {
+            let Some(entry) = entries.next() else { return Ok(None) };
+            let packed = match leads_out(&entry.name) {
+                true => Err(failed(entry, "its name leads out of the archive: it was made to do harm".to_owned())),
+                false => zip.packed(entry, self.longest),
+            };
+            Ok(Some(((entry, packed), entry.size.min(self.longest))))
+        };
+        let parse = |(entry, packed): (&Entry, Result<Vec<u8>, EvalError>)| {
+            let text = packed.and_then(|packed| unpack(&packed, entry).map_err(|reason| failed(entry, reason)))?;
+            read(&text, card, &self.order).map_err(|reason| failed(entry, reason))
+        };
+        in_order(next, parse, each)
     }
 
     fn sha256(&self) -> Result<String, EvalError> {

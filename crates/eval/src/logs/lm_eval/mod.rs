@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::batches::in_order;
 use super::card::{LogCard, LogSample, LogScore, LogStatus, Tool};
 use super::find::{Each, FindOptions, Log, Samples};
 use super::json::{is_not_finite, parse};
-use super::records::{Place, Records};
+use super::records::{self, Place, Records};
 use crate::EvalError;
 
 use index::Index;
@@ -178,46 +179,29 @@ impl Source {
         }
         Ok(scorers)
     }
+}
 
-    /// The scores of a line.
-    fn scores<const FULL: bool>(
-        &self,
-        card: &LogCard,
-        names: &mut HashMap<String, String>,
-        filter: &str,
-        line: &mut Line<FULL>,
-    ) -> Result<Vec<LogScore>, String> {
-        let answer = line.answer();
-        let metrics = match line.metrics.take() {
-            Some(metrics) => metrics,
-            // Older versions do not list them.
-            None => {
-                let known =
-                    |metric: &&String| card.scorers.iter().any(|scorer| scorer.split(',').next() == Some(metric));
-                line.rest.keys().filter(known).cloned().collect()
-            }
-        };
-        let mut scores = Vec::with_capacity(metrics.len());
-        for metric in metrics {
-            let Some(value) = line.rest.remove(&metric) else { continue };
-            if is_not_finite(&value) {
-                return Err(format!("the score {metric} is {}, which no mean can hold", super::json::plain(&value)));
-            }
-            if value.is_null() {
-                continue;
-            }
-            let scorer = match names.get(&metric) {
-                Some(scorer) => scorer.clone(),
-                None => {
-                    let scorer = scorer(card, &metric, filter);
-                    names.insert(metric, scorer.clone());
-                    scorer
-                }
-            };
-            scores.push(LogScore { scorer, value, answer: answer.clone(), explanation: None });
+/// The scores of a line.
+fn line_scores<const FULL: bool>(card: &LogCard, filter: &str, line: &mut Line<FULL>) -> Result<Vec<LogScore>, String> {
+    let answer = line.answer();
+    let metrics = match line.metrics.take() {
+        Some(metrics) => metrics,
+        // Older versions do not list them.
+        None => {
+            let known = |metric: &&String| card.scorers.iter().any(|scorer| scorer.split(',').next() == Some(metric));
+            line.rest.keys().filter(known).cloned().collect()
         }
-        Ok(scores)
+    };
+    let mut scores = Vec::with_capacity(metrics.len());
+    for metric in metrics {
+        let Some(value) = line.rest.remove(&metric).filter(|value| !value.is_null()) else { continue };
+        if is_not_finite(&value) {
+            return Err(format!("the score {metric} is {}, which no mean can hold", super::json::plain(&value)));
+        }
+        let scorer = scorer(card, &metric, filter);
+        scores.push(LogScore { scorer, value, answer: answer.clone(), explanation: None });
     }
+    Ok(scores)
 }
 
 impl Samples for Source {
@@ -227,46 +211,41 @@ impl Samples for Source {
         let open = |_| Records::open(&self.path, self.longest);
         // One a filter: the lines of a filter stand together.
         let mut readers = index.filters.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let mut names: Vec<HashMap<String, String>> = index.filters.iter().map(|_| HashMap::new()).collect();
+        let list = readers.first().is_some_and(Records::is_list);
         let order: HashMap<&str, usize> =
             card.scorers.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-        for document in 0..index.documents {
-            let places: Vec<(usize, Place)> = index.places(document).collect();
-            let mut sample: Option<LogSample> = None;
-            let mut scores = Vec::new();
-            let mut failed = None;
-            for (filter, place) in places {
+        let mut documents = 0..index.documents;
+        let next = || {
+            let Some(document) = documents.next() else { return Ok(None) };
+            let mut lines = Vec::new();
+            for (filter, place) in index.places(document) {
                 let records = &mut readers[filter];
                 records.read(place)?;
-                let name = index.filters[filter].as_str();
+                lines.push((filter, place, std::mem::take(&mut records.bytes)));
+            }
+            let size = lines.iter().map(|(.., bytes)| bytes.len() as u64).sum();
+            Ok(Some((lines, size)))
+        };
+        let sample = |lines: Vec<(usize, Place, Vec<u8>)>| {
+            let mut sample: Option<LogSample> = None;
+            let mut scores = Vec::new();
+            for (filter, place, bytes) in lines {
+                let filter = index.filters[filter].as_str();
                 let read = match sample {
-                    None => parse::<Line<true>>(&records.bytes).and_then(|mut line| {
-                        let scores = self.scores(card, &mut names[filter], name, &mut line)?;
+                    None => parse::<Line<true>>(&bytes).and_then(|mut line| {
+                        let scores = line_scores(card, filter, &mut line)?;
                         let id = if index.own_ids { super::json::id_text(&line.doc["id"]) } else { None };
                         sample = Some(line.sample(id, rolling));
                         Ok(scores)
                     }),
-                    Some(_) => parse::<Line<false>>(&records.bytes)
-                        .and_then(|mut line| self.scores(card, &mut names[filter], name, &mut line)),
+                    Some(_) => parse::<Line<false>>(&bytes).and_then(|mut line| line_scores(card, filter, &mut line)),
                 };
-                match read {
-                    Ok(found) => scores.extend(found),
-                    Err(reason) => {
-                        failed = Some(records.error(place, reason));
-                        break;
-                    }
-                }
+                scores.extend(read.map_err(|reason| records::error(&self.path, list, place, reason))?);
             }
-            match (failed, sample) {
-                (Some(error), _) => each(Err(error))?,
-                (None, Some(mut sample)) => {
-                    scores.sort_by_key(|score| order.get(score.scorer.as_str()).copied().unwrap_or(usize::MAX));
-                    sample.scores = scores;
-                    each(Ok(sample))?;
-                }
-                (None, None) => {}
-            }
-        }
+            scores.sort_by_key(|score: &LogScore| order.get(score.scorer.as_str()).copied().unwrap_or(usize::MAX));
+            Ok(LogSample { scores, ..sample.unwrap_or_default() })
+        };
+        in_order(next, sample, &mut *each)?;
         match self.documents {
             Some(expected) if index.bad == 0 && (index.documents as u64) < expected => {
                 let message =
