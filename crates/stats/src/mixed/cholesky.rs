@@ -32,7 +32,7 @@ impl<'l> Factor<'l> {
                 forward(lower, width, row);
             }
             let shift = layout.panel[node] + rows * width;
-            update(layout, node, panel, |place| place - shift, rest);
+            update(layout, node, panel, shift, rest);
         }
         let width = layout.tail_width;
         Some(product + dense_factor(&mut self.values[layout.tail..], width)?)
@@ -111,36 +111,31 @@ impl<'l> Factor<'l> {
     }
 }
 
-/// Subtracts the products of a node's panel from the blocks of the nodes below.
-fn update(layout: &Layout, node: usize, panel: &[f64], place_of: impl Fn(usize) -> usize, rest: &mut [f64]) {
+/// Subtracts the products of a node's panel from the blocks of the nodes below; `rest` begins at `shift`.
+fn update(layout: &Layout, node: usize, panel: &[f64], shift: usize, rest: &mut [f64]) {
     let width = layout.size[node];
     let rows = &layout.below[node];
     let mut targets = layout.targets[node].iter();
     let mut column_at = 0;
     for (index, &column) in rows.iter().enumerate() {
         let column = column as usize;
+        if column >= layout.sparse {
+            break;
+        }
         let columns = layout.size[column];
         let left = &panel[column_at..column_at + columns * width];
         let mut row_at = column_at;
-        let in_tail = column >= layout.sparse;
         for &row in &rows[index..] {
-            let row = row as usize;
-            let height = layout.size[row];
+            let height = layout.size[row as usize];
             let right = &panel[row_at..row_at + height * width];
             row_at += height * width;
-            let (target, stride) = if in_tail {
-                let within = |node: usize| layout.start[node] - layout.start[layout.sparse];
-                (layout.tail + within(row) * layout.tail_width + within(column), layout.tail_width)
-            } else {
-                (targets.next().map_or(0, |target| *target as usize), columns)
-            };
-            let target = place_of(target);
+            let target = targets.next().map_or(0, |target| *target as usize) - shift;
             if width == 1 && height == 1 && columns == 1 {
                 rest[target] -= right[0] * left[0];
                 continue;
             }
             for (line, right) in right.chunks_exact(width).enumerate() {
-                let into = &mut rest[target + line * stride..target + line * stride + columns];
+                let into = &mut rest[target + line * columns..target + (line + 1) * columns];
                 for (value, left) in into.iter_mut().zip(left.chunks_exact(width)) {
                     *value -= dot(left, right);
                 }
@@ -148,6 +143,30 @@ fn update(layout: &Layout, node: usize, panel: &[f64], place_of: impl Fn(usize) 
         }
         column_at += columns * width;
     }
+    let places = &layout.dense[node];
+    let tail = &mut rest[layout.tail - shift..];
+    let stride = layout.tail_width;
+    let mut column = vec![0.0; places.len()];
+    for inner in 0..width {
+        let own = panel[column_at..].chunks_exact(width).map(|row| row[inner]);
+        column.iter_mut().zip(own).for_each(|(column, value)| *column = value);
+        for (row, (&place, weight)) in places.iter().zip(&column).enumerate() {
+            let line = &mut tail[place as usize * stride..(place as usize + 1) * stride];
+            if is_run(places) {
+                let line = &mut line[places[0] as usize..][..=row];
+                line.iter_mut().zip(&column).for_each(|(value, other)| *value -= weight * other);
+            } else {
+                for (&other, value) in places[..=row].iter().zip(&column) {
+                    line[other as usize] -= weight * value;
+                }
+            }
+        }
+    }
+}
+
+/// True if the places follow one another.
+fn is_run(places: &[u32]) -> bool {
+    matches!((places.first(), places.last()), (Some(first), Some(last)) if (last - first) as usize + 1 == places.len())
 }
 
 /// `found = -inverse[rows, rows] * weights` for the rows below a node.
@@ -157,23 +176,17 @@ fn multiply(layout: &Layout, node: usize, inverse: &[f64], weights: &[f64], foun
     let mut targets = layout.targets[node].iter();
     let mut column_at = 0;
     for (index, &column) in rows.iter().enumerate() {
-        let column = column as usize;
-        let columns = layout.size[column];
+        if column as usize >= layout.sparse {
+            break;
+        }
+        let columns = layout.size[column as usize];
         let mut row_at = column_at;
-        let in_tail = column >= layout.sparse;
         for &row in &rows[index..] {
-            let row = row as usize;
-            let height = layout.size[row];
-            let (place, stride) = if in_tail {
-                let within = |node: usize| layout.start[node] - layout.start[layout.sparse];
-                (layout.tail + within(row) * layout.tail_width + within(column), layout.tail_width)
-            } else {
-                (targets.next().map_or(0, |target| *target as usize), columns)
-            };
+            let height = layout.size[row as usize];
+            let place = targets.next().map_or(0, |target| *target as usize);
             for line in 0..height {
-                let at = place + line * stride;
                 for other in 0..columns {
-                    let value = inverse[at + other];
+                    let value = inverse[place + line * columns + other];
                     let (one, two) = ((row_at / width) + line, (column_at / width) + other);
                     for inner in 0..width {
                         found[one * width + inner] -= value * weights[two * width + inner];
@@ -188,6 +201,22 @@ fn multiply(layout: &Layout, node: usize, inverse: &[f64], weights: &[f64], foun
             row_at += height * width;
         }
         column_at += columns * width;
+    }
+    let places = &layout.dense[node];
+    let tail = &inverse[layout.tail..];
+    let stride = layout.tail_width;
+    let mut column = vec![0.0; places.len()];
+    for inner in 0..width {
+        let own = weights[column_at..].chunks_exact(width).map(|row| row[inner]);
+        column.iter_mut().zip(own).for_each(|(column, value)| *column = value);
+        for (&place, row) in places.iter().zip(found[column_at..].chunks_exact_mut(width)) {
+            let line = &tail[place as usize * stride..(place as usize + 1) * stride];
+            row[inner] -= if is_run(places) {
+                dot(&line[places[0] as usize..][..column.len()], &column)
+            } else {
+                places.iter().zip(&column).map(|(&other, value)| line[other as usize] * value).sum()
+            };
+        }
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Layout {
     pub(super) panel: Vec<usize>,
     /// By sparse node: places that its pairs of touched nodes update in sparse columns, in order.
     pub(super) targets: Vec<Vec<u32>>,
+    /// By sparse node: places in the dense rest of the random effects that it touches there.
+    pub(super) dense: Vec<Vec<u32>>,
     /// The dense rest: place and width.
     pub(super) tail: usize,
     pub(super) tail_width: usize,
@@ -118,6 +120,7 @@ impl Layout {
             diagonal: Vec::with_capacity(sparse),
             panel: Vec::with_capacity(sparse),
             targets: Vec::with_capacity(sparse),
+            dense: Vec::with_capacity(sparse),
             tail: 0,
             tail_width: 0,
             length: 0,
@@ -150,6 +153,11 @@ impl Layout {
         for node in 0..sparse {
             let targets = layout.targets_of(node);
             layout.targets.push(targets);
+            let rest = layout.below[node].iter().map(|&row| row as usize).filter(|&row| row >= sparse);
+            let start = layout.start[sparse];
+            let places = rest.flat_map(|row| layout.start[row] - start..layout.start[row + 1] - start);
+            let places = places.map(|place| place as u32).collect();
+            layout.dense.push(places);
         }
         layout.place_blocks(data, &first, &position);
         Ok(layout)

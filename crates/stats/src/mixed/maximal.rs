@@ -21,6 +21,11 @@ const GROUPS: usize = 5;
 /// Different values up to which a number is a condition and not a covariate.
 const MOST_VALUES: usize = 10;
 
+/// Standard deviation of intercepts, in log odds, beyond which groups are nearly all right or all wrong, and the mean number of
+/// answers a group below which such a deviation cannot be estimated.
+const ALL_OR_NOTHING: f64 = 3.5;
+const FEW_ANSWERS: usize = 4;
+
 /// Steps down from the maximal model.
 const MOST_STEPS: usize = 12;
 
@@ -193,6 +198,20 @@ fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<(Formula, String)> {
             term.group_name() == group && (!intercept || term.effects.intercept)
         })
     };
+    if formula.random.len() > 1
+        && let Some(effect) = fitted.random.iter().find(|effect| is_all_or_nothing(effect, fitted.rows))
+        && let Some(place) = place_of(&effect.group, &effect.terms)
+        && formula.random[place].effects.terms.is_empty()
+    {
+        let mut next = formula.clone();
+        next.random.remove(place);
+        let group = &effect.group;
+        let why = format!(
+            "nearly all of {group} are all right or all wrong, so with so few answers each their variance has no usable estimate, \
+             and they are left out"
+        );
+        return Some((next, why));
+    }
     for diagnosis in fitted.diagnoses.iter().rev() {
         match diagnosis {
             MixedDiagnosis::ZeroVariance { group, term } => {
@@ -209,6 +228,7 @@ fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<(Formula, String)> {
                 }
                 let (name, rest) = without_effect(&own.effects, term)?;
                 own.effects = rest;
+                own.independent &= !own.effects.terms.is_empty();
                 return Some((next, format!("{name} does not vary by {group} and is left out there")));
             }
             MixedDiagnosis::PerfectCorrelation { group, terms } => {
@@ -227,6 +247,11 @@ fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<(Formula, String)> {
         }
     }
     None
+}
+
+/// True for intercepts of groups of few answers that nearly always agree.
+fn is_all_or_nothing(effect: &super::RandomEffect, rows: usize) -> bool {
+    effect.terms.len() == 1 && effect.sd[0] > ALL_OR_NOTHING && rows < FEW_ANSWERS * effect.groups
 }
 
 /// The product whose columns include one of a name, and the effects without it.

@@ -18,6 +18,9 @@ const CONVERGED: f64 = 1e-12;
 /// of a standard error.
 const GOOD_ENOUGH: f64 = 1e-7;
 
+/// Decrease within which the Hessian stays as it is: the parameters moved by 1e-4 of a standard error.
+const SAME_CURVATURE: f64 = 1e-8;
+
 /// Newton steps.
 const MOST_POLISH: usize = 12;
 
@@ -169,10 +172,13 @@ fn hessian<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, free: &[bool]
 pub(super) fn polish<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, free: &[bool]) -> Option<()> {
     let mut stale = true;
     let mut downhill = minimum.inverse.clone();
+    // Decreases since the Hessian was computed.
+    let mut moved = 0.0;
     for _ in 0..MOST_POLISH {
         if stale {
             let hessian = hessian(criterion, minimum, free)?;
             // Downhill also where the criterion curves the other way.
+            moved = 0.0;
             downhill = inverse(&hessian, free, |value, largest| Some(value.abs().max(1e-7 * largest)));
             minimum.inverse = positive_inverse(&hessian, free);
         }
@@ -184,7 +190,7 @@ pub(super) fn polish<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, fre
         let mut length = 1.0;
         let mut slope = vec![0.0; step.len()];
         let noise = 1e-12 * minimum.value.abs();
-        let moved = loop {
+        let reached = loop {
             let trial: Vec<f64> = minimum.at.iter().zip(&step).map(|(at, step)| at + length * step).collect();
             minimum.evaluations += 1;
             match criterion.evaluate(&trial, Some(&mut slope)) {
@@ -193,13 +199,16 @@ pub(super) fn polish<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, fre
                 _ => length *= 0.5,
             }
         };
-        let Some((trial, value)) = moved else { break };
+        let Some((trial, value)) = reached else { break };
         mask(&mut slope, free);
+        moved += decrease;
         (minimum.at, minimum.value, minimum.gradient) = (trial, value, slope);
         // Far steps change the curvature.
         stale = decrease > 1e-4;
     }
-    curvature(criterion, minimum, free)?;
+    if moved > SAME_CURVATURE {
+        curvature(criterion, minimum, free)?;
+    }
     let decrease = 0.5 * dot(&minimum.inverse.times(&minimum.gradient), &minimum.gradient);
     minimum.converged = decrease < GOOD_ENOUGH;
     Some(())
