@@ -7,7 +7,7 @@ use crate::EvalError;
 use crate::report::{Comparison, Scores, compare, differing_settings, pilot_items};
 use crate::results;
 use crate::run::store::{Filter, RunRecord, Store};
-use crate::run::{FileRecord, Reporter, RunEvent, RunSettings, shown};
+use crate::run::{Decision, FileRecord, Reporter, RunEvent, RunSettings, shown};
 use earnest_stats::design::{VarianceParts, pilot_parts};
 use earnest_tasks::suite::task::STORED_KEY;
 
@@ -155,6 +155,7 @@ pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String))
 fn scores(store: &Store, run: &RunRecord, warn: &mut impl FnMut(String)) -> Result<Scores, EvalError> {
     let mut scores = Scores::with_primary(results::primary_rules(store, run)?);
     scores.has_condition = run.manifest.settings.until.is_some();
+    scores.ended_early = run.manifest.decision.as_ref().is_some_and(Decision::is_early);
     for sample in store.samples(run, Filter::default()) {
         scores.add(&sample?);
     }
