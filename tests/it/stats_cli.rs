@@ -556,7 +556,7 @@ fn a_design_is_chosen_from_random_effects() {
     assert!(dear["size"]["templates"].as_u64().unwrap() < templates, "{dear}");
     let (_, text) = stats(&[&model[..], &["--templates", "100", "--questions", "50"]].concat()).unwrap();
     for words in [
-        "This design: 100 templates x 50 questions x 1 samples",
+        "This design: 100 templates x 50 questions x 1 sample,",
         "Power 0.",
         "Smallest difference found with power 0.8",
     ] {
@@ -591,14 +591,14 @@ fn a_design_is_chosen_from_a_pilot() {
         })
         .collect();
     fs::write(at.join("questions.jsonl"), questions).unwrap();
-    fs::write(at.join("a.jsonl"), lines(&|n| n % 3 == 0)).unwrap();
-    fs::write(at.join("b.jsonl"), lines(&|n| n % 3 == 0 || n / 4 % 5 == 0)).unwrap();
-    for name in ["a", "b"] {
+    fs::write(at.join("earlier.jsonl"), lines(&|n| n % 3 == 0)).unwrap();
+    fs::write(at.join("later.jsonl"), lines(&|n| n % 3 == 0 || n / 4 % 5 == 0)).unwrap();
+    for name in ["earlier", "later"] {
         let file = format!("{name}.jsonl");
         let output = run_in(at, &["import", "questions.jsonl", "--completions", &file, "--name", name]);
         assert_eq!(code(&output), 0, "{}", stderr(&output));
     }
-    let pilot = ["stats", "power", "design", "--run", "-a-", "--run", "-b-", "--effect", "0.1"];
+    let pilot = ["stats", "power", "design", "--run", "earlier", "--run", "later", "--effect", "0.1"];
     let output = run_in(at, &[&pilot[..], &["--json"]].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
@@ -610,7 +610,7 @@ fn a_design_is_chosen_from_a_pilot() {
     assert!(text.contains("120 questions in 30 templates") && text.contains("The cheapest design: "), "{text}");
     let refused = |words: &[&str]| stderr(&run_in(at, words));
     assert!(refused(&[&pilot[..], &["--samples", "2"]].concat()).contains("asked every question once"));
-    assert!(refused(&["stats", "power", "design", "--run", "-a-", "--effect", "0.1"]).contains("give --run twice"));
-    let gone = refused(&["stats", "power", "design", "--run", "-a-", "--run", "gone", "--effect", "0.1"]);
+    assert!(refused(&["stats", "power", "design", "--run", "earlier", "--effect", "0.1"]).contains("give --run twice"));
+    let gone = refused(&["stats", "power", "design", "--run", "earlier", "--run", "gone", "--effect", "0.1"]);
     assert!(gone.contains("there is no run gone"), "{gone}");
 }

@@ -172,9 +172,14 @@ fn beta_lower(a: f64, b: f64, x: f64, complement: f64) -> f64 {
     if complement <= 0.0 {
         return 1.0;
     }
-    if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - beta_lower(b, a, complement, x);
+    // Decided once: at the border itself, rounding can put both sides beyond it.
+    match x > (a + 1.0) / (a + b + 2.0) {
+        true => 1.0 - beta_fraction(b, a, complement, x),
+        false => beta_fraction(a, b, x, complement),
     }
+}
+
+fn beta_fraction(a: f64, b: f64, x: f64, complement: f64) -> f64 {
     let front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * x.ln() + b * complement.ln();
     const TINY: f64 = 1e-300;
     let guard = |value: f64| if value.abs() < TINY { TINY } else { value };
@@ -230,6 +235,24 @@ pub(crate) fn binomial_half_lower(k: u64, n: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // The two forms of the incomplete beta function meet there.
+    #[test]
+    fn the_border_between_two_forms_has_a_value() {
+        let border = (27.0_f64 / 11.0).sqrt();
+        for freedom in 1..200 {
+            // Where the larger argument is (a + 1) / (a + b + 2).
+            let freedom = f64::from(freedom);
+            let square = freedom * 1.5 / (0.5 * freedom + 1.0);
+            for steps in -50..=50 {
+                let t = square.sqrt() * (1.0 + f64::from(steps) * f64::EPSILON);
+                let p = student_two_sided(t, freedom);
+                assert!(p > 0.0 && p < 1.0, "{t} {freedom}");
+            }
+        }
+        let [below, at, above] = [border - 1e-6, border, border + 1e-6].map(|t| student_two_sided(t, 9.0));
+        assert!(below > at && at > above && (below + above - 2.0 * at).abs() < 1e-11, "{below} {at} {above}");
+    }
 
     fn close(actual: f64, expected: f64, relative: f64) {
         assert!((actual - expected).abs() <= relative * expected.abs(), "{actual} is not {expected}");

@@ -5,7 +5,7 @@ mod pilot;
 use crate::import::no_field;
 use crate::report::{Comparison, Scores, compare, differing_settings};
 use crate::run::store::{Filter, RunRecord, Store};
-use crate::run::{FileRecord, Reporter, RunEvent, shown};
+use crate::run::{Decision, FileRecord, Reporter, RunEvent, shown};
 use crate::samples::check_filter;
 use crate::{EvalError, results, suites};
 use earnest_tasks::suite::log::scorer;
@@ -178,6 +178,7 @@ fn scores(
     let is_log = run.manifest.settings.is_log();
     let mut scores = Scores::with_primary(own.clone()).clustered_by(settings.cluster.clone());
     scores.has_condition = run.manifest.settings.until.is_some();
+    scores.ended_early = run.manifest.decision.as_ref().is_some_and(Decision::is_early);
     if is_log {
         scores = scores.of_log().by_scorer(own.first().cloned());
     }

@@ -42,22 +42,28 @@ pub struct DesignArgs {
     results: ResultsArgs,
 
     /// Accuracy of the first condition
-    #[arg(long, value_name = "FRACTION", required_unless_present = "runs", help_heading = "Model")]
+    #[arg(
+        long,
+        value_name = "FRACTION",
+        required_unless_present = "runs",
+        allow_negative_numbers = true,
+        help_heading = "Model"
+    )]
     accuracy: Option<f64>,
     /// Standard deviation of the templates' intercepts on the logit scale
-    #[arg(long, value_name = "SD", default_value_t = 0.0, help_heading = "Model")]
+    #[arg(long, value_name = "SD", default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
     intercept_sd: f64,
     /// Standard deviation of the templates' slopes: their differences between the conditions
-    #[arg(long, value_name = "SD", default_value_t = 0.0, help_heading = "Model")]
+    #[arg(long, value_name = "SD", default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
     slope_sd: f64,
     /// Correlation of the templates' intercepts and slopes
     #[arg(long, value_name = "R", default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
     correlation: f64,
     /// Standard deviation of the questions' intercepts within a template
-    #[arg(long, value_name = "SD", default_value_t = 0.0, help_heading = "Model")]
+    #[arg(long, value_name = "SD", default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
     question_sd: f64,
     /// Standard deviation of the questions' slopes
-    #[arg(long, value_name = "SD", default_value_t = 0.0, help_heading = "Model")]
+    #[arg(long, value_name = "SD", default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
     question_slope_sd: f64,
     /// Correlation of the questions' intercepts and slopes
     #[arg(long, value_name = "R", default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Model")]
@@ -85,13 +91,13 @@ pub struct DesignArgs {
     #[arg(long, value_name = "N", default_value_t = 8, conflicts_with = "samples", help_heading = "Design")]
     most_samples: usize,
     /// Cost of a template
-    #[arg(long, value_name = "COST", default_value_t = 0.0, help_heading = "Design")]
+    #[arg(long, value_name = "COST", default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Design")]
     template_cost: f64,
     /// Cost of a question
-    #[arg(long, value_name = "COST", default_value_t = 0.0, help_heading = "Design")]
+    #[arg(long, value_name = "COST", default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Design")]
     question_cost: f64,
     /// Cost of a sample of a question, in both conditions
-    #[arg(long, value_name = "COST", default_value_t = 1.0, help_heading = "Design")]
+    #[arg(long, value_name = "COST", default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Design")]
     sample_cost: f64,
 
     /// Number of simulated studies that check the power: drawn from the model, analysed with the paired test over templates
@@ -246,10 +252,12 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
     let chosen = if args.is_fixed() { "This design" } else { "The cheapest design" };
     writeln!(
         text,
-        "\n{chosen}: {} templates x {} questions x {} samples, {} answers of each condition, cost {cost}",
+        "\n{chosen}: {} templates x {} question{} x {} sample{}, {} answers of each condition, cost {cost}",
         size.templates,
         size.questions,
+        plural(size.questions),
         size.samples,
+        plural(size.samples),
         size.answers()
     )?;
     writeln!(
@@ -281,6 +289,10 @@ impl DesignArgs {
     }
 }
 
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 fn largest(limits: Limits) -> DesignSize {
     DesignSize { templates: limits.templates, questions: limits.questions, samples: limits.samples }
 }
@@ -309,8 +321,11 @@ fn choose(
 
 /// Table of the variance's parts, and of what is left of them in a design.
 fn variance_table(parts: &VarianceParts, size: DesignSize, source: &Source) -> String {
-    let head =
-        [("SD of a difference, points", Align::Left), ("one", Align::Right), ("in a template's mean", Align::Right)];
+    let head = [
+        ("SD of a template's difference, points", Align::Left),
+        ("of one", Align::Right),
+        ("in the mean", Align::Right),
+    ];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
     let (questions, samples) = (size.questions as f64, size.samples as f64);
     let mut row = |name: &str, part: f64, divisor: f64| {

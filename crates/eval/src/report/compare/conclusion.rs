@@ -100,7 +100,7 @@ impl Comparison {
     /// Returns the conclusion where a run ends by its answers.
     fn sequential_conclusion(&self, sequential: &Sequential) -> String {
         let Some(estimate) = &sequential.estimate else {
-            return "Both runs end by their own answers, so no valid interval of their difference can be given."
+            return "Both runs were ended by their own answers, so no valid interval of their difference can be given."
                 .to_owned();
         };
         let span = format!(

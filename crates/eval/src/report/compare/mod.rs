@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn a_run_that_ends_by_its_answers_has_an_anytime_valid_interval() {
         let (first, mut second) = (many(|n| n % 3 == 0), many(|n| n % 3 != 1));
-        second.has_condition = true;
+        (second.has_condition, second.ended_early) = (true, true);
         let found = compare(&names(2), &[first.clone(), second.clone()]).remove(0);
         let sequential = found.sequential.as_ref().unwrap();
         assert_eq!(sequential.runs, ["run1"]);
@@ -256,7 +256,9 @@ mod tests {
         assert!(estimate.low < low && estimate.high > high && estimate.clusters == 15, "{estimate:?}");
         assert!(found.conclusion().contains("95 % anytime-valid interval"), "{}", found.conclusion());
         assert!(sequential.remark().contains("not valid"));
-        // Either way round; but not with two of them.
+        // Either way round; but not with two that ended early.
+        let whole = Scores { ended_early: false, ..second.clone() };
+        assert!(compare(&names(2), &[whole, second.clone()]).remove(0).sequential.unwrap().estimate.is_some());
         let back = compare(&names(2), &[second.clone(), first]).remove(0).sequential.unwrap();
         assert_eq!(back.runs, ["run0"]);
         assert!((back.estimate.unwrap().low + estimate.high).abs() < 1e-12);

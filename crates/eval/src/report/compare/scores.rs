@@ -18,6 +18,8 @@ pub struct Scores {
     pub(super) rules: Vec<String>,
     /// True for a run that ends by its answers.
     pub has_condition: bool,
+    /// True if it did so before all its items were asked.
+    pub ended_early: bool,
     /// Number of samples without a score; comparisons leave them out.
     pub without_score: usize,
     /// Scorer whose numbers are compared; none for right and wrong by the primary rule.

@@ -14,7 +14,7 @@ use earnest_stats::{SequentialDifference, SequentialEstimate};
 pub struct Sequential {
     /// The runs with a condition: the baseline, the run, or both.
     pub runs: Vec<String>,
-    /// Anytime-valid difference. None if both runs have a condition, or nothing is paired.
+    /// Anytime-valid difference. None if both runs ended early, or nothing is paired.
     pub estimate: Option<SequentialEstimate>,
 }
 
@@ -26,8 +26,9 @@ impl Sequential {
         if runs.is_empty() {
             return None;
         }
-        // Two runs that end by their answers are paired where both have gone, which is no random sample of the clusters.
-        let estimate = if runs.len() == 1 { estimate(pairs) } else { None };
+        // Two runs that ended by their answers are paired where both have gone, which is no random sample of the clusters.
+        let both_ended = scores.iter().all(|scores| scores.ended_early);
+        let estimate = if both_ended { None } else { estimate(pairs) };
         Some(Sequential { runs, estimate })
     }
 
