@@ -72,6 +72,10 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
             return Err(CliError::usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
         }
     };
+    if let Some(name) = args.allowed_host.iter().find(|name| name.is_empty() || name.contains([':', '/', ' '])) {
+        let message = format!("--allowed-host takes a name without scheme and port, e.g. box.example, not {name:?}");
+        return Err(CliError::usage(message));
+    }
     let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;
     let checkpoint = model::open(&chosen)?;
     // Bound first: a port in use is reported before the weights are loaded.

@@ -130,6 +130,9 @@ fn other_addresses_want_a_key() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("EARNEST_SERVE_KEY") && said.contains("0.0.0.0"), "{said}");
+    let output = earnest(folder.path(), &["serve", "--allowed-host", "http://box.example:80"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--allowed-host"), "{output:?}");
     // With one, any name of the machine is right.
     let server = Server::start_with(folder.path(), &model, Some("sesame-sesame"), &["--host", "0.0.0.0"]);
     let ask = |lines: &str| {

@@ -6,7 +6,7 @@ use axum::body::{Body, HttpBody};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use axum::http::request::Parts;
 
-use super::budget::{Budget, Grant};
+use super::budget::{self, Budget, Grant};
 use super::error::ApiError;
 
 /// Bytes of a body that need no grant: connections are few, so these are bounded already, and large bodies cannot hold up small ones.
@@ -67,7 +67,8 @@ pub(crate) async fn receive(
         let frame = frame.map_err(|error| ApiError::transport(400, format!("the body could not be read: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         if received.grant.is_none() && received.bytes.len() + data.len() > FREE_BYTES {
-            received.grant = Some(budget.take(length.saturating_sub(FREE_BYTES).saturating_mul(BYTES_PER_BYTE)).await?);
+            let wanted = length.saturating_sub(FREE_BYTES).saturating_mul(BYTES_PER_BYTE);
+            received.grant = Some(budget.take(wanted, budget::AT_FIRST).await?);
             received.bytes.reserve_exact(length.saturating_sub(received.bytes.len()));
         }
         received.bytes.extend_from_slice(&data);

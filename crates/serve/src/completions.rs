@@ -3,6 +3,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -13,7 +14,7 @@ use hyper::body::Frame;
 use tokio::sync::mpsc;
 
 use super::body::{self, ReceivedBody};
-use super::budget::Grant;
+use super::budget::{self, Budget, Grant};
 use super::connections::Place;
 use super::error::ApiError;
 use super::queue::{InFlight, Update};
@@ -26,6 +27,9 @@ use earnest_engine::endpoint::Api;
 /// Events that wait for a client that reads slowly.
 const EVENTS_AHEAD: usize = 64;
 
+/// Bytes of log-probabilities and of an answer that need no grant, as for small bodies.
+const FREE_BYTES: usize = 64 << 10;
+
 /// Answers a request for completions.
 pub(crate) async fn complete(shared: Arc<Shared>, api: Api, http: Request) -> Result<HttpResponse, ApiError> {
     let (head, received) = http.into_parts();
@@ -36,7 +40,7 @@ pub(crate) async fn complete(shared: Arc<Shared>, api: Api, http: Request) -> Re
     let place: Option<Arc<Place>> = head.extensions.get().cloned();
     let ReceivedBody { bytes, grant } =
         body::receive(received, length, &shared.budget, shared.limits.read_timeout).await?;
-    let hold = Hold::new(place, grant);
+    let mut hold = Hold::new(place, grant);
 
     let model = Arc::clone(&shared.model);
     let (request, response_bytes) = compute(move || {
@@ -44,22 +48,26 @@ pub(crate) async fn complete(shared: Arc<Shared>, api: Api, http: Request) -> Re
             Api::Completions => request::completions(&bytes, &model),
             Api::Chat => request::chat(&bytes, &model),
         }?;
-        let response_bytes = request.response_bytes(&model);
-        Ok((request, response_bytes))
+        // Events are sent as they arise, and take no memory together.
+        let most = if request.stream { 0 } else { request.response_bytes(&model, |_| request.max_tokens()) };
+        Ok((request, most))
     })
     .await??;
-    let hold = hold.with(match response_bytes {
-        0 => None,
-        bytes => Some(shared.budget.take(bytes).await?),
-    });
+    // Known beforehand, not after all has been generated.
+    shared.budget.check(response_bytes)?;
+    hold.take(&shared.budget, request.generation_bytes(), budget::AT_FIRST).await?;
 
     let in_flight = shared.queue.submit(&request.choices, request.stream)?;
     let completions = std::iter::repeat_with(|| None).take(request.choices.len()).collect();
     let generation = Generation { in_flight, missing: request.choices.len(), completions };
     let number = shared.responses.fetch_add(1, Ordering::Relaxed);
-    let stream = request.stream;
-    let response = Response { api, number, request: Arc::new(request), model: Arc::clone(&shared.model) };
-    if stream { events(generation, response, hold).await } else { whole(generation, response, hold).await }
+    let request = Arc::new(request);
+    let response = Response { api, number, request: Arc::clone(&request), model: Arc::clone(&shared.model) };
+    if request.stream {
+        events(generation, response, hold).await
+    } else {
+        whole(generation, response, &shared.budget, hold).await
+    }
 }
 
 /// Runs work that takes long, away from the thread that serves all connections.
@@ -104,9 +112,17 @@ enum Progress {
 }
 
 /// Answers with all choices at once. If the client disconnects, hyper drops this, and with it what is in flight.
-async fn whole(mut generation: Generation, response: Response, hold: Hold) -> Result<HttpResponse, ApiError> {
+async fn whole(
+    mut generation: Generation,
+    response: Response,
+    budget: &Budget,
+    mut hold: Hold,
+) -> Result<HttpResponse, ApiError> {
     while generation.next().await?.is_some() {}
     let completions = generation.into_completions();
+    let tokens = |index: usize| completions.get(index).map_or(0, |completion: &Completion| completion.ids.len());
+    let bytes = response.request.response_bytes(&response.model, tokens);
+    hold.take(budget, bytes, budget::AT_LAST).await?;
     let text = compute(move || response.json(&completions).to_string()).await?;
     let mut http = HttpResponse::new(Body::new(HeldBody { content: Content::Whole(Some(text.into())), _hold: hold }));
     http.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -182,9 +198,12 @@ impl Hold {
         Hold { place, grants: grant.into_iter().collect() }
     }
 
-    fn with(mut self, grant: Option<Grant>) -> Hold {
-        self.grants.extend(grant);
-        self
+    /// Takes memory, if it is more than a little.
+    async fn take(&mut self, budget: &Budget, bytes: usize, patience: Duration) -> Result<(), ApiError> {
+        if bytes > FREE_BYTES {
+            self.grants.push(budget.take(bytes, patience).await?);
+        }
+        Ok(())
     }
 }
 

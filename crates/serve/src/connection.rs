@@ -47,8 +47,10 @@ pub(crate) async fn serve(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => start(stream, peer, &router, &connections, read_timeout, &stage),
+                // The client has left already.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
                 Err(_) => {
-                    // Out of file descriptors, or the client has left already; others can still be served.
+                    // Out of file descriptors: there are more connections than the system lets this process have.
                     connections.evict_any();
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::{generation, messages, prompt};
-use earnest_engine::{Input, Logprobs, Rejected, Request, RequestId, Sampling, SamplingKey};
+use earnest_engine::{Input, Logprobs, Rejected, Request, RequestId, Sampling, SamplingKey, TokenLogprobs};
 use earnest_models::checkpoint::Checkpoint;
 
 /// Largest number of completions of one HTTP request.
@@ -85,13 +85,27 @@ impl Choice {
 }
 
 impl ApiRequest {
-    /// Estimates the bytes of the response, as far as they are not in proportion to what the engine keeps of it anyway: log-probabilities,
-    /// token ids, and prompts that are repeated with every choice.
-    pub fn response_bytes(&self, model: &ServedModel) -> usize {
+    /// Largest number of tokens of a choice.
+    pub fn max_tokens(&self) -> usize {
+        self.choices.first().map_or(0, |choice| choice.generation.max_tokens)
+    }
+
+    /// Estimates the bytes that the engine keeps for log-probabilities while it generates. Tokens and texts are in proportion to its KV cache.
+    pub fn generation_bytes(&self) -> usize {
+        let Some(top) = self.logprobs else { return 0 };
+        let tokens =
+            |choice: &Choice| self.max_tokens().saturating_add(if self.echo { choice.prompt.len() } else { 0 });
+        let tokens: usize = self.choices.iter().map(tokens).fold(0, usize::saturating_add);
+        tokens.saturating_mul((top + 1) * size_of::<(u32, f32)>() + size_of::<TokenLogprobs>())
+    }
+
+    /// Estimates the bytes of a response that is not streamed, with so many tokens in each choice: log-probabilities, token ids, and
+    /// prompts that are repeated with every choice. Other responses are short.
+    pub fn response_bytes(&self, model: &ServedModel, tokens: impl Fn(usize) -> usize) -> usize {
         let mut bytes: usize = 0;
         let mut echoed: Option<(&Arc<[u32]>, usize)> = None;
-        for choice in &self.choices {
-            let (prompt, max_tokens) = (choice.prompt.len(), choice.generation.max_tokens);
+        for (index, choice) in self.choices.iter().enumerate() {
+            let (prompt, tokens) = (choice.prompt.len(), tokens(index));
             if self.echo {
                 let text = match echoed {
                     Some((of, length)) if Arc::ptr_eq(of, &choice.prompt) => length,
@@ -102,11 +116,11 @@ impl ApiRequest {
                 bytes = bytes.saturating_add(text.saturating_mul(2));
             }
             if let Some(top) = self.logprobs {
-                let tokens = if self.echo { prompt + max_tokens } else { max_tokens };
-                bytes = bytes.saturating_add(tokens.saturating_mul((top + 1) * BYTES_PER_LOGPROB));
+                let named = if self.echo { prompt.saturating_add(tokens) } else { tokens };
+                bytes = bytes.saturating_add(named.saturating_mul((top + 1) * BYTES_PER_LOGPROB));
             }
             if self.token_ids {
-                bytes = bytes.saturating_add((prompt + max_tokens).saturating_mul(BYTES_PER_ID));
+                bytes = bytes.saturating_add(prompt.saturating_add(tokens).saturating_mul(BYTES_PER_ID));
             }
         }
         bytes
