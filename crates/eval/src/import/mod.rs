@@ -18,7 +18,6 @@ pub(crate) use self::log::{
     Chosen, Converted, Converter, log_manifest, no_field, nothing_found, options, primary, settings, with_own_names,
 };
 use crate::EvalError;
-
 use crate::prompt::{Mode, ModeRequest, SystemPlace};
 use crate::results;
 use crate::run::store::{BULK_ROWS, RunRecord, Store};

@@ -257,7 +257,8 @@ mod tests {
         assert!(found.conclusion().contains("95 % anytime-valid interval"), "{}", found.conclusion());
         assert!(sequential.remark().contains("not valid"));
         // Either way round; but not with two that ended early.
-        let whole = Scores { ended_early: false, ..second.clone() };
+        let mut whole = second.clone();
+        whole.ended_early = false;
         assert!(compare(&names(2), &[whole, second.clone()]).remove(0).sequential.unwrap().estimate.is_some());
         let back = compare(&names(2), &[second.clone(), first]).remove(0).sequential.unwrap();
         assert_eq!(back.runs, ["run0"]);
