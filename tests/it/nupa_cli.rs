@@ -44,7 +44,10 @@ fn all_tasks_run_and_the_table_reads_like_figure_2() {
     let folder = tempfile::tempdir().unwrap();
     // Lengths up to 20 and few of them: the context of the tiny checkpoint is 512 characters.
     let words = ["--lengths", "2,6,12,20", "--per-length", "1"];
-    let screen = stdout(&run(folder.path(), &words));
+    let first = stdout(&run(folder.path(), &words));
+    assert!(first.contains("a bar each for S, M, L") && first.contains("Nothing right: "), "{first}");
+    assert!(first.lines().count() <= 40, "{first}");
+    let screen = stdout(&run(folder.path(), &[&words[..], &["--metric", "exact_match"]].concat()));
     let lines: Vec<&str> = screen.lines().collect();
     let heading = lines.iter().position(|line| line.trim_start().starts_with('S')).expect("a heading");
     assert_eq!(lines[heading].split_whitespace().collect::<Vec<_>>()[..2], ["S", "M"]);
@@ -259,7 +262,7 @@ fn the_prompt_mode_decides_the_adapter() {
 fn refusals_name_what_exists() {
     let folder = tempfile::tempdir().unwrap();
     let cases: &[(&[&str], &[&str])] = &[
-        (&["run", "nupa", "--tasks", "add_Intger"], &["did you mean `add_Integer`", "sig_Float"]),
+        (&["run", "nupa", "--tasks", "add_Intger"], &["the nearest are add_Integer,", "`earnest suites` has all 53"]),
         (&["run", "nupa", "--tasks", "add_Integer,add:Integer"], &["--tasks", "named twice"]),
         (&["run", "nupa", "--lengths", "101"], &["1 to 100"]),
         (&["run", "nupa", "--lengths", "50", "--tasks", "add_Integer"], &["1 to 20"]),
@@ -277,7 +280,7 @@ fn refusals_name_what_exists() {
         (&["run", "arithmetic-bench", "--shots", "1"], &["arithmetic-bench has no --shots"]),
         (&["run", "arithmetic-bench", "--reference"], &["--reference"]),
         (&["run", "arithmetic-bench", "--lengths", "reference"], &["nupa"]),
-        (&["show", "nupa", "--task", "add"], &["did you mean"]),
+        (&["show", "nupa", "--task", "add"], &["the nearest are"]),
         (&["show", "nupa", "--item", "add_Integer/3/0"], &["no item"]),
         (&["generate", "nupa", "--tasks", "plus"], &["did you mean"]),
         (&["generate", "nupa", "--lengths", "0"], &["lengths begin at 1"]),

@@ -113,7 +113,7 @@ fn a_decided_run_is_the_beginning_of_the_whole_one_however_it_was_interrupted() 
             .unwrap()
             .remove(0);
     let sequential = compared.sequential.clone().unwrap();
-    assert_eq!(sequential.runs, [run.manifest.run.clone()]);
+    assert_eq!(sequential.runs, std::slice::from_ref(&run.manifest.run));
     let found = sequential.estimate.unwrap();
     assert!((found.low - estimate.low).abs() < 1e-12 && (found.high - estimate.high).abs() < 1e-12);
     assert_eq!((found.pairs, found.clusters), (estimate.pairs, estimate.clusters));

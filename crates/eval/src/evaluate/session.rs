@@ -142,9 +142,7 @@ impl Session<'_> {
                 if earlier.is_none() {
                     reporter.event(&RunEvent::Message(detectable(self.suite, &self.evaluation.plan)));
                 }
-                let rows = earlier.as_ref().map(|run| (run, &progress));
-                let decider = self.decider(store, rows, reporter)?;
-                let (run, ended) = self.generate(engine, store, &name, earlier, &progress, decider, reporter)?;
+                let (run, ended) = self.generate(engine, store, &name, earlier, &progress, reporter)?;
                 self.check_end(ended, store, &run)?;
                 results::keep_document(store, &run, self.suite)?;
                 drop(lock);
@@ -178,9 +176,9 @@ impl Session<'_> {
         name: &str,
         earlier: Option<RunRecord>,
         progress: &RunProgress,
-        mut decider: Option<Decider>,
         reporter: &mut dyn Reporter,
     ) -> Result<(RunRecord, Ended), EvalError> {
+        let mut decider = self.decider(store, earlier.as_ref().map(|run| (run, progress)), reporter)?;
         let manifest = self.manifest(name, earlier.as_ref().map(|run| run.manifest.clone()))?;
         // Loaded first, so that a failure leaves no empty run.
         let engine = match engine {

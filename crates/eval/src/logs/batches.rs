@@ -1,4 +1,6 @@
 //! Records that are read one after another, parsed on all cores, and handed on in order.
+use std::mem::take;
+
 use rayon::prelude::*;
 
 use crate::EvalError;
@@ -31,7 +33,7 @@ pub(super) fn in_order<R: Send, P: Send>(
             }
         }
         // In pieces, because a short record is parsed in less time than it takes to hand it to another thread.
-        let parsed: Vec<P> = batch.drain(..).collect::<Vec<_>>().into_par_iter().with_min_len(8).map(&parse).collect();
+        let parsed: Vec<P> = take(&mut batch).into_par_iter().with_min_len(8).map(&parse).collect();
         parsed.into_iter().try_for_each(&mut each)?;
     }
     Ok(())

@@ -12,6 +12,9 @@ pub(super) struct Place {
     pub number: u32,
 }
 
+/// A record's place, and the error of this record alone.
+pub(super) type Next = (Place, Result<(), EvalError>);
+
 /// Reader of records.
 #[derive(Debug)]
 pub(super) struct Records {
@@ -37,8 +40,8 @@ impl Records {
         Ok(Records { path: path.to_owned(), scanner, list, longest, number: 0, bytes: Vec::new() })
     }
 
-    /// Reads the next record into [`Records::bytes`]; none at the end. The inner error is that of this record alone.
-    pub fn next(&mut self) -> Result<Option<(Place, Result<(), EvalError>)>, EvalError> {
+    /// Reads the next record into [`Records::bytes`]; none at the end.
+    pub fn next(&mut self) -> Result<Option<Next>, EvalError> {
         loop {
             if self.list && !self.scanner.element()? {
                 return Ok(None);

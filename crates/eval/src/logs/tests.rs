@@ -16,8 +16,10 @@ fn keep_going() -> FindOptions {
     FindOptions { keep_going: true, ..FindOptions::default() }
 }
 
-/// Logs, ids of their samples, and errors.
-fn read(paths: &[&Path], options: &FindOptions) -> Result<(Vec<(Log, Vec<String>)>, Vec<String>), EvalError> {
+/// Logs with ids of their samples, and errors.
+type ReadLogs = (Vec<(Log, Vec<String>)>, Vec<String>);
+
+fn read(paths: &[&Path], options: &FindOptions) -> Result<ReadLogs, EvalError> {
     let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
     let found = find(&paths, options)?;
     let mut errors: Vec<String> = found.refused.iter().map(EvalError::to_string).collect();

@@ -65,7 +65,7 @@ fn share(row: &GridRow, used: &[usize]) -> Option<f64> {
 fn bars(row: &GridRow, used: &[usize]) -> String {
     let bar = |at: &usize| match cell(row, *at).map(|cell| cell.value.estimate) {
         Some(estimate) if estimate > 0.0 => BARS[(8.0 * estimate).ceil().clamp(1.0, 8.0) as usize],
-        Some(estimate) if estimate == 0.0 => BARS[0],
+        Some(0.0) => BARS[0],
         _ => ' ',
     };
     let all = share(row, used).map_or_else(String::new, |share| format!("{:.0}", 100.0 * share));
@@ -106,10 +106,10 @@ mod tests {
         assert_eq!(
             text,
             "Exact match, per cent: a bar each for S, M, L, then all of them\n\n\
-             \x20     Integer    Float\n\
+             \x20    Integer    Float\n\
              ---------------------\n\
-             add   █▄   75  ··    0\n\
-             sub   █··  33  ···   0\n\n\
+             add  █▄   75  ··    0\n\
+             sub  █··  33  ···   0\n\n\
              all: S 25 %, M 12 %, L 0 %\n\
              Nothing right: task2, task3, task4, task5, task6, task7, task8, task9, task10, task11\n"
         );
