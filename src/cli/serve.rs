@@ -45,7 +45,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "PORT", default_value_t = 8000)]
     pub port: u16,
 
-    /// Name by which clients may call a server on the loopback, beside localhost, 127.0.0.1 and [::1]; repeatable
+    /// Name by which clients may call a server on the loopback, beside localhost and the addresses of the loopback; repeatable
     #[arg(long, value_name = "NAME")]
     pub allowed_host: Vec<String>,
 

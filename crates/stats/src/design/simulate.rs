@@ -192,7 +192,7 @@ mod tests {
                 *counts = (counts.0 + *correct as u32, counts.1 + 1);
             }
             // Unequal sizes: every third question is missing in every second template.
-            let kept = |item: &(usize, &PilotItem)| item.1.cluster % 2 == 0 || item.0 % 3 != 0;
+            let kept = |item: &(usize, &PilotItem)| item.1.cluster.is_multiple_of(2) || !item.0.is_multiple_of(3);
             let items: Vec<PilotItem> = items.iter().enumerate().filter(kept).map(|(_, item)| *item).collect();
             let (found, separate) = pilot_parts(&items).unwrap();
             let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.12;
