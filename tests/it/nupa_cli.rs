@@ -282,7 +282,7 @@ fn refusals_name_what_exists() {
         (&["run", "arithmetic-bench", "--lengths", "reference"], &["nupa"]),
         (&["show", "nupa", "--task", "add"], &["the nearest are"]),
         (&["show", "nupa", "--item", "add_Integer/3/0"], &["no item"]),
-        (&["generate", "nupa", "--tasks", "plus"], &["did you mean"]),
+        (&["generate", "nupa", "--tasks", "plus"], &["the nearest are"]),
         (&["generate", "nupa", "--lengths", "0"], &["lengths begin at 1"]),
         (&["generate", "nupa", "--tasks", "add_Integer", "--lengths", "21"], &["1 to 20"]),
         (&["generate", "nupa", "--tasks", "max_Float", "--index-hints", "5"], &["--index-hints", "alphabet"]),

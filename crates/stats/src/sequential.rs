@@ -165,7 +165,7 @@ impl SequentialDifference {
 ///
 /// I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables by betting, Journal of the Royal Statistical Society B
 /// 86 (2024), 1-27: the wealth of who bets that the mean is smaller than it is has an expectation of 1 at most, so that it ever
-/// exceeds `1 / alpha` with probability `alpha` at most. The bettor divides his wealth among [`BETS`] constant bets. Both ends have to be
+/// exceeds `1 / alpha` with probability `alpha` at most. The bettor divides his wealth among 50 constant bets. Both ends have to be
 /// refuted, and only one of them can be true, so that each is tested at the whole level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MarginTest {
