@@ -11,7 +11,7 @@ use super::{Exit, results};
 use earnest_eval::compare::{CompareLogs, CompareSettings, compare_logs, compare_runs};
 use earnest_eval::logs::FindOptions;
 use earnest_eval::report::{
-    Align, Comparison, Difference, ReportError, Sequential, Table, comparison_figure, p_text, wrap,
+    Align, Comparison, Difference, PairedModel, ReportError, Sequential, Table, comparison_figure, p_text, wrap,
 };
 
 /// Compares stored runs and prints the differences.
@@ -135,6 +135,7 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
     } else {
         ""
     };
+    remarks.extend(comparison.model.as_ref().map(PairedModel::remark));
     remarks.extend(of_logs(comparison));
     let unit = match comparison.overall.shares {
         true => "Accuracies in per cent, differences in points",

@@ -17,8 +17,8 @@ mod table;
 mod text;
 
 pub use compare::{
-    Comparison, Difference, Flip, RuleDifference, Scores, Sequential, compare, comparison_figure, differing_settings,
-    p_sentence, p_text,
+    Comparison, Difference, FittedModel, Flip, PairedModel, RuleDifference, Scores, Sequential, compare,
+    comparison_figure, differing_settings, p_sentence, p_text,
 };
 pub(crate) use compare::{adjust, pilot_items};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};

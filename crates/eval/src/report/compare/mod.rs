@@ -3,6 +3,7 @@
 mod conclusion;
 mod difference;
 mod figure;
+mod model;
 mod pairing;
 mod rules;
 mod scores;
@@ -23,6 +24,7 @@ use rules::rules;
 pub use conclusion::{p_sentence, p_text};
 pub use difference::Difference;
 pub use figure::figure as comparison_figure;
+pub use model::{FittedModel, PairedModel};
 pub use rules::RuleDifference;
 pub use scores::Scores;
 pub use sequential::Sequential;
@@ -60,6 +62,9 @@ pub struct Comparison {
     pub sequential: Option<Sequential>,
     /// All items together.
     pub overall: Difference,
+    /// Mixed model of all answers. None where a run has a condition on which it ends, and where scores are not just right and wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<PairedModel>,
     /// By task, in alphabetical order; empty if there is one task only.
     pub tasks: Vec<Difference>,
     /// By kind of perturbation, in alphabetical order; empty unless there are several.
@@ -128,7 +133,9 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         })
         .collect();
     flips.sort_by(|a, b| (b.run - b.baseline).total_cmp(&(a.run - a.baseline)).then_with(|| a.item.cmp(&b.item)));
+    let sequential = Sequential::of([baseline, run], [first, second], pairs);
     Comparison {
+        model: if sequential.is_none() { PairedModel::of(pairs) } else { None },
         baseline: baseline.to_owned(),
         run: run.to_owned(),
         items: pairs.len(),
@@ -142,7 +149,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         different_prompts,
         of_logs,
         settings: Vec::new(),
-        sequential: Sequential::of([baseline, run], [first, second], pairs),
+        sequential,
         overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
         tasks: by_task,
         perturbations: by_kind.collect(),
@@ -207,6 +214,7 @@ mod tests {
                 question: None,
                 sum: 0.0,
                 samples: 0,
+                is_binary: true,
                 rules: Vec::new(),
                 is_own_cluster: item == cluster,
                 prompt: None,
@@ -266,6 +274,25 @@ mod tests {
         let both = compare(&names(2), &[second.clone(), second]).remove(0);
         assert_eq!(both.sequential.as_ref().unwrap().estimate, None);
         assert!(both.conclusion().contains("no valid"), "{}", both.conclusion());
+    }
+
+    #[test]
+    fn a_mixed_model_of_all_answers_stands_beside_the_difference() {
+        let found = compare(&names(2), &[many(|n| n % 3 == 0), many(|n| n % 3 != 1)]).remove(0);
+        let Some(PairedModel::Fitted(model)) = &found.model else { panic!("{:?}", found.model) };
+        assert_eq!((model.answers, model.formula.starts_with("correct ~ run + ")), (120, true), "{}", model.formula);
+        assert!(model.odds_ratio > 2.0 && model.odds_ratio_interval.0 > 1.0 && model.p < 0.01, "{model:?}");
+        assert!(
+            model.interval.0 < found.overall.difference && model.interval.1 > found.overall.difference,
+            "{model:?}"
+        );
+        assert!(found.model.as_ref().unwrap().remark().contains("averaged over the random effects"));
+        // Fractions are neither right nor wrong, and all right is no estimate.
+        let mut second = many(|n| n % 3 != 1);
+        second.items.values_mut().for_each(|score| score.is_binary = false);
+        assert_eq!(compare(&names(2), &[many(|n| n % 3 == 0), second]).remove(0).model, None);
+        let all = compare(&names(2), &[many(|_| true), many(|_| true)]).remove(0).model.unwrap();
+        assert!(all.remark().starts_with("No mixed model: constant response"), "{}", all.remark());
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub(super) struct ItemScore {
     /// Sum of the compared numbers: of right and wrong as 1 and 0, or of a scorer's.
     pub(super) sum: f64,
     pub(super) samples: u32,
+    /// True if each of those numbers is 0 or 1.
+    pub(super) is_binary: bool,
     /// Sum and number of scored samples by rule, in the order of [`Scores::rules`].
     pub(super) rules: Vec<(f64, u32)>,
     /// True if the item is its own cluster.
@@ -148,6 +150,7 @@ impl Scores {
             question: if self.is_log { None } else { Question::of_operands(&sample.covariates) },
             sum: 0.0,
             samples: 0,
+            is_binary: true,
             rules: Vec::new(),
             is_own_cluster,
             prompt: sample.prompt_sha256.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()),
@@ -155,6 +158,7 @@ impl Scores {
         let item = self.items.entry(format!("{}{}", self.prefix, sample.item)).or_insert_with(fresh);
         item.sum += number;
         item.samples += 1;
+        item.is_binary &= number == 0.0 || number == 1.0;
         let rules = score.rules.iter().map(|(rule, right)| (rule, f64::from(u8::from(right))));
         let own = [EXAMPLE_ECHOED, ONLY_IN_THINKING, RIVALS];
         let metrics = score.metrics.iter().filter(|(name, _)| self.is_log && !own.contains(name));

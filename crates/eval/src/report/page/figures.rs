@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use super::ReportRun;
-use super::run::{Paired, latency, paired};
+use super::run::{Paired, latency, paired, paired_model};
 use crate::report::plot::{
     Bar, BarGroup, Bars, Curve, CurvePlot, Distribution, Figure, Heat, HeatRow, Histogram, Measure, Shade, Stacked,
     bars, compact, curves, heat, histogram, number, stacked,
@@ -111,6 +111,13 @@ fn differences(runs: &[ReportRun], legend: bool) -> Option<Placed> {
         legend,
     });
     Some(Placed { section: Section::Differences, task: None, run: None, figure })
+}
+
+/// Returns the mixed models of the runs beside the first one.
+pub fn model_remarks(runs: &[ReportRun]) -> Vec<String> {
+    let Some((base, rest)) = runs.split_first() else { return Vec::new() };
+    let said = |run: &ReportRun| Some(format!("{}: {}", run.label, paired_model(base, run)?.remark()));
+    rest.iter().filter_map(said).collect()
 }
 
 /// Returns remarks on tasks without a comparison or a standard error.

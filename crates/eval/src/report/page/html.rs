@@ -1,6 +1,6 @@
 //! The HTML page.
 use super::data::data;
-use super::figures::{Section, difference_remarks, figures};
+use super::figures::{Section, difference_remarks, figures, model_remarks};
 use super::pack::pack;
 use super::sections;
 use super::{Chapter, ReportRun};
@@ -42,7 +42,8 @@ pub fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
         "Accuracy",
         "Accuracy",
         &lead,
-        figures(&[Section::Accuracy, Section::Differences]) + &sections::remarks(&difference_remarks(runs)),
+        figures(&[Section::Accuracy, Section::Differences])
+            + &sections::remarks(&[difference_remarks(runs), model_remarks(runs)].concat()),
     );
     for chapter in chapters {
         section(&chapter.id, &chapter.id, &chapter.title, &escape(&chapter.lead), sections::chapter(chapter));

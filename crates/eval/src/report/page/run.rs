@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::report::question::Question;
-use crate::report::{Difference, Document, Scores, compare};
+use crate::report::{Difference, Document, PairedModel, Scores, compare};
 use crate::run::{Manifest, Sample};
 use earnest_stats::clustered_mean;
 use earnest_tasks::suite::{FailureClass, Interval, Item, Suite};
@@ -218,6 +218,15 @@ fn paired_logs(base: &ReportRun, run: &ReportRun) -> Vec<Paired> {
     only.name = base.tasks().first().map_or("all", |task| task).to_owned();
     let tasks = if found.tasks.is_empty() { std::slice::from_ref(&only) } else { &found.tasks };
     tasks.iter().chain([&found.overall]).map(paired).collect()
+}
+
+/// Returns the mixed model of all answers to the items of both runs.
+pub(super) fn paired_model(base: &ReportRun, run: &ReportRun) -> Option<PairedModel> {
+    let of_logs = [base, run].iter().any(|run| run.document.manifest.settings.is_log());
+    if !of_logs && base.document.manifest.settings.suite != run.document.manifest.settings.suite {
+        return None;
+    }
+    compare(&[base.label.clone(), run.label.clone()], &[base, run].map(scores)).pop()?.model
 }
 
 fn scores(run: &ReportRun) -> Scores {

@@ -1,0 +1,171 @@
+//! Mixed models of comparisons: the maximal one that the paired items support.
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::p_sentence;
+use super::pairing::Pair;
+use super::scores::ItemScore;
+use earnest_stats::glmm::wald_interval;
+use earnest_stats::mixed::{
+    ChosenModel, Family, Frame, MixedError, Terms, fit_stepping_down, marginal, maximal_formula, small_errors,
+};
+
+/// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
+const MOST_ANSWERS: usize = 200_000;
+
+/// Column of the runs; the baseline is the reference level.
+const RUN: &str = "run";
+
+/// Candidate grouping columns, the widest first.
+const GROUPS: [&str; 2] = ["cluster", "item"];
+
+/// Confidence of the intervals.
+const LEVEL: f64 = 0.95;
+
+/// Mixed model of right and wrong answers of two runs, or the reason why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum PairedModel {
+    Fitted(Box<FittedModel>),
+    NotFitted { reason: String },
+}
+
+/// Fitted mixed model of two runs: `run` against the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FittedModel {
+    pub formula: String,
+    /// Choice of the random effects, and every step down.
+    pub choice: Vec<String>,
+    pub answers: usize,
+    /// Ratio of the odds within a cluster and item, with its 95 % interval.
+    pub odds_ratio: f64,
+    pub odds_ratio_interval: (f64, f64),
+    /// Wald test of the odds ratio.
+    pub p: f64,
+    /// Difference of accuracies, averaged over the random effects, with its 95 % interval.
+    pub difference: f64,
+    pub interval: (f64, f64),
+    /// Standard deviations of the random effects in log odds, by `effect by group`.
+    pub random: Vec<(String, f64)>,
+    pub warnings: Vec<String>,
+}
+
+impl PairedModel {
+    /// Fits the model to the answers of these pairs; none without pairs, or if scores are not just right and wrong.
+    pub(super) fn of(pairs: &[Pair<'_>]) -> Option<Self> {
+        let answers = || pairs.iter().flat_map(|pair| [&pair.first, &pair.second]).flatten();
+        if pairs.is_empty() || !answers().all(|score| score.is_binary) {
+            return None;
+        }
+        let count: usize = answers().map(|score| score.samples as usize).sum();
+        if count > MOST_ANSWERS {
+            let reason = format!(
+                "{count} answers take a while: `earnest stats glmm --run A --run B` fits the model (here up to {MOST_ANSWERS})"
+            );
+            return Some(PairedModel::NotFitted { reason });
+        }
+        Some(fitted(pairs).unwrap_or_else(|error| PairedModel::NotFitted { reason: error.to_string() }))
+    }
+
+    /// Returns the model in words.
+    pub fn remark(&self) -> String {
+        match self {
+            PairedModel::NotFitted { reason } => format!("No mixed model: {reason}."),
+            PairedModel::Fitted(model) => {
+                let (low, high) = model.odds_ratio_interval;
+                let (least, most) = model.interval;
+                let mut text = format!(
+                    "Mixed model {}: odds ratio {:.3} [{low:.3}, {high:.3}], {}; {:+.1} points [{:+.1}, {:+.1}] averaged over the \
+                     random effects.",
+                    model.formula,
+                    model.odds_ratio,
+                    p_sentence(model.p),
+                    100.0 * model.difference,
+                    100.0 * least,
+                    100.0 * most,
+                );
+                for sentence in model.choice.iter().skip(1).chain(&model.warnings) {
+                    text.push_str(&format!(" {sentence}."));
+                }
+                text
+            }
+        }
+    }
+}
+
+/// Codes of texts by first appearance.
+#[derive(Default)]
+struct Labels<'a> {
+    codes: Vec<u32>,
+    texts: Vec<String>,
+    code_of: HashMap<&'a str, u32>,
+}
+
+impl<'a> Labels<'a> {
+    fn push(&mut self, text: &'a str) {
+        let next = self.texts.len() as u32;
+        let code = *self.code_of.entry(text).or_insert(next);
+        if code == next {
+            self.texts.push(text.to_owned());
+        }
+        self.codes.push(code);
+    }
+}
+
+/// One row an answer: `correct`, `run` (A and B), `cluster` and `item`.
+fn frame(pairs: &[Pair<'_>]) -> Result<Frame, MixedError> {
+    let (mut correct, mut runs) = (Vec::new(), Labels::default());
+    let [mut clusters, mut items] = GROUPS.map(|_| Labels::default());
+    for pair in pairs {
+        let sides = [("A", &pair.first), ("B", &pair.second)];
+        for (run, score) in sides.into_iter().flat_map(|(run, scores)| scores.iter().map(move |score| (run, *score))) {
+            let score: &ItemScore = score;
+            for number in 0..score.samples {
+                correct.push(if f64::from(number) < score.sum { 1.0 } else { 0.0 });
+                runs.push(run);
+                clusters.push(pair.cluster());
+                items.push(pair.item);
+            }
+        }
+    }
+    let mut frame = Frame::new();
+    frame.number("correct", correct)?;
+    frame.labels(RUN, runs.codes, runs.texts)?;
+    for (name, labels) in GROUPS.into_iter().zip([clusters, items]) {
+        frame.labels(name, labels.codes, labels.texts)?;
+    }
+    Ok(frame)
+}
+
+fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
+    let frame = frame(pairs)?;
+    let (formula, mut choice) = maximal_formula(&frame, "correct", &Terms::intercept().with(RUN), &GROUPS)?;
+    let ChosenModel { data, fit, steps, .. } = fit_stepping_down(&formula, &frame, Family::Binomial)?;
+    choice.extend(steps);
+    if !fit.is_usable() {
+        let reasons: Vec<String> = fit.diagnoses.iter().filter(|one| one.is_fatal()).map(ToString::to_string).collect();
+        return Ok(PairedModel::NotFitted { reason: reasons.join("; ") });
+    }
+    let averaged = marginal(&data, &fit, Some(RUN), LEVEL)?;
+    let [found] = &averaged.differences[..] else {
+        return Err(MixedError::NotEstimated { reason: "the runs have no difference to estimate".to_owned() });
+    };
+    let (low, high) = wald_interval(found.log_odds, found.log_odds_error, LEVEL)
+        .map_err(|error| MixedError::NotEstimated { reason: error.to_string() })?;
+    let random = fit.random.iter().flat_map(|effect| {
+        effect.terms.iter().zip(&effect.sd).map(|(term, sd)| (format!("{term} by {}", effect.group), *sd))
+    });
+    Ok(PairedModel::Fitted(Box::new(FittedModel {
+        formula: data.formula().to_string(),
+        answers: fit.rows,
+        odds_ratio: found.log_odds.exp(),
+        odds_ratio_interval: (low.exp(), high.exp()),
+        p: found.p,
+        difference: found.difference,
+        interval: (found.low, found.high),
+        random: random.collect(),
+        warnings: fit.diagnoses.iter().chain(&small_errors(&data, &fit)).map(ToString::to_string).collect(),
+        choice,
+    })))
+}
