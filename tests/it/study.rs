@@ -59,7 +59,8 @@ fn loads(text: &str) -> usize {
 #[test]
 fn the_example_of_the_page_is_asked_compared_and_reported() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), &example());
+    let text = example();
+    write(folder.path(), &text);
     let plan = document(&study(folder.path(), &["--dry-run", "--json"]));
     assert_eq!((plan["runs"].as_array().unwrap().len(), plan["samples"].as_u64()), (4, Some(320)));
     assert!(plan["prompt_tokens"].as_f64().unwrap() > 320.0 && plan["at_most"] == true, "{plan}");
@@ -97,6 +98,20 @@ fn the_example_of_the_page_is_asked_compared_and_reported() {
     let fit = &results["mixed_models"][0]["fit"];
     assert_eq!((fit["rows"].as_u64(), fit["groups"].as_u64()), (Some(320), Some(8)));
     assert!(results["report"].as_str().unwrap().ends_with("decoding.html"));
+    // Without a formula the maximal model that the design supports, and with slopes any formula.
+    for (formula, found) in [
+        ("", "correct ~ model + (1"),
+        ("formula = 'correct ~ model * task + (1 + model | length)'", "correct ~ model * task + (1 + model | length)"),
+    ] {
+        let (head, tail) = text.split_at(text.find("[[mixed_model]]").unwrap());
+        let rest: Vec<&str> = tail.lines().filter(|line| !line.starts_with("formula")).skip(1).collect();
+        write(folder.path(), &format!("{head}[[mixed_model]]\n{formula}\n{}\n", rest.join("\n")));
+        let results = document(&study(folder.path(), &["--json", "--quiet"]));
+        let model = &results["mixed_models"][0];
+        assert!(model["formula"].as_str().unwrap().starts_with(found), "{model}");
+        assert_eq!(model["fit"]["rows"], 320);
+        assert!(model["marginal"][0]["differences"][0]["difference"].is_f64(), "{model}");
+    }
     // What the study says of two runs is what `compare` says.
     let runs: Vec<&str> =
         ["greedy", "sampled"].map(|model| name(&results, model, "sums").as_str().unwrap()).into_iter().collect();

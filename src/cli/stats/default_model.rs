@@ -6,7 +6,13 @@ use super::source::Source;
 use earnest_stats::mixed::{Column, Family, Formula, Frame, RandomTerm, Terms, fit_stepping_down, maximal_formula};
 
 /// Columns that are conditions where they vary, in this order, if no fixed effects are named.
-const CONDITIONS: [&str; 3] = ["model", "prompt", "variant"];
+const CONDITIONS: [&str; 4] = ["model", "prompt", RUN, "variant"];
+
+/// Conditions that tell runs apart.
+const SETTINGS: [&str; 2] = ["model", "prompt"];
+
+/// Condition of runs that differ in neither, but e.g. in the temperature.
+const RUN: &str = "run";
 
 /// Grouping columns of stored runs, the widest first.
 const GROUPS: [&str; 2] = ["cluster", "item"];
@@ -33,7 +39,7 @@ pub(super) fn choose(
     fixed: &[String],
     common: Common<'_>,
 ) -> anyhow::Result<Chosen> {
-    let named: Vec<String> = if fixed.is_empty() { conditions(source)? } else { fixed.to_vec() };
+    let mut named: Vec<String> = if fixed.is_empty() { conditions(source)? } else { fixed.to_vec() };
     let mut columns: Vec<(&str, Kind)> = Vec::new();
     for name in &named {
         let kind = if common.factor.contains(name) { Kind::Factor } else { Kind::Either };
@@ -44,6 +50,10 @@ pub(super) fn choose(
     );
     let options = ColumnOptions { family: Family::Binomial, factor: common.factor, reference: common.reference };
     let (frame, survey) = frame::read(source, response, &columns, options)?;
+    // Runs of one model and prompt differ in settings that are no column.
+    if fixed.is_empty() && named.iter().any(|name| SETTINGS.contains(&name.as_str()) && varies(&frame, name)) {
+        named.retain(|name| name != RUN);
+    }
     let terms = effects(&frame, &named, fixed.is_empty());
     let fixed: Vec<String> = terms.variables.clone();
     if frame.rows() == 0 {
@@ -87,10 +97,14 @@ fn conditions(source: &Source<'_>) -> anyhow::Result<Vec<String>> {
 
 /// Main effects of the columns; without those of one value if nobody named them.
 fn effects(frame: &Frame, named: &[String], chosen: bool) -> Terms {
-    let varies = |name: &&String| match frame.column(name) {
+    let kept = named.iter().filter(|name| !chosen || varies(frame, name));
+    kept.fold(Terms::intercept(), |terms, name| terms.with(name))
+}
+
+fn varies(frame: &Frame, name: &str) -> bool {
+    match frame.column(name) {
         Ok(Column::Labels(labels)) => labels.levels.len() > 1,
         Ok(Column::Number(values)) => values.iter().any(|value| *value != values[0]),
         Err(_) => true,
-    };
-    named.iter().filter(|name| !chosen || varies(name)).fold(Terms::intercept(), |terms, name| terms.with(name))
+    }
 }

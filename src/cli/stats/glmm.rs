@@ -204,6 +204,16 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         return mixed::run(&args.formula, text, common, &source, &args.source.runs, output);
     }
     let mut formula = args.model.formula();
+    let unused = args.formula.unused();
+    anyhow::ensure!(
+        unused.is_empty(),
+        "{} need{} a formula; write the model as --formula '{} ~ {} + (1|{})'",
+        unused.join(", "),
+        if unused.len() == 1 { "s" } else { "" },
+        formula.response,
+        if formula.fixed.is_empty() { "1".to_owned() } else { formula.fixed.join(" + ") },
+        formula.group
+    );
     let (mut fixed, mut group, mut choice) = (Vec::new(), String::new(), Vec::new());
     if !args.source.runs.is_empty() && args.model.group.is_none() && !args.needs_one_intercept() {
         match default_model::choose(&source, formula.response, &args.model.fixed, common)? {

@@ -64,6 +64,20 @@ pub struct FormulaArgs {
     pub(super) plot: Option<PathBuf>,
 }
 
+impl FormulaArgs {
+    /// Options that were given although only a formula uses them.
+    pub(super) fn unused(&self) -> Vec<&'static str> {
+        let given = [
+            ("--family", self.family != FamilyChoice::Binomial),
+            ("--ml", self.ml),
+            ("--reml", self.reml),
+            ("--drop", !self.drop.is_empty()),
+            ("--contrast", !self.contrast.is_empty()),
+        ];
+        given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
+    }
+}
+
 /// Options that all models share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Common<'a> {
@@ -136,6 +150,10 @@ pub(super) fn run(
     runs: &[String],
     output: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
+    anyhow::ensure!(
+        !(common.json && args.predictions.as_deref().is_some_and(|path| path.as_os_str() == "-")),
+        "--json and --predictions - both write to standard output; name a file for the predictions"
+    );
     let formula: Formula = text.parse()?;
     let family = match args.family {
         FamilyChoice::Binomial => Family::Binomial,

@@ -94,7 +94,7 @@ fn coefficients(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Res
     let binomial = report.family == Family::Binomial;
     let heading = interval_heading(report.level);
     let mut rows = vec![if binomial {
-        ["", "log odds", "std. error", "z", "p", "odds ratio", &heading, "method"].map(str::to_owned).to_vec()
+        ["", "log odds", "std. error", "z", "p", &heading, "method", "odds ratio", &heading].map(str::to_owned).to_vec()
     } else {
         ["", "estimate", "std. error", "z", "p", &heading, "method"].map(str::to_owned).to_vec()
     }];
@@ -113,15 +113,26 @@ fn coefficients(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Res
             one.z.map_or_else(|| "-".to_owned(), |z| format!("{z:.2}")),
             p_value(one.p),
         ];
-        if binomial {
-            row.push(decimal(one.estimate.map(f64::exp)));
-        }
         row.extend([span, method.to_owned()]);
+        if binomial {
+            let ratio =
+                |value: Option<f64>, open: &str| value.map_or_else(|| open.to_owned(), |value| ratio(value.exp()));
+            row.push(ratio(one.estimate, "-"));
+            row.push(match interval {
+                Some(found) => format!("[{}, {}]", ratio(found.low, "0"), ratio(found.high, "inf")),
+                None => "-".to_owned(),
+            });
+        }
         rows.push(row);
     }
     write!(output, "{}", table(rows))?;
     writeln!(output)?;
     Ok(())
+}
+
+/// A ratio of odds: decimal where that is short.
+fn ratio(value: f64) -> String {
+    if (1e-3..1e5).contains(&value) { format!("{value:.4}") } else { format!("{value:.3e}") }
 }
 
 fn random(fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {

@@ -215,6 +215,10 @@ fn mixed_model(model: &MixedModelResult, width: usize) -> String {
             text.push_str(&wrap(&format!("It cannot be fitted: {problem}."), width, "* "));
             return text;
         }
+        MixedModel::Mixed { .. } => {
+            text.push_str(&maximal(&model.outcome, width));
+            return text;
+        }
         MixedModel::Fitted { fit, intervals, references, .. } => (fit, intervals, references),
     };
     let mut table = Table::with_left(1, ["", "log odds", "std. error", "z", "p", "odds ratio", "95 % interval"]);
@@ -231,6 +235,53 @@ fn mixed_model(model: &MixedModelResult, width: usize) -> String {
             remarks.push(format!("Random intercepts: SD {sd:.4}{p}."));
         }
     }
+    remarks.extend(references.iter().map(|(column, level)| format!("{column}: differences from {level}.")));
+    remarks.extend(fit.diagnoses.iter().map(|diagnosis| format!("Warning: {diagnosis}.")));
+    remarks.iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));
+    text
+}
+
+/// Coefficients and averaged differences of a model with slopes or several random effects.
+fn maximal(model: &MixedModel, width: usize) -> String {
+    let MixedModel::Mixed { fit, intervals, references, rows, dropped, marginal, choice } = model else {
+        return String::new();
+    };
+    let mut table = Table::with_left(1, ["", "log odds", "std. error", "z", "p", "odds ratio", "95 % interval"]);
+    for (one, found) in fit.coefficients.iter().zip(intervals) {
+        let decimal = |value: Option<f64>| value.map_or_else(dash, |value| format!("{value:.4}"));
+        table.row(vec![
+            one.name.clone(),
+            decimal(one.estimate),
+            decimal(one.standard_error),
+            one.z.map_or_else(dash, |z| format!("{z:.2}")),
+            one.p.map_or_else(dash, p_text),
+            decimal(one.estimate.map(f64::exp)),
+            found.map_or_else(dash, |(low, high)| format!("[{low:.4}, {high:.4}]")),
+        ]);
+    }
+    let mut text = table.render();
+    let differences: Vec<_> = marginal.iter().flat_map(|one| &one.differences).collect();
+    if !differences.is_empty() {
+        let mut table = Table::with_left(1, ["averaged over the random effects", "points", "95 % interval", "p Holm"]);
+        for one in differences {
+            table.row(vec![
+                format!("{} - {}", one.level, one.against),
+                format!("{:+.1}", 100.0 * one.difference),
+                format!("[{:+.1}, {:+.1}]", 100.0 * one.low, 100.0 * one.high),
+                p_text(one.holm),
+            ]);
+        }
+        text.push('\n');
+        text.push_str(&table.render());
+    }
+    let without = if *dropped > 0 { format!("; {dropped} without a value in some column") } else { String::new() };
+    let mut remarks = vec![format!("{}{without}. Intervals are in log odds.", counted(*rows, "row"))];
+    for effect in &fit.random {
+        let each = effect.terms.iter().zip(&effect.sd).map(|(term, sd)| format!("{term} {sd:.4}"));
+        let each = each.collect::<Vec<_>>().join(", ");
+        remarks.push(format!("SDs between {} groups of {}: {each}.", effect.groups, effect.group));
+    }
+    remarks.extend(choice.iter().skip(1).map(|step| format!("{step}.")));
     remarks.extend(references.iter().map(|(column, level)| format!("{column}: differences from {level}.")));
     remarks.extend(fit.diagnoses.iter().map(|diagnosis| format!("Warning: {diagnosis}.")));
     remarks.iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));

@@ -57,6 +57,14 @@ pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String))
     if items.is_empty() {
         return Err(EvalError::setting(format!("{} and {} have no items in common", runs[0], runs[1])));
     }
+    if items.iter().all(|item| item.first.0 * item.second.1 == item.second.0 * item.first.1) {
+        let message = format!(
+            "{} and {} do not differ in a single question, so they do not tell how differences vary",
+            runs[0], runs[1]
+        );
+        return Err(EvalError::setting(message)
+            .hint("take a pilot of other runs, or state --accuracy, --intercept-sd and --slope-sd"));
+    }
     let share = |(right, all): (u32, u32)| f64::from(right) / f64::from(all);
     let difference = items.iter().map(|item| share(item.second) - share(item.first)).sum::<f64>() / items.len() as f64;
     let templates = items.iter().map(|item| item.cluster).collect::<BTreeSet<u64>>().len();

@@ -5,11 +5,11 @@ use earnest_models::checkpoint::WeightFormat;
 use earnest_tasks::suite::ThinkingText;
 use earnest_tasks::suite::registry::OptionValues;
 
-use super::formula::Formula;
 use super::mistake::Place;
 use crate::evaluate::GenerationSettings;
 use crate::model::{EndpointRequest, EngineSettings, TrafficSettings};
 use crate::prompt::Prompts;
+use earnest_stats::mixed::Formula;
 
 /// Models, tasks with their prompts, and tests. Every model answers every task with each of the task's prompts.
 #[derive(Debug, Clone)]
@@ -108,7 +108,8 @@ pub struct CompareDefinition {
 /// A mixed model over the rows of all runs.
 #[derive(Debug, Clone)]
 pub struct MixedModelDefinition {
-    pub formula: Formula,
+    /// None for the maximal model that the design supports.
+    pub formula: Option<Formula>,
     /// Only these tasks; all if empty.
     pub tasks: Vec<String>,
     /// Columns whose numbers are labels.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use earnest_engine::endpoint::Api;
 use earnest_models::checkpoint::{Compute, ElementType, Quant, WeightFormat};
 use earnest_models::memory::ByteSize;
+use earnest_stats::mixed::{Formula, FormulaError};
 use earnest_tasks::suite::ThinkingText;
 use earnest_tasks::suite::registry::{self, OptionValues};
 use toml::de::DeTable;
@@ -362,9 +363,6 @@ fn compare(mut table: Table<'_>) -> CompareDefinition {
 fn mixed_model(mut table: Table<'_>) -> Option<MixedModelDefinition> {
     let place = table.place();
     let formula = table.text("formula");
-    if formula.is_none() {
-        table.add(Mistake::new(&place, "it has no formula").hint("e.g. formula = \"correct ~ model + (1 | cluster)\""));
-    }
     let tasks = table.texts("tasks").unwrap_or_default();
     let factors = table.texts("factors").unwrap_or_default();
     let mut references = Vec::new();
@@ -376,7 +374,19 @@ fn mixed_model(mut table: Table<'_>) -> Option<MixedModelDefinition> {
             }
         }
     }
-    let formula = formula?.parse().map_err(|error: String| table.add(Mistake::new(&table.place_of("formula"), error)));
+    let formula: Option<Formula> = match formula {
+        Some(text) => {
+            let place = table.place_of("formula");
+            let parsed = text.parse().map_err(|error: FormulaError| Mistake::new(&place, error.to_string()));
+            let random = |formula: Formula| match formula.random.is_empty() {
+                true => Err(Mistake::new(&place, format!("`{text}` has no random intercept"))
+                    .hint(format!("e.g. {text} + (1 | cluster)"))),
+                false => Ok(formula),
+            };
+            Some(parsed.and_then(random).map_err(|mistake| table.add(mistake)).ok()?)
+        }
+        None => None,
+    };
     table.finish();
-    Some(MixedModelDefinition { formula: formula.ok()?, tasks, factors, references, place })
+    Some(MixedModelDefinition { formula, tasks, factors, references, place })
 }

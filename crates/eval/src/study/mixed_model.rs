@@ -7,6 +7,10 @@ use serde_json::Value;
 use earnest_stats::glmm::{
     Diagnosis, GlmmFit, GlmmOptions, GlmmRows, Term, disagreement, fit, variance_ratio, wald_interval,
 };
+use earnest_stats::mixed::{
+    self, ChosenModel, Family, Formula, Frame, Marginal, MixedData, MixedFit, MixedOptions, Terms, fit_stepping_down,
+    maximal_formula,
+};
 
 use super::definition::MixedModelDefinition;
 use super::{PlannedRun, StudyPlan};
@@ -46,6 +50,19 @@ pub enum MixedModel {
         /// p value of the variance between groups.
         variance_p: Option<f64>,
     },
+    /// A model with slopes or several random effects.
+    Mixed {
+        fit: Box<MixedFit>,
+        /// Wald 95 % intervals of the coefficients, in log odds.
+        intervals: Vec<Option<(f64, f64)>>,
+        references: Vec<(String, String)>,
+        rows: usize,
+        dropped: usize,
+        /// Accuracies by factor and their differences, averaged over the random effects.
+        marginal: Vec<Marginal>,
+        /// How the random effects were chosen, if no formula was given.
+        choice: Vec<String>,
+    },
     Impossible {
         problem: String,
     },
@@ -56,6 +73,7 @@ impl MixedModel {
     pub fn has_estimate(&self) -> bool {
         match self {
             MixedModel::Fitted { fit, .. } => fit.coefficients.iter().any(|one| one.estimate.is_some()),
+            MixedModel::Mixed { fit, .. } => fit.is_usable(),
             MixedModel::Impossible { .. } => false,
         }
     }
@@ -71,9 +89,13 @@ pub(super) fn fit_runs(
     runs: &[(PlannedRun, &RunRecord)],
     store: &Store,
 ) -> Result<MixedModelResult, EvalError> {
-    let formula = &definition.formula;
-    let columns: Vec<&str> =
-        [&formula.response, &formula.group].into_iter().chain(&formula.fixed).map(String::as_str).collect();
+    let given = definition.formula.as_ref();
+    let simple = given.and_then(Simple::of);
+    let columns: Vec<&str> = match (&simple, given) {
+        (Some(simple), _) => [simple.response, simple.group].into_iter().chain(simple.fixed.iter().copied()).collect(),
+        (None, Some(formula)) => [formula.response.as_str()].into_iter().chain(formula.variables()).collect(),
+        (None, None) => ["correct"].into_iter().chain(CONDITIONS).chain(GROUPS).collect(),
+    };
     let mut codes: Vec<Column> = columns.iter().map(|_| Column::default()).collect();
     let (mut rows, mut dropped) = (0, 0);
     for (planned, record) in runs {
@@ -92,10 +114,16 @@ pub(super) fn fit_runs(
         for sample in store.samples(record, Filter::default()) {
             let sample = sample?;
             rows += 1;
-            let values: Vec<Option<String>> =
+            let mut values: Vec<Option<String>> =
                 columns.iter().map(|name| own(name).or_else(|| field(&sample, name))).collect();
             for (column, value) in codes.iter_mut().zip(&values) {
                 column.seen |= value.is_some();
+            }
+            if given.is_none() {
+                // A condition that some task does not have is no condition of its rows.
+                values.iter_mut().skip(1).take(CONDITIONS.len()).for_each(|value| {
+                    value.get_or_insert_with(|| NO_CONDITION.to_owned());
+                });
             }
             if values.iter().any(Option::is_none) {
                 dropped += 1;
@@ -106,15 +134,31 @@ pub(super) fn fit_runs(
             }
         }
     }
+    let interval = |estimate: Option<f64>, error: Option<f64>| wald_interval(estimate?, error?, 0.95).ok();
+    if simple.is_none() {
+        let (outcome, formula) = match maximal(definition, &columns, &codes) {
+            Ok((fit, references, marginal, choice)) => {
+                let intervals = fit.coefficients.iter().map(|one| interval(one.estimate, one.standard_error)).collect();
+                let formula = fit.formula.clone();
+                let fit = Box::new(fit);
+                (MixedModel::Mixed { fit, intervals, references, rows, dropped, marginal, choice }, formula)
+            }
+            Err(problem) => {
+                let formula = given.map_or_else(|| "the maximal model".to_owned(), ToString::to_string);
+                (MixedModel::Impossible { problem }, formula)
+            }
+        };
+        return Ok(MixedModelResult { formula, tasks: definition.tasks.clone(), outcome });
+    }
     let outcome = match model(definition, &columns, &codes) {
         Ok((fit, references, variance_p)) => {
-            let interval = |estimate: Option<f64>, error: Option<f64>| wald_interval(estimate?, error?, 0.95).ok();
             let intervals = fit.coefficients.iter().map(|one| interval(one.estimate, one.standard_error)).collect();
             MixedModel::Fitted { fit: Box::new(fit), intervals, references, rows, dropped, variance_p }
         }
         Err(problem) => MixedModel::Impossible { problem },
     };
-    Ok(MixedModelResult { formula: formula.to_string(), tasks: definition.tasks.clone(), outcome })
+    let formula = given.map_or_else(String::new, ToString::to_string);
+    Ok(MixedModelResult { formula, tasks: definition.tasks.clone(), outcome })
 }
 
 /// Values of a column as codes of their texts.
@@ -143,15 +187,117 @@ impl Column {
     }
 }
 
+/// Columns that are conditions where they vary, and grouping columns, the widest first, if there is no formula.
+const CONDITIONS: [&str; 3] = ["model", "prompt", "variant"];
+const GROUPS: [&str; 2] = ["cluster", "item"];
+
+/// Level of rows that do not have a condition.
+const NO_CONDITION: &str = "none";
+
+/// A formula with main effects and one random intercept, which quadrature can check.
+struct Simple<'f> {
+    response: &'f str,
+    group: &'f str,
+    fixed: Vec<&'f str>,
+}
+
+impl<'f> Simple<'f> {
+    fn of(formula: &'f Formula) -> Option<Self> {
+        let fixed = &formula.fixed;
+        let [random] = &formula.random[..] else { return None };
+        let [group] = &random.group[..] else { return None };
+        let is_simple = fixed.intercept
+            && fixed.terms.iter().all(|term| term.len() == 1)
+            && random.effects.intercept
+            && random.effects.terms.is_empty();
+        let names = || fixed.variables.iter().map(String::as_str).collect();
+        is_simple.then(|| Simple { response: &formula.response, group, fixed: names() })
+    }
+}
+
+type Maximal = (MixedFit, Vec<(String, String)>, Vec<Marginal>, Vec<String>);
+
+/// Fits the columns (response, then those of the formula, or conditions and groups) by a formula, or by the maximal one.
+fn maximal(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]) -> Result<Maximal, String> {
+    let text = |error: mixed::MixedError| error.to_string();
+    let known: Vec<(&str, &Column)> = names.iter().copied().zip(columns).filter(|(_, column)| column.seen).collect();
+    if definition.formula.is_some() && known.len() < names.len() {
+        let missing = names.iter().find(|name| !known.iter().any(|(known, _)| known == *name)).unwrap_or(&"");
+        return Err(no_column(missing));
+    }
+    let Some(((response, outcomes), others)) = known.split_first() else { return Err(no_column(names[0])) };
+    let numbers = outcomes.numbers().filter(|values| values.iter().all(|value| [0.0, 1.0].contains(value)));
+    let numbers = numbers.ok_or_else(|| format!("`{response}` is not 0 or 1 in every row"))?;
+    let mut frame = Frame::new();
+    frame.number(response, outcomes.codes.iter().map(|code| numbers[*code as usize]).collect()).map_err(text)?;
+    let is_effect = |name: &str| match &definition.formula {
+        Some(formula) => {
+            let random = formula.random.iter().flat_map(|term| &term.effects.variables);
+            formula.fixed.variables.iter().chain(random).any(|known| known == name)
+        }
+        None => CONDITIONS.contains(&name),
+    };
+    let mut references = Vec::new();
+    for (name, column) in others {
+        let is_factor = definition.factors.iter().any(|factor| factor == name);
+        let effect = is_effect(name);
+        match column.numbers().filter(|_| effect && !is_factor && definition.formula.is_some()) {
+            Some(values) => {
+                frame.number(name, column.codes.iter().map(|code| values[*code as usize]).collect()).map_err(text)?;
+            }
+            None if effect && column.texts.len() > MOST_LEVELS => {
+                return Err(format!("`{name}` has more than {MOST_LEVELS} different labels; a fixed effect has few"));
+            }
+            None => {
+                frame.labels(name, column.codes.clone(), column.texts.clone()).map_err(text)?;
+                if let Some((_, level)) = definition.references.iter().find(|(column, _)| column == name) {
+                    frame.reference(name, level).map_err(text)?;
+                }
+                if let Ok(mixed::Column::Labels(labels)) = frame.column(name)
+                    && effect
+                    && labels.levels.len() > 1
+                {
+                    references.push(((*name).to_owned(), labels.levels[0].clone()));
+                }
+            }
+        }
+    }
+    let (data, fit, choice) = match &definition.formula {
+        Some(formula) => {
+            let data = MixedData::new(formula, &frame, Family::Binomial).map_err(text)?;
+            let fit = mixed::fit(&data, &MixedOptions::default()).map_err(text)?;
+            (data, fit, Vec::new())
+        }
+        None => {
+            let fixed = references.iter().fold(Terms::intercept(), |terms, (name, _)| terms.with(name));
+            let (formula, mut choice) = maximal_formula(&frame, response, &fixed, &GROUPS).map_err(text)?;
+            let ChosenModel { data, fit, steps, .. } =
+                fit_stepping_down(&formula, &frame, Family::Binomial).map_err(text)?;
+            choice.extend(steps);
+            (data, fit, choice)
+        }
+    };
+    let mut fit = fit;
+    fit.diagnoses.extend(mixed::small_errors(&data, &fit));
+    // What has no marginal effects still has its coefficients.
+    let averaged =
+        mixed::factors(&data).iter().filter_map(|name| mixed::marginal(&data, &fit, Some(name), 0.95).ok()).collect();
+    Ok((fit, references, averaged, choice))
+}
+
+fn no_column(name: &str) -> String {
+    format!(
+        "no row has a column `{name}`; there are model, task, prompt, run, item, item_task, cluster, sample, correct, the \
+         suites' rules and metrics, and their covariates"
+    )
+}
+
 type Fitted = (GlmmFit, Vec<(String, String)>, Option<f64>);
 
 /// Fits the columns: response, group, then the fixed effects.
 fn model(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]) -> Result<Fitted, String> {
     if let Some((name, _)) = names.iter().zip(columns).find(|(_, column)| !column.seen) {
-        return Err(format!(
-            "no row has a column `{name}`; there are model, task, prompt, run, item, item_task, cluster, sample, correct, the \
-             suites' rules and metrics, and their covariates"
-        ));
+        return Err(no_column(name));
     }
     let [response, group, fixed @ ..] = columns else { return Err("the formula has no columns".to_owned()) };
     let outcomes = response.numbers().filter(|values| values.iter().all(|value| [0.0, 1.0].contains(value)));

@@ -8,7 +8,6 @@ mod definition;
 mod estimate;
 mod execute;
 mod file;
-mod formula;
 mod mistake;
 mod mixed_model;
 mod options;
@@ -21,9 +20,9 @@ pub use definition::{
     Adjustment, CompareDefinition, Dimension, MixedModelDefinition, ModelDefinition, ModelReference, StudyDefinition,
     TaskDefinition,
 };
+pub use earnest_stats::mixed::Formula;
 pub use estimate::{Estimate, RunEstimate};
 pub use execute::{Condition, Decision, Sessions, Watcher, execute};
-pub use formula::Formula;
 pub use mistake::{Mistake, Place, StudyError};
 pub use mixed_model::{MixedModel, MixedModelResult};
 pub use outcome::{RunEnd, StudyOutcome};

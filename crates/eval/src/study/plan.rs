@@ -264,7 +264,9 @@ fn check_names(definition: &StudyDefinition, mistakes: &mut Vec<Mistake>) {
         model.tasks.iter().for_each(|task| check(&model.place, "tasks", "task", task, &names(&tasks)));
         let named = model.references.iter().map(|(column, _)| ("reference", column));
         for (key, column) in named.chain(model.factors.iter().map(|column| ("factors", column))) {
-            check(&model.place, key, "fixed effect", column, &model.formula.fixed);
+            let Some(formula) = &model.formula else { continue };
+            let known: Vec<String> = formula.variables().into_iter().map(str::to_owned).collect();
+            check(&model.place, key, "column of the formula", column, &known);
         }
     }
     for compare in &definition.compare {

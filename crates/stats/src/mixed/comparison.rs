@@ -115,6 +115,9 @@ pub fn contrasts(
             })?;
             row[place] += weight;
         }
+        if row.iter().all(|weight| *weight == 0.0) {
+            return Err(MixedError::NotEstimated { reason: format!("the contrast {name} has no weight but 0") });
+        }
         let estimate: f64 = row.iter().zip(&beta).map(|(row, beta)| row * beta).sum();
         let line = |line: &Vec<f64>| line.iter().zip(&row).map(|(value, weight)| value * weight).sum::<f64>();
         let variance: f64 = fit.covariance.iter().zip(&row).map(|(covariance, weight)| weight * line(covariance)).sum();

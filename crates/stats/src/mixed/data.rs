@@ -38,6 +38,10 @@ pub struct MixedData {
     /// Fixed-effect columns that are kept, and names of the aliased ones.
     pub(super) columns: Vec<DesignColumn>,
     pub(super) dropped: Vec<String>,
+    /// Left-out columns of the fixed effects, in the order of `dropped`.
+    pub(super) aliased: Vec<DesignColumn>,
+    /// Random effects that are 0 in every row, with their groups; left out.
+    pub(super) empty: Vec<String>,
     /// Orthonormal columns of the fixed effects, cell-major, and their map to the caller's.
     pub(super) fixed: Orthogonal,
     /// Grouping factors, most groups first.
@@ -114,16 +118,31 @@ impl MixedData {
         }
         let (fixed, kept) =
             orthogonalise(columns.len(), &weight, |cell, column| values.value(&columns[column], cell, None));
-        let dropped = columns.iter().zip(&kept).filter(|(_, kept)| !**kept).map(|(column, _)| column.name.clone());
-        let dropped: Vec<String> = dropped.collect();
+        let aliased: Vec<DesignColumn> =
+            columns.iter().zip(&kept).filter(|(_, kept)| !**kept).map(|(column, _)| column.clone()).collect();
+        let dropped: Vec<String> = aliased.iter().map(|column| column.name.clone()).collect();
         let mut kept = kept.into_iter();
         columns.retain(|_| kept.next().unwrap_or(false));
         if columns.is_empty() {
             return Err(MixedError::AllAliased);
         }
-        let groupings = groupings(formula, &frame, &weight, rows)?;
+        let (groupings, empty) = groupings(formula, &frame, &weight, rows)?;
         let formula = formula.clone();
-        Ok(MixedData { formula, family, rows, frame, weight, total, within, columns, dropped, fixed, groupings })
+        Ok(MixedData {
+            formula,
+            family,
+            rows,
+            frame,
+            weight,
+            total,
+            within,
+            columns,
+            dropped,
+            aliased,
+            empty,
+            fixed,
+            groupings,
+        })
     }
 
     /// The same data with the random effects' columns of every block in another order.
@@ -225,9 +244,16 @@ fn cells(formula: &Formula, frame: &Frame) -> Result<(Vec<u32>, Vec<usize>), Mix
     Ok((cell_of, first))
 }
 
-/// Grouping factors with their random effects, most groups first and in order of appearance.
-fn groupings(formula: &Formula, frame: &Frame, weight: &[f64], rows: usize) -> Result<Vec<Grouping>, MixedError> {
+/// Grouping factors with their random effects, most groups first and in order of appearance; and names of those that are 0 in every
+/// row (an empty cell of an interaction), which are left out.
+fn groupings(
+    formula: &Formula,
+    frame: &Frame,
+    weight: &[f64],
+    rows: usize,
+) -> Result<(Vec<Grouping>, Vec<String>), MixedError> {
     let mut found: Vec<Grouping> = Vec::new();
+    let mut empty = Vec::new();
     for (term, random) in formula.random.iter().enumerate() {
         let name = random.group_name();
         let place = match found.iter().position(|grouping| grouping.name == name) {
@@ -246,7 +272,18 @@ fn groupings(formula: &Formula, frame: &Frame, weight: &[f64], rows: usize) -> R
                 found.len() - 1
             }
         };
-        let columns = design::columns(&random.effects, frame)?;
+        let mut columns = design::columns(&random.effects, frame)?;
+        let values = Values::of(frame, &random.effects)?;
+        columns.retain(|column| {
+            let has_values = (0..frame.rows()).any(|row| values.value(column, row, None) != 0.0);
+            if !has_values {
+                empty.push(format!("{} by {}", column.name, found[place].name));
+            }
+            has_values
+        });
+        if columns.is_empty() {
+            return Err(MixedError::EmptyEffect { group: found[place].name.clone() });
+        }
         let start = found[place].width;
         found[place].width += columns.len();
         found[place].blocks.push(Block { term, columns, start, independent: random.independent });
@@ -270,7 +307,7 @@ fn groupings(formula: &Formula, frame: &Frame, weight: &[f64], rows: usize) -> R
             }
         }
     }
-    Ok(found)
+    Ok((found, empty))
 }
 
 /// Combinations of columns as labels joined by colons.

@@ -11,6 +11,8 @@ pub enum MixedDiagnosis {
     Separation { columns: Vec<String>, complete: bool },
     /// Aliased columns were left out.
     Aliased { columns: Vec<String> },
+    /// Random effects that are 0 in every row were left out.
+    EmptyEffects { columns: Vec<String> },
     /// A standard deviation is 0.
     ZeroVariance { group: String, term: String },
     /// Random effects of a term are linearly dependent.
@@ -65,6 +67,13 @@ impl std::fmt::Display for MixedDiagnosis {
                  repeated column)",
                 columns.join(", "),
                 if columns.len() == 1 { "it" } else { "them" }
+            ),
+            MixedDiagnosis::EmptyEffects { columns } => write!(
+                f,
+                "{} {} 0 in every row (an empty cell of an interaction) and {} left out",
+                columns.join(", "),
+                if columns.len() == 1 { "is" } else { "are" },
+                if columns.len() == 1 { "is" } else { "are" }
             ),
             MixedDiagnosis::ZeroVariance { group, term } => write!(
                 f,

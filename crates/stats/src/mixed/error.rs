@@ -70,6 +70,11 @@ pub enum MixedError {
     /// All columns are aliased.
     #[error("no fixed effect is left: every column is 0 or a combination of others")]
     AllAliased,
+    /// Random effects without values.
+    #[error(
+        "the effects that vary by {group} are 0 in every row, so there is nothing to estimate; leave them out of the formula"
+    )]
+    EmptyEffect { group: String },
     /// More columns than rows.
     #[error("{columns} fixed effects cannot be estimated from {rows} different rows; leave some out")]
     FewRows { columns: usize, rows: usize },

@@ -12,6 +12,7 @@ use super::result::MixedFit;
 use super::theta::Theta;
 use crate::distribution::{normal_quantile, normal_two_sided};
 use crate::glmm::quadrature::Rule;
+use crate::matrix::Matrix;
 use crate::multiplicity::holm;
 
 /// Nodes of the integral over the random effects' sum, and where rows are many different ones.
@@ -85,13 +86,6 @@ pub fn marginal(
             reason: "the model has no finite estimates, so no marginal effects".into(),
         });
     };
-    if !fit.dropped.is_empty() {
-        let reason = format!(
-            "marginal effects are not defined: {} could not be estimated, so some combination of levels has no prediction",
-            fit.dropped.join(", ")
-        );
-        return Err(MixedError::NotEstimated { reason });
-    }
     let levels: Vec<(String, Option<u32>)> = match factor {
         None => vec![("(all rows)".to_owned(), None)],
         Some(name) => match data.frame.column(name)? {
@@ -104,6 +98,15 @@ pub fn marginal(
             }
         },
     };
+    for (name, level) in &levels {
+        if let Some(column) = inestimable(data, factor.zip(*level))? {
+            let reason = format!(
+                "marginal effects are not defined: {column} could not be estimated, and some rows with {} at {name} would need it",
+                factor.unwrap_or_default()
+            );
+            return Err(MixedError::NotEstimated { reason });
+        }
+    }
     let z = normal_quantile(0.5 + 0.5 * confidence);
     let averaged: Vec<Averaged> = levels
         .iter()
@@ -135,7 +138,7 @@ pub fn marginal(
             let standard_error = error(&slope);
             let log_odds: f64 = row.iter().zip(&beta).map(|(row, beta)| row * beta).sum();
             let log_odds_error = of_coefficients(&row, fit).max(0.0).sqrt();
-            let statistic = log_odds / log_odds_error;
+            let statistic = difference / standard_error;
             differences.push(MarginalDifference {
                 level: levels[high].0.clone(),
                 against: levels[low].0.clone(),
@@ -157,6 +160,38 @@ pub fn marginal(
         differences.iter_mut().zip(adjusted).for_each(|(one, adjusted)| one.holm = adjusted);
     }
     Ok(Marginal { factor: factor.map(str::to_owned), confidence, levels: found, differences })
+}
+
+/// The first aliased column that rows with a factor at one level would need: other columns do not determine it there as they do
+/// in the data.
+fn inestimable(data: &MixedData, changed: Option<(&str, u32)>) -> Result<Option<String>, MixedError> {
+    let Some((name, level)) = changed.filter(|_| !data.aliased.is_empty()) else { return Ok(None) };
+    let values = Values::of(&data.frame, &data.formula.fixed)?;
+    let variables = &data.formula.fixed.variables;
+    let own = variables.iter().position(|known| known == name).map(|place| (place, level));
+    let row = |cell: usize, changed| -> Vec<f64> {
+        data.columns.iter().map(|column| values.value(column, cell, changed)).collect()
+    };
+    let mut products = Matrix::zeros(data.columns.len());
+    (0..data.cells()).for_each(|cell| products.add_outer(1.0, &row(cell, None)));
+    let Some(inverse) = products.cholesky().map(|factor| factor.inverse()) else { return Ok(None) };
+    for column in &data.aliased {
+        let mut sums = vec![0.0; data.columns.len()];
+        for cell in 0..data.cells() {
+            let value = values.value(column, cell, None);
+            sums.iter_mut().zip(row(cell, None)).for_each(|(sum, x)| *sum += value * x);
+        }
+        let weights = inverse.times(&sums);
+        let largest = (0..data.cells()).map(|cell| values.value(column, cell, None).abs()).fold(1.0, f64::max);
+        let is_off = |cell: usize| {
+            let determined: f64 = row(cell, own).iter().zip(&weights).map(|(x, weight)| x * weight).sum();
+            (values.value(column, cell, own) - determined).abs() > 1e-6 * largest
+        };
+        if (0..data.cells()).any(is_off) {
+            return Ok(Some(column.name.clone()));
+        }
+    }
+    Ok(None)
 }
 
 /// Factors among the fixed effects.

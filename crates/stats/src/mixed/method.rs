@@ -21,7 +21,7 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
     };
     let mut text = format!(
         "We fitted {kind} to {} {} ({}), {}, {how}, with analytic gradients until a further Newton step would lower \
-         the deviance by less than 1e-7 (earnest {}).",
+         the deviance by less than 1e-8 (earnest {}).",
         fit.rows,
         if data.family == Family::Binomial { "answers" } else { "values" },
         groups.join(", "),

@@ -11,12 +11,15 @@ const LONGEST: f64 = 2.0;
 /// Expected decrease of the criterion at which BFGS hands over to Newton.
 const SMALL_DECREASE: f64 = 1e-9;
 
+/// Part of the largest second derivative below which a parameter has no curvature: rounding makes it.
+const FLAT: f64 = 1e-18;
+
 /// Expected decrease at which the minimum is reached: parameters are then within 1e-6 of a standard error.
 const CONVERGED: f64 = 1e-12;
 
 /// Expected decrease up to which a minimum counts as reached where rounding allows no better: parameters are then within 3e-4
 /// of a standard error.
-const GOOD_ENOUGH: f64 = 1e-7;
+const GOOD_ENOUGH: f64 = 1e-8;
 
 /// Decrease within which the Hessian stays as it is: the parameters moved by 1e-4 of a standard error.
 const SAME_CURVATURE: f64 = 1e-8;
@@ -229,9 +232,14 @@ fn positive_inverse(hessian: &Matrix, free: &[bool]) -> Matrix {
 /// The inverse over the free parameters, its eigenvalues (of a unit diagonal) replaced: by the value and the largest.
 fn inverse(hessian: &Matrix, free: &[bool], replaced: impl Fn(f64, f64) -> Option<f64>) -> Matrix {
     let size = hessian.size();
-    // A unit diagonal first, so that units do not matter.
+    // A unit diagonal first, so that units do not matter. A parameter without curvature would be scaled up to noise.
+    let steepest = (0..size).filter(|&index| free[index]).map(|index| hessian.get(index, index).abs());
+    let steepest = steepest.fold(0.0, f64::max);
     let scale: Vec<f64> = (0..size)
-        .map(|index| if free[index] { hessian.get(index, index).abs().sqrt().max(1e-150) } else { 1.0 })
+        .map(|index| {
+            let own = hessian.get(index, index).abs();
+            if free[index] && own > FLAT * steepest { own.sqrt() } else { 1.0 }
+        })
         .collect();
     let mut scaled = Matrix::zeros(size);
     for row in 0..size {

@@ -294,6 +294,9 @@ fn of_data(data: &MixedData) -> Vec<MixedDiagnosis> {
     if !data.dropped.is_empty() {
         found.push(MixedDiagnosis::Aliased { columns: data.dropped.clone() });
     }
+    if !data.empty.is_empty() {
+        found.push(MixedDiagnosis::EmptyEffects { columns: data.empty.clone() });
+    }
     for grouping in &data.groupings {
         let groups = grouping.levels.len();
         if groups < FEW {

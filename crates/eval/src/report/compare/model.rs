@@ -8,7 +8,8 @@ use super::pairing::Pair;
 use super::scores::ItemScore;
 use earnest_stats::glmm::wald_interval;
 use earnest_stats::mixed::{
-    ChosenModel, Family, Frame, MixedError, Terms, fit_stepping_down, marginal, maximal_formula, small_errors,
+    ChosenModel, Family, Frame, MixedDiagnosis, MixedError, Terms, fit_stepping_down, marginal, maximal_formula,
+    small_errors,
 };
 
 /// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
@@ -61,7 +62,7 @@ impl PairedModel {
         let count: usize = answers().map(|score| score.samples as usize).sum();
         if count > MOST_ANSWERS {
             let reason = format!(
-                "{count} answers take a while: `earnest stats glmm --run A --run B` fits the model (here up to {MOST_ANSWERS})"
+                "{count} answers take a while: `earnest stats glmm --run A,B` fits the model (here up to {MOST_ANSWERS})"
             );
             return Some(PairedModel::NotFitted { reason });
         }
@@ -147,11 +148,17 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
         let reasons: Vec<String> = fit.diagnoses.iter().filter(|one| one.is_fatal()).map(ToString::to_string).collect();
         return Ok(PairedModel::NotFitted { reason: reasons.join("; ") });
     }
+    // Nothing simpler is left: the numbers would be the approximation's, not the data's.
+    if let Some(large) = fit.diagnoses.iter().find(|one| matches!(one, MixedDiagnosis::LargeVariance { .. })) {
+        return Ok(PairedModel::NotFitted { reason: large.to_string() });
+    }
     let averaged = marginal(&data, &fit, Some(RUN), LEVEL)?;
-    let [found] = &averaged.differences[..] else {
+    let effect = fit.coefficients.iter().find(|one| one.name == format!("{RUN}B"));
+    let numbers = effect.and_then(|one| Some((one.estimate?, one.standard_error?, one.p?)));
+    let ([found], Some((estimate, error, p))) = (&averaged.differences[..], numbers) else {
         return Err(MixedError::NotEstimated { reason: "the runs have no difference to estimate".to_owned() });
     };
-    let (low, high) = wald_interval(found.log_odds, found.log_odds_error, LEVEL)
+    let (low, high) = wald_interval(estimate, error, LEVEL)
         .map_err(|error| MixedError::NotEstimated { reason: error.to_string() })?;
     let random = fit.random.iter().flat_map(|effect| {
         effect.terms.iter().zip(&effect.sd).map(|(term, sd)| (format!("{term} by {}", effect.group), *sd))
@@ -159,9 +166,9 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
     Ok(PairedModel::Fitted(Box::new(FittedModel {
         formula: data.formula().to_string(),
         answers: fit.rows,
-        odds_ratio: found.log_odds.exp(),
+        odds_ratio: estimate.exp(),
         odds_ratio_interval: (low.exp(), high.exp()),
-        p: found.p,
+        p,
         difference: found.difference,
         interval: (found.low, found.high),
         random: random.collect(),
