@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::args::{self, Cli, Command};
 use super::error::{CliError, with_causes};
 use super::printer::Printer;
+use super::sandbox_args::ConfinementArgs;
 use super::{
     bench, catalogue, compare, dev, doctor, export, generate, import, merge, models, perturb, report, reproduce,
     rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train,
@@ -28,6 +29,7 @@ pub fn main() -> ExitCode {
             None => with_names(error).exit(),
         },
     };
+    ConfinementArgs::apply(&cli.command);
     let outcome = match &cli.command {
         Command::Run(args) => match &args.from.run {
             Some(name) => run::repeat(name, args, cli.quiet, printer),

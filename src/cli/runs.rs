@@ -198,6 +198,9 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
         let card = &engine.card;
         row("engine", format!("{} {} on {}", card.engine, card.version, card.devices.join(", ")));
     }
+    if let Some(sandbox) = &manifest.sandbox {
+        row("sandbox", sandbox.to_string());
+    }
     let host = &manifest.host;
     row("host", format!("{} {}, {}", host.os, host.arch, host.cpu.as_deref().unwrap_or("unknown CPU")));
     if manifest.generation_s > 0.0 {

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use earnest_tasks::suite::registry::OptionError;
+use earnest_tasks::suite::registry::{OptionError, Programs};
 use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
 
 use crate::EvalError;
@@ -164,6 +164,10 @@ impl Suite for SuiteOfItems {
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         self.suite.score(item, answered)
+    }
+
+    fn programs(&self) -> Option<&dyn Programs> {
+        self.suite.programs()
     }
 
     fn profiles(&self) -> Vec<&str> {

@@ -7,6 +7,7 @@ use earnest_tasks::suite::Suite;
 use crate::EvalError;
 use crate::report::Document;
 use crate::results;
+use crate::suites::start_programs;
 use crate::run::store::{RunLock, RunRecord, Store};
 use crate::run::{Manifest, Reporter, Status};
 
@@ -168,6 +169,13 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
                 continue;
             }
         };
+        // Without them every program would seem to have lost its score.
+        if let Some(Err(error)) = suite.as_deref().map(|suite| start_programs(suite, reporter)) {
+            let help = error.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+            let faults = vec![format!("it cannot be checked: {error}{help}")];
+            verification.checks.push(Check { name: run.manifest.run, faults });
+            continue;
+        }
         if suite.is_none() && !run.manifest.settings.is_log() {
             verification.without_suite.push(run.manifest.run.clone());
         }

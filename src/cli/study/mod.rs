@@ -16,6 +16,7 @@ use super::events::Reporters;
 use super::interrupt::stop_flag;
 use super::models::HubArgs;
 use super::printer::Printer;
+use super::sandbox_args::ConfinementArgs;
 use super::reproduce::device::measured_rate;
 use super::stored::StoredRun;
 use super::values::counted;
@@ -64,6 +65,9 @@ pub struct StudyArgs {
 
     #[command(flatten)]
     pub hub: HubArgs,
+
+    #[command(flatten)]
+    pub confinement: ConfinementArgs,
 
     #[command(flatten)]
     pub results: ResultsArgs,

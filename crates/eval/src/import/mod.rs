@@ -26,7 +26,7 @@ use crate::run::{
     PlannedSample, Reporter, RunEvent, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
     score_completions, timestamp,
 };
-use crate::suites::{ConfiguredSuite, configure};
+use crate::suites::{ConfiguredSuite, configure, start_programs};
 
 /// Settings of an import.
 #[derive(Debug, Clone)]
@@ -122,7 +122,8 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let suite = suite.as_ref();
     let lines = placement::place(path, suite, plan, lines)?;
     let (planned, recorded) = (plan.len(suite), lines.len());
-    let manifest = manifest(settings, suite, mode, plan)?;
+    let sandbox = start_programs(suite, reporter)?;
+    let manifest = Manifest { sandbox, ..manifest(settings, suite, mode, plan)? };
     let store = results::create(&settings.results, reporter)?;
     let run = write(&store, manifest, suite, plan, &lines)?;
     if recorded < planned {
@@ -189,6 +190,7 @@ fn manifest(settings: &ImportSettings, suite: &dyn Suite, mode: Mode, plan: Plan
         host: Host::probe(),
         started: now.clone(),
         ended: Some(now),
+        sandbox: None,
         sessions: 1,
         generation_s: 0.0,
         decision: None,

@@ -70,6 +70,11 @@ pub trait Suite: Send + Sync {
     /// Scores a completion. Pure: the same arguments give the same score, so stored completions can be scored again.
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score;
 
+    /// Runner of model-written programs, if scoring runs any. It must be started before the first score.
+    fn programs(&self) -> Option<&dyn registry::Programs> {
+        None
+    }
+
     /// The rules of which one can be primary, for `--profile`.
     fn profiles(&self) -> Vec<&str> {
         Vec::new()
