@@ -77,6 +77,7 @@ impl ModelSession {
         if suite.items().next().is_some_and(|item| !item.continuations.is_empty()) {
             model.check_likelihoods()?;
         }
+        settings.plan.check(suite)?;
         let sandbox = start_programs(suite, reporter)?;
         let run_settings = resolve_settings(settings, suite, model.as_ref(), files, &prompter, reporter)?;
         if !run_settings.system.is_own() {

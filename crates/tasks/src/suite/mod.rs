@@ -19,6 +19,7 @@ mod plain;
 mod python_random;
 mod readings;
 mod score;
+mod size;
 mod thinking_text;
 
 pub use by_name::ByName;
@@ -32,6 +33,7 @@ pub use plain::{score_final, summarise_accuracy};
 pub use readings::{ReadingCounts, Readings, RuleReading};
 pub use registry::{rename_rules, stored_rule};
 pub use score::{Answered, Evidence, Interval, Missing, Score, Scored, Series, Summary, SummaryRow};
+pub use size::{MAX_SAMPLES, TooManySamples, check_size};
 pub use thinking_text::ThinkingText;
 
 /// A source of questions with exact answers, and the rules to score completions.
