@@ -12,8 +12,8 @@ use earnest_eval::run::{Generated, SAMPLE_FORMAT, Sample};
 use earnest_papers::gsm_symbolic::chapters;
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::arithmetic_bench::Task;
-use earnest_tasks::suite::registry::{OptionError, Programs};
 use earnest_tasks::suite::gsm_symbolic::{GsmSymbolic, Options, Prompt, Source};
+use earnest_tasks::suite::registry::{OptionError, Programs};
 use earnest_tasks::suite::{Score, Suite};
 use serde_json::Value;
 

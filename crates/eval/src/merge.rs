@@ -9,7 +9,7 @@ use crate::EvalError;
 use crate::results;
 use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
 use crate::run::{Manifest, Reporter, RunEvent, Sample, Status};
-use crate::suites;
+use crate::suites::{self, start_programs};
 
 /// Number of differing samples that an error names.
 const SHOWN: usize = 3;

@@ -98,6 +98,7 @@ pub struct Flip {
 pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Result<Rescored, EvalError> {
     let store = results::open(&settings.results, reporter)?;
     let run = store.run(&settings.run)?;
+    store.check_seal(&run)?;
     let suite_then = results::suite_of(&store, &run)?;
     let run_settings = with_profile(&run.manifest.settings, suite_then.as_ref(), settings.profile.as_deref())?;
     let primary = suite_then.primary().join(" and ");

@@ -86,6 +86,7 @@ pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), RunErro
 
 /// Returns a run's document: the stored one of a finished run, else one made from its rows, without reading their texts.
 pub fn document(store: &Store, run: &RunRecord) -> Result<Document, EvalError> {
+    store.check_seal(run)?;
     if let Some(kept) = Document::kept(store, run)? {
         return Ok(kept);
     }

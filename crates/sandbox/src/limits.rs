@@ -19,9 +19,9 @@ impl Limits {
     /// # Errors
     /// Names the first limit that is not in force.
     pub fn apply(&self) -> Result<(), String> {
-        self.all().into_iter().try_for_each(|(name, resource, max)| {
-            set(resource, max).map_err(|error| format!("{name}: {error}"))
-        })
+        self.all()
+            .into_iter()
+            .try_for_each(|(name, resource, max)| set(resource, max).map_err(|error| format!("{name}: {error}")))
     }
 
     /// Applies as many of the limits as the system allows.

@@ -186,19 +186,16 @@ impl Trial<'_> {
         missing.extend(filter.err().map(|reason| Missing::new(Part::Seccomp, reason)));
         let mut measures = Measures { filter: filter.ok(), no_new_privileges: true, limits: true };
         loop {
-            let supervision = Supervision {
-                limits: self.limits,
-                measures,
-                wall: ATTEMPTS_TIMEOUT,
-                pool: self.pool,
-                input: &[],
-            };
+            let supervision =
+                Supervision { limits: self.limits, measures, wall: ATTEMPTS_TIMEOUT, pool: self.pool, input: &[] };
             let failed = match process::run(&Attempts { outside: self.outside }, &supervision) {
                 Ok(Outcome::Other(names)) => {
                     let reached: Vec<String> = parse(&names);
-                    let passed: Vec<&str> = FILTERED.into_iter().filter(|name| reached.iter().any(|r| r == name)).collect();
+                    let passed: Vec<&str> =
+                        FILTERED.into_iter().filter(|name| reached.iter().any(|r| r == name)).collect();
                     if measures.filter.is_some() && !passed.is_empty() {
-                        let reason = format!("its filter is accepted, and a program still reaches {}", passed.join(", "));
+                        let reason =
+                            format!("its filter is accepted, and a program still reaches {}", passed.join(", "));
                         missing.push(Missing::new(Part::Seccomp, reason));
                         measures.filter = None;
                     }

@@ -12,12 +12,12 @@ use crate::EvalError;
 use crate::model::{LoadedEngine, OpenModel};
 use crate::prompt::{Prompter, SystemPlace};
 use crate::results;
-use crate::suites::start_programs;
 use crate::run::store::{RunProgress, RunRecord, Store};
 use crate::run::{
     ByCluster, Decider, Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Reporter, RunEvent,
     RunSettings, Runner, Stage, Status, Until, timestamp,
 };
+use crate::suites::start_programs;
 
 /// A finished run and its store.
 pub struct Evaluated {

@@ -148,8 +148,11 @@ fn import_log(
     let mut samples = repeats(log);
     let (run, mut written) = loop {
         let documents = card.planned.unwrap_or(1).max(1);
-        check_size(|| format!("the log's {documents} documents with {samples} epochs each"), &[documents, samples as usize])
-            .map_err(|error| EvalError::log(&card.path, error))?;
+        check_size(
+            || format!("the log's {documents} documents with {samples} epochs each"),
+            &[documents, samples as usize],
+        )
+        .map_err(|error| EvalError::log(card.files.first().cloned().unwrap_or_default(), error))?;
         let settings = settings(card, options.clone(), samples);
         let mut manifest = log_manifest(card, settings);
         let (_lock, name) = results::free_name(store, &manifest.run)?;
