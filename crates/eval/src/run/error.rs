@@ -110,6 +110,11 @@ impl RunError {
     /// Returns the next step for the user.
     pub fn help(&self) -> Option<String> {
         match self {
+            RunError::DiskFull { source, .. } if source.kind() == io::ErrorKind::FileTooLarge => Some(
+                "raise the limit on file sizes (`ulimit -f unlimited`) and repeat the command, which continues after the written \
+                 samples"
+                    .to_owned(),
+            ),
             RunError::DiskFull { .. } => Some(
                 "free some space and repeat the command, which continues after the written samples, or choose another folder with \
                  --results"
