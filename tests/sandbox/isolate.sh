@@ -8,7 +8,9 @@ for folder in usr bin sbin lib lib64; do
     if [ -L "/$folder" ]; then cp -P "/$folder" "/mnt/$folder"
     elif [ -d "/$folder" ]; then mkdir "/mnt/$folder"; mount --rbind "/$folder" "/mnt/$folder"; fi
 done
-mkdir /mnt/proc
+mkdir /mnt/proc /mnt/dev
+: > /mnt/dev/null
+mount --bind /dev/null /mnt/dev/null
 mount -t proc none /mnt/proc
 : > /mnt/earnest
 mount --bind "$1" /mnt/earnest

@@ -288,7 +288,10 @@ impl Worker {
                 Err(SandboxError::OtherVersion { command: program.display().to_string(), found })
             }
             Err(error) => {
-                let ended = matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe);
+                let ended = matches!(
+                    error.kind(),
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                );
                 let reason = match (said, ended) {
                     (Some(said), true) => said.after(&mut worker.child),
                     (None, true) => {

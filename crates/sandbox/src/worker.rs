@@ -12,7 +12,7 @@ use super::limits::{Limits, address_space};
 use super::outcome::BEGUN;
 use super::process::{self, Measures, NotStarted, Program, Supervision};
 use super::protocol::{Hello, Interpreter, Ready, Request, Setup, receive, send};
-use super::{Confinement, Outcome};
+use super::{Confinement, Outcome, SandboxError};
 
 /// Command-line argument that makes a program a worker.
 pub(super) const ARGUMENT: &str = "__earnest-sandbox-worker";
@@ -22,6 +22,9 @@ const STACK: usize = 64 << 20;
 
 /// Address space of CPython and its libraries before a program runs, in bytes.
 const CPYTHON_SPACE: u64 = 128 << 20;
+
+/// Open files of CPython.
+const CPYTHON_FILES: u64 = 64;
 
 /// Serves as a worker and never returns, if the process was started as one; otherwise does nothing. It must be the first call in
 /// `main` of every program that [`Settings::program`](super::Settings::program) names.
@@ -79,7 +82,8 @@ fn serve_pool(mut pool: Channel) -> io::Result<()> {
         Interpreter::Cpython(cpython) => Some(cpython),
         Interpreter::Unprobed(python) => match cpython::probe(&python) {
             Ok(cpython) => Some(cpython),
-            Err(error) => return refuse(&mut pool, Hello::Python(error.to_string())),
+            Err(SandboxError::Python { reason, .. }) => return refuse(&mut pool, Hello::Python(reason)),
+            Err(error) => return Err(io::Error::other(error)),
         },
     };
     let (prepared, name, filter, readable, files) = match cpython {
@@ -92,7 +96,7 @@ fn serve_pool(mut pool: Channel) -> io::Result<()> {
             let invocation = Invocation::new(&cpython)
                 .ok_or_else(|| io::Error::other("the interpreter's path contains a NUL byte"))?;
             let name = format!("{} ({})", cpython.version, cpython.executable.display());
-            (Prepared::Cpython(invocation), name, Filter::starting(), cpython.readable, 64)
+            (Prepared::Cpython(invocation), name, Filter::starting(), cpython.readable, CPYTHON_FILES)
         }
     };
     let address_space = setup.memory
@@ -102,7 +106,10 @@ fn serve_pool(mut pool: Channel) -> io::Result<()> {
         };
     let limits = Limits { address_space, cpu: setup.wall + Duration::from_secs(1), files };
     let landlock = restrict_files(&readable);
-    let trial = Trial { limits, pool: pool.requests.as_raw_fd(), outside: setup.command.as_ref().map(|(_, out)| out) };
+    let outside = setup.command.as_ref().map(|(_, outside)| outside);
+    // What the user's isolation refuses must not be refused by the number of files alone, which a privileged process can raise.
+    let tried_limits = if outside.is_some() { Limits { files: CPYTHON_FILES, ..limits } } else { limits };
+    let trial = Trial { limits: tried_limits, pool: pool.requests.as_raw_fd(), outside };
     let Tried { measures, reached, mut missing } = trial.run(filter.as_ref())?;
     match (&landlock, &setup.command) {
         // The command isolates where the kernel cannot; what it leaves open was tried.
