@@ -116,7 +116,7 @@ fn rows_without_seals_are_read_and_said_to_have_none() {
         whole.path(),
         "UPDATE samples SET seal = NULL WHERE key < 8589934592; UPDATE runs SET seal = NULL WHERE id = 1",
     );
-    let list = listed(whole.path());
+    let list = listed(whole.path()).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(list.contains("no seal") && list.contains(&runs[0]) && list.contains("runs verify"), "{list}");
     let json = document(&run_in(whole.path(), &["runs", "list", "--json"]));
     assert_eq!((json[0]["unsealed"].as_u64(), json[1].get("unsealed")), (Some(33), None), "{json}");
