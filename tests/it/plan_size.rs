@@ -51,14 +51,8 @@ fn options_beyond_the_bound_are_named() {
         &["generate", "nupa", "--split", "train", "--per-length", huge],
         "'1000000000000' for '--per-length <N>'",
     );
-    std::fs::write(
-        folder.path().join("study.toml"),
-        format!(
-            "name = \"s\"\n[[models]]\npath = {:?}\n[[tasks]]\nsuite = \"arithmetic-bench\"\nsamples = 4000000000\n",
-            model.display().to_string()
-        ),
-    )
-    .unwrap();
+    let text = "name = \"s\"\n[models.m]\nmodel = \"built-in\"\n[tasks.t]\nsuite = \"nupa\"\nsamples = 4000000000\n";
+    std::fs::write(folder.path().join("study.toml"), text).unwrap();
     let study = bounded(folder.path(), &["study", "study.toml", "--dry-run"]);
     assert!(code(&study) == 2 && stderr(&study).contains("4000000000"), "{}", stderr(&study));
 }
