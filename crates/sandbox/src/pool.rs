@@ -297,6 +297,9 @@ impl Worker {
                     (None, true) => {
                         "it exited immediately; its main must begin with earnest_sandbox::serve_if_worker()".to_owned()
                     }
+                    (_, false) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                        format!("it was not ready within {} s", START_TIMEOUT.as_secs())
+                    }
                     (_, false) => error.to_string(),
                 };
                 Err(SandboxError::NotAWorker { program, reason })
