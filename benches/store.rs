@@ -245,6 +245,7 @@ fn manifest(name: &str, suite: &Questions) -> Manifest {
         host: Host::probe(),
         started: "2026-01-01T00:00:00Z".into(),
         ended: None,
+        sandbox: None,
         sessions: 1,
         generation_s: 0.0,
         decision: None,

@@ -67,6 +67,8 @@ struct Sandbox {
     report: Option<sandbox::Report>,
     /// Error of a sandbox that does not work.
     problem: Option<String>,
+    /// Next step after the error.
+    help: Option<String>,
     /// Interpreter from `--python`; none means the embedded one.
     python: Option<PathBuf>,
     /// Time limit of a program in seconds.
@@ -134,11 +136,12 @@ fn assemble(architectures: &[String], json: bool, printer: Printer) -> Result<Ex
 /// Starts the sandbox and tries it out.
 fn examine_sandbox(args: &SandboxArgs) -> Sandbox {
     let pool = args.pool();
-    let (report, problem, wall, memory) = match &pool {
+    let (report, error, wall, memory) = match pool {
         Ok(pool) => (Some(pool.report().clone()), None, pool.settings().wall, pool.settings().memory),
-        Err(error) => (None, Some(error.message.clone()), sandbox::Settings::WALL, sandbox::Settings::MEMORY),
+        Err(error) => (None, Some(error), sandbox::Settings::WALL, sandbox::Settings::MEMORY),
     };
-    Sandbox { report, problem, python: args.python.clone(), wall_s: wall.as_secs_f64(), memory }
+    let (problem, help) = error.map_or((None, None), |error| (Some(error.message), error.help));
+    Sandbox { report, problem, help, python: args.python.clone(), wall_s: wall.as_secs_f64(), memory }
 }
 
 fn examine(results: &Path, sandbox: Sandbox) -> Findings {
@@ -166,11 +169,13 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
     }
     match &sandbox.report {
         None => {
-            advice.push("model-written Python cannot be run, so prompts that ask for code cannot be scored".to_owned())
+            let help = sandbox.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+            advice
+                .push(format!("model-written Python is not run, so prompts that ask for code cannot be scored{help}"));
         }
-        Some(report) if !report.confinement.seccomp && report.confinement.landlock.is_none() => advice.push(
-            "this kernel has neither Landlock nor seccomp, so only limits confine model-written programs: run prompts that \
-             ask for code in a container without network and files"
+        Some(report) if !report.confinement.missing.is_empty() => advice.push(
+            "with --unconfined model-written Python may read and delete files, use the network and see the environment of other \
+             processes here: --sandbox-command runs it in a container or in bubblewrap instead (docs/sandbox.md)"
                 .to_owned(),
         ),
         Some(_) => {}
@@ -336,28 +341,37 @@ fn sandbox_lines(sandbox: &Sandbox) -> Vec<(String, String)> {
         return vec![("model-written Python".into(), format!("not available: {problem}"))];
     };
     let files = if sandbox.python.is_some() { "only the interpreter's files" } else { "no files" };
+    let missing = |part: sandbox::Part| {
+        let found = report.confinement.missing.iter().find(|missing| missing.part == part);
+        found.map_or_else(|| "missing".to_owned(), |found| format!("missing: {}", found.reason))
+    };
     let landlock = match report.confinement.landlock {
         Some(abi) => format!("ABI {abi}: {files}{}", if abi >= 4 { ", no TCP" } else { "" }),
-        None => "missing: the kernel does not restrict files".to_owned(),
+        None => missing(sandbox::Part::Landlock),
     };
-    let seccomp = if report.confinement.seccomp {
-        "on: no processes, no network, no signals, no file writes"
-    } else {
-        "missing: the kernel does not filter system calls"
+    let seccomp = match report.confinement.seccomp {
+        true => "on: no processes, no network, no signals, no file writes".to_owned(),
+        false => missing(sandbox::Part::Seccomp),
     };
-    let reached = match report.reached.as_slice() {
-        [] => format!("{}: all refused", sandbox::ATTEMPTS.join(", ")),
-        some => format!("a program can reach {}", some.join(", ")),
+    let reached = match (report.reached.as_slice(), &report.confinement.command) {
+        ([], None) => format!("{}: all refused", sandbox::ATTEMPTS.join(", ")),
+        ([], Some(_)) => "files, network and processes outside the command: all refused".to_owned(),
+        (some, _) => format!("a program can reach {}", some.join(", ")),
     };
     let memory = human_bytes(sandbox.memory);
-    let limits = format!("{} s, {memory}, one process, no environment variables, no file writes", sandbox.wall_s);
-    vec![
+    let limits = match report.confinement.limits {
+        true => format!("{} s, {memory}, one process, no environment variables, no file writes", sandbox.wall_s),
+        false => format!("{} s; others {}", sandbox.wall_s, missing(sandbox::Part::Limits)),
+    };
+    let mut lines = vec![
         ("model-written Python".into(), report.interpreter.clone()),
         ("  landlock".into(), landlock),
-        ("  seccomp".into(), seccomp.into()),
+        ("  seccomp".into(), seccomp),
         ("  tried".into(), reached),
         ("  limits".into(), limits),
-    ]
+    ];
+    lines.extend(report.confinement.command.as_ref().map(|command| ("  command".to_owned(), command.clone())));
+    lines
 }
 
 #[cfg(test)]
@@ -365,20 +379,22 @@ mod tests {
     use super::*;
 
     fn no_sandbox() -> Sandbox {
-        Sandbox { report: None, problem: Some("none".into()), python: None, wall_s: 1.0, memory: 1 }
+        Sandbox { report: None, problem: Some("none".into()), help: None, python: None, wall_s: 1.0, memory: 1 }
     }
 
     #[test]
     fn what_confines_programs_is_said() {
         let mut sandbox = no_sandbox();
         assert!(sandbox_lines(&sandbox)[0].1.contains("not available: none"));
-        let confinement = sandbox::Confinement { landlock: None, seccomp: false };
+        let landlock = sandbox::Missing { part: sandbox::Part::Landlock, reason: "an old kernel".into() };
+        let confinement = sandbox::Confinement { missing: vec![landlock], ..sandbox::Confinement::default() };
         sandbox.report =
             Some(sandbox::Report { interpreter: "P 1".into(), confinement, reached: vec!["a UDP socket".into()] });
         let findings = examine(Path::new("."), sandbox);
         assert!(findings.advice.iter().any(|advice| advice.contains("container")));
         let screen = screen(&findings);
         assert!(screen.contains("P 1") && screen.contains("a program can reach a UDP socket"), "{screen}");
+        assert!(screen.contains("missing: an old kernel"), "{screen}");
     }
 
     #[test]

@@ -6,7 +6,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::args::{self, Cli, Command};
 use super::error::{CliError, with_causes};
+use super::interrupt::fail_writes_beyond_limit;
 use super::printer::Printer;
+use super::sandbox_args::ConfinementArgs;
 use super::{
     bench, catalogue, compare, dev, doctor, export, generate, import, merge, models, perturb, report, reproduce,
     rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train,
@@ -16,6 +18,7 @@ use super::{
 pub fn main() -> ExitCode {
     // A sandbox worker is this program too; it must not parse arguments, print or read settings.
     earnest_sandbox::serve_if_worker();
+    fail_writes_beyond_limit();
     let printer = Printer::new();
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
     let cli = match Cli::from_arguments() {
@@ -28,6 +31,7 @@ pub fn main() -> ExitCode {
             None => with_names(error).exit(),
         },
     };
+    ConfinementArgs::apply(&cli.command);
     let outcome = match &cli.command {
         Command::Run(args) => match &args.from.run {
             Some(name) => run::repeat(name, args, cli.quiet, printer),

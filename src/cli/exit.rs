@@ -15,7 +15,7 @@ pub enum Exit {
     Model = 3,
     /// Results cannot be read or written: a full disk, missing permission, a locked or damaged run.
     Results = 4,
-    /// The engine failed during a run.
+    /// The engine failed during a run, or model-written Python cannot be confined here.
     Engine = 5,
     /// More samples failed in the session than `--fail-on-error` allows; the same command continues after those that failed for good.
     TooManyFailures = 6,
@@ -33,7 +33,7 @@ Exit codes:
   2    invalid command line
   3    the checkpoint cannot be used
   4    results cannot be read or written (disk full, permissions, locked or damaged run)
-  5    the engine failed during a run
+  5    the engine failed during a run, or model-written Python cannot be confined on this system
   6    more samples failed than --fail-on-error allows; the same command continues after them
   130  interrupted; the same command continues the run";
 

@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::stored::{StoredRun, write_file};
 use super::{Exit, results};
-use earnest_eval::report::export::{write_csv, write_jsonl, write_parquet};
+use earnest_eval::report::export::{CsvTexts, write_csv, write_jsonl, write_parquet};
 use earnest_eval::report::{Rows, WithoutTexts};
 
 /// `--format`.
@@ -46,6 +46,11 @@ pub struct ExportArgs {
     #[arg(long)]
     pub without_texts: bool,
 
+    /// With --format csv: leave texts that begin with =, +, -, @, a tab or a carriage return as they are. By default a quote (')
+    /// stands before them, so that a spreadsheet does not compute them; `earnest import` takes it away again
+    #[arg(long)]
+    pub raw_cells: bool,
+
     /// Folder for results
     #[arg(
         long,
@@ -83,6 +88,11 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
     let run = StoredRun::open(&args.results, &args.run)?;
     let plain = WithoutTexts(&run);
     let rows: &dyn Rows = if args.without_texts { &plain } else { &run };
+    let texts = match (args.raw_cells, args.format) {
+        (false, _) => CsvTexts::Neutral,
+        (true, ExportFormat::Csv) => CsvTexts::Raw,
+        (true, _) => return Err(CliError::usage("--raw-cells is about the texts of --format csv")),
+    };
     let mut count = 0;
     match args.format {
         ExportFormat::LmEval => return lm_eval(args, output, &run, printer),
@@ -91,7 +101,7 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
             Ok(())
         })?,
         ExportFormat::Csv => write_file(output, |mut out| {
-            count = write_csv(rows, &mut out)?;
+            count = write_csv(rows, texts, &mut out)?;
             Ok(())
         })?,
         ExportFormat::Parquet => write_file(output, |out| {

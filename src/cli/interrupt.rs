@@ -1,4 +1,4 @@
-//! Ctrl-C and the termination signal.
+//! Ctrl-C, the termination signal, and the signal of the limit on file sizes.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -9,6 +9,16 @@ use super::error::CliError;
 pub fn stop_flag() -> Arc<AtomicBool> {
     static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     Arc::clone(STOP.get_or_init(Arc::default))
+}
+
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error, which is handled as a full disk is, instead of the end of the
+/// process.
+pub fn fail_writes_beyond_limit() {
+    #[cfg(unix)]
+    // SAFETY: no handler is installed; the signal is ignored.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
 }
 
 /// Installs a handler whose first signal sets the stop flag and whose second ends the process; returns the flag.

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use super::args::{ResultsArgs, SeedArgs, TableArgs};
 use super::catalogue::SuiteCommand;
 use super::log_args::ColumnsArgs;
+use super::sandbox_args::ConfinementArgs;
 use super::values::Prompts;
 
 #[derive(Debug, Args)]
@@ -78,6 +79,9 @@ pub struct VerifyArgs {
     /// Only these runs [default: all]
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
+
+    #[command(flatten)]
+    pub confinement: ConfinementArgs,
 
     #[command(flatten)]
     pub results: ResultsArgs,
@@ -226,6 +230,9 @@ pub struct ScoreArgs {
     pub profile: Option<String>,
 
     #[command(flatten)]
+    pub confinement: ConfinementArgs,
+
+    #[command(flatten)]
     pub results: ResultsArgs,
 
     /// Print one JSON document
@@ -267,6 +274,9 @@ pub struct ImportArgs {
     pub limit: Option<usize>,
 
     #[command(flatten)]
+    pub confinement: ConfinementArgs,
+
+    #[command(flatten)]
     pub results: ResultsArgs,
 
     /// Print one JSON document instead of the table
@@ -285,6 +295,9 @@ pub struct MergeArgs {
     /// Other results folders whose runs are copied first
     #[arg(value_name = "FOLDER")]
     pub folders: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub confinement: ConfinementArgs,
 
     #[command(flatten)]
     pub results: ResultsArgs,

@@ -40,9 +40,23 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         let mut text = listed(&entries, printer.known_width(), printer.width());
         text.push('\n');
         text += &wrap(INTERVALS, printer.width(), "* ");
+        let unsealed = entries.iter().filter(|entry| entry.unsealed > 0);
+        for note in unsealed.filter_map(|entry| unsealed_note(&entry.run, entry.unsealed)) {
+            text += &wrap(&note, printer.width(), "* ");
+        }
         printer.result(&text)?;
     }
     Ok(Exit::Success)
+}
+
+/// Note on rows of a run that have no seal.
+fn unsealed_note(run: &str, count: usize) -> Option<String> {
+    (count > 0).then(|| {
+        format!(
+            "{run}: {count} rows were written by an earlier version of earnest and have no seal, so edits of them are not noticed \
+             here; `earnest runs verify` scores the completions again."
+        )
+    })
 }
 
 /// New tokens of a run; unknown for an import.
@@ -161,6 +175,11 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     let run = store.run(&args.run)?;
     catalogue::check_table(&run.manifest.settings.suite, args.table.metric.as_deref())?;
     let document = results::document(&store, &run)?;
+    // The stored summary does not show an edit of a row.
+    let unsealed = store.aggregate(&run)?.unsealed;
+    if let Some(note) = unsealed_note(&run.manifest.run, unsealed) {
+        printer.message(&note);
+    }
     if args.json {
         printer.json(&document)?;
         return Ok(Exit::Success);
@@ -197,6 +216,9 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     if let Some(engine) = &manifest.engine {
         let card = &engine.card;
         row("engine", format!("{} {} on {}", card.engine, card.version, card.devices.join(", ")));
+    }
+    if let Some(sandbox) = &manifest.sandbox {
+        row("sandbox", sandbox.to_string());
     }
     let host = &manifest.host;
     row("host", format!("{} {}, {}", host.os, host.arch, host.cpu.as_deref().unwrap_or("unknown CPU")));

@@ -23,6 +23,7 @@ const END: usize = 1_000;
 pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results.folder, printer)?;
     let run = store.run(&args.run)?;
+    store.check_seal(&run)?;
     let filter = Filter {
         task: args.task.clone(),
         item: args.item.clone(),

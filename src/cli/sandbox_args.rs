@@ -4,8 +4,50 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Exit;
+use super::args::Command;
 use super::error::CliError;
-use earnest_sandbox::{Pool, SandboxError, Settings};
+use super::result_args::RunsCommand;
+use super::tasks::TasksCommand;
+use earnest_eval::suites::{ProgramPolicy, set_program_policy};
+use earnest_sandbox::{Pool, SandboxCommand, SandboxError, Settings};
+
+/// Confinement of model-written Python.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfinementArgs {
+    /// Run model-written Python even where this system cannot confine it; it may then read and delete files and use the network
+    #[arg(long, help_heading = "Model-written Python")]
+    pub unconfined: bool,
+
+    /// Command that isolates model-written Python, e.g. 'bwrap --unshare-all ...': it is started with this program as its last
+    /// words (docs/sandbox.md)
+    #[arg(long, value_name = "COMMAND", help_heading = "Model-written Python")]
+    pub sandbox_command: Option<SandboxCommand>,
+}
+
+impl ConfinementArgs {
+    /// Applies the options of a command to the whole process.
+    pub fn apply(command: &Command) {
+        let args = match command {
+            Command::Run(args) => &args.session.confinement,
+            Command::Resume(args) => &args.session.confinement,
+            Command::Study(args) => &args.confinement,
+            Command::Score(args) => &args.confinement,
+            Command::Import(args) => &args.confinement,
+            Command::Merge(args) => &args.confinement,
+            Command::Doctor(args) => &args.sandbox.confinement,
+            Command::Runs(args) => match &args.command {
+                RunsCommand::Verify(args) => &args.confinement,
+                _ => return,
+            },
+            Command::Tasks(args) => match &args.command {
+                TasksCommand::Check(args) => &args.confinement,
+                TasksCommand::New(_) => return,
+            },
+            _ => return,
+        };
+        set_program_policy(ProgramPolicy { command: args.sandbox_command.clone(), unconfined: args.unconfined });
+    }
+}
 
 /// Interpreter of model-written Python.
 #[derive(Debug, Clone, Default, Args)]
@@ -13,6 +55,9 @@ pub struct SandboxArgs {
     /// CPython 3 for model-written Python [default: the embedded interpreter]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub confinement: ConfinementArgs,
 }
 
 impl SandboxArgs {
@@ -21,7 +66,8 @@ impl SandboxArgs {
         let settings = Settings::of_this_program().map_err(|error| {
             CliError::new(Exit::Engine, format!("cannot locate this program's executable: {error}"))
         })?;
-        Ok(Settings { python: self.python.clone(), ..settings })
+        let ConfinementArgs { unconfined, sandbox_command } = self.confinement.clone();
+        Ok(Settings { python: self.python.clone(), command: sandbox_command, unconfined, ..settings })
     }
 
     /// Starts the sandbox.

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use super::Exit;
 use super::error::CliError;
 use super::printer::Printer;
+use super::sandbox_args::ConfinementArgs;
 use super::values::Prompts;
 use earnest_eval::report::wrap;
 use earnest_eval::suites::LocalHost;
@@ -60,6 +61,9 @@ pub struct CheckArgs {
     /// Seed of the examples
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
+
+    #[command(flatten)]
+    pub confinement: ConfinementArgs,
 
     /// Print one JSON document
     #[arg(long)]

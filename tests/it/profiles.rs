@@ -80,7 +80,7 @@ fn samples_on_which_rules_differ_are_found() {
     // As if the strict reading had missed two of the three.
     sql(
         at,
-        "UPDATE texts SET matchers = json_set(matchers, '$.strict', json('false')), \
+        "UPDATE texts SET seal = NULL, matchers = json_set(matchers, '$.strict', json('false')), \
          evidence = json_set(evidence, '$.readings.strict', '700') WHERE key % 4294967296 < 2;",
     );
     let samples = |words: &[&str]| run_in(at, &[&["samples", &run, "--disagree", "final,strict"], words].concat());
@@ -107,9 +107,9 @@ fn samples_on_which_rules_differ_are_found() {
 
 /// Makes the only run of a folder one of version 1, which knew no `final`.
 fn age(at: &Path) {
-    let settings = "UPDATE runs SET summary = NULL, manifest = json_set(manifest, '$.settings.suite_version', '1', \
+    let settings = "UPDATE runs SET seal = NULL, summary = NULL, manifest = json_set(manifest, '$.settings.suite_version', '1', \
                     '$.settings.suite_options.profile', 'strict');
-        UPDATE texts SET matchers = json_remove(matchers, '$.final'), evidence = NULL, metrics = json_remove(metrics, \
+        UPDATE texts SET seal = NULL, matchers = json_remove(matchers, '$.final'), evidence = NULL, metrics = json_remove(metrics, \
         '$.final_digit_match', '$.final_dlength', '$.final_dlength_total', '$.example_echoed', '$.only_in_thinking', '$.rivals');";
     sql(at, settings);
 }
@@ -181,8 +181,8 @@ fn the_last_number_of_stored_runs_has_its_new_name() {
     // A run of version 1.0 called the last number `final`; here it is right once and boundary never.
     sql(
         at,
-        "UPDATE runs SET summary = NULL, manifest = json_set(manifest, '$.settings.suite_version', '1.0');
-         UPDATE texts SET evidence = NULL, matchers = json_object('boundary', json('false'), 'compat', json('false'), \
+        "UPDATE runs SET seal = NULL, summary = NULL, manifest = json_set(manifest, '$.settings.suite_version', '1.0');
+         UPDATE texts SET seal = NULL, evidence = NULL, matchers = json_object('boundary', json('false'), 'compat', json('false'), \
          'final', json(CASE key % 2 WHEN 0 THEN 'true' ELSE 'false' END));",
     );
     let shown = document(&run_in(at, &["runs", "show", &run, "--json"]));
@@ -198,7 +198,7 @@ fn the_last_number_of_stored_runs_has_its_new_name() {
     sql(
         at,
         "DELETE FROM texts WHERE key % 2 = 1; DELETE FROM samples WHERE key % 2 = 1; \
-             UPDATE runs SET status = 'interrupted', manifest = json_set(manifest, '$.status', 'interrupted', \
+             UPDATE runs SET seal = NULL, status = 'interrupted', manifest = json_set(manifest, '$.status', 'interrupted', \
              '$.settings_sha256', 'of another version');",
     );
     let refused = run_in(at, &["resume", &run]);

@@ -13,6 +13,7 @@ use earnest_papers::gsm_symbolic::chapters;
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::arithmetic_bench::Task;
 use earnest_tasks::suite::gsm_symbolic::{GsmSymbolic, Options, Prompt, Source};
+use earnest_tasks::suite::registry::{OptionError, Programs};
 use earnest_tasks::suite::{Score, Suite};
 use serde_json::Value;
 
@@ -107,6 +108,12 @@ struct NoRunner;
 impl CodeRunner for NoRunner {
     fn run(&self, _: &Program) -> CodeOutcome {
         CodeOutcome::None
+    }
+}
+
+impl Programs for NoRunner {
+    fn start(&self) -> Result<(), OptionError> {
+        Ok(())
     }
 }
 

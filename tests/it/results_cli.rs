@@ -114,8 +114,8 @@ fn completions_inside_opened_thinking_are_scored_with_it_then_and_again() {
     sql(
         &folder.path().join("earnest-results"),
         &format!(
-            "UPDATE texts SET completion = '{wrong}</think>The answer is {gold}.' WHERE key % 4294967296 = 0;
-             UPDATE texts SET completion = '{gold}</think>The answer is {wrong}.' WHERE key % 4294967296 = 1;"
+            "UPDATE texts SET seal = NULL, completion = '{wrong}</think>The answer is {gold}.' WHERE key % 4294967296 = 0;
+             UPDATE texts SET seal = NULL, completion = '{gold}</think>The answer is {wrong}.' WHERE key % 4294967296 = 1;"
         ),
     );
     let saved = document(&run_in(folder.path(), &["score", &run.manifest.run, "--json", "--save"]));
@@ -264,7 +264,7 @@ fn a_merge_that_is_repeated_changes_nothing() {
     sql(
         &at.join("unbroken"),
         "DELETE FROM texts WHERE key % 4294967296 > 20; DELETE FROM samples WHERE key % 4294967296 > 20;
-         UPDATE runs SET status = 'interrupted', manifest = replace(manifest, '\"status\":\"finished\"', \
+         UPDATE runs SET seal = NULL, status = 'interrupted', manifest = replace(manifest, '\"status\":\"finished\"', \
          '\"status\":\"interrupted\"')",
     );
     assert!(merge(&["one", "two"], "unbroken").contains("2 parts joined, 32 samples"));
@@ -541,7 +541,8 @@ fn results_that_may_not_be_written_are_read() {
     allow(0o644);
     sql(
         &results,
-        "DROP TABLE packs; DROP TABLE asked; ALTER TABLE runs DROP COLUMN summary; PRAGMA wal_checkpoint(TRUNCATE); \
+        "DROP TABLE packs; DROP TABLE asked; ALTER TABLE runs DROP COLUMN summary; ALTER TABLE runs DROP COLUMN seal; \
+         ALTER TABLE samples DROP COLUMN seal; PRAGMA wal_checkpoint(TRUNCATE); \
          PRAGMA user_version = 3",
     );
     allow(0o444);

@@ -123,13 +123,13 @@ fn runs_are_read_after_model_data_and_suite_are_gone() {
     // A suite that this program does not know.
     sql(
         at,
-        "UPDATE runs SET suite = 'gone', manifest = replace(manifest, '\"suite\":\"gsm-symbolic\"', '\"suite\":\"gone\"')",
+        "UPDATE runs SET seal = NULL, suite = 'gone', manifest = replace(manifest, '\"suite\":\"gsm-symbolic\"', '\"suite\":\"gone\"')",
     );
     reads(at, &runs);
     // A run that did not end has no results stored: counts are shown, and why not more.
     sql(
         at,
-        "UPDATE runs SET status = 'interrupted', summary = NULL, manifest = replace(manifest, '\"finished\"', '\"interrupted\"')",
+        "UPDATE runs SET seal = NULL, status = 'interrupted', summary = NULL, manifest = replace(manifest, '\"finished\"', '\"interrupted\"')",
     );
     let shown = run_in(at, &["runs", "show", &runs[0]]);
     assert_eq!(code(&shown), 0, "{}", stderr(&shown));
@@ -150,7 +150,7 @@ fn damaged_questions_and_results_are_found() {
     assert_eq!(code(&tiny_run(at, &small)), 0);
     let verify = || run_in(at, &["runs", "verify"]);
     assert_eq!(code(&verify()), 0, "{}", stdout(&verify()));
-    sql(at, "UPDATE runs SET summary = replace(summary, '\"recorded\":32', '\"recorded\":31')");
+    sql(at, "UPDATE runs SET seal = NULL, summary = replace(summary, '\"recorded\":32', '\"recorded\":31')");
     assert!(stdout(&verify()).contains("the stored results are not those of the rows"), "{}", stdout(&verify()));
     sql(at, "UPDATE packs SET sha256 = zeroblob(32) WHERE id = 1");
     let output = verify();

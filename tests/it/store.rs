@@ -246,10 +246,24 @@ fn third_version(results: &Path) {
         .unwrap();
 }
 
+/// As the fourth version wrote it.
+fn fourth_version(results: &Path) {
+    third_version(results);
+    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE packs (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, content BLOB NOT NULL) STRICT;
+             CREATE TABLE asked (key INTEGER PRIMARY KEY, items INTEGER NOT NULL, questions INTEGER NOT NULL, prompts INTEGER) \
+             STRICT;
+             ALTER TABLE runs ADD COLUMN summary TEXT; PRAGMA user_version = 4;",
+        )
+        .unwrap();
+}
+
 #[test]
 fn files_of_previous_versions_are_migrated_with_their_rows() {
-    assert_eq!(SCHEMA_VERSION, 4, "a new version needs a file of the one before it here");
-    for written in [first_version, second_version, third_version] {
+    assert_eq!(SCHEMA_VERSION, 5, "a new version needs a file of the one before it here");
+    for written in [first_version, second_version, third_version, fourth_version] {
         migrates(written);
     }
 }

@@ -145,6 +145,54 @@ fn a_tower_of_integers() {
 }
 
 #[test]
+fn too_many_digits_are_refused_as_in_cpython() {
+    let to_text = "ValueError: Exceeds the limit (4300 digits) for integer string conversion; use \
+                   sys.set_int_max_str_digits() to increase the limit";
+    let to_int = "ValueError: Exceeds the limit (4300 digits) for integer string conversion: value has 4301 digits; use \
+                  sys.set_int_max_str_digits() to increase the limit";
+    let refused = |pool: &Pool, body: &str, said: &str| match run(pool, body) {
+        Outcome::Raised(exception) => {
+            assert_eq!((exception.family.as_str(), exception.message.as_str()), ("ValueError", said), "{body}");
+        }
+        other => panic!("{body}: {other:?}"),
+    };
+    for pool in patient().all() {
+        for body in [
+            "return str(10**1000000)",
+            "return str(10**4300)",
+            "return (10**4300).__repr__()",
+            "return (10**4300).__str__()",
+            "return (-10**4300).__format__('')",
+            "return len(f'{10**4300}')",
+            "return len(f'{10**4300!r}')",
+            "return len(f'{-10**4300:,}')",
+            "return len(f'{10**4300:d}')",
+            "return '{}'.format(10**4300)",
+            "return '%d' % (10**4300)",
+            "return '%s' % (10**4300,)",
+            "return str([1, 10**4300])",
+            "return ','.join(map(str, [10**4300] * 3))",
+            "print(10**4300)\nreturn 1",
+            "x = 0\nfor i in range(300): x = str(i)\nreturn str(10**5000)",
+        ] {
+            refused(pool, body, to_text);
+        }
+        refused(pool, "return int('1' * 4301)", to_int);
+        // The exception is one like any other, and the limit is exact.
+        assert_eq!(run(pool, "try:\n    x = str(10**4300)\nexcept:\n    x = 'long'\nreturn len(x)"), int("4"));
+        assert_eq!(run(pool, "try:\n    str(10**4300)\nexcept: pass\nreturn len(str(10**4299 - 1))"), int("10cb"));
+        assert_eq!(run(pool, "return len(str(10**4299)) + len(str(-10**4299)) + len(f'{10**4299:d}')"), int("3265"));
+        assert_eq!(run(pool, "return len('%x' % (10**5000))"), int("1039"));
+        assert_eq!(run(pool, "return len(f'{10**5000:x}')"), int("1039"));
+        assert_eq!(
+            run(pool, "return int('1' * 4300) % 7 + 10**5000 % 7 - 10**5000 % 7 - int('1' * 4300) % 7"),
+            int("0")
+        );
+        assert_eq!(run(pool, "return decimal.Decimal(10**5000)"), Outcome::Other("Decimal".into()));
+    }
+}
+
+#[test]
 fn a_flood_of_output() {
     for pool in hurried().all() {
         assert_eq!(run(pool, "while True: print('x' * 100000)"), Outcome::TimeLimit);

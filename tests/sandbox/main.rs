@@ -1,6 +1,7 @@
 //! Tests of the sandbox: in a separate executable, since they measure time and kill processes.
 
 mod arithmetic;
+mod confinement;
 mod cpython;
 mod hostile;
 mod outcome;

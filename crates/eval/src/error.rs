@@ -3,6 +3,7 @@ use std::io;
 use std::path::PathBuf;
 
 use earnest_models::hub::HubError;
+use earnest_tasks::suite::TooManySamples;
 use earnest_tasks::suite::registry::OptionError;
 
 use crate::prompt::PromptError;
@@ -80,6 +81,12 @@ pub enum EvalError {
     /// More samples failed than the settings allow.
     #[error("{failed} of {planned} samples failed in this session, more than --fail-on-error allows")]
     TooManyFailures { run: String, failed: usize, planned: usize },
+}
+
+impl From<TooManySamples> for EvalError {
+    fn from(error: TooManySamples) -> Self {
+        EvalError::setting(error.to_string())
+    }
 }
 
 impl EvalError {

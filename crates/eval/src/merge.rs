@@ -9,7 +9,7 @@ use crate::EvalError;
 use crate::results;
 use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
 use crate::run::{Manifest, Reporter, RunEvent, Sample, Status};
-use crate::suites;
+use crate::suites::{self, start_programs};
 
 /// Number of differing samples that an error names.
 const SHOWN: usize = 3;
@@ -100,6 +100,9 @@ fn copy_folder(folder: &Path, store: &Store, on_event: &mut OnMerge<'_>) -> Resu
     }
     for run in other.runs()? {
         let suite = results::suite(&other, &run, &mut StoreEvents(on_event))?;
+        if let Some(suite) = &suite {
+            start_programs(suite.as_ref(), &mut StoreEvents(on_event))?;
+        }
         if let Some(fault) = other.examine(&run, suite.as_deref())?.first() {
             let message = format!("{} in {} is damaged: {fault}", run.manifest.run, other.path().display());
             return Err(EvalError::results(message)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use earnest_tasks::suite::log::{beside, scorer};
-use earnest_tasks::suite::registry::check_profile;
+use earnest_tasks::suite::registry::{ProgramsRecord, check_profile};
 use earnest_tasks::suite::{FINAL, Score, Suite};
 
 use crate::EvalError;
@@ -98,6 +98,7 @@ pub struct Flip {
 pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Result<Rescored, EvalError> {
     let store = results::open(&settings.results, reporter)?;
     let run = store.run(&settings.run)?;
+    store.check_seal(&run)?;
     let suite_then = results::suite_of(&store, &run)?;
     let run_settings = with_profile(&run.manifest.settings, suite_then.as_ref(), settings.profile.as_deref())?;
     let primary = suite_then.primary().join(" and ");
@@ -108,6 +109,7 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
         }
         None => suite_then,
     };
+    let sandbox = suites::start_programs(suite.as_ref(), reporter)?;
     let mut rescored = Rescored {
         run: run.manifest.run.clone(),
         version: run.manifest.settings.suite_version.clone(),
@@ -128,7 +130,7 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
         return Err(EvalError::results(message).hint("`earnest import --answers FILE` takes expected answers"));
     }
     if settings.save {
-        rescored.saved = Some(save(&store, &run, run_settings, suite.as_ref())?);
+        rescored.saved = Some(save(&store, &run, run_settings, suite.as_ref(), sandbox)?);
     }
     Ok(rescored)
 }
@@ -258,13 +260,19 @@ fn each_rescored(
 }
 
 /// Stores the new scores as another run, so that the old ones can still be read; returns its name.
-fn save(store: &Store, run: &RunRecord, mut settings: RunSettings, suite: &dyn Suite) -> Result<String, EvalError> {
+fn save(
+    store: &Store,
+    run: &RunRecord,
+    mut settings: RunSettings,
+    suite: &dyn Suite,
+    sandbox: Option<ProgramsRecord>,
+) -> Result<String, EvalError> {
     settings.suite_version = suite.version().to_owned();
     settings.earnest = env!("CARGO_PKG_VERSION").to_owned();
     let base = format!("{}-scored", run.manifest.run);
     let (_lock, name) = results::free_name(store, &base)?;
     let settings_sha256 = settings.sha256();
-    let manifest = Manifest { run: name.clone(), settings, settings_sha256, ..run.manifest.clone() };
+    let manifest = Manifest { run: name.clone(), settings, settings_sha256, sandbox, ..run.manifest.clone() };
     let planned = manifest.plan().len(suite);
     let target = store.begin(&manifest, planned)?;
     match store.has_questions(run)? {

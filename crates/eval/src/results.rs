@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use earnest_tasks::suite::registry::OptionError;
+use earnest_tasks::suite::registry::{OptionError, Programs};
 use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
 
 use crate::EvalError;
@@ -86,6 +86,7 @@ pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), RunErro
 
 /// Returns a run's document: the stored one of a finished run, else one made from its rows, without reading their texts.
 pub fn document(store: &Store, run: &RunRecord) -> Result<Document, EvalError> {
+    store.check_seal(run)?;
     if let Some(kept) = Document::kept(store, run)? {
         return Ok(kept);
     }
@@ -164,6 +165,10 @@ impl Suite for SuiteOfItems {
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         self.suite.score(item, answered)
+    }
+
+    fn programs(&self) -> Option<&dyn Programs> {
+        self.suite.programs()
     }
 
     fn profiles(&self) -> Vec<&str> {

@@ -7,8 +7,9 @@ use earnest_tasks::suite::Suite;
 use crate::EvalError;
 use crate::report::Document;
 use crate::results;
-use crate::run::store::{RunLock, RunRecord, Store};
+use crate::run::store::{RunLock, RunRecord, RunSeal, Store};
 use crate::run::{Manifest, Reporter, Status};
+use crate::suites::start_programs;
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,9 +42,16 @@ pub struct RunEntry {
     pub completion_tokens: u64,
     /// As [`device_seconds`].
     pub device_seconds: f64,
+    /// Rows without a seal, written by an earlier version: edits of them are not noticed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unsealed: usize,
     /// True for imported answers, whose tokens are unknown.
     #[serde(skip)]
     pub imported: bool,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Returns the seconds of generation, without loading, times the number of devices; an endpoint counts as one device.
@@ -58,6 +66,7 @@ pub fn list(store: &Store) -> Result<Vec<RunEntry>, EvalError> {
 }
 
 fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
+    store.check_seal(&run)?;
     let sums = store.aggregate(&run)?;
     let mut accuracy = sums.accuracy();
     let mut standard_error = sums.standard_error;
@@ -94,6 +103,7 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
         low: accuracy.map(|accuracy| accuracy.low),
         high: accuracy.map(|accuracy| accuracy.high),
         standard_error,
+        unsealed: sums.unsealed + usize::from(run.seal == RunSeal::None),
         prompt_tokens: sums.totals.prompt_tokens,
         completion_tokens: sums.totals.completion_tokens,
         device_seconds,
@@ -168,6 +178,13 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
                 continue;
             }
         };
+        // Without them every program would seem to have lost its score.
+        if let Some(Err(error)) = suite.as_deref().map(|suite| start_programs(suite, reporter)) {
+            let help = error.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+            let faults = vec![format!("it cannot be checked: {error}{help}")];
+            verification.checks.push(Check { name: run.manifest.run, faults });
+            continue;
+        }
         if suite.is_none() && !run.manifest.settings.is_log() {
             verification.without_suite.push(run.manifest.run.clone());
         }

@@ -21,14 +21,20 @@ pub struct StoredRun {
 impl StoredRun {
     /// Opens the run with this name, or with a part of it that no other run has.
     pub fn open(results: &Path, name: &str) -> Result<Self, EvalError> {
-        let record = Store::open(results)?.run(name)?;
+        let store = Store::open(results)?;
+        let record = store.run(name)?;
+        store.check_seal(&record)?;
         Ok(Self::new(results, record))
     }
 
     /// Opens every run of the folder.
     pub fn all(results: &Path) -> Result<Vec<Self>, EvalError> {
-        let runs = Store::open(results)?.runs()?;
-        Ok(runs.into_iter().map(|record| Self::new(results, record)).collect())
+        let store = Store::open(results)?;
+        let checked = |record: RunRecord| {
+            store.check_seal(&record)?;
+            Ok(Self::new(results, record))
+        };
+        store.runs()?.into_iter().map(checked).collect()
     }
 
     fn new(results: &Path, record: RunRecord) -> Self {

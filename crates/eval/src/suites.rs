@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 use crate::EvalError;
 use crate::prompt::ModeRequest;
 
-use crate::run::{ByCluster, RunSettings, SandboxRunner};
+use crate::run::{ByCluster, Reporter, RunEvent, RunSettings, SandboxRunner};
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
-use earnest_sandbox::{Pool, SandboxError, Settings};
+use earnest_sandbox::{Confinement, Pool, SandboxCommand, SandboxError, Settings};
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{
     BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs,
-    RowSource, Rows, find, find_stored,
+    ProgramsRecord, RowSource, Rows, find, find_stored,
 };
 
 /// A built-in suite with checked options.
@@ -162,6 +162,42 @@ fn json(field: Field) -> Option<Value> {
     })
 }
 
+/// Confinement of model-written programs, for the whole process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramPolicy {
+    /// Command around the interpreter that isolates it where the system cannot.
+    pub command: Option<SandboxCommand>,
+    /// Permits programs to run although parts of the confinement are missing.
+    pub unconfined: bool,
+}
+
+static POLICY: OnceLock<ProgramPolicy> = OnceLock::new();
+
+/// Sets the policy for all sandboxes that start from now on; without it programs run confined or not at all. Only the first call
+/// has an effect, so that nothing can loosen it later.
+pub fn set_program_policy(policy: ProgramPolicy) {
+    let _ = POLICY.set(policy);
+}
+
+/// Starts the interpreter of a suite whose scoring runs model-written programs, with a warning if they are not confined; returns
+/// the interpreter and its confinement, none for other suites.
+///
+/// # Errors
+/// If it cannot be started, or its programs cannot be confined.
+pub fn start_programs(suite: &dyn Suite, reporter: &mut dyn Reporter) -> Result<Option<ProgramsRecord>, OptionError> {
+    let Some(programs) = suite.programs() else { return Ok(None) };
+    programs.start()?;
+    let record = programs.record();
+    if let Some(record) = record.as_ref().filter(|record| record.is_unconfined()) {
+        reporter.event(&RunEvent::Warning(format!(
+            "model-written Python runs unconfined, as --unconfined permits: missing {}. It may read and delete files, use the \
+             network and see the environment of other processes",
+            record.missing.join(", ")
+        )));
+    }
+    Ok(record)
+}
+
 /// A sandbox that starts with the first program, because most commands on stored runs execute none.
 struct LazySandbox {
     python: Option<PathBuf>,
@@ -172,7 +208,9 @@ impl LazySandbox {
     fn open(&self) -> Result<SandboxRunner, OptionError> {
         let settings = Settings::of_this_program()
             .map_err(|error| OptionError::programs(format!("cannot find this program's file: {error}")))?;
-        let pool = Pool::new(Settings { python: self.python.clone(), ..settings }).map_err(|error| {
+        let ProgramPolicy { command, unconfined } = POLICY.get().cloned().unwrap_or_default();
+        let settings = Settings { python: self.python.clone(), command, unconfined, ..settings };
+        let pool = Pool::new(settings).map_err(|error| {
             let plain = match error {
                 SandboxError::Python { .. } => OptionError::usage(&error),
                 _ => OptionError::programs(&error),
@@ -180,6 +218,24 @@ impl LazySandbox {
             OptionError { help: error.help(), ..plain }
         })?;
         Ok(SandboxRunner(pool))
+    }
+}
+
+/// Interpreter and confinement of a pool, for a manifest.
+fn record(pool: &Pool) -> ProgramsRecord {
+    let (report, settings) = (pool.report(), pool.settings());
+    let Confinement { landlock, seccomp, no_new_privileges, limits, command, missing } = &report.confinement;
+    let mut measures: Vec<String> = landlock.iter().map(|abi| format!("landlock ABI {abi}")).collect();
+    for (name, is_on) in [("seccomp", seccomp), ("no new privileges", no_new_privileges), ("resource limits", limits)] {
+        measures.extend(is_on.then(|| name.to_owned()));
+    }
+    ProgramsRecord {
+        interpreter: report.interpreter.clone(),
+        measures,
+        wall_s: settings.wall.as_secs_f64(),
+        memory: settings.memory,
+        command: command.clone(),
+        missing: missing.iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -194,10 +250,10 @@ impl CodeRunner for LazySandbox {
 
 impl Programs for LazySandbox {
     fn start(&self) -> Result<(), OptionError> {
-        if !matches!(self.pool.get(), Some(Ok(_))) {
-            // Fails only if another thread has set it in the meantime.
-            let _ = self.pool.set(Ok(self.open()?));
-        }
-        Ok(())
+        self.pool.get_or_init(|| self.open()).as_ref().map(drop).map_err(OptionError::clone)
+    }
+
+    fn record(&self) -> Option<ProgramsRecord> {
+        self.pool.get()?.as_ref().ok().map(|runner| record(&runner.0))
     }
 }

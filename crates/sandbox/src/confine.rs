@@ -1,20 +1,83 @@
-//! Confinement by the kernel, where it supports it: no file system and no network (landlock), and only the system calls that
-//! computing needs (seccomp).
+//! Confinement of model-written programs by the kernel: no file system and no network (landlock), only the system calls that
+//! computing needs (seccomp), and no way to privileges. A part that the kernel refuses is an error, never left out in silence.
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-/// Kernel confinement in force, besides the resource limits that every Unix system has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Confinement in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     /// The landlock ABI in force: 1 and up for files, 4 and up for TCP, 6 and up for signals.
     pub landlock: Option<u32>,
     /// True if system calls are filtered.
     pub seccomp: bool,
+    /// True if a program can gain no privileges by starting another one.
+    pub no_new_privileges: bool,
+    /// True if the resource limits are in force.
+    pub limits: bool,
+    /// The user's command around the worker, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Required parts that are missing; only [`Settings::unconfined`](super::Settings::unconfined) permits any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
 }
 
-pub use system::{Filter, close_from, die_with_parent, restrict_files};
+/// A part of the confinement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Access to files and the network, by landlock.
+    Landlock,
+    /// The filter of system calls.
+    Seccomp,
+    /// `PR_SET_NO_NEW_PRIVS`.
+    NoNewPrivileges,
+    /// Resource limits.
+    Limits,
+    /// An environment without variables.
+    Environment,
+    /// Isolation as a whole: an escape attempt succeeded.
+    Isolation,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::Landlock => "landlock",
+            Part::Seccomp => "seccomp",
+            Part::NoNewPrivileges => "no-new-privileges",
+            Part::Limits => "resource limits",
+            Part::Environment => "an empty environment",
+            Part::Isolation => "isolation",
+        })
+    }
+}
+
+/// A part of the confinement that cannot be put on, with the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    pub part: Part,
+    pub reason: String,
+}
+
+impl Missing {
+    pub(super) fn new(part: Part, reason: impl fmt::Display) -> Self {
+        Missing { part, reason: reason.to_string() }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.part, self.reason)
+    }
+}
+
+pub use system::{Filter, close_from, die_with_parent, forbid_new_privileges, restrict_files};
 
 #[cfg(target_os = "linux")]
 mod system {
+    use std::io;
     use std::path::PathBuf;
 
     use landlock::{
@@ -22,14 +85,18 @@ mod system {
         RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
     };
     use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+        BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule,
     };
 
     /// Newest landlock ABI requested; older kernels enforce the part they support.
     const NEWEST: ABI = ABI::V6;
 
     /// Denies the calling thread and its children all files but these, and the network; returns the ABI in force.
-    pub fn restrict_files(readable: &[PathBuf]) -> Option<u32> {
+    ///
+    /// # Errors
+    /// The reason for landlock not being in force.
+    pub fn restrict_files(readable: &[PathBuf]) -> Result<u32, String> {
         let restrict = || -> Result<_, RulesetError> {
             Ruleset::default()
                 .set_compatibility(CompatLevel::BestEffort)
@@ -40,12 +107,25 @@ mod system {
                 .add_rules(path_beneath_rules(readable, AccessFs::from_read(NEWEST)))?
                 .restrict_self()
         };
-        let status = restrict().ok()?;
-        match (status.ruleset, status.landlock) {
-            (RulesetStatus::NotEnforced, _) => None,
-            (_, LandlockStatus::Available { effective_abi, .. }) => Some(effective_abi as u32),
-            _ => None,
+        let status = restrict().map_err(|error| error.to_string())?;
+        match (status.landlock, status.ruleset) {
+            (LandlockStatus::NotImplemented, _) => Err("this kernel does not have it".to_owned()),
+            (LandlockStatus::NotEnabled, _) => Err("it is turned off when this kernel starts".to_owned()),
+            (LandlockStatus::Available { .. }, RulesetStatus::NotEnforced) => {
+                Err("this kernel does not enforce it".to_owned())
+            }
+            (LandlockStatus::Available { effective_abi, .. }, _) => Ok(effective_abi as u32),
         }
+    }
+
+    /// Forbids the calling thread and its children to gain privileges by `execve`, and checks that it is so.
+    pub fn forbid_new_privileges() -> io::Result<()> {
+        // SAFETY: both calls take and return numbers.
+        let set = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1
+        };
+        if set { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// A compiled filter of system calls.
@@ -53,14 +133,14 @@ mod system {
 
     impl Filter {
         /// Filter for an interpreter that is loaded: memory, time, random numbers, and writing to its one pipe.
-        pub fn computing() -> Option<Self> {
+        pub fn computing() -> Result<Self, String> {
             let mut calls = base_calls();
             calls.push((libc::SYS_write, on_output()));
             Filter::compile(calls)
         }
 
         /// Filter for an interpreter that is still to be started: it also allows `execve` and opening files for reading.
-        pub fn starting() -> Option<Self> {
+        pub fn starting() -> Result<Self, String> {
             let mut calls = base_calls();
             calls.push((libc::SYS_write, on_output()));
             let writing = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND) as u64;
@@ -111,17 +191,24 @@ mod system {
         }
 
         /// Compiles the filter: all other calls fail with `EPERM`, which Python turns into an exception.
-        fn compile(calls: Vec<(i64, Vec<SeccompRule>)>) -> Option<Self> {
+        fn compile(calls: Vec<(i64, Vec<SeccompRule>)>) -> Result<Self, String> {
             let refused = SeccompAction::Errno(libc::EPERM as u32);
-            let architecture = std::env::consts::ARCH.try_into().ok()?;
-            let filter =
-                SeccompFilter::new(calls.into_iter().collect(), refused, SeccompAction::Allow, architecture).ok()?;
-            filter.try_into().ok().map(Filter)
+            let compile = || -> Result<BpfProgram, BackendError> {
+                let architecture = std::env::consts::ARCH.try_into()?;
+                SeccompFilter::new(calls.into_iter().collect(), refused, SeccompAction::Allow, architecture)?.try_into()
+            };
+            compile().map(Filter).map_err(|error| format!("its filter cannot be made for this processor: {error}"))
         }
 
-        /// Applies the filter to the calling thread, irrevocably; false if the kernel refuses.
-        pub fn apply(&self) -> bool {
-            seccompiler::apply_filter(&self.0).is_ok()
+        /// Applies the filter to the calling thread, irrevocably.
+        ///
+        /// # Errors
+        /// The kernel's reason.
+        pub fn apply(&self) -> Result<(), String> {
+            seccompiler::apply_filter(&self.0).map_err(|error| match error {
+                seccompiler::Error::Seccomp(error) | seccompiler::Error::Prctl(error) => error.to_string(),
+                other => other.to_string(),
+            })
         }
     }
 
@@ -174,7 +261,7 @@ mod system {
         rule(SeccompCondition::new(argument, SeccompCmpArgLen::Qword, comparison, value))
     }
 
-    fn rule(condition: Result<SeccompCondition, seccompiler::BackendError>) -> Vec<SeccompRule> {
+    fn rule(condition: Result<SeccompCondition, BackendError>) -> Vec<SeccompRule> {
         condition.and_then(|condition| SeccompRule::new(vec![condition])).into_iter().collect()
     }
 
@@ -196,29 +283,38 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
+    use std::io;
     use std::path::PathBuf;
 
-    /// Always `None`: landlock is Linux only.
-    pub fn restrict_files(_: &[PathBuf]) -> Option<u32> {
-        None
+    /// Reason for everything that is missing here.
+    const LINUX_ONLY: &str = "only Linux has it";
+
+    /// Always an error.
+    pub fn restrict_files(_: &[PathBuf]) -> Result<u32, String> {
+        Err(LINUX_ONLY.to_owned())
+    }
+
+    /// Always an error.
+    pub fn forbid_new_privileges() -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, LINUX_ONLY))
     }
 
     /// No value: seccomp is Linux only.
     pub enum Filter {}
 
     impl Filter {
-        /// Always `None`.
-        pub fn computing() -> Option<Self> {
-            None
+        /// Always an error.
+        pub fn computing() -> Result<Self, String> {
+            Err(LINUX_ONLY.to_owned())
         }
 
-        /// Always `None`.
-        pub fn starting() -> Option<Self> {
-            None
+        /// Always an error.
+        pub fn starting() -> Result<Self, String> {
+            Err(LINUX_ONLY.to_owned())
         }
 
         /// Unreachable: the type has no value.
-        pub fn apply(&self) -> bool {
+        pub fn apply(&self) -> Result<(), String> {
             match *self {}
         }
     }

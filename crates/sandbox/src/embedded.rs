@@ -1,10 +1,14 @@
 //! Embedded interpreter: RustPython with its frozen standard library, and CPython's float arithmetic.
+use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
+use num_bigint::{BigInt, BigUint};
 use num_traits::ToPrimitive;
 use rustpython_vm::builtins::{PyFloat, PyInt, PyIntRef, PyStr};
 use rustpython_vm::function::OptionalOption;
 use rustpython_vm::protocol::PyNumberTernaryFunc;
+use rustpython_vm::signal::{UserSignalSender, user_signal_channel};
+use rustpython_vm::vm::thread;
 use rustpython_vm::{
     AsObject, Interpreter, PyObject, PyObjectRef, PyRef, PyResult, Settings, VirtualMachine, compiler,
 };
@@ -87,7 +91,10 @@ impl Embedded {
         settings.write_bytecode = false;
         // A fixed seed makes the iteration order of sets reproducible.
         settings.hash_seed = Some(0);
-        let builder = Interpreter::builder(settings);
+        let (sender, receiver) = user_signal_channel();
+        REFUSALS.set(Some(sender));
+        malachite_bigint::set_refuse(refuse_digits);
+        let builder = Interpreter::builder(settings).init_hook(move |vm| vm.set_user_signal_channel(receiver));
         let modules = rustpython_stdlib::stdlib_module_defs(&builder.ctx);
         let interpreter =
             builder.add_native_modules(&modules).add_frozen_modules(rustpython_pylib::FROZEN_STDLIB).build();
@@ -124,6 +131,52 @@ impl Embedded {
             Ok(bytes)
         })
     }
+}
+
+thread_local! {
+    /// Raises an exception in the thread's interpreter before its next instruction.
+    static REFUSALS: RefCell<Option<UserSignalSender>> = const { RefCell::new(None) };
+    /// True from a refusal until it is raised.
+    static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Refuses to write more decimal digits than `sys.get_int_max_str_digits()`, as CPython does: RustPython limits reading them
+/// only. A conversion cannot fail there, so the exception is raised before the next instruction, and nothing sees what is
+/// written instead.
+fn refuse_digits(value: &BigInt) -> Option<String> {
+    thread::with_current_vm(|vm| {
+        let limit = vm.state.int_max_str_digits.load();
+        // CPython's own `decimal` is written in C and converts without text.
+        let in_decimal =
+            || vm.current_frame().is_some_and(|frame| frame.code.source_path().as_str().contains("_pydecimal"));
+        if limit == 0 || !has_more_digits(value, limit) || in_decimal() {
+            return None;
+        }
+        if !IS_REFUSED.replace(true) {
+            let message = format!(
+                "Exceeds the limit ({limit} digits) for integer string conversion; use sys.set_int_max_str_digits() to increase \
+                 the limit"
+            );
+            let raise = move |vm: &VirtualMachine| {
+                IS_REFUSED.set(false);
+                Err(vm.new_value_error(message))
+            };
+            REFUSALS.with_borrow(|sender| sender.as_ref().map(|sender| sender.send(Box::new(raise))));
+        }
+        Some("0".to_owned())
+    })
+}
+
+/// True for an integer of more than so many decimal digits.
+fn has_more_digits(value: &BigInt, limit: usize) -> bool {
+    // A bit is between 0.30102 and 0.30103 digits.
+    let bits = u128::from(value.bits());
+    let (least, most) = (bits.saturating_sub(1) * 30_102 / 100_000 + 1, bits * 30_103 / 100_000 + 1);
+    let limit_digits = limit as u128;
+    if least > limit_digits || most <= limit_digits {
+        return least > limit_digits;
+    }
+    u32::try_from(limit).is_ok_and(|limit| *value.magnitude() >= BigUint::from(10_u8).pow(limit))
 }
 
 fn prepare(vm: &VirtualMachine) -> PyResult<PyObjectRef> {
@@ -239,7 +292,7 @@ fn round(value: PyRef<PyFloat>, digits: OptionalOption<PyIntRef>, vm: &VirtualMa
             use num_traits::FromPrimitive;
             let integer = num_bigint::BigInt::from_f64(value.round_ties_even())
                 .ok_or_else(|| vm.new_overflow_error("cannot convert float infinity to integer"))?;
-            Ok(vm.ctx.new_bigint(&integer).into())
+            Ok(vm.ctx.new_bigint(&integer.into()).into())
         }
     }
 }

@@ -2,6 +2,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::Missing;
+
 /// Failure to set up a sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
@@ -11,6 +13,12 @@ pub enum SandboxError {
     /// The executable is not a worker, or it exited before it was ready.
     #[error("{} failed as the sandbox's worker: {reason}", program.display())]
     NotAWorker { program: PathBuf, reason: String },
+    /// This system cannot confine programs, so none is run.
+    #[error("model-written Python is not run, because it cannot be confined here: missing {}", listed(missing))]
+    Unconfined { missing: Vec<Missing> },
+    /// The worker in the user's isolation is of another version.
+    #[error("the worker that '{command}' starts is earnest {found}, not {}", env!("CARGO_PKG_VERSION"))]
+    OtherVersion { command: String, found: String },
     /// The interpreter given with `--python` is not usable.
     #[error("cannot use the Python interpreter {}: {reason}", python.display())]
     Python { python: PathBuf, reason: String },
@@ -29,7 +37,18 @@ impl SandboxError {
             SandboxError::SelfCheck { .. } | SandboxError::NotAWorker { .. } => {
                 Some("`earnest doctor` shows what the sandbox can use here".into())
             }
+            SandboxError::Unconfined { .. } => Some(
+                "--sandbox-command runs it in an isolation of yours, such as bubblewrap or a container (docs/sandbox.md); \
+                 --unconfined runs it with what is left: it may then read and delete files, use the network and see the \
+                 environment of other processes"
+                    .into(),
+            ),
+            SandboxError::OtherVersion { .. } => Some("install this version of earnest there".into()),
             SandboxError::Start { .. } => None,
         }
     }
+}
+
+fn listed(missing: &[Missing]) -> String {
+    missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

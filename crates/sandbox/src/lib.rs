@@ -25,9 +25,9 @@ mod settings;
 mod worker;
 
 pub use attempts::{ATTEMPTS, succeeding_attempts};
-pub use confine::Confinement;
+pub use confine::{Confinement, Missing, Part};
 pub use error::SandboxError;
 pub use outcome::{Exception, Number, Outcome};
 pub use pool::{Pool, Report};
-pub use settings::Settings;
+pub use settings::{CommandError, SandboxCommand, Settings};
 pub use worker::serve_if_worker;

@@ -15,13 +15,31 @@ pub struct Limits {
 
 impl Limits {
     /// Applies the limits to the calling process, irrevocably.
-    pub fn apply(&self) -> io::Result<()> {
-        set(libc::RLIMIT_AS, self.address_space)?;
-        set(libc::RLIMIT_CPU, self.cpu.as_secs() + 1)?;
-        set(libc::RLIMIT_CORE, 0)?;
-        set(libc::RLIMIT_FSIZE, 0)?;
-        set(libc::RLIMIT_NPROC, 0)?;
-        set(libc::RLIMIT_NOFILE, self.files)
+    ///
+    /// # Errors
+    /// Names the first limit that is not in force.
+    pub fn apply(&self) -> Result<(), String> {
+        self.all()
+            .into_iter()
+            .try_for_each(|(name, resource, max)| set(resource, max).map_err(|error| format!("{name}: {error}")))
+    }
+
+    /// Applies as many of the limits as the system allows.
+    pub fn apply_possible(&self) {
+        for (_, resource, max) in self.all() {
+            set(resource, max).ok();
+        }
+    }
+
+    fn all(&self) -> [(&'static str, Resource, u64); 6] {
+        [
+            ("RLIMIT_AS", libc::RLIMIT_AS, self.address_space),
+            ("RLIMIT_CPU", libc::RLIMIT_CPU, self.cpu.as_secs() + 1),
+            ("RLIMIT_CORE", libc::RLIMIT_CORE, 0),
+            ("RLIMIT_FSIZE", libc::RLIMIT_FSIZE, 0),
+            ("RLIMIT_NPROC", libc::RLIMIT_NPROC, 0),
+            ("RLIMIT_NOFILE", libc::RLIMIT_NOFILE, self.files),
+        ]
     }
 }
 
@@ -42,14 +60,20 @@ type Resource = libc::c_int;
 fn set(resource: Resource, max: u64) -> io::Result<()> {
     let max = libc::rlim_t::try_from(max).unwrap_or(libc::RLIM_INFINITY);
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls get a valid struct.
-    let failed = unsafe {
+    // SAFETY: all calls get a valid struct.
+    let (failed, in_force) = unsafe {
         if libc::getrlimit(resource, &mut limit) != 0 {
             return Err(io::Error::last_os_error());
         }
         // An unprivileged process cannot raise its hard limit.
         let max = max.min(limit.rlim_max);
-        libc::setrlimit(resource, &libc::rlimit { rlim_cur: max, rlim_max: max }) != 0
+        let failed = libc::setrlimit(resource, &libc::rlimit { rlim_cur: max, rlim_max: max }) != 0
+            || libc::getrlimit(resource, &mut limit) != 0;
+        (failed, limit.rlim_cur == max && limit.rlim_max == max)
     };
-    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+    match (failed, in_force) {
+        (true, _) => Err(io::Error::last_os_error()),
+        (false, false) => Err(io::Error::other("it is accepted but not in force")),
+        (false, true) => Ok(()),
+    }
 }

@@ -1,14 +1,17 @@
 //! Pool of workers.
-use std::io;
+use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::protocol::{Interpreter, Ready, Request, Setup, receive, send};
+use super::attempts::Outside;
+use super::protocol::{Hello, Interpreter, Ready, Request, Setup, receive, send};
 use super::{Confinement, Number, Outcome, SandboxError, Settings, cpython, worker};
 
 /// Timeout for a worker to start its interpreter.
@@ -55,13 +58,22 @@ impl Pool {
     /// Starts one worker and checks that it computes; the others start when they are needed.
     ///
     /// # Errors
-    /// [`SandboxError`] if the worker cannot be started or fails its self-check.
+    /// [`SandboxError`] if the worker cannot be started, cannot confine programs or fails its self-check.
     pub fn new(settings: Settings) -> Result<Self, SandboxError> {
-        let interpreter = match &settings.python {
-            None => Interpreter::Embedded,
-            Some(python) => Interpreter::Cpython(cpython::probe(python)?),
+        let interpreter = match (&settings.python, &settings.command) {
+            (None, _) => Interpreter::Embedded,
+            (Some(python), None) => Interpreter::Cpython(cpython::probe(python)?),
+            // It is the one in there.
+            (Some(python), Some(_)) => Interpreter::Unprobed(python.clone()),
         };
-        let setup = Setup { interpreter, wall: settings.wall, memory: settings.memory };
+        let setup = Setup {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            interpreter,
+            wall: settings.wall,
+            memory: settings.memory,
+            unconfined: settings.unconfined,
+            command: None,
+        };
         let (worker, ready) = Worker::start(&settings, &setup)?;
         let Ready { interpreter, confinement, reached } = ready;
         let report = Report { interpreter, confinement, reached };
@@ -147,6 +159,67 @@ impl Drop for Permit<'_> {
     }
 }
 
+/// Command that starts a worker. Its environment is empty; a command of the user's gets `PATH` and `HOME`.
+fn command(settings: &Settings) -> Command {
+    let Some(wrapper) = &settings.command else {
+        let mut command = Command::new(&settings.program);
+        command.arg(worker::ARGUMENT).env_clear();
+        return command;
+    };
+    let words = wrapper.of_worker(&settings.program.display().to_string(), worker::ARGUMENT);
+    let mut words = words.into_iter();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).env_clear();
+    for name in ["PATH", "HOME"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command
+}
+
+/// Last words of a user's command on standard error, kept for the message if it fails.
+struct LastWords {
+    kept: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+/// Bytes of [`LastWords`] that are kept.
+const LAST_WORDS: usize = 4 << 10;
+
+impl LastWords {
+    fn of(mut stderr: ChildStderr) -> Self {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&kept);
+        let reader = std::thread::spawn(move || {
+            let mut chunk = [0; 1 << 10];
+            while let Ok(count @ 1..) = stderr.read(&mut chunk) {
+                let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend(chunk.iter().take(count));
+                let excess = kept.len().saturating_sub(LAST_WORDS);
+                kept.drain(..excess);
+            }
+        });
+        LastWords { kept, reader }
+    }
+
+    /// Describes the end of the command, which has closed its connection.
+    fn after(self, child: &mut Child) -> String {
+        let deadline = Instant::now() + EXIT_TIMEOUT;
+        let mut status = None;
+        while (status.is_none() || !self.reader.is_finished()) && Instant::now() < deadline {
+            status = status.or_else(|| child.try_wait().ok().flatten());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let status = status.map_or_else(|| "still running".to_owned(), |status| status.to_string());
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match String::from_utf8_lossy(&kept).trim() {
+            "" => format!("it ended without a worker being ready ({status})"),
+            said => format!("it ended without a worker being ready ({status}): {}", said.replace('\n', "; ")),
+        }
+    }
+}
+
 /// Process of a worker.
 #[derive(Debug)]
 struct Worker {
@@ -170,33 +243,66 @@ enum Reply {
 
 impl Worker {
     fn start(settings: &Settings, setup: &Setup) -> Result<(Self, Ready), SandboxError> {
-        let start = |source| SandboxError::Start { program: settings.program.clone(), source };
+        let program = settings.command.as_ref().map_or_else(
+            || settings.program.clone(),
+            // For messages.
+            |command| PathBuf::from(command.to_string()),
+        );
+        let start = |source| SandboxError::Start { program: program.clone(), source };
         let (socket, theirs) = UnixStream::pair().map_err(start)?;
-        let child = Command::new(&settings.program)
-            .arg(worker::ARGUMENT)
-            .env_clear()
+        let replies = theirs.try_clone().map_err(start)?;
+        let mut command = command(settings);
+        let mut child = command
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stdout(Stdio::from(OwnedFd::from(replies)))
+            .stderr(if settings.command.is_some() { Stdio::piped() } else { Stdio::null() })
             // A new process group: Ctrl-C at the terminal stops the run, not the sample that is being scored.
             .process_group(0)
             .spawn()
             .map_err(start)?;
+        // Holds copies of the worker's ends, which must close with the worker.
+        drop(command);
+        let said = child.stderr.take().map(LastWords::of);
+        // Kept until the worker has tried to reach it.
+        let (outside, _listening) = match &settings.command {
+            Some(command) => {
+                let (outside, listening) = Outside::of_this_process().map_err(start)?;
+                (Some((command.to_string(), outside)), Some(listening))
+            }
+            None => (None, None),
+        };
+        let setup = Setup { command: outside, ..setup.clone() };
         let mut worker = Worker { child, socket, timeout: settings.wall + GRACE };
         let hello = worker.set_timeout(START_TIMEOUT).and_then(|()| {
-            send(&mut worker.socket, setup)?;
+            send(&mut worker.socket, &setup)?;
             receive(&mut worker.socket)
         });
         match hello {
-            Ok(ready) => Ok((worker, ready)),
+            Ok(Hello::Ready(ready)) => Ok((worker, ready)),
+            Ok(Hello::Unconfined(missing)) => Err(SandboxError::Unconfined { missing }),
+            Ok(Hello::Python(reason)) => {
+                Err(SandboxError::Python { python: settings.python.clone().unwrap_or_default(), reason })
+            }
+            Ok(Hello::OtherVersion(found)) => {
+                Err(SandboxError::OtherVersion { command: program.display().to_string(), found })
+            }
             Err(error) => {
-                let reason = if error.kind() == io::ErrorKind::UnexpectedEof {
-                    "it exited immediately; its main must begin with earnest_sandbox::serve_if_worker()".to_owned()
-                } else {
-                    error.to_string()
+                let ended = matches!(
+                    error.kind(),
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                );
+                let reason = match (said, ended) {
+                    (Some(said), true) => said.after(&mut worker.child),
+                    (None, true) => {
+                        "it exited immediately; its main must begin with earnest_sandbox::serve_if_worker()".to_owned()
+                    }
+                    (_, false) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                        format!("it was not ready within {} s", START_TIMEOUT.as_secs())
+                    }
+                    (_, false) => error.to_string(),
                 };
-                Err(SandboxError::NotAWorker { program: settings.program.clone(), reason })
+                Err(SandboxError::NotAWorker { program, reason })
             }
         }
     }

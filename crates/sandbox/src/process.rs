@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::Outcome;
-use super::confine::{Filter, close_from, die_with_parent};
+use super::confine::{Filter, Missing, Part, close_from, die_with_parent, forbid_new_privileges};
 use super::limits::Limits;
 use super::outcome::BEGUN;
 
@@ -19,7 +19,7 @@ pub trait Program {
 /// Limits and supervision of a sample's process.
 pub struct Supervision<'a> {
     pub limits: Limits,
-    pub filter: Option<&'a Filter>,
+    pub measures: Measures<'a>,
     pub wall: Duration,
     /// The pool's socket. Once the pool has closed it, the sample is abandoned.
     pub pool: RawFd,
@@ -27,18 +27,46 @@ pub struct Supervision<'a> {
     pub input: &'a [u8],
 }
 
+/// Measures that a process puts on itself before its program begins; one that fails ends it.
+#[derive(Clone, Copy)]
+pub struct Measures<'a> {
+    pub filter: Option<&'a Filter>,
+    pub no_new_privileges: bool,
+    /// All limits; otherwise those that the system allows.
+    pub limits: bool,
+}
+
+impl Measures<'_> {
+    fn apply(&self, limits: &Limits) -> Result<(), Missing> {
+        if self.limits {
+            limits.apply().map_err(|reason| Missing::new(Part::Limits, reason))?;
+        } else {
+            limits.apply_possible();
+        }
+        if self.no_new_privileges {
+            forbid_new_privileges().map_err(|error| Missing::new(Part::NoNewPrivileges, error))?;
+        }
+        // Before the filter, which denies it.
+        close_from(3);
+        self.filter.map_or(Ok(()), Filter::apply).map_err(|reason| Missing::new(Part::Seccomp, reason))
+    }
+}
+
 /// Largest output of a process, in bytes; beyond it, the process is killed.
 const MAX_OUTPUT: usize = 8 << 20;
 
-/// Death of a process before its program began, which says nothing about the program.
+/// End of a process before its program began, which says nothing about the program.
 #[derive(Debug, thiserror::Error)]
-#[error("the interpreter did not start: {cause}")]
-pub struct NotStarted {
-    cause: String,
+pub enum NotStarted {
+    #[error("the interpreter did not start: {cause}")]
+    Died { cause: String },
+    /// A measure was not in force.
+    #[error("a process could not confine itself: {0}")]
+    Unconfined(Missing),
 }
 
 /// Exit statuses of our own code in the process, distinct from those of interpreters.
-const CANNOT_LIMIT: i32 = 121;
+const CANNOT_CONFINE: i32 = 121;
 const NO_ANSWER: i32 = 122;
 
 /// Runs a program in a forked process.
@@ -72,7 +100,7 @@ fn sample(
     input: PipeReader,
     output: PipeWriter,
 ) -> ! {
-    let prepared = (|| -> io::Result<bool> {
+    let redirected = (|| -> io::Result<bool> {
         // SAFETY: the descriptors are open; the former 0, 1 and 2 are not used in this process.
         unsafe {
             for (from, to) in [(input.as_raw_fd(), 0), (output.as_raw_fd(), 1), (output.as_raw_fd(), 2)] {
@@ -83,18 +111,22 @@ fn sample(
             // A new process group, so that anything it starts is killed with it.
             libc::setpgid(0, 0);
         }
-        if !die_with_parent(parent) {
-            return Ok(false);
-        }
-        supervision.limits.apply()?;
-        // Before the filter, which denies it.
-        close_from(3);
-        Ok(supervision.filter.is_none_or(Filter::apply))
+        Ok(die_with_parent(parent))
     })();
-    // `close_from` closed them: their destructors must not close reused descriptors.
+    // `close_from` closes them: their destructors must not close reused descriptors.
     std::mem::forget((input, output));
-    let status = if !matches!(prepared, Ok(true)) {
-        CANNOT_LIMIT
+    let prepared = match redirected {
+        Ok(true) => supervision.measures.apply(&supervision.limits),
+        // The parent is gone, or nothing can be written: nobody reads a reason.
+        _ => {
+            // SAFETY: ends the process without running destructors, which belong to the worker.
+            unsafe { libc::_exit(NO_ANSWER) }
+        }
+    };
+    let status = if let Err(missing) = prepared {
+        let said = serde_json::to_vec(&missing).unwrap_or_default();
+        io::stdout().write_all(&said).and_then(|()| io::stdout().flush()).ok();
+        CANNOT_CONFINE
     } else {
         match catch_unwind(AssertUnwindSafe(|| program.run())) {
             Ok(Some(answer)) => {
@@ -158,7 +190,11 @@ fn supervise(
         (None, Ended::TooLarge, _) => Ok(Outcome::Crashed("it wrote more than 8 MiB".to_owned())),
         (None, Ended::Abandoned, _) => Ok(Outcome::Unavailable("the pool closed the connection".to_owned())),
         (None, Ended::Closed, status) => match classify_exit(status, &written) {
-            Outcome::Crashed(cause) if !begun => Err(NotStarted { cause }),
+            _ if !begun && status.is_some_and(is_unconfined) => Err(match serde_json::from_slice(&written) {
+                Ok(missing) => NotStarted::Unconfined(missing),
+                Err(_) => NotStarted::Died { cause: "it could not confine itself".to_owned() },
+            }),
+            Outcome::Crashed(cause) if !begun => Err(NotStarted::Died { cause }),
             outcome => Ok(outcome),
         },
     }
@@ -170,6 +206,11 @@ enum Ended {
     Late,
     TooLarge,
     Abandoned,
+}
+
+/// True for the end of a process in which a measure was not in force.
+fn is_unconfined(status: i32) -> bool {
+    libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == CANNOT_CONFINE
 }
 
 /// Outcome of a process that died without an answer. The texts are those that Rust's standard library and CPython write before
@@ -192,7 +233,6 @@ fn classify_exit(status: Option<i32>, written: &[u8]) -> Outcome {
         };
     }
     match libc::WEXITSTATUS(status) {
-        CANNOT_LIMIT => Outcome::Unavailable("a process could not apply its limits".to_owned()),
         NO_ANSWER if says("panicked at") => {
             // The message follows the line that names the place.
             let lines = output.lines().skip_while(|line| !line.contains("panicked at")).skip(1);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Confinement;
+use super::attempts::Outside;
+use super::{Confinement, Missing};
 
 /// Largest message accepted, in bytes.
 const MAX_MESSAGE: usize = 64 << 20;
@@ -14,10 +15,16 @@ const MAX_MESSAGE: usize = 64 << 20;
 /// First message to a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Setup {
+    /// Version of the caller, which must be the worker's.
+    pub version: String,
     pub interpreter: Interpreter,
     pub wall: Duration,
     /// Address space beyond the interpreter's own, in bytes.
     pub memory: u64,
+    /// True if programs may run although parts of the confinement are missing.
+    pub unconfined: bool,
+    /// The user's command around the worker, with what its isolation must hide.
+    pub command: Option<(String, Outside)>,
 }
 
 /// Interpreter that runs samples.
@@ -25,6 +32,8 @@ pub struct Setup {
 pub enum Interpreter {
     Embedded,
     Cpython(Cpython),
+    /// A CPython that the worker finds and probes where it runs.
+    Unprobed(PathBuf),
 }
 
 /// A CPython executable, as probed by the pool.
@@ -37,6 +46,18 @@ pub struct Cpython {
 }
 
 /// First message of a worker.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Hello {
+    Ready(Ready),
+    /// Parts of the confinement that are missing: nothing is run.
+    Unconfined(Vec<Missing>),
+    /// The reason for the interpreter not being usable.
+    Python(String),
+    /// The worker's version, which is not the caller's.
+    OtherVersion(String),
+}
+
+/// A worker that is ready.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ready {
     /// Name and version of the interpreter.

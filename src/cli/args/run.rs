@@ -7,6 +7,7 @@ use super::options::{EngineArgs, GenerationArgs, ResultsArgs, SeedArgs, TableArg
 use super::target::{TargetArgs, TrafficArgs};
 use crate::cli::catalogue::SuiteCommand;
 use crate::cli::models::{HubArgs, WeightArgs};
+use crate::cli::sandbox_args::ConfinementArgs;
 use crate::cli::values::Prompts;
 use earnest_eval::run::{Shard, Until};
 
@@ -147,6 +148,9 @@ pub struct SessionArgs {
     /// the command continues after the samples that failed for good
     #[arg(long, value_name = "FRACTION", help_heading = "Results")]
     pub fail_on_error: Option<f64>,
+
+    #[command(flatten)]
+    pub confinement: ConfinementArgs,
 
     #[command(flatten)]
     pub table: TableArgs,

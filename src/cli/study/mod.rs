@@ -17,6 +17,7 @@ use super::interrupt::stop_flag;
 use super::models::HubArgs;
 use super::printer::Printer;
 use super::reproduce::device::measured_rate;
+use super::sandbox_args::ConfinementArgs;
 use super::stored::StoredRun;
 use super::values::counted;
 use super::{Exit, report, results};
@@ -64,6 +65,9 @@ pub struct StudyArgs {
 
     #[command(flatten)]
     pub hub: HubArgs,
+
+    #[command(flatten)]
+    pub confinement: ConfinementArgs,
 
     #[command(flatten)]
     pub results: ResultsArgs,

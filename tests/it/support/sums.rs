@@ -113,6 +113,7 @@ pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
         host: Host { os: "os".into(), arch: "arch".into(), cpu: None, threads: 1, memory: None },
         started: "2026-01-01T00:00:00Z".into(),
         ended: None,
+        sandbox: None,
         sessions: 1,
         generation_s: 0.0,
         decision: None,

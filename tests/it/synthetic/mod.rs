@@ -82,6 +82,7 @@ pub fn manifest(name: &str, model: &str, suite: &dyn Suite) -> Manifest {
         host: Host { os: "linux".into(), arch: "x86_64".into(), cpu: None, threads: 2, memory: None },
         started: "2026-11-21T05:04:25Z".into(),
         ended: Some("2026-11-21T06:04:25Z".into()),
+        sandbox: None,
         sessions: 1,
         generation_s: 100.0,
         decision: None,

@@ -173,6 +173,7 @@ fn scores(
     settings: &CompareSettings,
     warn: &mut impl FnMut(String),
 ) -> Result<Scores, EvalError> {
+    store.check_seal(run)?;
     let name = &run.manifest.run;
     let own = results::primary_rules(store, run)?;
     let is_log = run.manifest.settings.is_log();

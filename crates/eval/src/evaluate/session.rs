@@ -2,7 +2,7 @@
 use std::time::{Instant, SystemTime};
 
 use earnest_tasks::suite::Suite;
-use earnest_tasks::suite::registry::{Channel, OptionError};
+use earnest_tasks::suite::registry::{Channel, OptionError, ProgramsRecord};
 
 use super::begin::{Claimed, claim};
 use super::detectable::detectable;
@@ -17,6 +17,7 @@ use crate::run::{
     ByCluster, Decider, Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Reporter, RunEvent,
     RunSettings, Runner, Stage, Status, Until, timestamp,
 };
+use crate::suites::start_programs;
 
 /// A finished run and its store.
 pub struct Evaluated {
@@ -76,6 +77,8 @@ impl ModelSession {
         if suite.items().next().is_some_and(|item| !item.continuations.is_empty()) {
             model.check_likelihoods()?;
         }
+        settings.plan.check(suite)?;
+        let sandbox = start_programs(suite, reporter)?;
         let run_settings = resolve_settings(settings, suite, model.as_ref(), files, &prompter, reporter)?;
         if !run_settings.system.is_own() {
             reporter.event(&RunEvent::Message(
@@ -89,6 +92,7 @@ impl ModelSession {
             suite,
             model: model.as_ref(),
             prompter: &prompter,
+            sandbox,
             planned: settings.plan.len(suite),
             settings: run_settings,
         };
@@ -107,6 +111,7 @@ struct Session<'a> {
     suite: &'a dyn Suite,
     model: &'a dyn OpenModel,
     prompter: &'a Prompter<'a>,
+    sandbox: Option<ProgramsRecord>,
     settings: RunSettings,
     planned: usize,
 }
@@ -279,13 +284,16 @@ impl Session<'_> {
             host: Host::probe(),
             started: timestamp(SystemTime::now()),
             ended: None,
+            sandbox: None,
             sessions: 0,
             generation_s: 0.0,
             decision: None,
         };
         let manifest = earlier.unwrap_or_else(fresh);
         let sessions = manifest.sessions + 1;
-        Ok(Manifest { status: Status::Running, host: Host::probe(), sessions, decision: None, ..manifest })
+        let sandbox = self.sandbox.clone().or(manifest.sandbox);
+        let host = Host::probe();
+        Ok(Manifest { status: Status::Running, host, sandbox, sessions, decision: None, ..manifest })
     }
 
     /// Returns an error if the session did not finish the run.

@@ -71,6 +71,7 @@ impl EvaluationSettings {
                 format!("--until cannot end part {shard} of a run: a decision needs the clusters of all parts");
             return Err(EvalError::setting(message).hint("leave --shard out, or run the whole plan without --until"));
         }
+        self.plan.check_limits()?;
         self.traffic.check()?;
         self.engine.check()
     }

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use earnest_engine::{FinishReason, Sampling, Timings};
 use earnest_tasks::suite::registry::{Channel, OptionValues};
-use earnest_tasks::suite::{Score, Suite};
+use earnest_tasks::suite::{Score, Suite, check_size};
 
 use self::completions::CompletionLine;
 pub use self::log::{Answers, ImportedLog, ImportedLogs, LogImportSettings, card_of, import_logs};
@@ -26,7 +26,7 @@ use crate::run::{
     PlannedSample, Reporter, RunEvent, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
     score_completions, timestamp,
 };
-use crate::suites::{ConfiguredSuite, configure};
+use crate::suites::{ConfiguredSuite, configure, start_programs};
 
 /// Settings of an import.
 #[derive(Debug, Clone)]
@@ -108,8 +108,12 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
             *task = registration.task(task).map_err(|error| EvalError::line(path, *number, error.message))?;
         }
     }
-    let samples = lines.iter().map(|(_, line)| line.sample.saturating_add(1)).max().unwrap_or(1);
+    let most = lines.iter().map(|(number, line)| (line.sample.saturating_add(1), *number)).max();
+    let (samples, most_line) = most.unwrap_or((1, 0));
     let plan = Plan { limit: settings.limit, samples, shard: None };
+    if let Some(limit) = settings.limit {
+        check_size(|| format!("--limit {limit}"), &[limit])?;
+    }
     if settings.limit.is_none()
         && let Some(own) = placement::suite_of_file(choice.as_ref(), suite.as_ref(), channel, path, &lines)?
     {
@@ -120,9 +124,13 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
         suite = own;
     }
     let suite = suite.as_ref();
+    let items = plan.items(suite);
+    check_size(|| format!("\"sample\": {} with {items} items", samples - 1), &[items, samples as usize])
+        .map_err(|error| EvalError::line(path, most_line, error))?;
     let lines = placement::place(path, suite, plan, lines)?;
     let (planned, recorded) = (plan.len(suite), lines.len());
-    let manifest = manifest(settings, suite, mode, plan)?;
+    let sandbox = start_programs(suite, reporter)?;
+    let manifest = Manifest { sandbox, ..manifest(settings, suite, mode, plan)? };
     let store = results::create(&settings.results, reporter)?;
     let run = write(&store, manifest, suite, plan, &lines)?;
     if recorded < planned {
@@ -189,6 +197,7 @@ fn manifest(settings: &ImportSettings, suite: &dyn Suite, mode: Mode, plan: Plan
         host: Host::probe(),
         started: now.clone(),
         ended: Some(now),
+        sandbox: None,
         sessions: 1,
         generation_s: 0.0,
         decision: None,

@@ -12,6 +12,7 @@ use super::parquet::ParquetFile;
 use super::rows::{RowsFile, Source};
 use super::secrets::without_secrets;
 use crate::EvalError;
+use crate::report::export::formula;
 
 /// Columns that every export begins with.
 pub(super) const COLUMNS: [&str; 5] = ["run", "suite", "item", "sample", "task"];
@@ -45,7 +46,10 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
     let manifest: Option<Value> = manifest.and_then(|text| serde_json::from_str(&text).ok());
     let file = RowsFile::read(path, format, options)?;
     let mut runs: BTreeMap<String, Run> = BTreeMap::new();
+    // A file with a formula was written with --raw-cells, or by an earlier version.
+    let mut marked = format == "csv";
     file.each(&mut |number, row| {
+        marked &= !row.values.values().any(|value| value.as_str().is_some_and(formula::is_formula));
         let Some((run, suite)) = row.text("run").zip(row.text("suite")) else {
             return Err(file.error(&row, "it does not name its run and suite"));
         };
@@ -68,7 +72,10 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         let source = Source {
             file: file.clone(),
             rows: run.rows,
-            read: Box::new(|row, _| sample(row)),
+            read: match marked {
+                true => Box::new(|row, _| sample(&unmarked(row))),
+                false => Box::new(|row, _| sample(row)),
+            },
             count_repeats: false,
             first: place == 0,
         };
@@ -120,6 +127,19 @@ fn model_of(run: &str, suite: &str) -> Option<String> {
     }
     let (rest, before) = rest.rsplit_once('-')?;
     (hash(before) && last.parse::<u32>().is_ok()).then(|| rest.to_owned())
+}
+
+/// A row of CSV with the texts that were exported ([`formula::neutral`]).
+fn unmarked(row: &Row) -> Row {
+    let mut row = row.clone();
+    for value in row.values.values_mut() {
+        if let Value::String(text) = value
+            && formula::original(text) != text
+        {
+            *text = formula::original(text).to_owned();
+        }
+    }
+    row
 }
 
 /// The member of an object of a row of JSON lines, or the column of a flat row.
@@ -231,7 +251,7 @@ fn sample(row: &Row) -> Result<LogSample, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::export::{write_csv, write_jsonl};
+    use crate::report::export::{CsvTexts, write_csv, write_jsonl};
     use crate::run::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure};
     use earnest_engine::{FinishReason, Timings};
     use earnest_tasks::suite::Score;
@@ -282,7 +302,7 @@ mod tests {
             let path = folder.path().join(format!("out.{format}"));
             let mut out = Vec::new();
             match format {
-                "csv" => write_csv(&rows, &mut out).unwrap(),
+                "csv" => write_csv(&rows, CsvTexts::Neutral, &mut out).unwrap(),
                 _ => write_jsonl(&rows, &mut out).unwrap(),
             };
             std::fs::write(&path, out).unwrap();
@@ -319,6 +339,29 @@ mod tests {
         assert_eq!((samples[2].completions.len(), samples[2].completions[0].as_str()), (1, ""));
         assert_eq!((samples[3].error.as_deref(), samples[3].completions.len()), (Some("no, \"room\""), 0));
         assert_eq!((samples[1].id.as_str(), samples[1].epoch), ("sums/0", 1));
+    }
+
+    #[test]
+    fn formulas_come_back_as_they_were() {
+        let texts = ["=1+1", "'=1+1", "@x", "-42", "\t=1", "'quoted'", "+a"];
+        let rows: Vec<Sample> = (0..).zip(texts).map(|(number, text)| stored(number, Some(text))).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.csv");
+        for form in [CsvTexts::Neutral, CsvTexts::Raw] {
+            let mut out = Vec::new();
+            write_csv(&rows, form, &mut out).unwrap();
+            assert_eq!(String::from_utf8_lossy(&out).contains(",=1+1,"), form == CsvTexts::Raw);
+            std::fs::write(&path, out).unwrap();
+            let logs = logs(&path, "csv", &FindOptions::default()).unwrap();
+            let mut read = Vec::new();
+            logs[0]
+                .samples(&mut |sample| {
+                    read.extend(sample.completions);
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(read, texts, "{form:?}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 
+use earnest_tasks::suite::registry::Programs;
 use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
 
 /// A suite whose items come cluster by cluster, in an order of clusters drawn by a seed, so that any number of first clusters is a
@@ -62,6 +63,10 @@ impl<S: Deref<Target: Suite> + Send + Sync> Suite for ByCluster<S> {
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         self.suite.score(item, answered)
+    }
+
+    fn programs(&self) -> Option<&dyn Programs> {
+        self.suite.programs()
     }
 
     fn profiles(&self) -> Vec<&str> {

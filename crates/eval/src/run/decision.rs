@@ -67,7 +67,7 @@ impl Decision {
 /// Formats an estimate: `+3.1 points, 95 % anytime-valid interval +0.4 to +5.9`.
 pub(crate) fn estimate_text(estimate: &SequentialEstimate) -> String {
     format!(
-        "{:+.1} points, {:.0} % anytime-valid interval (asymptotic) {:+.1} to {:+.1}",
+        "{:+.1} points, {:.0} % anytime-valid interval {:+.1} to {:+.1} (asymptotic)",
         100.0 * estimate.difference,
         100.0 * estimate.level,
         100.0 * estimate.low,

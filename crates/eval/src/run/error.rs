@@ -33,6 +33,12 @@ pub enum RunError {
     /// The results file is something else.
     #[error("{} is not a results file of earnest", path.display())]
     NotAStore { path: PathBuf },
+    /// Triggers or views in the results file.
+    #[error("{} has parts that earnest does not make and that could change results: {}", path.display(), found.join(", "))]
+    ForeignCode { path: PathBuf, found: Vec<String> },
+    /// A row whose seal does not fit.
+    #[error("{row} of {run} was edited in {} after it was written", path.display())]
+    Edited { path: PathBuf, run: String, row: String },
     /// The results file could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Store { action: &'static str, path: PathBuf, source: rusqlite::Error },
@@ -104,6 +110,11 @@ impl RunError {
     /// Returns the next step for the user.
     pub fn help(&self) -> Option<String> {
         match self {
+            RunError::DiskFull { source, .. } if source.kind() == io::ErrorKind::FileTooLarge => Some(
+                "raise the limit on file sizes (`ulimit -f unlimited`) and repeat the command, which continues after the written \
+                 samples"
+                    .to_owned(),
+            ),
             RunError::DiskFull { .. } => Some(
                 "free some space and repeat the command, which continues after the written samples, or choose another folder with \
                  --results"
@@ -118,6 +129,14 @@ impl RunError {
             RunError::Manifest { .. } | RunError::OtherSettings { .. } => {
                 Some("start over with --new, or choose another folder with --results".to_owned())
             }
+            RunError::ForeignCode { .. } => Some(
+                "do not use the file unless you know who made them; `DROP TRIGGER` and `DROP VIEW` in sqlite3 remove them"
+                    .to_owned(),
+            ),
+            RunError::Edited { run, .. } => Some(format!(
+                "`earnest runs verify {run}` names all such rows; the run can be deleted (`earnest runs delete`) and repeated \
+                 (`earnest run --from {run}` first reads its settings)"
+            )),
             RunError::Unreadable { .. } => Some("`earnest runs verify` examines the run".to_owned()),
             RunError::NotAStore { .. } => {
                 Some("choose another folder with --results, or move that file out of the way".to_owned())

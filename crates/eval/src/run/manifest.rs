@@ -11,6 +11,7 @@ use earnest_engine::endpoint::Api;
 use earnest_engine::{Card, Statistics};
 use earnest_models::checkpoint::{WeightFormat, WeightRecord};
 use earnest_tasks::suite::ThinkingText;
+use earnest_tasks::suite::registry::ProgramsRecord;
 
 /// Format version of [`Manifest`]. Readers refuse later ones.
 pub const MANIFEST_FORMAT: u32 = 1;
@@ -230,6 +231,9 @@ pub struct Manifest {
     pub started: String,
     /// End of the last session.
     pub ended: Option<String>,
+    /// Interpreter and confinement of model-written programs, where scoring ran any; unknown for runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<ProgramsRecord>,
     /// Number of sessions.
     pub sessions: u32,
     /// Generation time of all sessions in seconds, without loading.

@@ -1,7 +1,7 @@
 //! Plan of a run: its samples and their order.
 use serde::{Deserialize, Serialize};
 
-use earnest_tasks::suite::{Item, Suite};
+use earnest_tasks::suite::{Item, Suite, TooManySamples, check_size};
 
 /// One of several parts of a run that run separately, as in a job array. Items are assigned round-robin, so that every part is
 /// balanced.
@@ -74,6 +74,24 @@ pub struct PlannedSample {
 }
 
 impl Plan {
+    /// Checks the number of samples of the whole run, before memory of that size is used.
+    ///
+    /// # Errors
+    /// [`TooManySamples`] that names `--limit` or `--samples`.
+    pub fn check(&self, suite: &dyn Suite) -> Result<(), TooManySamples> {
+        self.check_limits()?;
+        let items = self.items(suite);
+        check_size(|| format!("--samples {} with {items} items", self.samples), &[items, self.samples as usize])
+    }
+
+    /// Checks `--limit` and `--samples` alone, before the suite is known.
+    pub(crate) fn check_limits(&self) -> Result<(), TooManySamples> {
+        if let Some(limit) = self.limit {
+            check_size(|| format!("--limit {limit}"), &[limit])?;
+        }
+        check_size(|| format!("--samples {}", self.samples), &[self.samples as usize])
+    }
+
     /// Returns the number of items.
     pub fn items(&self, suite: &dyn Suite) -> usize {
         self.limit.map_or(suite.len(), |limit| limit.min(suite.len()))

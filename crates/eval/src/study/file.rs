@@ -5,8 +5,8 @@ use earnest_engine::endpoint::Api;
 use earnest_models::checkpoint::{Compute, ElementType, Quant, WeightFormat};
 use earnest_models::memory::ByteSize;
 use earnest_stats::mixed::{Formula, FormulaError};
-use earnest_tasks::suite::ThinkingText;
 use earnest_tasks::suite::registry::{self, OptionValues};
+use earnest_tasks::suite::{ThinkingText, check_size};
 use toml::de::DeTable;
 
 use super::definition::{
@@ -276,6 +276,11 @@ fn task_defaults(table: &mut Table<'_>, outer: &TaskDefaults) -> TaskDefaults {
     for (key, nothing) in [("samples", samples == 0), ("limit", limit == Some(0))] {
         if nothing {
             table.add(Mistake::new(&table.place_of(key), format!("{key} = 0 leaves nothing to ask")));
+        }
+    }
+    for (key, size) in [("samples", samples as usize), ("limit", limit.unwrap_or(0))] {
+        if let Err(error) = check_size(|| format!("{key} = {size}"), &[size]) {
+            table.add(Mistake::new(&table.place_of(key), error.to_string()));
         }
     }
     let prompts = table.texts("prompts").map(|words| {

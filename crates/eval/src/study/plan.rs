@@ -152,10 +152,12 @@ impl StudyPlan {
             (_, Some(source)) => source.clone(),
             (_, None) => return Err(EvalError::setting(format!("{} was not located", model.name))),
         };
+        let plan = Plan { limit: task.limit, samples: task.samples, shard: self.settings.shard };
+        plan.check_limits()?;
         let generation = GenerationSettings { seed: task.seed, ..model.generation.clone() };
         Ok(EvaluationSettings {
             questions: Questions::Chosen(configured.choice),
-            plan: Plan { limit: task.limit, samples: task.samples, shard: self.settings.shard },
+            plan,
             until: None,
             model: source,
             prompt,

@@ -19,6 +19,7 @@ mod plain;
 mod python_random;
 mod readings;
 mod score;
+mod size;
 mod thinking_text;
 
 pub use by_name::ByName;
@@ -32,6 +33,7 @@ pub use plain::{score_final, summarise_accuracy};
 pub use readings::{ReadingCounts, Readings, RuleReading};
 pub use registry::{rename_rules, stored_rule};
 pub use score::{Answered, Evidence, Interval, Missing, Score, Scored, Series, Summary, SummaryRow};
+pub use size::{MAX_SAMPLES, TooManySamples, check_size};
 pub use thinking_text::ThinkingText;
 
 /// A source of questions with exact answers, and the rules to score completions.
@@ -69,6 +71,11 @@ pub trait Suite: Send + Sync {
 
     /// Scores a completion. Pure: the same arguments give the same score, so stored completions can be scored again.
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score;
+
+    /// Runner of model-written programs, if scoring runs any. It must be started before the first score.
+    fn programs(&self) -> Option<&dyn registry::Programs> {
+        None
+    }
 
     /// The rules of which one can be primary, for `--profile`.
     fn profiles(&self) -> Vec<&str> {

@@ -1,6 +1,7 @@
 //! Thinking and its part in scoring.
 use serde::{Deserialize, Serialize};
 
+use super::registry::Programs;
 use super::{Answered, Grid, Item, Score, Scored, Suite, Summary};
 use crate::answer::without_markers;
 
@@ -67,6 +68,10 @@ impl Suite for KeptThinking {
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         let completion = without_markers(answered.completion);
         self.suite.score(item, &Answered { completion: &completion, ..*answered })
+    }
+
+    fn programs(&self) -> Option<&dyn Programs> {
+        self.suite.programs()
     }
 
     fn profiles(&self) -> Vec<&str> {

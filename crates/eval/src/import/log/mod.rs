@@ -19,6 +19,7 @@ use crate::report::LogSums;
 use crate::results;
 use crate::run::store::{RunRecord, Store};
 use crate::run::{Reporter, RunEvent, Status};
+use earnest_tasks::suite::check_size;
 use earnest_tasks::suite::log::LogSuite;
 use write::{Unwritten, Written};
 
@@ -146,6 +147,12 @@ fn import_log(
     }
     let mut samples = repeats(log);
     let (run, mut written) = loop {
+        let documents = card.planned.unwrap_or(1).max(1);
+        check_size(
+            || format!("the log's {documents} documents with {samples} epochs each"),
+            &[documents, samples as usize],
+        )
+        .map_err(|error| EvalError::log(card.files.first().cloned().unwrap_or_default(), error))?;
         let settings = settings(card, options.clone(), samples);
         let mut manifest = log_manifest(card, settings);
         let (_lock, name) = results::free_name(store, &manifest.run)?;

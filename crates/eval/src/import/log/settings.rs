@@ -186,6 +186,7 @@ pub(crate) fn log_manifest(card: &LogCard, settings: RunSettings) -> Manifest {
         host: Host::probe(),
         started,
         ended: Some(card.ended.as_deref().and_then(utc).unwrap_or(now)),
+        sandbox: None,
         sessions: 1,
         generation_s: 0.0,
         decision: None,

@@ -12,7 +12,7 @@ use crate::logs::{Log, LogPrompt, LogSample, Refused};
 use crate::report::LogSums;
 use crate::run::Sample;
 use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
-use earnest_tasks::suite::Score;
+use earnest_tasks::suite::{Score, check_size};
 
 /// Samples that go from one thread to the next at once.
 const BATCH: usize = 512;
@@ -175,6 +175,8 @@ impl<'a> Placing<'a> {
             return Err(Unwritten::Repeats(sample.epoch.saturating_add(1)));
         }
         let (name, number, is_next) = self.document(&sample.id, sample.epoch);
+        let place = || format!("the sample {} with {} epochs", sample.id, self.samples);
+        check_size(place, &[number + 1, self.samples as usize]).map_err(EvalError::from)?;
         let Converted { mut item, prompt, sample: mut row } = self.converter.convert(sample)?;
         if row.item != name {
             if item.cluster == item.id {

@@ -104,7 +104,7 @@ impl Comparison {
                 .to_owned();
         };
         let span = format!(
-            "the 95 % anytime-valid interval (asymptotic) of the true difference is {:+.1} to {:+.1} points",
+            "the 95 % anytime-valid interval of the true difference is {:+.1} to {:+.1} points (asymptotic)",
             100.0 * estimate.low,
             100.0 * estimate.high
         );

@@ -1,12 +1,22 @@
 //! Comma-separated values (RFC 4180): one row per sample, a header line, UTF-8.
 use std::io::Write;
 
-use super::{Cell, Columns};
+use super::{Cell, Columns, formula};
 use crate::report::{ReportError, Rows};
+
+/// Form of texts in CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CsvTexts {
+    /// Texts that a spreadsheet would compute get a quote before them ([`formula`]).
+    #[default]
+    Neutral,
+    /// Texts as they are.
+    Raw,
+}
 
 /// Writes the rows and returns their number. Missing values are empty fields, empty texts quoted ones (`""`); token ids are
 /// separated by spaces; booleans are `true` and `false`.
-pub fn write_csv(rows: &dyn Rows, out: &mut dyn Write) -> Result<usize, ReportError> {
+pub fn write_csv(rows: &dyn Rows, texts: CsvTexts, out: &mut dyn Write) -> Result<usize, ReportError> {
     let (columns, _) = Columns::survey(rows)?;
     let mut line = String::new();
     for (place, column) in columns.0.iter().enumerate() {
@@ -25,7 +35,10 @@ pub fn write_csv(rows: &dyn Rows, out: &mut dyn Write) -> Result<usize, ReportEr
                 // Not in JSON either, so that stored rows never have them.
                 Cell::Number(value) if !value.is_finite() => {}
                 Cell::Number(value) => line.push_str(&value.to_string()),
-                Cell::Text(text) => quote(&mut line, &text),
+                Cell::Text(text) => match texts {
+                    CsvTexts::Neutral => quote(&mut line, &formula::neutral(&text)),
+                    CsvTexts::Raw => quote(&mut line, &text),
+                },
                 Cell::Ids(ids) => {
                     let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
                     line.push_str(&ids.join(" "));
@@ -75,11 +88,24 @@ mod tests {
     fn fields_are_quoted_where_they_must_be() {
         let rows = vec![sample(2, Some("a,\"b\"\r\nc")), sample(1, Some("")), sample(4, None)];
         let mut out = Vec::new();
-        assert_eq!(write_csv(&rows, &mut out).unwrap(), 3);
+        assert_eq!(write_csv(&rows, CsvTexts::Neutral, &mut out).unwrap(), 3);
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with("run,suite,item,sample,task,"));
         assert!(text.contains(",\"a,\"\"b\"\"\r\nc\",2 2,2,eos,"));
         assert!(text.contains(",\"\",1,1,eos,"), "{text}");
         assert!(text.contains("beyond_context,\"no, \"\"room\"\"\""));
+    }
+
+    #[test]
+    fn formulas_are_texts_unless_they_are_asked_for() {
+        let rows = vec![sample(2, Some("=HYPERLINK(\"http://x\")")), sample(1, Some("-12.5"))];
+        let written = |texts| {
+            let mut out = Vec::new();
+            write_csv(&rows, texts, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let (neutral, raw) = (written(CsvTexts::Neutral), written(CsvTexts::Raw));
+        assert!(neutral.contains(",\"'=HYPERLINK(\"\"http://x\"\")\",") && neutral.contains(",-12.5,"), "{neutral}");
+        assert!(raw.contains(",\"=HYPERLINK(\"\"http://x\"\")\","), "{raw}");
     }
 }

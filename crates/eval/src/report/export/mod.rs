@@ -2,13 +2,14 @@
 
 mod columns;
 mod csv;
+pub mod formula;
 mod jsonl;
 mod lm_eval;
 mod parquet;
 mod stored;
 
 pub use columns::{Cell, Column, Columns, Kind};
-pub use csv::write_csv;
+pub use csv::{CsvTexts, write_csv};
 pub use jsonl::write_jsonl;
 pub use lm_eval::{LmEval, TaskSamples};
 pub use parquet::write_parquet;

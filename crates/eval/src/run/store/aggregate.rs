@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 
 use super::database::{RunRecord, Store, key};
+use super::row;
 use crate::run::{RunError, Totals};
 use earnest_stats::{Estimate, Z95, wilson};
 
@@ -22,6 +23,10 @@ pub struct Aggregate {
     pub standard_error: Option<f64>,
     /// Number of clusters of the scored samples.
     pub clusters: usize,
+    /// Number of rows without a seal, written by earlier versions: edits of them are not noticed.
+    pub unsealed: usize,
+    /// The first edited row.
+    edited: Option<String>,
 }
 
 /// Aggregate of a task.
@@ -52,8 +57,15 @@ impl Aggregate {
 
 impl Store {
     /// Aggregates a run's rows in one pass, without their texts.
+    ///
+    /// # Errors
+    /// [`RunError::Edited`] names the first row that was edited.
     pub fn aggregate(&self, run: &RunRecord) -> Result<Aggregate, RunError> {
-        self.aggregate_rows(run).map_err(|source| self.error("read", source))
+        let mut aggregate = self.aggregate_rows(run).map_err(|source| self.error("read", source))?;
+        match aggregate.edited.take() {
+            Some(row) => Err(self.edited(run, row)),
+            None => Ok(aggregate),
+        }
     }
 
     fn aggregate_rows(&self, run: &RunRecord) -> rusqlite::Result<Aggregate> {
@@ -61,14 +73,23 @@ impl Store {
         let mut tasks: HashMap<String, usize> = HashMap::new();
         let mut clusters: HashMap<String, (usize, usize)> = HashMap::new();
         let mut reasons: HashMap<String, usize> = HashMap::new();
-        let mut statement = self.connection().prepare_cached(
-            "SELECT task, cluster, prompt_tokens, budget, max_tokens, finish, completion_tokens, cached_tokens, correct, \
-             verdict_failure, failure_kind FROM samples WHERE key >= ? AND key < ?",
-        )?;
+        let mut statement = self.connection().prepare_cached(&format!(
+            "SELECT {}, seal FROM samples WHERE key >= ? AND key < ? ORDER BY key",
+            row::NARROW
+        ))?;
         let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)])?;
         let totals = &mut aggregate.totals;
         while let Some(row) = rows.next()? {
-            let task = row.get_ref(0)?.as_str()?;
+            match row.get::<_, Option<i64>>(row::NARROW_COUNT)? {
+                None => aggregate.unsealed += 1,
+                Some(seal) if row::seal_from(row, 0, row::NARROW_COUNT)? == seal => {}
+                Some(_) => {
+                    aggregate.edited =
+                        Some(format!("sample {} of {}", row.get::<_, i64>(3)?, row.get::<_, String>(2)?));
+                    return Ok(aggregate);
+                }
+            }
+            let task = row.get_ref(4)?.as_str()?;
             let place = match tasks.get(task) {
                 Some(&place) => place,
                 None => {
@@ -78,34 +99,34 @@ impl Store {
                 }
             };
             let of_task = &mut aggregate.tasks[place];
-            let [prompt, budget, max_tokens]: [i64; 3] = [row.get(2)?, row.get(3)?, row.get(4)?];
+            let [prompt, budget, max_tokens]: [i64; 3] = [row.get(6)?, row.get(7)?, row.get(8)?];
             totals.recorded += 1;
             of_task.recorded += 1;
             totals.prompt_tokens += prompt.unsigned_abs();
-            match row.get_ref(5)?.as_str_or_null()? {
-                None => totals.failed += usize::from(row.get_ref(10)?.as_str_or_null()?.is_some()),
+            match row.get_ref(9)?.as_str_or_null()? {
+                None => totals.failed += usize::from(row.get_ref(17)?.as_str_or_null()?.is_some()),
                 Some(finish) => {
                     let cut = finish == "length";
                     totals.truncated += usize::from(cut);
                     of_task.truncated += usize::from(cut);
                     totals.clipped += usize::from(max_tokens < budget);
-                    totals.completion_tokens += row.get::<_, i64>(6)?.unsigned_abs();
-                    totals.cached_tokens += row.get::<_, i64>(7)?.unsigned_abs();
+                    totals.completion_tokens += row.get::<_, i64>(10)?.unsigned_abs();
+                    totals.cached_tokens += row.get::<_, i64>(11)?.unsigned_abs();
                 }
             }
-            let Some(correct) = row.get::<_, Option<bool>>(8)? else { continue };
+            let Some(correct) = row.get::<_, Option<bool>>(15)? else { continue };
             aggregate.scored += 1;
             aggregate.correct += usize::from(correct);
             of_task.scored += 1;
             of_task.correct += usize::from(correct);
-            let cluster = row.get_ref(1)?.as_str()?;
+            let cluster = row.get_ref(5)?.as_str()?;
             let (right, all) = match clusters.get_mut(cluster) {
                 Some(counts) => counts,
                 None => clusters.entry(cluster.to_owned()).or_default(),
             };
             *right += usize::from(correct);
             *all += 1;
-            if let Some(reason) = row.get_ref(9)?.as_str_or_null()? {
+            if let Some(reason) = row.get_ref(16)?.as_str_or_null()? {
                 match reasons.get_mut(reason) {
                     Some(count) => *count += 1,
                     None => drop(reasons.insert(reason.to_owned(), 1)),

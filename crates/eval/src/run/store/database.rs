@@ -6,8 +6,14 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use super::read::{Filter, Samples};
 use super::write::SampleWriter;
-use super::{RunLock, schema};
+use super::{RunLock, row, schema};
 use crate::run::{MANIFEST_FORMAT, Manifest, RunError, Status};
+
+/// Columns of a run's row in the order of its seal.
+const RUN_COLUMNS: &str = "id, name, settings_sha256, suite, model, status, started, ended, manifest, planned, summary";
+
+/// Number of [`RUN_COLUMNS`].
+const RUN_COLUMN_COUNT: usize = 11;
 
 /// Bits of a sample's key for its place in the plan.
 const PLACE_BITS: u32 = 32;
@@ -35,6 +41,19 @@ pub struct RunRecord {
     pub manifest: Manifest,
     /// Number of samples in the plan; unknown for runs of early versions.
     pub planned: Option<usize>,
+    /// State of the row's seal when it was read.
+    pub seal: RunSeal,
+}
+
+/// State of the seal of a run's row: its manifest, summary and the columns of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunSeal {
+    /// The row is as earnest wrote it.
+    Intact,
+    /// It was edited since.
+    Edited,
+    /// An earlier version wrote it, without a seal.
+    None,
 }
 
 /// Progress of a run: the samples of its plan that are settled, that is, have a row without a retryable failure.
@@ -168,18 +187,25 @@ impl Store {
 
     fn select<P: rusqlite::Params>(&self, rest: &str, parameters: P) -> Result<Vec<RunRecord>, RunError> {
         let read = || -> rusqlite::Result<Vec<_>> {
-            let sql = format!("SELECT id, name, manifest, planned FROM runs {rest}");
+            let sql = format!("SELECT {RUN_COLUMNS}, seal FROM runs {rest}");
             let mut statement = self.connection.prepare_cached(&sql)?;
-            let columns = |row: &Row<'_>| -> rusqlite::Result<(i64, String, String, Option<i64>)> {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            let columns = |row: &Row<'_>| -> rusqlite::Result<_> {
+                let seal = match row.get::<_, Option<i64>>(RUN_COLUMN_COUNT)? {
+                    None => RunSeal::None,
+                    Some(seal) if row::seal_from(row, 0, RUN_COLUMN_COUNT)? == seal => RunSeal::Intact,
+                    Some(_) => RunSeal::Edited,
+                };
+                let id: i64 = row.get(0)?;
+                let (name, manifest): (String, String) = (row.get(1)?, row.get(8)?);
+                Ok((id, name, manifest, row.get::<_, Option<i64>>(9)?, seal))
             };
             statement.query_map(parameters, columns)?.collect()
         };
         let rows = read().map_err(|source| self.error("read", source))?;
         rows.into_iter()
-            .map(|(id, name, manifest, planned)| {
+            .map(|(id, name, manifest, planned, seal)| {
                 let planned = planned.and_then(|planned| usize::try_from(planned).ok());
-                Ok(RunRecord { id, manifest: self.manifest(&name, &manifest)?, planned })
+                Ok(RunRecord { id, manifest: self.manifest(&name, &manifest)?, planned, seal })
             })
             .collect()
     }
@@ -204,6 +230,7 @@ impl Store {
     /// Writes a new run, whose name must be unused.
     pub fn begin(&self, manifest: &Manifest, planned: usize) -> Result<RunRecord, RunError> {
         let insert = || -> rusqlite::Result<i64> {
+            let transaction = self.transaction()?;
             self.connection.execute(
                 "INSERT INTO runs (name, settings_sha256, suite, model, status, started, ended, manifest, planned) \
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -219,10 +246,37 @@ impl Store {
                     planned as i64,
                 ],
             )?;
-            Ok(self.connection.last_insert_rowid())
+            let id = self.connection.last_insert_rowid();
+            self.seal_run(id)?;
+            transaction.map_or(Ok(()), Transaction::commit)?;
+            Ok(id)
         };
         let id = insert().map_err(|source| self.error("write", source))?;
-        Ok(RunRecord { id, manifest: manifest.clone(), planned: Some(planned) })
+        Ok(RunRecord { id, manifest: manifest.clone(), planned: Some(planned), seal: RunSeal::Intact })
+    }
+
+    /// Writes the seal of a run's row as it is now.
+    fn seal_run(&self, id: i64) -> rusqlite::Result<()> {
+        let sql = format!("SELECT {RUN_COLUMNS} FROM runs WHERE id = ?");
+        let mut select = self.connection.prepare_cached(&sql)?;
+        let seal = select.query_row([id], |row| row::seal_from(row, 0, RUN_COLUMN_COUNT))?;
+        self.connection.execute("UPDATE runs SET seal = ? WHERE id = ?", [seal, id]).map(drop)
+    }
+
+    /// Checks that a run's row was not edited: its manifest, its summary and the columns of lists.
+    ///
+    /// # Errors
+    /// [`RunError::Edited`].
+    pub fn check_seal(&self, run: &RunRecord) -> Result<(), RunError> {
+        match run.seal {
+            RunSeal::Intact | RunSeal::None => Ok(()),
+            RunSeal::Edited => Err(self.edited(run, "the row of runs with the manifest and the summary".to_owned())),
+        }
+    }
+
+    /// Returns the error of an edited row.
+    pub(super) fn edited(&self, run: &RunRecord, row: String) -> RunError {
+        RunError::Edited { path: self.path.clone(), run: run.manifest.run.clone(), row }
     }
 
     /// Returns the stored summary of a finished run as JSON.
@@ -234,20 +288,29 @@ impl Store {
 
     /// Stores the summary of a finished run as JSON, until the run is continued.
     pub fn keep_summary(&self, run: &RunRecord, json: &str) -> Result<(), RunError> {
-        let sql = "UPDATE runs SET summary = ? WHERE id = ? AND status = 'finished'";
-        self.connection.execute(sql, params![json, run.id]).map(drop).map_err(|source| self.error("write", source))
+        let write = || -> rusqlite::Result<()> {
+            let transaction = self.transaction()?;
+            let sql = "UPDATE runs SET summary = ? WHERE id = ? AND status = 'finished'";
+            self.connection.execute(sql, params![json, run.id])?;
+            self.seal_run(run.id)?;
+            transaction.map_or(Ok(()), Transaction::commit)
+        };
+        write().map_err(|source| self.error("write", source))
     }
 
     /// Updates a run's manifest and the number of samples in its plan. Drops the summary of unfinished runs.
     pub fn update(&self, run: i64, manifest: &Manifest, planned: usize) -> Result<(), RunError> {
-        let update = || -> rusqlite::Result<usize> {
+        let update = || -> rusqlite::Result<()> {
+            let transaction = self.transaction()?;
             self.connection.execute(
                 "UPDATE runs SET status = ?1, started = ?2, ended = ?3, manifest = ?4, planned = ?5, \
                  summary = CASE WHEN ?1 = 'finished' THEN summary END WHERE id = ?6",
                 params![word(manifest.status), manifest.started, manifest.ended, json(manifest)?, planned as i64, run],
-            )
+            )?;
+            self.seal_run(run)?;
+            transaction.map_or(Ok(()), Transaction::commit)
         };
-        update().map(drop).map_err(|source| self.error("write", source))
+        update().map_err(|source| self.error("write", source))
     }
 
     /// Deletes a run with its samples.

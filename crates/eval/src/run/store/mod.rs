@@ -8,8 +8,11 @@
 //! * `Store::outcomes` reads outcomes without texts; [`crate::report::Document::stored`] summarises them in step with the plan,
 //!   sharing equal scores and keeping only what summaries use of every item. Walks, sums and
 //!   exports need the same memory for a million rows as for a thousand; a screen needs about a kilobyte for every different item.
-//! * `texts.seal` is a digest of a sample's columns, made when they are written. It detects edited rows; it is not a
-//!   signature, and rows of tables before version 3 have none.
+//! * `texts.seal` is a digest of a sample's columns, `samples.seal` one of its narrow row, `runs.seal` one of a run's row, made when
+//!   they are written. They detect edited rows; they are no signatures, and rows of tables before version 3 (the first) and 5
+//!   (the others) have none. Everything that reads rows checks the seals of what it reads, and ends with
+//!   [`crate::run::RunError::Edited`].
+//! * Triggers and views are refused when a file is opened: earnest makes none, and they could change what is read or written.
 //! * `Store::examine` (`runs verify`) reads every row in step with the plan, compares its seal and scores its completion again; the
 //!   columns of `runs` must be those of the manifest. `merge` examines what it is given and compares the rows that both sides have
 //!   before it copies the first. Repeated merges are recognised: by settings and part, and parts by the whole run that has their rows.
@@ -48,7 +51,7 @@ mod verify;
 mod write;
 
 pub use aggregate::{Aggregate, TaskAggregate};
-pub use database::{RunProgress, RunRecord, Store};
+pub use database::{RunProgress, RunRecord, RunSeal, Store};
 pub use legacy::legacy_folders;
 pub use lock::RunLock;
 pub use outcome::Outcome;

@@ -60,7 +60,7 @@ impl ScoreCache {
     ) -> rusqlite::Result<Arc<Score>> {
         self.key.clear();
         self.key.push(if correct { '1' } else { '0' });
-        for part in [failure.unwrap_or_default(), text.get_ref(1)?.as_str()?, text.get_ref(2)?.as_str()?] {
+        for part in [failure.unwrap_or_default(), text.get_ref(8)?.as_str()?, text.get_ref(9)?.as_str()?] {
             // Neither failure classes nor JSON contain this character.
             self.key.push('\0');
             self.key.push_str(part);
@@ -68,7 +68,7 @@ impl ScoreCache {
         if let Some(score) = self.scores.get(&self.key) {
             return Ok(Arc::clone(score));
         }
-        let (rules, metrics) = (row::json(text, 1)?, row::json(text, 2)?);
+        let (rules, metrics) = (row::json(text, 8)?, row::json(text, 9)?);
         let failure = failure.map(FailureClass::from);
         let mut score = Score { correct, rules, metrics, failure, ..Score::default() };
         let settings = &run.manifest.settings;
@@ -94,16 +94,14 @@ impl Store {
         let mut cache = ScoreCache::default();
         let mut samples = self
             .connection()
-            .prepare_cached(
-                "SELECT key, item, sample, prompt_tokens, budget, max_tokens, finish, completion_tokens, cached_tokens, \
-                 correct, verdict_failure, failure_kind, retryable, task, cluster FROM samples WHERE key >= ? AND key < ? ORDER BY key",
-            )
+            .prepare_cached(&format!("SELECT {} FROM samples WHERE key >= ? AND key < ? ORDER BY key", row::NARROW))
             .map_err(failed)?;
         let mut texts = self
             .connection()
-            .prepare_cached(
-                "SELECT key, matchers, metrics, failure_message FROM texts WHERE key >= ? AND key < ? ORDER BY key",
-            )
+            .prepare_cached(&format!(
+                "SELECT key, {}, seal FROM texts WHERE key >= ? AND key < ? ORDER BY key",
+                row::WIDE
+            ))
             .map_err(failed)?;
         // The queries overlap, so both see the same state of the file.
         let mut samples = samples.query(range).map_err(failed)?;
@@ -120,6 +118,12 @@ impl Store {
                 texts.advance().map_err(failed)?;
             };
             let Some(text) = text else { continue };
+            let seal: Option<i64> = text.get(1 + row::WIDE_COUNT).map_err(failed)?;
+            if seal.is_some() && row::seal_of_both(sample, text, 1).map_err(failed)? != seal.unwrap_or_default() {
+                let (item, number): (String, i64) =
+                    sample.get(2).and_then(|item| Ok((item, sample.get(3)?))).map_err(failed)?;
+                return Err(self.edited(run, format!("sample {number} of {item}")).into());
+            }
             each(outcome(sample, text, run, &mut cache).map_err(failed)?)?;
         }
         Ok(())
@@ -130,26 +134,26 @@ fn outcome(row: &Row<'_>, text: &Row<'_>, run: &RunRecord, cache: &mut ScoreCach
     let count = |column: usize| -> rusqlite::Result<usize> {
         Ok(usize::try_from(row.get::<_, Option<i64>>(column)?.unwrap_or(0)).unwrap_or(0))
     };
-    let score = match row.get::<_, Option<bool>>(9)? {
+    let score = match row.get::<_, Option<bool>>(15)? {
         None => None,
-        Some(correct) => Some(cache.score(run, correct, row.get_ref(10)?.as_str_or_null()?, text)?),
+        Some(correct) => Some(cache.score(run, correct, row.get_ref(16)?.as_str_or_null()?, text)?),
     };
-    let failure = match row.get::<_, Option<Word<_>>>(11)? {
+    let failure = match row.get::<_, Option<Word<_>>>(17)? {
         None => None,
-        Some(Word(kind)) => Some(SampleFailure { kind, retryable: row.get(12)?, message: text.get(3)? }),
+        Some(Word(kind)) => Some(SampleFailure { kind, retryable: row.get(18)?, message: text.get(10)? }),
     };
     Ok(Outcome {
         place: usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0),
-        item: row.get(1)?,
-        sample: row.get(2)?,
-        task: row.get(13)?,
-        cluster: row.get(14)?,
-        prompt_tokens: count(3)?,
-        budget: count(4)?,
-        max_tokens: count(5)?,
-        finish: row.get::<_, Option<Word<_>>>(6)?.map(|Word(finish)| finish),
-        tokens: count(7)?,
-        cached_tokens: count(8)?,
+        item: row.get(2)?,
+        sample: row.get(3)?,
+        task: row.get(4)?,
+        cluster: row.get(5)?,
+        prompt_tokens: count(6)?,
+        budget: count(7)?,
+        max_tokens: count(8)?,
+        finish: row.get::<_, Option<Word<_>>>(9)?.map(|Word(finish)| finish),
+        tokens: count(10)?,
+        cached_tokens: count(11)?,
         score,
         failure,
     })

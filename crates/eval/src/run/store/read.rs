@@ -159,6 +159,8 @@ pub struct Samples<'a> {
     run: RunRecord,
     filter: Filter,
     page: VecDeque<(usize, Sample)>,
+    /// First edited row after those of the page.
+    edited: Option<String>,
     /// Last key that was read.
     after: i64,
     exhausted: bool,
@@ -176,7 +178,7 @@ impl<'a> Samples<'a> {
                 }
             }
         }
-        Samples { store, run: run.clone(), filter, page: VecDeque::new(), after, exhausted }
+        Samples { store, run: run.clone(), filter, page: VecDeque::new(), edited: None, after, exhausted }
     }
 
     /// Returns the samples with their places in the plan.
@@ -193,13 +195,16 @@ impl<'a> Samples<'a> {
             self.exhausted = true;
             return Some(Err(self.store.error("read", source)));
         }
-        self.page.pop_front().map(Ok)
+        match self.page.pop_front() {
+            Some(sample) => Some(Ok(sample)),
+            None => self.edited.take().map(|row| Err(self.store.edited(&self.run, row))),
+        }
     }
 
     fn read_page(&mut self) -> rusqlite::Result<()> {
         let (conditions, values) = self.filter.sql();
         let sql = format!(
-            "SELECT {} FROM samples s JOIN texts t ON t.key = s.key WHERE s.key > ? AND s.key < ?{conditions} \
+            "SELECT {}, t.seal FROM samples s JOIN texts t ON t.key = s.key WHERE s.key > ? AND s.key < ?{conditions} \
              ORDER BY s.key LIMIT {PAGE}",
             row::COLUMNS
         );
@@ -212,6 +217,14 @@ impl<'a> Samples<'a> {
         let mut rows = statement.query(parameters.as_slice())?;
         let mut last = self.after;
         while let Some(row) = rows.next()? {
+            if row
+                .get::<_, Option<i64>>(row::COLUMN_COUNT)?
+                .is_some_and(|seal| !row::seal_of(row).is_ok_and(|now| now == seal))
+            {
+                let (item, sample): (String, i64) = (row.get(1)?, row.get(2)?);
+                self.edited = Some(format!("sample {sample} of {item}"));
+                break;
+            }
             let (key_read, mut sample) = row::from_row(row, name, &settings.suite)?;
             if let Some(score) = &mut sample.score {
                 rename_rules(&settings.suite, &settings.suite_version, score);
@@ -223,7 +236,7 @@ impl<'a> Samples<'a> {
         drop(rows);
         drop(statement);
         self.after = last;
-        self.exhausted = self.page.len() < PAGE as usize;
+        self.exhausted = self.edited.is_some() || self.page.len() < PAGE as usize;
         Ok(())
     }
 }

@@ -11,14 +11,28 @@ use earnest_tasks::suite::{FailureClass, Score};
 /// Inserts into `samples`.
 pub(super) const INSERT_SAMPLE: &str = "INSERT INTO samples (key, run, item, sample, task, cluster, prompt_tokens, \
     budget, max_tokens, finish, completion_tokens, cached_tokens, queued_s, prefill_s, decode_s, correct, \
-    verdict_failure, failure_kind, retryable) VALUES (?, ?, ?, ?, ?, ?, ?, \
+    verdict_failure, failure_kind, retryable, seal) VALUES (?, ?, ?, ?, ?, ?, ?, \
     ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-    ?, ?, ?)";
+    ?, ?, ?, ?)";
 
 /// Inserts into `texts`.
 pub(super) const INSERT_TEXT: &str = "INSERT INTO texts (key, format, covariates, gold, prompt_sha256, completion, ids, \
     extracted, matchers, metrics, failure_message, evidence, seal) VALUES (?, ?, ?, ?, ?, ?, \
     ?, ?, ?, ?, ?, ?, ?)";
+
+/// Columns of `samples` in the order of its seal.
+pub(super) const NARROW: &str = "key, run, item, sample, task, cluster, prompt_tokens, budget, max_tokens, finish, \
+    completion_tokens, cached_tokens, queued_s, prefill_s, decode_s, correct, verdict_failure, failure_kind, retryable";
+
+/// Number of columns of [`NARROW`].
+pub(super) const NARROW_COUNT: usize = 19;
+
+/// Columns of `texts` after those of `samples` in the order of its seal, which is also that of [`COLUMNS`].
+pub(super) const WIDE: &str = "format, covariates, gold, prompt_sha256, completion, ids, extracted, matchers, metrics, \
+    failure_message, evidence";
+
+/// Number of columns of [`WIDE`].
+pub(super) const WIDE_COUNT: usize = 11;
 
 /// Columns that [`from_row`] reads, in its order.
 pub(super) const COLUMNS: &str = "s.key, s.item, s.sample, s.task, s.cluster, s.prompt_tokens, s.budget, s.max_tokens, \
@@ -196,7 +210,8 @@ pub(super) fn insert(
         .chain(columns[..8].iter().copied())
         .chain([tokens])
         .chain(columns[8..16].iter().copied());
-    execute(samples, of_sample)?;
+    let narrow = ValueRef::Integer(seal(of_sample.clone()));
+    execute(samples, of_sample.chain([narrow]))?;
     let seal = ValueRef::Integer(encoded.seal);
     execute(texts, [ValueRef::Integer(key)].into_iter().chain(columns[16..].iter().copied()).chain([seal]))
 }
@@ -250,10 +265,28 @@ pub(super) fn seal<'a>(columns: impl IntoIterator<Item = ValueRef<'a>>) -> i64 {
     i64::from_le_bytes(std::array::from_fn(|place| digest[place]))
 }
 
+/// Returns the seal of the columns from `first` on as they are in the file now.
+pub(super) fn seal_from(row: &Row<'_>, first: usize, count: usize) -> rusqlite::Result<i64> {
+    let columns = (first..first + count).map(|column| row.get_ref(column)).collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(seal(columns))
+}
+
+/// Returns the seal over both tables' columns, from a row that begins with [`NARROW`] and one with [`WIDE`] from `first` on.
+pub(super) fn seal_of_both(narrow: &Row<'_>, wide: &Row<'_>, first: usize) -> rusqlite::Result<i64> {
+    let mut columns = Vec::with_capacity(COLUMN_COUNT);
+    // Without key, run and the number of tokens.
+    for column in (2..NARROW_COUNT).filter(|&column| column != 10) {
+        columns.push(narrow.get_ref(column)?);
+    }
+    for column in first..first + WIDE_COUNT {
+        columns.push(wide.get_ref(column)?);
+    }
+    Ok(seal(columns))
+}
+
 /// Returns the seal of a row of [`COLUMNS`] as it is in the file now.
 pub(super) fn seal_of(row: &Row<'_>) -> rusqlite::Result<i64> {
-    let columns = (1..COLUMN_COUNT).map(|column| row.get_ref(column)).collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(seal(columns))
+    seal_from(row, 1, COLUMN_COUNT - 1)
 }
 
 /// Reads [`COLUMNS`]: the key and the sample.
@@ -327,6 +360,8 @@ mod tests {
         assert!(ids_from_bytes(&[0xff; 40]).is_err());
         assert_eq!(ids_from_bytes(&[]).unwrap(), Vec::<u32>::new());
         assert_eq!(COLUMNS.split(',').count(), COLUMN_COUNT);
+        assert_eq!(NARROW.split(',').count(), NARROW_COUNT);
+        assert_eq!(WIDE.split(',').count(), WIDE_COUNT);
     }
 
     #[test]

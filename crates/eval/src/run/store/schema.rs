@@ -30,7 +30,7 @@ const CACHE_KIB: i64 = 16_384;
 const LOG_BYTES: i64 = 128 << 20;
 
 /// Migrations from version N to N + 1. Released entries never change; new versions append one.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     // 1. A sample is two rows with one key, `run * 2^32 + place in the plan`: what lists and sums read is in `samples`,
     // what is read one sample at a time in `texts`, so that a million samples are summed without reading a gigabyte of
     // text. Keys ascend as samples are asked, so writing appends.
@@ -102,6 +102,10 @@ const MIGRATIONS: [&str; 4] = [
         prompts INTEGER
     ) STRICT;
     ALTER TABLE runs ADD COLUMN summary TEXT;",
+    // 5. Digests of what lists read: a run's row, and a sample's row of `samples` without its texts. Rows of earlier versions have
+    // none.
+    "ALTER TABLE runs ADD COLUMN seal INTEGER;
+    ALTER TABLE samples ADD COLUMN seal INTEGER;",
 ];
 
 /// Opens the file below `results`, creates it with `create`, and migrates its tables. Files without write permission are opened
@@ -212,13 +216,32 @@ fn identify(connection: &Connection, path: &Path) -> Result<u32, RunError> {
         Ok((number("application_id")?, number("user_version")?, tables))
     };
     match read() {
-        Ok((id, version, _)) if id == i64::from(APPLICATION_ID) => Ok(u32::try_from(version).unwrap_or(u32::MAX)),
+        Ok((id, version, _)) if id == i64::from(APPLICATION_ID) => {
+            refuse_code(connection, path)?;
+            Ok(u32::try_from(version).unwrap_or(u32::MAX))
+        }
         Ok((0, 0, 0)) => Ok(0),
         Ok(_) => Err(RunError::NotAStore { path: path.to_owned() }),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
             Err(RunError::NotAStore { path: path.to_owned() })
         }
         Err(source) => Err(RunError::store("read", path, source)),
+    }
+}
+
+/// Refuses triggers and views, none of which earnest makes: they run when rows are read or written, and could change them.
+fn refuse_code(connection: &Connection, path: &Path) -> Result<(), RunError> {
+    let read = || -> rusqlite::Result<Vec<String>> {
+        // Functions in indexes and defaults of a hostile file do not run either.
+        connection.pragma_update(None, "trusted_schema", false)?;
+        let mut statement = connection
+            .prepare("SELECT type || ' ' || name FROM sqlite_master WHERE type IN ('trigger', 'view') ORDER BY 1")?;
+        statement.query_map([], |row| row.get(0))?.collect()
+    };
+    let found = read().map_err(|source| RunError::store("read", path, source))?;
+    match found.is_empty() {
+        true => Ok(()),
+        false => Err(RunError::ForeignCode { path: path.to_owned(), found }),
     }
 }
 

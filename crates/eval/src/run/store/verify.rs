@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::types::ValueRef;
 
-use super::database::{RunRecord, Store, key, word};
+use super::database::{RunRecord, RunSeal, Store, key, word};
 use super::row;
 use crate::run::{Manifest, RunError, Status, score_completion};
 use earnest_tasks::suite::{Item, Segments, Suite};
@@ -87,11 +87,16 @@ impl Store {
         if !listed.is_empty() {
             faults.push(format!("{} in the list of runs differs from the manifest: it was edited", listed.join(", ")));
         }
+        if listed.is_empty() && run.seal == RunSeal::Edited {
+            faults.push("the manifest or the summary was edited in the file after it was written".to_owned());
+        }
         let same_rules = suite.filter(|suite| suite.version() == manifest.settings.suite_version);
         let mut kinds: BTreeMap<Kind, Group> = BTreeMap::new();
         let mut note = |kind, sample: String| kinds.entry(kind).or_default().add(sample);
+        let narrow =
+            row::NARROW.split(", ").map(|column| format!("s.{}", column.trim())).collect::<Vec<_>>().join(", ");
         let sql = format!(
-            "SELECT {}, s.completion_tokens, s.run, t.seal FROM samples s LEFT JOIN texts t ON t.key = s.key WHERE s.key >= ? AND \
+            "SELECT {}, s.completion_tokens, s.run, t.seal, s.seal, {narrow} FROM samples s LEFT JOIN texts t ON t.key = s.key WHERE s.key >= ? AND \
              s.key < ? ORDER BY s.key",
             row::COLUMNS
         );
@@ -113,7 +118,11 @@ impl Store {
                 continue;
             }
             let seal: Option<i64> = row.get(row::COLUMN_COUNT + 2)?;
-            if seal.is_some_and(|seal| row::seal_of(row).is_ok_and(|now| now != seal)) {
+            let narrow: Option<i64> = row.get(row::COLUMN_COUNT + 3)?;
+            let now = row::seal_from(row, row::COLUMN_COUNT + 4, row::NARROW_COUNT)?;
+            if seal.is_some_and(|seal| row::seal_of(row).is_ok_and(|now| now != seal))
+                || narrow.is_some_and(|narrow| narrow != now)
+            {
                 note(Kind::Edited, name());
             }
             let sample = match row::from_row(row, &manifest.run, &manifest.settings.suite) {

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Task;
+use crate::suite::{TooManySamples, check_size};
 
 /// Primary rule; the others are reported beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -86,6 +87,8 @@ pub enum OptionsError {
     RepeatedTask(Task),
     #[error("{0} items per length: take 1 to {MOST_PER_LENGTH}")]
     PerLength(usize),
+    #[error(transparent)]
+    TooMany(#[from] TooManySamples),
     #[error("item set {0} does not exist; the sets are 1 and 2")]
     Set(u8),
 }
@@ -102,6 +105,8 @@ impl Options {
         if let Some((_, task)) = self.tasks.iter().enumerate().find(|(i, task)| self.tasks[..*i].contains(task)) {
             return Err(OptionsError::RepeatedTask(*task));
         }
+        let factors = [self.tasks.len(), self.lengths.as_slice().len(), self.per_length];
+        check_size(|| format!("--per-length {}", self.per_length), &factors)?;
         if !(1..=MOST_PER_LENGTH).contains(&self.per_length) {
             return Err(OptionsError::PerLength(self.per_length));
         }

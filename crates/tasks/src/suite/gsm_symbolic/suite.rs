@@ -12,7 +12,7 @@ use super::prompt::Prompt;
 use super::recognise::{Identity, sentences};
 use super::rows::{Row, Set, checked};
 use super::{scoring, summary};
-use crate::answer::CodeRunner;
+use crate::suite::registry::Programs;
 use crate::suite::{Answered, Budget, Item, Score, Scored, Segments, Suite, Summary};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
@@ -34,7 +34,7 @@ pub struct GsmSymbolic {
     identity: Option<Identity>,
     /// Identities of the sets, in sentences.
     recognised: Vec<String>,
-    runner: Arc<dyn CodeRunner>,
+    runner: Arc<dyn Programs>,
 }
 
 impl GsmSymbolic {
@@ -48,7 +48,7 @@ impl GsmSymbolic {
     pub fn from_rows(
         options: Options,
         rows: BTreeMap<Set, Vec<Row>>,
-        runner: Arc<dyn CodeRunner>,
+        runner: Arc<dyn Programs>,
     ) -> Result<Self, OptionsError> {
         options.check()?;
         let empty = Vec::new();
@@ -62,7 +62,7 @@ impl GsmSymbolic {
     ///
     /// # Errors
     /// If the options are impossible.
-    pub fn own(options: Options, runner: Arc<dyn CodeRunner>) -> Result<Self, OptionsError> {
+    pub fn own(options: Options, runner: Arc<dyn Programs>) -> Result<Self, OptionsError> {
         options.check()?;
         let (mut base, mut main) = (Vec::new(), Vec::new());
         if let Source::Own { per_template, seed } = options.source {
@@ -84,7 +84,7 @@ impl GsmSymbolic {
     fn build(
         options: Options,
         mut rows: BTreeMap<Set, Vec<Row>>,
-        runner: Arc<dyn CodeRunner>,
+        runner: Arc<dyn Programs>,
     ) -> Result<Self, OptionsError> {
         rows.retain(|set, _| options.sets.contains(set));
         if let Some(&missing) = options.sets.iter().find(|set| rows.get(set).is_none_or(Vec::is_empty)) {
@@ -239,6 +239,10 @@ impl Suite for GsmSymbolic {
         scoring::score(&self.options, item, answered, self.runner.as_ref())
     }
 
+    fn programs(&self) -> Option<&dyn Programs> {
+        self.options.asks_for_code().then_some(self.runner.as_ref())
+    }
+
     fn profiles(&self) -> Vec<&'static str> {
         Profile::NAMES.to_vec()
     }
@@ -258,8 +262,9 @@ mod tests {
 
     use super::super::prompt::TrailingSpace;
     use super::*;
-    use crate::answer::{CodeNumber, CodeOutcome, NumberKind, Program};
+    use crate::answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
     use crate::suite::FailureClass;
+    use crate::suite::registry::OptionError;
 
     /// Returns what a program's last line says, as far as that is a number.
     struct LastLine;
@@ -275,6 +280,12 @@ mod tests {
                 Some((name, _)) => CodeOutcome::Raised { class: "NameError".into(), message: name.to_owned() },
                 None => CodeOutcome::None,
             }
+        }
+    }
+
+    impl Programs for LastLine {
+        fn start(&self) -> Result<(), OptionError> {
+            Ok(())
         }
     }
 

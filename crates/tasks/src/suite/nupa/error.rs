@@ -2,6 +2,7 @@
 use crate::number::NumberError;
 
 use super::TaskId;
+use crate::suite::TooManySamples;
 
 /// An error of the NUPA suite. Messages list what exists.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -21,6 +22,9 @@ pub enum NupaError {
     /// Options that exclude each other.
     #[error("{option}: {problem}")]
     Contradiction { option: &'static str, problem: String },
+    /// More items than a run has.
+    #[error(transparent)]
+    TooMany(#[from] TooManySamples),
     /// A value that the option does not take.
     #[error("{what} is not one of {expected}: `{value}`")]
     UnknownValue { what: &'static str, value: String, expected: String },

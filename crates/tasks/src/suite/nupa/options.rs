@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::pairs::PairRules;
 use super::{NupaError, QuestionFile, ShorterOperand, Split, TASKS, TaskId, Wording};
+use crate::suite::check_size;
 
 /// Lengths of the questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,6 +196,11 @@ impl NupaOptions {
         self.lengths.check(&self.tasks)?;
         if self.per_length == 0 {
             return contradiction("per-length", "at least one question per length is needed".into());
+        }
+        // Given questions are as many as their file has.
+        if self.given.is_empty() {
+            let cells = self.tasks.iter().map(|&task| self.lengths_of(task).len()).sum();
+            check_size(|| format!("--per-length {}", self.per_length), &[cells, self.per_length])?;
         }
         if self.shots > 8 {
             return contradiction(

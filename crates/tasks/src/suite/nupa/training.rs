@@ -5,6 +5,7 @@ use super::cell::{Cell, Question, Split};
 use super::draw::DigitSource;
 use super::number_format::NumberFormat;
 use super::{Lengths, NupaError, PairRules, TaskId, Wording, prompt, rules};
+use crate::suite::check_size;
 
 /// Layout of a line's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -130,6 +131,7 @@ impl TrainingSet {
             let problem = "at least one question per length is needed".to_string();
             return Err(NupaError::Contradiction { option: "per-length", problem });
         }
+        check_size(|| format!("--per-length {}", self.per_length), &[self.per_length])?;
         self.pairs.check()?;
         self.lengths.check(&self.tasks)?;
         if self.style == TextStyle::RuleFollowing && !self.format.is_plain() {

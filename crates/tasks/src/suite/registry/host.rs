@@ -1,10 +1,11 @@
 //! A suite's access to files, datasets and programs, supplied by its caller: suites do no I/O themselves.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::OptionError;
@@ -195,8 +196,56 @@ pub trait Programs: CodeRunner {
     /// Starts the interpreter now, so that a broken one is reported before the first request.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If it cannot be started, or its programs cannot be confined.
     fn start(&self) -> Result<(), OptionError>;
+
+    /// Interpreter and confinement; none before it is started.
+    fn record(&self) -> Option<ProgramsRecord> {
+        None
+    }
+}
+
+/// Interpreter of model-written programs and its confinement, as recorded in a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProgramsRecord {
+    /// Name and version of the interpreter.
+    pub interpreter: String,
+    /// Measures in force: `landlock ABI 7`, `seccomp`, ...
+    pub measures: Vec<String>,
+    /// Time limit of a program in seconds.
+    pub wall_s: f64,
+    /// Memory limit of a program in bytes, beyond the interpreter's own.
+    pub memory: u64,
+    /// The user's command around the interpreter, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Required measures that were missing, with the reasons; programs ran all the same, because the user permitted it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+impl ProgramsRecord {
+    /// True if a required measure was missing.
+    pub fn is_unconfined(&self) -> bool {
+        !self.missing.is_empty()
+    }
+}
+
+impl fmt::Display for ProgramsRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ProgramsRecord { interpreter, measures, wall_s, memory, command, missing } = self;
+        write!(f, "{interpreter}; ")?;
+        if !missing.is_empty() {
+            write!(f, "UNCONFINED, missing {}; ", missing.join(", "))?;
+        }
+        if let Some(command) = command {
+            write!(f, "in `{command}`; ")?;
+        }
+        for measure in measures {
+            write!(f, "{measure}, ")?;
+        }
+        write!(f, "{wall_s} s, {} MiB", memory >> 20)
+    }
 }
 
 struct NoPrograms;

@@ -14,7 +14,7 @@ pub use choice::{Channel, Choice, GivenQuestion, Mode};
 pub use conformance::{ConformanceError, conforms};
 pub use former_names::{rename_rules, stored_rule};
 pub use generator::{Generator, Lines};
-pub use host::{DATA_VARIABLE, Host, HostError, NoHost, Programs, Row, RowFile, RowSource, Rows};
+pub use host::{DATA_VARIABLE, Host, HostError, NoHost, Programs, ProgramsRecord, Row, RowFile, RowSource, Rows};
 pub use item_lines::ItemLines;
 pub use option::{ErrorKind, OptionError, OptionKind, OptionSpec, OptionValues, check_profile};
 

@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 
+use crate::suite::MAX_SAMPLES;
+
 /// Description of one option.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionSpec {
@@ -106,9 +108,9 @@ impl OptionSpec {
         OptionSpec::new(name, value, help, OptionKind::List)
     }
 
-    /// An integer that is not negative.
+    /// An integer that is not negative, and no larger than a run.
     pub const fn integer(name: &'static str, value: &'static str, help: &'static str) -> Self {
-        OptionSpec::new(name, value, help, OptionKind::Integer(u32::MAX as u64))
+        OptionSpec::new(name, value, help, OptionKind::Integer(MAX_SAMPLES as u64))
     }
 
     /// One of the names.

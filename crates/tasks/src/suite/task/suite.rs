@@ -122,6 +122,10 @@ impl Suite for TaskSuite {
         }
     }
 
+    fn programs(&self) -> Option<&dyn Programs> {
+        self.task.runs_programs().then_some(self.programs.as_ref())
+    }
+
     fn profiles(&self) -> Vec<&str> {
         self.task.scorers.iter().flat_map(|scorer| scorer.rules()).collect()
     }

@@ -40,6 +40,7 @@ pub fn provenance(runs: &[ReportRun]) -> String {
             ),
         ];
         facts.extend(settings.until.as_ref().map(|until| ("until", until.to_string())));
+        facts.extend(manifest.sandbox.as_ref().map(|sandbox| ("model-written Python", sandbox.to_string())));
         if let Some(engine) = &manifest.engine {
             let card = &engine.card;
             facts.push((
