@@ -217,7 +217,7 @@ mod tests {
             // The result does not matter: that there is one does.
             render(&format!("{{{{ {expression} }}}}")).ok();
         }
-        let conditions = format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(count / 3 - 1));
+        let conditions = format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(count / 4));
         assert_eq!(render(&conditions), Ok(String::new()));
         render(&format!("{{% set {}x{} = 1 %}}", "(".repeat(count), ")".repeat(count))).ok();
     }
