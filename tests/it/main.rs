@@ -76,6 +76,7 @@ mod train;
 mod train_cli;
 mod train_lora;
 mod train_lora_cli;
+mod unsafe_code;
 mod until;
 
 // A subject uses a part of what the golden vectors' own program needs.

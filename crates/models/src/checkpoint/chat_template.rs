@@ -39,7 +39,7 @@ pub struct ChatTemplate {
 #[derive(Debug)]
 enum Renderer {
     Process(TemplateProcess),
-    Here(Template),
+    Here(Box<Template>),
 }
 
 impl ChatTemplate {
@@ -49,7 +49,7 @@ impl ChatTemplate {
         let text = TemplateText { source: source.clone(), bos, eos };
         let renderer = match TemplateProcess::new(text) {
             Ok(process) => Renderer::Process(process),
-            Err(text) => Renderer::Here(Template::compile(&text)),
+            Err(text) => Renderer::Here(Box::new(Template::compile(&text))),
         };
         ChatTemplate { name: name.into(), source, renderer }
     }
