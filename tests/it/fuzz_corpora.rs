@@ -9,8 +9,14 @@ mod targets;
 
 use targets::{Scratch, TARGETS};
 
-/// Mutations of each file: some seconds in all. `scripts/fuzz.sh` makes millions.
+/// Mutations of each file: some seconds in all. `scripts/fuzz.sh` makes millions, and `EARNEST_FUZZ_MUTATIONS` sets another number where
+/// there is no nightly toolchain.
 const MUTATIONS: usize = 40;
+
+fn mutations() -> usize {
+    let set = std::env::var("EARNEST_FUZZ_MUTATIONS").ok();
+    set.map_or(MUTATIONS, |number| number.parse().expect("EARNEST_FUZZ_MUTATIONS is a number"))
+}
 
 /// Pieces that turn up where formats end: numbers at their limits, open brackets, characters that are no text.
 const PIECES: [&[u8]; 16] = [
@@ -82,7 +88,7 @@ fn run(names: &[&str]) {
         for (place, (_, bytes)) in files.iter().enumerate() {
             (target.run)(&scratch, bytes);
             let mut random = ChaCha8Rng::seed_from_u64(place as u64);
-            for _ in 0..MUTATIONS {
+            for _ in 0..mutations() {
                 (target.run)(&scratch, &mutate(bytes, &files, &mut random));
             }
         }
