@@ -15,7 +15,7 @@
 //!   user's cache saves the second trial of a large file. What passes the trial can only be slow on a particular text, or panic on it,
 //!   which [`caught`] turns into an error.
 //! * A template is never compiled or rendered in the program itself: what it does may depend on the messages, so no trial shows what it
-//!   will do, and passing a conversation to a process and back costs some tens of microseconds.
+//!   will do, and rendering it in a process takes 0.2 ms a prompt, in a build without optimisation.
 //! * A program opts in by calling [`serve_if_worker`] first in its `main`. In others (tests, programs that use this crate as a library)
 //!   the same code runs on a thread with a large stack: bounded in depth, instructions, output and the effect of a panic, but not in
 //!   memory.
