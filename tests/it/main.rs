@@ -11,6 +11,7 @@ mod checkpoint_chat;
 mod checkpoint_folder;
 mod checkpoint_gguf;
 mod checkpoint_golden;
+mod checkpoint_hostile;
 mod checkpoint_models;
 mod cli;
 mod cuda_cli;
@@ -23,6 +24,7 @@ mod endpoint;
 mod exact_expression;
 mod experiment_cli;
 mod fake_hub;
+mod fuzz_corpora;
 mod glmm_behaviour;
 mod glmm_formula_golden;
 mod glmm_golden;
@@ -76,6 +78,7 @@ mod train;
 mod train_cli;
 mod train_lora;
 mod train_lora_cli;
+mod unsafe_code;
 mod until;
 
 // A subject uses a part of what the golden vectors' own program needs.

@@ -512,6 +512,7 @@ fn results_that_may_not_be_written_are_read() {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     };
     // Permissions do not bind root, who becomes somebody else.
+    // SAFETY: returns a number.
     let root = unsafe { libc::geteuid() } == 0;
     let read = |words: &[&str]| {
         let mut command = std::process::Command::new(&program);

@@ -43,14 +43,18 @@ struct FileStamp {
 /// Smallest age of a file that is cached: a younger one could be written again without a change of its times.
 const MIN_AGE: Duration = Duration::from_secs(2);
 
+/// Returns the user's cache: `EARNEST_CACHE`, `XDG_CACHE_HOME/earnest` or `~/.cache/earnest`; none if no home folder is known.
+pub fn cache_folder() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("EARNEST_CACHE")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("earnest")))
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cache/earnest")))
+}
+
 impl DigestCache {
-    /// Opens the user's cache: `EARNEST_CACHE`, `XDG_CACHE_HOME/earnest` or `~/.cache/earnest`.
+    /// Opens the cache in [`cache_folder`].
     pub fn for_user() -> DigestCache {
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folder = variable("EARNEST_CACHE")
-            .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("earnest")))
-            .or_else(|| std::env::home_dir().map(|home| home.join(".cache/earnest")));
-        DigestCache { folder: folder.map(|folder| folder.join("digests")), min_size: 16 << 20 }
+        DigestCache { folder: cache_folder().map(|folder| folder.join("digests")), min_size: 16 << 20 }
     }
 
     /// Opens the cache in a folder, for files of any size.

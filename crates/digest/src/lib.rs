@@ -5,5 +5,5 @@
 mod cache;
 mod hash;
 
-pub use cache::DigestCache;
+pub use cache::{DigestCache, cache_folder};
 pub use hash::{git_blob_sha1_file, hex, sha256, sha256_file};

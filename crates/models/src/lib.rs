@@ -6,3 +6,5 @@
 pub mod checkpoint;
 pub mod hub;
 pub mod memory;
+
+pub use checkpoint::serve_if_worker;

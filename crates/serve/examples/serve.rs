@@ -9,6 +9,8 @@ use earnest_models::checkpoint::Checkpoint;
 use earnest_serve::{Server, Settings};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // The checkpoint's tokenizer and chat template run in a process of their own, which is this program again.
+    earnest_models::serve_if_worker();
     let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../../embedded/earnest-abacus-1m");
     let folder = std::env::args().nth(1).unwrap_or_else(|| built_in.into());
 

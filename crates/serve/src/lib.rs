@@ -27,4 +27,5 @@ mod routes;
 mod server;
 mod timed_stream;
 
+pub use request::Checker;
 pub use server::{Limits, ServeError, ServeSummary, Server, Settings};

@@ -29,6 +29,34 @@ pub(crate) struct ServedModel {
     pub context: usize,
 }
 
+/// The checks that a request's body passes before the engine sees it, for programs that try bodies without a server.
+pub struct Checker(ServedModel);
+
+impl Checker {
+    /// Checks for a model of this name and context.
+    pub fn new(checkpoint: Checkpoint, name: impl Into<String>, context: usize) -> Checker {
+        Checker(ServedModel { checkpoint, name: name.into(), context })
+    }
+
+    /// Returns the number of completions that a body for `/v1/completions` asks for.
+    ///
+    /// # Errors
+    /// The message for the client.
+    pub fn completions(&self, body: &[u8]) -> Result<usize, String> {
+        let request = completions(body, &self.0).map_err(|error| error.message)?;
+        Ok(request.choices.len())
+    }
+
+    /// Returns the number of completions that a body for `/v1/chat/completions` asks for.
+    ///
+    /// # Errors
+    /// The message for the client.
+    pub fn chat(&self, body: &[u8]) -> Result<usize, String> {
+        let request = chat(body, &self.0).map_err(|error| error.message)?;
+        Ok(request.choices.len())
+    }
+}
+
 /// The parsed body of a completion request.
 #[derive(Debug)]
 pub(crate) struct ApiRequest {

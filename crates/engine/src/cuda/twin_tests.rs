@@ -386,6 +386,7 @@ fn damaged_logits_fail_their_request_alone() {
     let (logits, metadata) = (put(&twin, &rows.concat()).unwrap(), put(&twin, &metadata).unwrap());
     let (chosen, sampled) = (put(&twin, &[0i32; 24]).unwrap(), put(&twin, &[0i32; 6]).unwrap());
     let arguments = [logits.into(), (vocab as i32).into(), metadata.into(), chosen.into(), sampled.into()];
+    // SAFETY: the arguments are the kernel's, and their memory has the sizes that it writes.
     unsafe { twin.launch(kernel, [6, 1, 1], 512, 0, &arguments).unwrap() };
     let chosen = get::<i32>(&twin, chosen, 24).unwrap();
     for (r, row) in rows.iter().enumerate() {

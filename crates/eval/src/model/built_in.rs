@@ -31,18 +31,10 @@ fn digest() -> String {
     earnest_digest::hex(&earnest_digest::sha256(&all))
 }
 
-/// Returns the user's cache: `EARNEST_CACHE`, `XDG_CACHE_HOME/earnest` or `~/.cache/earnest`.
-fn cache() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("EARNEST_CACHE")
-        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("earnest")))
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cache/earnest")))
-}
-
 /// Returns the built-in model's checkpoint folder in the user's cache; missing or damaged files are written.
 pub fn built_in_folder() -> Result<PathBuf, EvalError> {
     let hint = "set EARNEST_CACHE to a writable folder, or choose another --model";
-    let Some(cache) = cache() else {
+    let Some(cache) = earnest_digest::cache_folder() else {
         return Err(EvalError::model(format!("cannot unpack {BUILT_IN}: no cache folder is known")).hint(hint));
     };
     // The digest keeps the models of different releases apart.

@@ -17,13 +17,13 @@ const FIXED_DATE: Date = Date { year: 2024, month: 7, day: 26, weekday: 5, day_o
 
 /// Largest number of instructions of a rendering, some seconds' worth: a downloaded template may loop forever. Those of
 /// published models take a few thousand per message.
-const FUEL: u64 = 20_000_000;
+pub(super) const FUEL: u64 = 20_000_000;
 
-/// Compiles a template; the error is a line and a message.
-pub(super) fn environment(source: &str) -> Result<Environment<'static>, (usize, String)> {
+/// Compiles a template.
+pub(super) fn environment(source: &str) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     environment.set_fuel(Some(FUEL));
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(|e| locate(&e))?;
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
     environment.set_syntax(syntax);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
@@ -40,7 +40,7 @@ pub(super) fn environment(source: &str) -> Result<Environment<'static>, (usize, 
     environment.add_filter("tojson", python_values::json);
     environment.add_filter("string", python_values::string);
     environment.set_formatter(python_values::print);
-    environment.add_template_owned(TEMPLATE, without_generation_marks(source).into_owned()).map_err(|e| locate(&e))?;
+    environment.add_template_owned(TEMPLATE, without_generation_marks(source).into_owned())?;
     Ok(environment)
 }
 

@@ -1,9 +1,9 @@
 //! Chat templates: rendering messages as the text that the model was trained on.
-use super::CheckpointError;
-use super::chat_dialect::{TEMPLATE, environment, locate};
+use super::isolation::TemplateProcess;
 use super::json_fields;
+use super::template_engine::{Conversation, Template, TemplateFailure, TemplateText};
 use super::tokenizer::special_text;
-use minijinja::{Environment, Value};
+use super::{CheckpointError, bounded_file};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use sha2::{Digest, Sha256};
@@ -27,21 +27,43 @@ impl ChatMessage {
 
 /// A Jinja template in the dialect of `transformers`: blocks trimmed, Python's string methods, `raise_exception`,
 /// `strftime_now` (a fixed date, 26 July 2024, so that prompts do not depend on the day) and Python's JSON.
+///
+/// It is compiled and rendered within bounds; where the program can be a worker ([`crate::serve_if_worker`]), in a process of its own.
 #[derive(Debug)]
 pub struct ChatTemplate {
     name: String,
     source: String,
-    bos: Option<String>,
-    eos: Option<String>,
-    environment: Result<Environment<'static>, (usize, String)>,
+    renderer: Renderer,
+}
+
+#[derive(Debug)]
+enum Renderer {
+    Process(TemplateProcess),
+    Here(Box<Template>),
 }
 
 impl ChatTemplate {
-    /// Compiles a template. `name` is its origin, for error messages; `bos` and `eos` are the texts of those tokens. A syntax error
-    /// is reported by [`ChatTemplate::render`], because a run without chat does not need the template.
+    /// Keeps a template for rendering. `name` is its origin, for error messages; `bos` and `eos` are the texts of those tokens. A syntax
+    /// error is reported by [`ChatTemplate::render`], because a run without chat does not need the template.
     pub fn new(name: impl Into<String>, source: String, bos: Option<String>, eos: Option<String>) -> ChatTemplate {
-        let environment = environment(&source);
-        ChatTemplate { name: name.into(), source, bos, eos, environment }
+        let text = TemplateText { source: source.clone(), bos, eos };
+        let renderer = match TemplateProcess::new(text) {
+            Ok(process) => Renderer::Process(process),
+            Err(text) => Renderer::Here(Box::new(Template::compile(&text))),
+        };
+        ChatTemplate { name: name.into(), source, renderer }
+    }
+
+    /// Renders a question once.
+    ///
+    /// # Errors
+    /// [`CheckpointError::TemplateLimit`] if the template reaches a limit, as no template of a usable checkpoint does. Its own errors are
+    /// left to [`ChatTemplate::render`], because it may need another conversation.
+    pub(super) fn check(&self) -> Result<(), CheckpointError> {
+        match self.render(&[ChatMessage::new("user", "1 + 1 = ?")], true) {
+            Err(error @ CheckpointError::TemplateLimit { .. }) => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Reads the template of a folder: `chat_template.jinja`, else `tokenizer_config.json`'s (of several, the one named
@@ -53,10 +75,15 @@ impl ChatTemplate {
         let bos = special_text(config.and_then(|c| c.get("bos_token")));
         let eos = special_text(config.and_then(|c| c.get("eos_token")));
         let path = folder.join("chat_template.jinja");
-        match std::fs::read_to_string(&path) {
-            Ok(source) => return Ok(Some(ChatTemplate::new(path.display().to_string(), source, bos, eos))),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(CheckpointError::io(&path, "", e)),
+        match bounded_file::read(&path, bounded_file::MAX_JSON, "") {
+            Ok(bytes) => {
+                let what = "it is not UTF-8".to_owned();
+                let source =
+                    String::from_utf8(bytes).map_err(|_| CheckpointError::Malformed { path: path.clone(), what })?;
+                return Ok(Some(ChatTemplate::new(path.display().to_string(), source, bos, eos)));
+            }
+            Err(CheckpointError::FileMissing { .. }) => {}
+            Err(error) => return Err(error),
         }
         let Some(map) = config else { return Ok(None) };
         let path = folder.join("tokenizer_config.json");
@@ -83,7 +110,7 @@ impl ChatTemplate {
     /// begins with BOS already, so encode it without special tokens.
     ///
     /// # Errors
-    /// [`CheckpointError::Template`].
+    /// [`CheckpointError::Template`] and [`CheckpointError::TemplateLimit`].
     pub fn render(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String, CheckpointError> {
         self.render_thinking(messages, add_generation_prompt, None)
     }
@@ -92,35 +119,24 @@ impl ChatTemplate {
     /// default.
     ///
     /// # Errors
-    /// [`CheckpointError::Template`].
+    /// [`CheckpointError::Template`] and [`CheckpointError::TemplateLimit`].
     pub fn render_thinking(
         &self,
         messages: &[ChatMessage],
         add_generation_prompt: bool,
         enable_thinking: Option<bool>,
     ) -> Result<String, CheckpointError> {
-        let environment = self.environment.as_ref().map_err(|(line, message)| CheckpointError::Template {
-            template: self.name.clone(),
-            line: *line,
-            message: message.clone(),
-        })?;
-        let message = |m: &ChatMessage| {
-            Value::from_pairs([("role", Value::from(m.role.as_str())), ("content", Value::from(m.content.as_str()))])
+        let conversation = Conversation { messages: messages.to_vec(), add_generation_prompt, enable_thinking };
+        let rendered = match &self.renderer {
+            Renderer::Process(process) => process.render(&conversation),
+            Renderer::Here(template) => template.render(&conversation),
         };
-        let mut variables = vec![
-            ("messages", messages.iter().map(message).collect::<Value>()),
-            ("add_generation_prompt", Value::from(add_generation_prompt)),
-            ("tools", Value::from(())),
-            ("documents", Value::from(())),
-        ];
-        variables.extend(enable_thinking.map(|on| ("enable_thinking", Value::from(on))));
-        // transformers leaves absent tokens undefined, which templates test for.
-        let tokens = [("bos_token", &self.bos), ("eos_token", &self.eos)];
-        variables.extend(tokens.into_iter().filter_map(|(name, text)| Some((name, Value::from(text.as_deref()?)))));
-        let rendered = environment.get_template(TEMPLATE).and_then(|t| t.render(Value::from_pairs(variables)));
-        rendered.map_err(|e| {
-            let (line, message) = locate(&e);
-            CheckpointError::Template { template: self.name.clone(), line, message }
+        rendered.map_err(|failure| {
+            let template = self.name.clone();
+            match failure {
+                TemplateFailure::Template { line, message } => CheckpointError::Template { template, line, message },
+                TemplateFailure::Limit(what) => CheckpointError::TemplateLimit { template, what },
+            }
         })
     }
 

@@ -53,6 +53,9 @@ pub enum CheckpointError {
     /// A chat template is invalid, or raised an error for these messages.
     #[error("chat template {template}, line {line}: {message}")]
     Template { template: String, line: usize, message: String },
+    /// A chat template asks for more than a template may: length, nesting, time, memory or output.
+    #[error("chat template {template}: {what}")]
+    TemplateLimit { template: String, what: String },
 }
 
 impl CheckpointError {

@@ -1,6 +1,7 @@
 //! Conversion of a GGUF file's tokenizer to one of the `tokenizers` crate.
 use super::gguf_file::{GgufFile, GgufValue};
 use super::gguf_pretokenizer;
+use super::isolation::on_thread;
 use super::sentencepiece_merges::merges_from_scores;
 use super::token_pieces::byte_token;
 use super::tokenizer::{SpecialToken, TokenizerSettings};
@@ -33,7 +34,17 @@ struct Vocabulary<'a> {
 }
 
 /// Builds the tokenizer; `embeddings` is the number of rows of the embedding table.
+///
+/// In this process and without a trial: the file names one of our own pre-tokenizers and decoders, so that its texts reach the library
+/// as tokens and merges only, in proportion to the file.
 pub(super) fn build(file: &GgufFile, embeddings: usize) -> Result<Tokenizer, CheckpointError> {
+    on_thread(|| build_here(file, embeddings)).unwrap_or_else(|panic| {
+        let what = format!("building the tokenizer panicked: {panic}");
+        Err(CheckpointError::Tokenizer { path: file.path.clone(), what })
+    })
+}
+
+fn build_here(file: &GgufFile, embeddings: usize) -> Result<Tokenizer, CheckpointError> {
     let vocabulary = Vocabulary::read(file)?;
     let model = file.text("tokenizer.ggml.model").unwrap_or("(none named)");
     let (mut tokenizer, adds_bos) = match model {

@@ -1,5 +1,5 @@
 //! Access to JSON objects that rejects unknown keys.
-use super::CheckpointError;
+use super::{CheckpointError, bounded_file};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -10,16 +10,15 @@ const MAX_SIZE: u64 = 1 << 31;
 
 /// Reads a JSON file whose top level is an object.
 pub(super) fn read_object(path: &Path, advice: &str) -> Result<Map<String, Value>, CheckpointError> {
-    let bytes = std::fs::read(path).map_err(|e| CheckpointError::io(path, advice, e))?;
-    parse_object(path, &bytes)
+    parse_object(path, &bounded_file::read(path, bounded_file::MAX_JSON, advice)?)
 }
 
 /// Reads an optional JSON file; none if it does not exist.
 pub(super) fn read_optional_object(path: &Path) -> Result<Option<Map<String, Value>>, CheckpointError> {
-    match std::fs::read(path) {
+    match bounded_file::read(path, bounded_file::MAX_JSON, "") {
         Ok(bytes) => parse_object(path, &bytes).map(Some),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(CheckpointError::io(path, "", e)),
+        Err(CheckpointError::FileMissing { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -84,6 +84,7 @@ impl Checkpoint {
         let tokenizer = Tokenizer::from_folder(folder, tokenizer_config.as_ref(), ids.bos, config.vocab_size)?;
         let generation = generation.complete(folder, &tokenizer, config.vocab_size)?;
         let chat_template = ChatTemplate::from_folder(folder, tokenizer_config.as_ref())?;
+        chat_template.as_ref().map_or(Ok(()), ChatTemplate::check)?;
         let weights =
             if with_weights { Weights::Hf(HfWeights::open(folder, family, &config)?) } else { Weights::Absent };
         Ok(Checkpoint {
@@ -111,6 +112,7 @@ impl Checkpoint {
             let name = format!("tokenizer.chat_template of {}", path.display());
             ChatTemplate::new(name, source.to_string(), text(tokenizer.bos()), text(tokenizer.eos()))
         });
+        template.as_ref().map_or(Ok(()), ChatTemplate::check)?;
         let quantisation = gguf_weights::quantisation(&file);
         Ok(Checkpoint {
             source: path.to_path_buf(),

@@ -1,9 +1,12 @@
 //! Encoding and decoding, identical to the checkpoint's own tokenizer.
 use super::CheckpointError;
+use super::bounded_file;
 use super::digit_places;
+use super::isolation::{self, caught, on_thread};
 use super::json_fields;
 use super::text_stream::TextStream;
 use super::token_pieces::TokenPieces;
+use super::tokenizer_rules;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,9 +66,9 @@ impl Tokenizer {
     ) -> Result<Tokenizer, CheckpointError> {
         let path = folder.join("tokenizer.json");
         let advice = "it has the vocabulary; fetch the checkpoint again (if it has only tokenizer.model, convert that with transformers)";
-        let bytes = std::fs::read(&path).map_err(|e| CheckpointError::io(&path, advice, e))?;
-        let backend = tokenizers::Tokenizer::from_bytes(&bytes)
-            .map_err(|e| CheckpointError::Tokenizer { path: path.clone(), what: e.to_string() })?;
+        let bytes = bounded_file::read(&path, bounded_file::MAX_TOKENIZER, advice)?;
+        let fail = |what: String| CheckpointError::Tokenizer { path: path.clone(), what };
+        isolation::try_tokenizer(&bytes).map_err(fail)?;
         let mut settings = TokenizerSettings::default();
         if let Some(map) = config {
             let fields = json_fields::Fields::new(&folder.join("tokenizer_config.json"), "", map);
@@ -77,7 +80,8 @@ impl Tokenizer {
         if config.is_none_or(|map| !map.contains_key("bos_token")) {
             settings.bos = fallback_bos.map(SpecialToken::Id);
         }
-        Tokenizer::new(path, backend, settings, embeddings)
+        let build = || Tokenizer::new(path.clone(), read(&bytes).map_err(fail)?, settings, embeddings);
+        on_thread(build).unwrap_or_else(|panic| Err(fail(format!("building the tokenizer panicked: {panic}"))))
     }
 
     /// Prepares a tokenizer: turns truncation and padding off, determines prefix and suffix, and builds the table of pieces.
@@ -158,10 +162,11 @@ impl Tokenizer {
     pub fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>, CheckpointError> {
         let t = &*self.inner;
         let fail = |what: String| CheckpointError::Tokenizer { path: t.source.clone(), what };
-        let encoded = match &t.unmarked {
+        let encoded = caught(|| match &t.unmarked {
             Some(unmarked) => unmarked.encode_fast(digit_places::mark(text), false),
             None => t.backend.encode_fast(text, false),
-        };
+        });
+        let encoded = encoded.map_err(|panic| fail(format!("encoding a text panicked: {panic}")))?;
         let encoding = encoded.map_err(|e| fail(e.to_string()))?;
         let ids = encoding.get_ids();
         let (prefix, suffix) = if add_special { (&*t.prefix, &*t.suffix) } else { (&[][..], &[][..]) };
@@ -280,6 +285,41 @@ impl Tokenizer {
     pub fn is_special(&self, id: u32) -> bool {
         self.inner.pieces.is_special(id)
     }
+}
+
+/// Reads `tokenizer.json`.
+fn read(file: &[u8]) -> Result<tokenizers::Tokenizer, String> {
+    let backend = tokenizers::Tokenizer::from_bytes(file).map_err(|e| e.to_string())?;
+    tokenizer_rules::check(&backend)?;
+    Ok(backend)
+}
+
+/// Builds the tokenizer of a `tokenizer.json` and encodes a few texts, to see that it does so; the error says what is wrong with it. A
+/// text that it refuses, for want of a token, is no fault.
+pub(super) fn try_file(file: &[u8]) -> Result<(), String> {
+    let build = || {
+        let built = Tokenizer::new(PathBuf::new(), read(file)?, TokenizerSettings::default(), usize::MAX);
+        let tokenizer = built.map_err(|error| match error {
+            CheckpointError::Tokenizer { what, .. } => what,
+            other => other.to_string(),
+        })?;
+        for text in trial_texts() {
+            tokenizer.inner.backend.encode_fast(text, true).ok();
+        }
+        Ok(())
+    };
+    on_thread(build).unwrap_or_else(|panic| Err(format!("building the tokenizer panicked: {panic}")))
+}
+
+/// Texts of a trial: what prompts have, and what tokenizers stumble over.
+fn trial_texts() -> Vec<String> {
+    let ascii: String = (0u8..128).map(char::from).collect();
+    // Letters of several scripts, combining marks, ligatures that normalise to many characters, emoji, private use.
+    let scripts =
+        "é e\u{301} ß İ ﬁ ﷺ ½ ① Å 漢字 かな 한글 ١٢٣ हिन्दी ไทย \u{202E}abc 👩‍👩‍👧 \u{E000}\u{FEFF}\u{FFFD}▁Ġ<0x0A>"
+            .to_owned();
+    let numbers = "12 + 30 = ? 1234567890.000001 1e-9 −5 1,000,000\n\n\t  a   b".to_owned();
+    vec![String::new(), numbers, scripts, "a".repeat(2000), " ".repeat(2000), "1".repeat(2000), ascii]
 }
 
 /// Returns the tokenizer without its normaliser if that only marks the places of digits, and if marks do not change where added

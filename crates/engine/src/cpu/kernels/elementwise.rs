@@ -85,6 +85,7 @@ struct GeluTanh;
 impl Elementwise for Silu {
     #[inline(always)]
     unsafe fn apply<L: Lanes>(x: L) -> L {
+        // SAFETY: the caller has the instructions.
         unsafe { math::silu(x) }
     }
 }
@@ -92,6 +93,7 @@ impl Elementwise for Silu {
 impl Elementwise for GeluTanh {
     #[inline(always)]
     unsafe fn apply<L: Lanes>(x: L) -> L {
+        // SAFETY: the caller has the instructions.
         unsafe { math::gelu_tanh(x) }
     }
 }
@@ -101,6 +103,7 @@ impl Elementwise for GeluTanh {
 unsafe fn each<L: Lanes, F: Elementwise>(x: &[f32], by: &[f32], out: &mut [f32]) {
     let n = x.len();
     let whole = n / LANES * LANES;
+    // SAFETY: `i + LANES` is at most `whole`, which none of the slices is shorter than; the caller has the instructions.
     unsafe {
         for i in (0..whole).step_by(LANES) {
             let mut v = F::apply(L::load(x.as_ptr().add(i)));
@@ -123,6 +126,7 @@ unsafe fn each<L: Lanes, F: Elementwise>(x: &[f32], by: &[f32], out: &mut [f32])
 
 #[inline(always)]
 unsafe fn cap_body<L: Lanes>(x: &mut [f32], cap: f32) {
+    // SAFETY: `i + LANES` is at most the length; the caller has the instructions.
     unsafe {
         let whole = x.len() / LANES * LANES;
         for i in (0..whole).step_by(LANES) {
@@ -139,6 +143,7 @@ unsafe fn cap_body<L: Lanes>(x: &mut [f32], cap: f32) {
 
 #[inline(always)]
 unsafe fn exponentials_body<L: Lanes>(x: &[f32], shift: f32, divisor: f32, out: &mut [f32]) {
+    // SAFETY: `i + LANES` is at most `whole`, which neither slice is shorter than; the caller has the instructions.
     unsafe {
         let (shift, divisor) = (L::splat(shift), L::splat(divisor));
         let whole = x.len() / LANES * LANES;

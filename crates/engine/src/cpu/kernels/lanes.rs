@@ -38,6 +38,7 @@ pub(crate) trait Lanes: Copy {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
+        // SAFETY: the caller has the instructions.
         unsafe { Self::splat(0.0) }
     }
 
@@ -45,6 +46,7 @@ pub(crate) trait Lanes: Copy {
     #[inline(always)]
     unsafe fn sum(self) -> f32 {
         let mut v = [0f32; LANES];
+        // SAFETY: there is room for a vector, and the caller has the instructions.
         unsafe { self.store(v.as_mut_ptr()) };
         let mut width = LANES / 2;
         while width > 0 {
@@ -60,6 +62,7 @@ pub(crate) trait Lanes: Copy {
     #[inline(always)]
     unsafe fn largest(self) -> f32 {
         let mut v = [0f32; LANES];
+        // SAFETY: there is room for a vector, and the caller has the instructions.
         unsafe { self.store(v.as_mut_ptr()) };
         let mut width = LANES / 2;
         while width > 0 {
@@ -85,14 +88,17 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn splat(v: f32) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_set1_ps(v) }
         }
         #[inline(always)]
         unsafe fn load(p: *const f32) -> Self {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { _mm512_loadu_ps(p) }
         }
         #[inline(always)]
         unsafe fn load_bf16(p: *const u16) -> Self {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe {
                 let half = _mm256_loadu_si256(p.cast());
                 _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(half)))
@@ -100,46 +106,57 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn load_f16(p: *const u16) -> Self {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(p.cast())) }
         }
         #[inline(always)]
         unsafe fn store(self, p: *mut f32) {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { _mm512_storeu_ps(p, self) }
         }
         #[inline(always)]
         unsafe fn fma(self, a: Self, b: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_fmadd_ps(self, a, b) }
         }
         #[inline(always)]
         unsafe fn add(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_add_ps(self, o) }
         }
         #[inline(always)]
         unsafe fn sub(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_sub_ps(self, o) }
         }
         #[inline(always)]
         unsafe fn mul(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_mul_ps(self, o) }
         }
         #[inline(always)]
         unsafe fn div(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_div_ps(self, o) }
         }
         #[inline(always)]
         unsafe fn max(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_max_ps(self, o) }
         }
         #[inline(always)]
         unsafe fn min(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_min_ps(self, o) }
         }
         #[inline(always)]
         unsafe fn round(self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self) }
         }
         #[inline(always)]
         unsafe fn exp2_integral(self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe {
                 let n = _mm512_add_epi32(_mm512_cvtps_epi32(self), _mm512_set1_epi32(127));
                 _mm512_castsi512_ps(_mm512_slli_epi32::<23>(n))
@@ -147,10 +164,12 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn select_less(self, bound: Self, yes: Self, no: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self, bound), no, yes) }
         }
         #[inline(always)]
         unsafe fn sum(self) -> f32 {
+            // SAFETY: the caller has the instructions.
             unsafe {
                 let high = _mm512_castps512_ps256(_mm512_shuffle_f32x4::<0b11_10_11_10>(self, self));
                 sum_of_eight(_mm256_add_ps(_mm512_castps512_ps256(self), high))
@@ -158,6 +177,7 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn largest(self) -> f32 {
+            // SAFETY: the caller has the instructions.
             unsafe {
                 let high = _mm512_castps512_ps256(_mm512_shuffle_f32x4::<0b11_10_11_10>(self, self));
                 largest_of_eight(_mm256_max_ps(_mm512_castps512_ps256(self), high))
@@ -168,6 +188,7 @@ mod x86 {
     /// The lower levels of the tree of [`Lanes::sum`].
     #[inline(always)]
     unsafe fn sum_of_eight(v: __m256) -> f32 {
+        // SAFETY: the caller has the instructions.
         unsafe {
             let four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
@@ -178,6 +199,7 @@ mod x86 {
     /// The lower levels of the tree of [`Lanes::largest`]; the instruction takes its second operand on a NaN, as the tree does.
     #[inline(always)]
     unsafe fn largest_of_eight(v: __m256) -> f32 {
+        // SAFETY: the caller has the instructions.
         unsafe {
             let four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
             let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
@@ -187,11 +209,13 @@ mod x86 {
 
     #[inline(always)]
     unsafe fn widen_bf16(p: *const u16) -> __m256 {
+        // SAFETY: the caller has a vector at the pointer, and the instructions.
         unsafe { _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast())))) }
     }
 
     #[inline(always)]
     unsafe fn power_of_two(x: __m256) -> __m256 {
+        // SAFETY: the caller has the instructions.
         unsafe {
             let n = _mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127));
             _mm256_castsi256_ps(_mm256_slli_epi32::<23>(n))
@@ -209,25 +233,30 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn splat(v: f32) -> Self {
+            // SAFETY: the caller has the instructions.
             let x = unsafe { _mm256_set1_ps(v) };
             Pair(x, x)
         }
         #[inline(always)]
         unsafe fn load(p: *const f32) -> Self {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { Pair(_mm256_loadu_ps(p), _mm256_loadu_ps(p.add(8))) }
         }
         #[inline(always)]
         unsafe fn load_bf16(p: *const u16) -> Self {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { Pair(widen_bf16(p), widen_bf16(p.add(8))) }
         }
         #[inline(always)]
         unsafe fn load_f16(p: *const u16) -> Self {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe {
                 Pair(_mm256_cvtph_ps(_mm_loadu_si128(p.cast())), _mm256_cvtph_ps(_mm_loadu_si128(p.add(8).cast())))
             }
         }
         #[inline(always)]
         unsafe fn store(self, p: *mut f32) {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe {
                 _mm256_storeu_ps(p, self.0);
                 _mm256_storeu_ps(p.add(8), self.1);
@@ -235,43 +264,53 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn fma(self, a: Self, b: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { Pair(_mm256_fmadd_ps(self.0, a.0, b.0), _mm256_fmadd_ps(self.1, a.1, b.1)) }
         }
         #[inline(always)]
         unsafe fn add(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { Pair(_mm256_add_ps(self.0, o.0), _mm256_add_ps(self.1, o.1)) }
         }
         #[inline(always)]
         unsafe fn sub(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { Pair(_mm256_sub_ps(self.0, o.0), _mm256_sub_ps(self.1, o.1)) }
         }
         #[inline(always)]
         unsafe fn mul(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { Pair(_mm256_mul_ps(self.0, o.0), _mm256_mul_ps(self.1, o.1)) }
         }
         #[inline(always)]
         unsafe fn div(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { Pair(_mm256_div_ps(self.0, o.0), _mm256_div_ps(self.1, o.1)) }
         }
         #[inline(always)]
         unsafe fn max(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { Pair(_mm256_max_ps(self.0, o.0), _mm256_max_ps(self.1, o.1)) }
         }
         #[inline(always)]
         unsafe fn min(self, o: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { Pair(_mm256_min_ps(self.0, o.0), _mm256_min_ps(self.1, o.1)) }
         }
         #[inline(always)]
         unsafe fn round(self) -> Self {
             const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+            // SAFETY: the caller has the instructions.
             unsafe { Pair(_mm256_round_ps::<NEAREST>(self.0), _mm256_round_ps::<NEAREST>(self.1)) }
         }
         #[inline(always)]
         unsafe fn exp2_integral(self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe { Pair(power_of_two(self.0), power_of_two(self.1)) }
         }
         #[inline(always)]
         unsafe fn select_less(self, bound: Self, yes: Self, no: Self) -> Self {
+            // SAFETY: the caller has the instructions.
             unsafe {
                 Pair(
                     _mm256_blendv_ps(no.0, yes.0, _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, bound.0)),
@@ -281,10 +320,12 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn sum(self) -> f32 {
+            // SAFETY: the caller has the instructions.
             unsafe { sum_of_eight(_mm256_add_ps(self.0, self.1)) }
         }
         #[inline(always)]
         unsafe fn largest(self) -> f32 {
+            // SAFETY: the caller has the instructions.
             unsafe { largest_of_eight(_mm256_max_ps(self.0, self.1)) }
         }
     }
@@ -315,20 +356,24 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self {
+        // SAFETY: the caller has a vector at the pointer.
         Portable(unsafe { p.cast::<[f32; LANES]>().read_unaligned() })
     }
     #[inline(always)]
     unsafe fn load_bf16(p: *const u16) -> Self {
+        // SAFETY: the caller has a vector at the pointer.
         let raw = unsafe { p.cast::<[u16; LANES]>().read_unaligned() };
         Portable(raw.map(|x| f32::from_bits(u32::from(x) << 16)))
     }
     #[inline(always)]
     unsafe fn load_f16(p: *const u16) -> Self {
+        // SAFETY: the caller has a vector at the pointer.
         let raw = unsafe { p.cast::<[u16; LANES]>().read_unaligned() };
         Portable(raw.map(|x| half::f16::from_bits(x).to_f32()))
     }
     #[inline(always)]
     unsafe fn store(self, p: *mut f32) {
+        // SAFETY: the caller has a vector at the pointer.
         unsafe { p.cast::<[f32; LANES]>().write_unaligned(self.0) }
     }
     #[inline(always)]
@@ -435,20 +480,25 @@ macro_rules! for_each_isa {
                 #[target_feature(enable = "avx512f,avx512bw,avx2,fma,f16c")]
                 #[allow(clippy::too_many_arguments, reason = "a kernel's operands; some kernels have few")]
                 unsafe fn avx512($($arg: $ty),*) {
+                    // SAFETY: the caller has the instructions.
                     unsafe { $body::<std::arch::x86_64::__m512 $(, $extra)?>($($arg),*) }
                 }
                 #[target_feature(enable = "avx2,fma,f16c")]
                 #[allow(clippy::too_many_arguments, reason = "a kernel's operands; some kernels have few")]
                 unsafe fn avx2($($arg: $ty),*) {
+                    // SAFETY: the caller has the instructions.
                     unsafe { $body::<$crate::cpu::kernels::lanes::Pair $(, $extra)?>($($arg),*) }
                 }
                 match isa {
+                    // SAFETY: the caller has the instructions.
                     Isa::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: the caller has the instructions.
                     Isa::Avx2 => return unsafe { avx2($($arg),*) },
                     Isa::Portable => {}
                 }
             }
             let _ = isa;
+            // SAFETY: the caller has the instructions.
             unsafe { $body::<Portable $(, $extra)?>($($arg),*) }
         }
     };
@@ -462,7 +512,9 @@ mod tests {
 
     #[inline(always)]
     unsafe fn reduced<L: Lanes>(x: &[f32], out: &mut [f32; 2]) {
+        // SAFETY: the caller has the instructions.
         let v = unsafe { L::load(x.as_ptr()) };
+        // SAFETY: the caller has the instructions.
         *out = unsafe { [v.sum(), v.largest()] };
     }
     for_each_isa! { fn reduce(x: &[f32], out: &mut [f32; 2]) => reduced }

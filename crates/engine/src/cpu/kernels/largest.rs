@@ -24,6 +24,7 @@ pub(crate) fn largest(isa: Isa, values: &[f32]) -> Option<usize> {
 /// The largest value, and whether any is not below infinity (0 if all are).
 #[inline(always)]
 unsafe fn largest_body<L: Lanes>(values: &[f32], out: &mut [f32; 2]) {
+    // SAFETY: chunks have whole vectors, and the caller has the instructions.
     unsafe {
         let (infinity, one) = (L::splat(f32::INFINITY), L::splat(1.0));
         let (mut top, mut not_finite) = ([L::splat(f32::NEG_INFINITY); 4], [L::zero(); 4]);

@@ -6,6 +6,7 @@ use super::lanes::Lanes;
 #[inline(always)]
 pub(crate) unsafe fn exp<L: Lanes>(x: L) -> L {
     // Range reduction x = n ln 2 + r with ln 2 in two parts, then the polynomial of Cephes' expf.
+    // SAFETY: the caller has a vector at the pointer, and the instructions.
     unsafe {
         let low = L::splat(-87.3);
         let clamped = L::splat(88.0).min(low.max(x));
@@ -24,12 +25,14 @@ pub(crate) unsafe fn exp<L: Lanes>(x: L) -> L {
 /// x / (1 + e^-x)
 #[inline(always)]
 pub(crate) unsafe fn silu<L: Lanes>(x: L) -> L {
+    // SAFETY: the caller has the instructions.
     unsafe { x.div(L::splat(1.0).add(exp(L::zero().sub(x)))) }
 }
 
 /// tanh x, absolute error below 2e-7.
 #[inline(always)]
 pub(crate) unsafe fn tanh<L: Lanes>(x: L) -> L {
+    // SAFETY: the caller has the instructions.
     unsafe {
         // tanh x is 1 to f32 precision beyond 9; clamping keeps the exponential finite.
         let clamped = L::splat(10.0).min(L::splat(-10.0).max(x));
@@ -41,6 +44,7 @@ pub(crate) unsafe fn tanh<L: Lanes>(x: L) -> L {
 /// 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 #[inline(always)]
 pub(crate) unsafe fn gelu_tanh<L: Lanes>(x: L) -> L {
+    // SAFETY: the caller has the instructions.
     unsafe {
         let cubic = x.mul(x).mul(x).fma(L::splat(0.044_715), x);
         let t = tanh(cubic.mul(L::splat(0.797_884_6)));
@@ -51,6 +55,7 @@ pub(crate) unsafe fn gelu_tanh<L: Lanes>(x: L) -> L {
 /// cap * tanh(x / cap)
 #[inline(always)]
 pub(crate) unsafe fn softcap<L: Lanes>(x: L, cap: L) -> L {
+    // SAFETY: the caller has the instructions.
     unsafe { tanh(x.div(cap)).mul(cap) }
 }
 
@@ -62,6 +67,7 @@ mod tests {
     #[inline(always)]
     unsafe fn apply<L: Lanes>(which: usize, x: &[f32], y: &mut [f32]) {
         for (a, b) in x.chunks_exact(LANES).zip(y.chunks_exact_mut(LANES)) {
+            // SAFETY: both have sixteen values, and the instructions were detected.
             unsafe {
                 let v = L::load(a.as_ptr());
                 let r = match which {
@@ -88,6 +94,7 @@ mod tests {
             let mut first: Option<Vec<u32>> = None;
             for isa in Isa::all() {
                 let mut y = vec![0f32; x.len()];
+                // SAFETY: `Isa::all` lists what the CPU has.
                 unsafe { run(isa, which, &x, &mut y) };
                 for (&a, &b) in x.iter().zip(&y) {
                     if which == 0 && !(-87.0..88.0).contains(&a) {
@@ -109,6 +116,7 @@ mod tests {
             let mut x = [f32::NEG_INFINITY; LANES];
             x[3] = f32::NAN;
             let mut y = [1f32; LANES];
+            // SAFETY: `Isa::all` lists what the CPU has.
             unsafe { run(isa, 0, &x, &mut y) };
             assert!(y[3].is_nan() && y[0] == 0.0 && y[15] == 0.0, "{y:?}");
         }

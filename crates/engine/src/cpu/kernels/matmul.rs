@@ -315,6 +315,7 @@ unsafe fn product<L: Lanes, E: PanelElement>(
     while panel < panels.end {
         let pair = L::TILE_PANELS == 2 && panel + 1 < panels.end;
         for (start, rows) in tiles(m, L::TILE_ROWS) {
+            // SAFETY: the caller's panels: tiles divide `m` rows, and panels `n` columns.
             unsafe {
                 let a = a.as_ptr().add(start * k);
                 let first = weights.add(panel * k * LANES);
@@ -348,6 +349,7 @@ unsafe fn product<L: Lanes, E: PanelElement>(
 #[inline(always)]
 pub(super) unsafe fn finish<L: Lanes>(acc: L, n: usize, panel: usize, bias: Option<&[f32]>, into: Target, y: *mut f32) {
     let column = panel * LANES;
+    // SAFETY: columns beyond `n` are neither read nor written; the caller has the row.
     unsafe {
         if column + LANES <= n {
             let mut v = acc;

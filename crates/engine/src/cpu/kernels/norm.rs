@@ -47,6 +47,7 @@ fn each_row(team: &Team, x: &[f32], width: usize, y: &mut [f32], row: &(dyn Fn(&
 #[inline(always)]
 unsafe fn sum_of_powers<L: Lanes, const POWER: u32>(x: &[f32], centre: f32) -> f32 {
     let whole = x.len() / LANES * LANES;
+    // SAFETY: `i + LANES` is at most the length; the caller has the instructions.
     let mut total = unsafe {
         let (mut acc, shift) = (L::zero(), L::splat(centre));
         for i in (0..whole).step_by(LANES) {
@@ -64,6 +65,7 @@ unsafe fn sum_of_powers<L: Lanes, const POWER: u32>(x: &[f32], centre: f32) -> f
 
 #[inline(always)]
 unsafe fn rms_body<L: Lanes>(x: &[f32], w: &[f32], eps: f32, y: &mut [f32]) {
+    // SAFETY: the caller has the instructions.
     unsafe {
         let mean = sum_of_powers::<L, 2>(x, 0.0) / x.len() as f32;
         let factor = 1.0 / (mean + eps).sqrt();
@@ -75,6 +77,7 @@ unsafe fn rms_body<L: Lanes>(x: &[f32], w: &[f32], eps: f32, y: &mut [f32]) {
 
 #[inline(always)]
 unsafe fn rms_in_place_body<L: Lanes>(x: &mut [f32], w: &[f32], eps: f32) {
+    // SAFETY: the caller has the instructions.
     unsafe {
         let mean = sum_of_powers::<L, 2>(x, 0.0) / x.len() as f32;
         let factor = 1.0 / (mean + eps).sqrt();
@@ -86,6 +89,7 @@ unsafe fn rms_in_place_body<L: Lanes>(x: &mut [f32], w: &[f32], eps: f32) {
 
 #[inline(always)]
 unsafe fn layer_body<L: Lanes>(x: &[f32], w: &[f32], b: &[f32], eps: f32, y: &mut [f32]) {
+    // SAFETY: the caller has the instructions.
     unsafe {
         let mean = sum_of_powers::<L, 1>(x, 0.0) / x.len() as f32;
         let variance = sum_of_powers::<L, 2>(x, mean) / x.len() as f32;

@@ -111,6 +111,7 @@ for_each_isa! { fn read(values: &[f32]) => total }
 
 #[inline(always)]
 unsafe fn chains<L: Lanes>(rounds: usize) {
+    // SAFETY: the caller has the instructions.
     unsafe {
         let (x, y) = (L::splat(black_box(0.5)), L::splat(black_box(0.25)));
         let mut sums = [L::zero(); CHAINS];
@@ -129,6 +130,7 @@ unsafe fn chains<L: Lanes>(rounds: usize) {
 
 #[inline(always)]
 unsafe fn total<L: Lanes>(values: &[f32]) {
+    // SAFETY: four vectors fit a chunk, and the caller has the instructions.
     unsafe {
         let mut sums = [L::zero(); 4];
         for four in values.chunks_exact(4 * LANES) {

@@ -12,6 +12,7 @@ pub(crate) struct SharedMut<'a, T> {
 
 // SAFETY: handing the pointer to another thread is no access; accesses are the unsafe methods' callers' concern.
 unsafe impl<T: Send> Send for SharedMut<'_, T> {}
+// SAFETY: as above.
 unsafe impl<T: Send> Sync for SharedMut<'_, T> {}
 
 impl<'a, T> SharedMut<'a, T> {
@@ -30,6 +31,7 @@ impl<'a, T> SharedMut<'a, T> {
     /// No other thread touches the part while the answer lives.
     pub(crate) unsafe fn slice(&self, start: usize, length: usize) -> &'a mut [T] {
         assert!(start + length <= self.length, "part {start}+{length} of a slice of {}", self.length);
+        // SAFETY: it is within the slice, which is borrowed for as long, and the caller keeps others away.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), length) }
     }
 }

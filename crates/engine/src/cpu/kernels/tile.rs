@@ -15,6 +15,7 @@ pub(crate) trait PanelElement: Copy + Send + Sync {
 impl PanelElement for f32 {
     #[inline(always)]
     unsafe fn lanes<L: Lanes>(p: *const f32) -> L {
+        // SAFETY: the caller has a vector at `p`, and the instructions.
         unsafe { L::load(p) }
     }
 }
@@ -27,6 +28,7 @@ pub(crate) struct Bf16(pub(crate) u16);
 impl PanelElement for Bf16 {
     #[inline(always)]
     unsafe fn lanes<L: Lanes>(p: *const Bf16) -> L {
+        // SAFETY: the caller has a vector at `p`, and the instructions.
         unsafe { L::load_bf16(p.cast()) }
     }
 }
@@ -39,6 +41,7 @@ pub(crate) struct F16(pub(crate) u16);
 impl PanelElement for F16 {
     #[inline(always)]
     unsafe fn lanes<L: Lanes>(p: *const F16) -> L {
+        // SAFETY: the caller has a vector at `p`, and the instructions.
         unsafe { L::load_f16(p.cast()) }
     }
 }
@@ -61,6 +64,7 @@ pub(crate) unsafe fn tile<L: Lanes, E: PanelElement, const R: usize, const P: us
     acc: &mut [[L; P]; R],
 ) {
     for i in 0..k {
+        // SAFETY: the caller has `k` vectors behind every panel, `k` values of R rows, and the instructions.
         unsafe {
             let mut b = [L::zero(); P];
             for p in 0..P {

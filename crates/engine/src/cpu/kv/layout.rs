@@ -96,6 +96,7 @@ impl BlockLayout {
             slot < BLOCK_SIZE && key.len() == self.head_dim && value.len() == self.head_dim,
             "a key of the wrong size"
         );
+        // SAFETY: the slot and the sizes were just checked, and the caller has a block of this layout.
         unsafe {
             let k = block.add(self.keys(layer, head) + slot / LANES * self.head_dim * LANES + slot % LANES);
             for (i, &x) in key.iter().enumerate() {
@@ -187,6 +188,7 @@ mod tests {
                         let key: Vec<f32> =
                             (0..24).map(|i| (slot * 1000 + layer * 100 + head * 50 + i) as f32 + 1.0).collect();
                         let value: Vec<f32> = key.iter().map(|x| -x).collect();
+                        // SAFETY: the block has the size of the layout.
                         unsafe { layout.write(block.as_mut_ptr(), layer, head, slot, &key, &value) };
                     }
                 }

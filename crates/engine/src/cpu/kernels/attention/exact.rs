@@ -20,6 +20,8 @@ impl<L: Lanes> Format for Exact<L> {
     unsafe fn score(s: &mut Scratch, start: usize, count: usize, d: usize, keys: *const f32, used: usize) {
         for (offset, rows) in tiles(count, L::TILE_ROWS) {
             let row = start + offset;
+            // SAFETY: rows are below those of the scratch buffers, `keys` begins a block of this layout, and the caller has
+            // the instructions.
             unsafe {
                 let q = Rows { first: s.queries.as_ptr().add(row * QUERY_STRIDE), row: QUERY_STRIDE, column: 1 };
                 let target = s.scores.as_mut_ptr().add(row * BLOCK_SIZE);
@@ -50,6 +52,8 @@ impl<L: Lanes> Format for Exact<L> {
         let panels = d.div_ceil(LANES);
         for (offset, rows) in tiles(count, L::TILE_ROWS) {
             let row = start + offset;
+            // SAFETY: rows are below those of the scratch buffers, `values` begins a block of this layout, and the caller has
+            // the instructions.
             unsafe {
                 let p = Rows { first: s.scores.as_ptr().add(row * BLOCK_SIZE), row: BLOCK_SIZE, column: 1 };
                 let target = s.values.as_mut_ptr().add(row * MAX_HEAD_DIM);

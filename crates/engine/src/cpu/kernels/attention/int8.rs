@@ -37,6 +37,7 @@ impl<U: Int8Unit> Format for Int8<U> {
         for row in 0..rows {
             let query = &mut s.queries[row * QUERY_STRIDE..row * QUERY_STRIDE + padded];
             query[d..].fill(0.0);
+            // SAFETY: a row of words has room for a padded query, and the caller has the unit.
             unsafe { quantise_body::<U>(query, padded, s.query_words.as_mut_ptr().add(row * QUERY_WORDS)) };
         }
     }
@@ -46,6 +47,7 @@ impl<U: Int8Unit> Format for Int8<U> {
         let groups = d.div_ceil(GROUP);
         for (offset, rows) in tiles(count, TILE_ROWS) {
             let row = start + offset;
+            // SAFETY: rows are below those of the scratch buffers, `keys` begins a block of this layout, and the caller has the unit.
             unsafe {
                 let q = s.query_words.as_ptr().add(row * QUERY_WORDS);
                 let keys = keys.cast::<Int8Group>();
@@ -67,6 +69,7 @@ impl<U: Int8Unit> Format for Int8<U> {
     #[inline(always)]
     unsafe fn weigh(s: &mut Scratch, start: usize, count: usize, d: usize, values: *const f32, used: usize) {
         let panels = d.div_ceil(LANES);
+        // SAFETY: rows are below those of the scratch buffers, `values` begins a block of this layout, and the caller has the unit.
         unsafe {
             let scales = values.add(panels * VALUE_PANEL);
             for row in start..start + count {
@@ -125,6 +128,7 @@ unsafe fn score_tile<U: Int8Unit, const R: usize, const P: usize>(
     panels: [*const Int8Group; P],
     out: *mut f32,
 ) {
+    // SAFETY: the caller has the unit, `groups` groups behind every panel, as many words for each row, and room for R rows of P panels.
     unsafe {
         let mut acc = [[U::L::zero(); P]; R];
         for g in 0..groups {
@@ -142,6 +146,7 @@ unsafe fn score_tile<U: Int8Unit, const R: usize, const P: usize>(
 /// Rounds a row's probabilities times the values' scales: eight words of codes, and their scale.
 #[inline(always)]
 unsafe fn round_weights<U: Int8Unit>(probabilities: *const f32, scales: *const f32, out: *mut i32) {
+    // SAFETY: the caller has the unit, two vectors of probabilities and scales, and room for the words of a row.
     unsafe {
         let weight = |at: usize| U::L::load(probabilities.add(at)).mul(U::L::load(scales.add(at)));
         let v = [weight(0), weight(LANES)];
@@ -166,6 +171,7 @@ unsafe fn weigh_tile<U: Int8Unit, const R: usize, const P: usize>(
     panels: [*const u8; P],
     out: *mut f32,
 ) {
+    // SAFETY: the caller has the unit, `quads` quads behind every panel, the words of R rows, and room for their sums.
     unsafe {
         let mut sums = [[U::zero(); P]; R];
         for j in 0..quads {
@@ -195,6 +201,7 @@ unsafe fn weigh_tile<U: Int8Unit, const R: usize, const P: usize>(
 /// the unit.
 pub(super) unsafe fn write(unit: Int8Isa, keys: *mut f32, values: *mut f32, slot: usize, key: &[f32], value: &[f32]) {
     assert!(slot < BLOCK_SIZE && key.len() == value.len(), "a key and a value of different sizes");
+    // SAFETY: as this function's: the caller has the unit and a block of this layout, and the slot and the sizes were just checked.
     unsafe { write_on(unit, keys, values, slot, key, value) }
 }
 
@@ -205,6 +212,7 @@ for_each_unit! {
 /// Zero if all values are finite, otherwise NaN; `values` are a multiple of sixteen.
 #[inline(always)]
 unsafe fn finite<L: Lanes>(values: &[f32]) -> f32 {
+    // SAFETY: a part has sixteen values, and the caller has the instructions.
     unsafe {
         let mut sums = L::zero();
         for part in values.chunks_exact(LANES) {
@@ -218,6 +226,7 @@ unsafe fn finite<L: Lanes>(values: &[f32]) -> f32 {
 unsafe fn write_body<U: Int8Unit>(keys: *mut f32, values: *mut f32, slot: usize, key: &[f32], value: &[f32]) {
     let d = key.len();
     let groups = d.div_ceil(GROUP);
+    // SAFETY: `write` checked the slot and the sizes: a key has `groups` groups in the block and a value its panels.
     unsafe {
         for (g, part) in key.chunks(GROUP).enumerate() {
             let mut weights = [0f32; GROUP];

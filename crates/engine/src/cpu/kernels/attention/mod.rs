@@ -67,6 +67,7 @@ pub(crate) struct BlockPointer(pub(crate) *const f32);
 
 // SAFETY: blocks are written between the parallel parts of a step only.
 unsafe impl Send for BlockPointer {}
+// SAFETY: as above; shared, they are only read.
 unsafe impl Sync for BlockPointer {}
 
 struct Scratch {
@@ -121,6 +122,7 @@ pub(crate) unsafe fn write_kv(
     key: &[f32],
     value: &[f32],
 ) {
+    // SAFETY: as this function's: a block of this layout that nobody else touches, and a CPU with these instructions.
     unsafe {
         match layout.cache {
             CacheType::F32 => layout.write(block, layer, head, slot, key, value),
@@ -197,6 +199,7 @@ unsafe fn exact_body<L: Lanes>(
     scratch: &mut Scratch,
     out: *mut f32,
 ) {
+    // SAFETY: as `body`'s, which are this function's.
     unsafe { body::<exact::Exact<L>>(a, tokens, head, scratch, out) }
 }
 
@@ -208,6 +211,7 @@ unsafe fn int8_body<U: Int8Unit>(
     scratch: &mut Scratch,
     out: *mut f32,
 ) {
+    // SAFETY: as `body`'s, which are this function's.
     unsafe { body::<int8::Int8<U>>(a, tokens, head, scratch, out) }
 }
 
@@ -233,6 +237,7 @@ unsafe fn body<F: Format>(
             s.queries[target..target + d].copy_from_slice(&a.queries[source..source + d]);
         }
     }
+    // SAFETY: the queries of `rows` rows were just copied, and the caller has the instructions.
     unsafe { F::prepare(s, rows, d) };
     s.maximum[..rows].fill(f32::NEG_INFINITY);
     s.sum[..rows].fill(0.0);
@@ -255,6 +260,8 @@ unsafe fn body<F: Format>(
             }
         }
         for &(start, count, BlockPointer(pointer)) in &runs {
+            // SAFETY: the caller's blocks have this layout; layer and head are below its counts, and rows below those of the
+            // scratch buffers.
             unsafe {
                 let keys = pointer.add(a.layout.keys(a.layer, head));
                 let values = pointer.add(a.layout.values(a.layer, head));
@@ -276,6 +283,7 @@ unsafe fn body<F: Format>(
     }
     for row in 0..rows {
         let target = (tokens.start + row / group) * a.heads * d + (head * group + row % group) * d;
+        // SAFETY: the caller has room for the heads of its tokens, of which this is one of `d` values.
         unsafe { divide::<F::L>(s.values.as_ptr().add(row * MAX_HEAD_DIM), d, s.sum[row], out.add(target)) };
     }
 }
@@ -284,6 +292,7 @@ unsafe fn body<F: Format>(
 #[inline(always)]
 unsafe fn divide<L: Lanes>(values: *const f32, d: usize, sum: f32, out: *mut f32) {
     let whole = d / LANES * LANES;
+    // SAFETY: the caller has `d` values at both pointers; `whole` is at most `d`.
     unsafe {
         let divisor = L::splat(sum);
         for i in (0..whole).step_by(LANES) {
@@ -305,6 +314,7 @@ unsafe fn top<L: Lanes>(
     visible: std::ops::RangeInclusive<usize>,
     slope: Option<f32>,
 ) {
+    // SAFETY: a row of scores has BLOCK_SIZE values, and the caller has the instructions.
     unsafe {
         let p = s.scores.as_mut_ptr().add(row * BLOCK_SIZE);
         let scale = L::splat(a.scale);
@@ -355,6 +365,7 @@ unsafe fn top<L: Lanes>(
 /// before into the factors that correct what was summed up with it.
 #[inline(always)]
 unsafe fn fold<L: Lanes>(s: &mut Scratch, start: usize, count: usize) {
+    // SAFETY: the buffers have LANES values after the last row, and the caller has the instructions.
     unsafe {
         // Sixteen rows at a time; the scratch buffer has room for what follows the last one.
         for row in (start..start + count).step_by(LANES) {

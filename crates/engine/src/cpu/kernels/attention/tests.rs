@@ -52,6 +52,7 @@ fn cache(layout: BlockLayout, sequences: usize, length: usize, shared_blocks: us
                 let at = (b * BLOCK_SIZE + slot) * width;
                 for h in 0..layout.kv_heads {
                     let r = at + h * layout.head_dim..at + (h + 1) * layout.head_dim;
+                    // SAFETY: the block has the size of the layout, and the CPU has these instructions.
                     unsafe {
                         write_kv(Isa::detect(), layout, block.as_mut_ptr().cast(), 0, h, slot, &k[r.clone()], &v[r])
                     };
@@ -189,6 +190,7 @@ fn blocks_of_bytes_have_the_same_bits_on_every_unit_and_copies_hold_the_position
                 for (layer, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                     let seed = (slot * 4 + layer * 2 + head) as u64;
                     let (key, value) = (noise(d, seed), noise(d, seed + 1000));
+                    // SAFETY: the block has the size of the layout, and the CPU has these instructions.
                     unsafe { write_kv(isa, layout, block.as_mut_ptr().cast(), layer, head, slot, &key, &value) };
                 }
             }
@@ -224,6 +226,7 @@ fn keys_and_values_that_are_not_finite_show_in_bytes_too() {
                     if in_key { key[at] = bad } else { value[at] = bad }
                 }
                 let p = block.as_mut_ptr().cast();
+                // SAFETY: the block has the size of the layout, and the CPU has these instructions.
                 unsafe { write_kv(Isa::detect(), layout, p, 0, 0, slot as usize, &key, &value) };
             }
             let tables = [vec![BlockPointer(block.as_ptr().cast())]];

@@ -80,6 +80,7 @@ impl Int8Group {
         for (code, &w) in codes.iter_mut().zip(weights) {
             *code = ((w - least) * inverse).round_ties_even().clamp(0.0, 255.0) as u8;
         }
+        // SAFETY: as this function's: a group, and a lane of it.
         unsafe { Self::write(group, lane, (step, least), &codes) };
     }
 
@@ -89,6 +90,7 @@ impl Int8Group {
     /// As there, and the CPU has the unit.
     #[inline(always)]
     pub(crate) unsafe fn set_lane_on<U: Int8Unit>(group: *mut Int8Group, lane: usize, weights: &[f32; GROUP]) {
+        // SAFETY: the weights are two vectors; group, lane and unit are the caller's concern.
         unsafe {
             let v = [U::L::load(weights.as_ptr()), U::L::load(weights.as_ptr().add(LANES))];
             // What is not a number is neither the least nor the greatest.
@@ -117,6 +119,8 @@ impl Int8Group {
 
     #[inline(always)]
     unsafe fn write(group: *mut Int8Group, lane: usize, (step, least): (f32, f32), codes: &[u8; GROUP]) {
+        // SAFETY: the caller has a group and a lane below LANES; its fields are written through raw pointers, because other
+        // lanes may be written by others.
         unsafe {
             (&raw mut (*group).step).cast::<f32>().add(lane).write(step);
             (&raw mut (*group).least).cast::<f32>().add(lane).write(least);
@@ -133,6 +137,7 @@ impl Int8Group {
     /// As for [`set_lane`](Self::set_lane).
     #[inline(always)]
     pub(crate) unsafe fn spoil_lane(group: *mut Int8Group, lane: usize) {
+        // SAFETY: as this function's: a group, and a lane of it.
         unsafe { (&raw mut (*group).step).cast::<f32>().add(lane).write(f32::NAN) };
     }
 
@@ -184,6 +189,7 @@ pub(crate) unsafe fn product(
     y: *mut f32,
 ) {
     let o = Operands { m, n, k, a, weights, panels, bias, into, y };
+    // SAFETY: as `product_on`'s, which are this function's.
     unsafe { product_on(unit, o) }
 }
 
@@ -192,6 +198,7 @@ pub(crate) unsafe fn product(
 /// # Safety
 /// The CPU has the unit.
 pub(super) unsafe fn dots(unit: Int8Isa, rounds: usize) {
+    // SAFETY: the caller has the unit.
     unsafe { dots_on(unit, rounds) }
 }
 
@@ -221,6 +228,7 @@ for_each_unit! { fn quantise_tile(x: &[f32], k: usize, out: *mut i32) => quantis
 
 #[inline(always)]
 unsafe fn dots_body<U: Int8Unit>(rounds: usize) {
+    // SAFETY: there are QUAD * LANES bytes, and the caller has the unit.
     unsafe {
         let bytes = std::hint::black_box([3u8; QUAD * LANES]);
         let (codes, x) = (U::codes(bytes.as_ptr()), std::hint::black_box(0x0101_0101));
@@ -250,6 +258,7 @@ pub(crate) unsafe fn quantise_body<U: Int8Unit>(x: &[f32], k: usize, out: *mut i
     let rows = x.len() / k;
     for (r, row) in x.chunks_exact(k).enumerate() {
         for (g, group) in row.chunks_exact(GROUP).enumerate() {
+            // SAFETY: a group has two vectors of values, the output a word for each quad of each row, and the caller has the unit.
             unsafe {
                 let target = out.add(g * ROW_WORDS * rows + r);
                 let v = [U::L::load(group.as_ptr()), U::L::load(group.as_ptr().add(LANES))];
@@ -284,6 +293,7 @@ unsafe fn product_body<U: Int8Unit>(o: Operands<'_>) {
     while panel < o.panels.end {
         let pair = panel + 1 < o.panels.end;
         for (start, rows) in tiles(o.m, TILE_ROWS) {
+            // SAFETY: the caller's panels: tiles divide `m` rows, and panels `n` columns.
             unsafe {
                 let a = o.a.as_ptr().add(words(start, o.k));
                 let first = o.weights.add(panel * groups);
@@ -321,6 +331,7 @@ pub(crate) unsafe fn fold_group<U: Int8Unit, const R: usize, const P: usize>(
     groups: [*const Int8Group; P],
     acc: &mut [[U::L; P]; R],
 ) {
+    // SAFETY: the caller has the unit, a group at each pointer, and the words of R rows.
     unsafe {
         let mut sums = [[U::zero(); P]; R];
         for j in 0..QUADS {
@@ -355,6 +366,7 @@ unsafe fn tile<U: Int8Unit, const R: usize, const P: usize>(
     panel: usize,
     start: usize,
 ) {
+    // SAFETY: the caller has the unit, `k / GROUP` groups behind every panel, and the rows from `start`.
     unsafe {
         let mut acc = [[U::L::zero(); P]; R];
         for g in 0..o.k / GROUP {

@@ -133,6 +133,7 @@ fn a_value_that_is_not_finite_spoils_its_own_row_and_no_other() {
 
 #[inline(always)]
 unsafe fn set_body<U: Int8Unit>(group: &mut Int8Group, lane: usize, weights: &[f32; GROUP]) {
+    // SAFETY: the group is borrowed, lanes are below LANES, and the unit was detected.
     unsafe { Int8Group::set_lane_on::<U>(group, lane, weights) };
 }
 

@@ -21,6 +21,7 @@ pub(crate) trait Int8Unit {
     #[inline(always)]
     unsafe fn store_unsigned(v: Self::L, out: *mut u8) {
         let mut values = [0f32; LANES];
+        // SAFETY: there is room for a vector of values, and the caller has the instructions and room for sixteen bytes.
         unsafe {
             v.store(values.as_mut_ptr());
             for (i, &v) in values.iter().enumerate() {
@@ -32,6 +33,7 @@ pub(crate) trait Int8Unit {
     #[inline(always)]
     unsafe fn store_bytes(v: Self::L, out: *mut i8) {
         let mut values = [0f32; LANES];
+        // SAFETY: there is room for a vector of values, and the caller has the instructions and room for sixteen bytes.
         unsafe {
             v.store(values.as_mut_ptr());
             for (i, &v) in values.iter().enumerate() {
@@ -53,6 +55,7 @@ impl Int8Unit for PortableInt8 {
     }
     #[inline(always)]
     unsafe fn codes(p: *const u8) -> Self::Codes {
+        // SAFETY: the caller has a vector at the pointer.
         unsafe { p.cast::<Self::Codes>().read_unaligned() }
     }
     #[inline(always)]
@@ -78,6 +81,7 @@ impl Int8Unit for PortableInt8 {
     #[inline(always)]
     unsafe fn floats(sums: Self::Sums) -> Portable {
         let floats = sums.map(|s| s as f32);
+        // SAFETY: there are sixteen values.
         unsafe { Portable::load(floats.as_ptr()) }
     }
 }
@@ -98,36 +102,44 @@ pub(crate) mod x86 {
         type Sums = __m512i;
         #[inline(always)]
         unsafe fn zero() -> __m512i {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_setzero_si512() }
         }
         #[inline(always)]
         unsafe fn codes(p: *const u8) -> __m512i {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { _mm512_loadu_si512(p.cast()) }
         }
         #[inline(always)]
         unsafe fn dot(sums: __m512i, codes: __m512i, x: i32) -> __m512i {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_dpbusd_epi32(sums, codes, _mm512_set1_epi32(x)) }
         }
         #[inline(always)]
         unsafe fn dot_signed(sums: __m512i, values: __m512i, x: i32) -> __m512i {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_dpbusd_epi32(sums, _mm512_set1_epi32(x), values) }
         }
         #[inline(always)]
         unsafe fn store_unsigned(v: __m512, out: *mut u8) {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { _mm_storeu_si128(out.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(v))) }
         }
         #[inline(always)]
         unsafe fn floats(sums: __m512i) -> __m512 {
+            // SAFETY: the caller has the instructions.
             unsafe { _mm512_cvtepi32_ps(sums) }
         }
         #[inline(always)]
         unsafe fn store_bytes(v: __m512, out: *mut i8) {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { _mm_storeu_si128(out.cast(), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(v))) }
         }
     }
 
     #[inline(always)]
     unsafe fn pair_of_floats(sums: (__m256i, __m256i)) -> Pair {
+        // SAFETY: the caller has the instructions.
         unsafe { Pair(_mm256_cvtepi32_ps(sums.0), _mm256_cvtepi32_ps(sums.1)) }
     }
 
@@ -140,14 +152,17 @@ pub(crate) mod x86 {
         type Sums = (__m256i, __m256i);
         #[inline(always)]
         unsafe fn zero() -> Self::Sums {
+            // SAFETY: the caller has the instructions.
             unsafe { (_mm256_setzero_si256(), _mm256_setzero_si256()) }
         }
         #[inline(always)]
         unsafe fn codes(p: *const u8) -> Self::Codes {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { (_mm256_loadu_si256(p.cast()), _mm256_loadu_si256(p.add(32).cast())) }
         }
         #[inline(always)]
         unsafe fn dot(sums: Self::Sums, codes: Self::Codes, x: i32) -> Self::Sums {
+            // SAFETY: the caller has the instructions.
             unsafe {
                 let x = _mm256_set1_epi32(x);
                 (_mm256_dpbusd_avx_epi32(sums.0, codes.0, x), _mm256_dpbusd_avx_epi32(sums.1, codes.1, x))
@@ -155,6 +170,7 @@ pub(crate) mod x86 {
         }
         #[inline(always)]
         unsafe fn dot_signed(sums: Self::Sums, values: Self::Codes, x: i32) -> Self::Sums {
+            // SAFETY: the caller has the instructions.
             unsafe {
                 let x = _mm256_set1_epi32(x);
                 (_mm256_dpbusd_avx_epi32(sums.0, x, values.0), _mm256_dpbusd_avx_epi32(sums.1, x, values.1))
@@ -162,6 +178,7 @@ pub(crate) mod x86 {
         }
         #[inline(always)]
         unsafe fn floats(sums: Self::Sums) -> Pair {
+            // SAFETY: the caller has the instructions.
             unsafe { pair_of_floats(sums) }
         }
     }
@@ -171,6 +188,7 @@ pub(crate) mod x86 {
 
     #[inline(always)]
     unsafe fn dot_of_eight(sum: __m256i, codes: __m256i, x: __m256i) -> __m256i {
+        // SAFETY: the caller has the instructions.
         unsafe {
             let high = _mm256_set1_epi8(-128);
             let ones = _mm256_set1_epi16(1);
@@ -187,14 +205,17 @@ pub(crate) mod x86 {
         type Sums = (__m256i, __m256i);
         #[inline(always)]
         unsafe fn zero() -> Self::Sums {
+            // SAFETY: the caller has the instructions.
             unsafe { (_mm256_setzero_si256(), _mm256_setzero_si256()) }
         }
         #[inline(always)]
         unsafe fn codes(p: *const u8) -> Self::Codes {
+            // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { (_mm256_loadu_si256(p.cast()), _mm256_loadu_si256(p.add(32).cast())) }
         }
         #[inline(always)]
         unsafe fn dot(sums: Self::Sums, codes: Self::Codes, x: i32) -> Self::Sums {
+            // SAFETY: the caller has the instructions.
             unsafe {
                 let x = _mm256_set1_epi32(x);
                 (dot_of_eight(sums.0, codes.0, x), dot_of_eight(sums.1, codes.1, x))
@@ -202,6 +223,7 @@ pub(crate) mod x86 {
         }
         #[inline(always)]
         unsafe fn dot_signed(sums: Self::Sums, values: Self::Codes, x: i32) -> Self::Sums {
+            // SAFETY: the caller has the instructions.
             unsafe {
                 let x = _mm256_set1_epi32(x);
                 (dot_of_eight(sums.0, x, values.0), dot_of_eight(sums.1, x, values.1))
@@ -209,6 +231,7 @@ pub(crate) mod x86 {
         }
         #[inline(always)]
         unsafe fn floats(sums: Self::Sums) -> Pair {
+            // SAFETY: the caller has the instructions.
             unsafe { pair_of_floats(sums) }
         }
     }
@@ -273,24 +296,31 @@ macro_rules! for_each_unit {
             {
                 #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma,f16c")]
                 unsafe fn vnni512($($arg: $ty),*) {
+                    // SAFETY: the caller has the instructions.
                     unsafe { $body::<$crate::cpu::kernels::int8::x86::Vnni512>($($arg),*) }
                 }
                 #[target_feature(enable = "avxvnni,avx2,fma,f16c")]
                 unsafe fn vnni256($($arg: $ty),*) {
+                    // SAFETY: the caller has the instructions.
                     unsafe { $body::<$crate::cpu::kernels::int8::x86::Vnni256>($($arg),*) }
                 }
                 #[target_feature(enable = "avx2,fma,f16c")]
                 unsafe fn avx2($($arg: $ty),*) {
+                    // SAFETY: the caller has the instructions.
                     unsafe { $body::<$crate::cpu::kernels::int8::x86::Avx2>($($arg),*) }
                 }
                 match unit {
+                    // SAFETY: the caller has the instructions.
                     $crate::cpu::kernels::int8::Int8Isa::Vnni512 => return unsafe { vnni512($($arg),*) },
+                    // SAFETY: the caller has the instructions.
                     $crate::cpu::kernels::int8::Int8Isa::Vnni256 => return unsafe { vnni256($($arg),*) },
+                    // SAFETY: the caller has the instructions.
                     $crate::cpu::kernels::int8::Int8Isa::Avx2 => return unsafe { avx2($($arg),*) },
                     $crate::cpu::kernels::int8::Int8Isa::Portable => {}
                 }
             }
             let _ = unit;
+            // SAFETY: the caller has the instructions.
             unsafe { $body::<$crate::cpu::kernels::int8::PortableInt8>($($arg),*) }
         }
     };

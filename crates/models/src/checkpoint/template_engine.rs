@@ -1,0 +1,246 @@
+//! Compiling and rendering a chat template, within bounds of length, nesting, instructions and output.
+//!
+//! Memory is bounded by a process around it: see [`super::isolation`].
+use std::io::{self, Write};
+use std::sync::OnceLock;
+
+use minijinja::{Environment, Error, ErrorKind, Value};
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+use super::ChatMessage;
+use super::chat_dialect::{FUEL, TEMPLATE, environment, locate};
+use super::isolation::on_thread;
+
+/// Largest template, in bytes. Those of published models have up to 30 KiB.
+const MAX_SOURCE: usize = 1 << 20;
+
+/// Largest number of operators, brackets and conditions of a template: the parser and the compiler recurse over them, on a stack that
+/// is large enough for so many. Templates of published models have a few thousand.
+const MAX_OPERATORS: usize = 1 << 15;
+
+/// Length of a rendered prompt, in bytes, that every template may reach; with [`BYTES_PER_MESSAGE`] for each message and
+/// [`BYTES_PER_BYTE`] for each byte of it.
+const MIN_OUTPUT: usize = 1 << 20;
+const BYTES_PER_MESSAGE: usize = 1 << 10;
+const BYTES_PER_BYTE: usize = 8;
+
+/// A template and the special tokens that it may print.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct TemplateText {
+    pub(super) source: String,
+    pub(super) bos: Option<String>,
+    pub(super) eos: Option<String>,
+}
+
+/// A conversation to render.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Conversation {
+    pub(super) messages: Vec<ChatMessage>,
+    pub(super) add_generation_prompt: bool,
+    /// The variable of this name; undefined if none.
+    pub(super) enable_thinking: Option<bool>,
+}
+
+/// Reason why a conversation was not rendered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum TemplateFailure {
+    /// An error of its syntax, or one that it raises for these messages.
+    Template { line: usize, message: String },
+    /// A bound that it reached, or a fault of the library that it found: no conversation can be expected to do better.
+    Limit(String),
+}
+
+/// A compiled template.
+#[derive(Debug)]
+pub(super) struct Template {
+    text: TemplateText,
+    environment: Result<Environment<'static>, TemplateFailure>,
+}
+
+impl Template {
+    /// Compiles a template. Its failure is that of every [`Template::render`].
+    pub(super) fn compile(text: &TemplateText) -> Template {
+        let compiled = || match on_thread(|| environment(&text.source)) {
+            Ok(compiled) => compiled.map_err(|error| failure(&error)),
+            Err(panic) => Err(TemplateFailure::Limit(format!("compiling it panicked: {panic}"))),
+        };
+        let environment = match check_source(&text.source) {
+            Ok(()) => compiled(),
+            Err(what) => Err(TemplateFailure::Limit(what)),
+        };
+        Template { text: text.clone(), environment }
+    }
+
+    /// Renders a conversation.
+    pub(super) fn render(&self, conversation: &Conversation) -> Result<String, TemplateFailure> {
+        let environment = self.environment.as_ref().map_err(Clone::clone)?;
+        let rendered = on_thread(|| self.render_here(environment, conversation));
+        rendered.unwrap_or_else(|panic| Err(TemplateFailure::Limit(format!("rendering it panicked: {panic}"))))
+    }
+
+    fn render_here(
+        &self,
+        environment: &Environment<'static>,
+        conversation: &Conversation,
+    ) -> Result<String, TemplateFailure> {
+        let messages = &conversation.messages;
+        let message = |m: &ChatMessage| {
+            Value::from_pairs([("role", Value::from(m.role.as_str())), ("content", Value::from(m.content.as_str()))])
+        };
+        let mut variables = vec![
+            ("messages", messages.iter().map(message).collect::<Value>()),
+            ("add_generation_prompt", Value::from(conversation.add_generation_prompt)),
+            ("tools", Value::from(())),
+            ("documents", Value::from(())),
+        ];
+        variables.extend(conversation.enable_thinking.map(|on| ("enable_thinking", Value::from(on))));
+        // transformers leaves absent tokens undefined, which templates test for.
+        let tokens = [("bos_token", &self.text.bos), ("eos_token", &self.text.eos)];
+        variables.extend(tokens.into_iter().filter_map(|(name, text)| Some((name, Value::from(text.as_deref()?)))));
+        let bytes: usize = messages.iter().map(|m| m.role.len() + m.content.len()).sum();
+        let mut output = Output {
+            text: Vec::new(),
+            left: MIN_OUTPUT + BYTES_PER_MESSAGE * messages.len() + BYTES_PER_BYTE * bytes,
+            full: false,
+        };
+        let template = environment.get_template(TEMPLATE).map_err(|error| failure(&error))?;
+        let rendered = template.render_captured_to(Value::from_pairs(variables), &mut output).map(drop);
+        if output.full {
+            let most = output.text.len() + output.left;
+            return Err(TemplateFailure::Limit(format!("the prompt that it writes is longer than {most} bytes")));
+        }
+        rendered.map_err(|error| failure(&error))?;
+        String::from_utf8(output.text).map_err(|error| TemplateFailure::Limit(error.to_string()))
+    }
+}
+
+/// Checks that a template is short enough, and has too few operators to nest too deeply.
+fn check_source(source: &str) -> Result<(), String> {
+    if source.len() > MAX_SOURCE {
+        return Err(format!("it has {} bytes, more than {MAX_SOURCE}", source.len()));
+    }
+    static WORDS: OnceLock<Regex> = OnceLock::new();
+    let words = WORDS.get_or_init(|| {
+        Regex::new(r"\b(and|elif|else|if|in|is|not|or)\b").expect("the pattern is a constant that compiles")
+    });
+    // Counted in texts between the tags too: what is counted nowhere cannot be hidden.
+    let signs = source.bytes().filter(|byte| b"-+*/%~|.[({<>=!,:".contains(byte)).count();
+    let operators = signs + words.find_iter(source).count();
+    if operators > MAX_OPERATORS {
+        return Err(format!(
+            "it has {operators} operators, brackets and conditions, more than {MAX_OPERATORS}: it may nest too deeply"
+        ));
+    }
+    Ok(())
+}
+
+/// A prompt that is being written, up to its bound.
+struct Output {
+    text: Vec<u8>,
+    left: usize,
+    full: bool,
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(left) = self.left.checked_sub(bytes.len()) else {
+            self.full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        };
+        self.left = left;
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Sorts the library's errors into those of the template and those of its bounds.
+fn failure(error: &Error) -> TemplateFailure {
+    let (line, message) = locate(error);
+    if error.kind() == ErrorKind::OutOfFuel {
+        return TemplateFailure::Limit(format!("it runs for more than {FUEL} instructions (its fuel)"));
+    }
+    if message.contains("recursion limit") {
+        return TemplateFailure::Limit(format!("it nests or recurses too deeply at line {line}"));
+    }
+    TemplateFailure::Template { line, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn render(source: &str) -> Result<String, TemplateFailure> {
+        let text = TemplateText { source: source.to_owned(), bos: None, eos: None };
+        let messages = vec![ChatMessage::new("user", "1+1=?")];
+        let conversation = Conversation { messages, add_generation_prompt: true, enable_thinking: None };
+        Template::compile(&text).render(&conversation)
+    }
+
+    #[track_caller]
+    fn assert_limit(source: &str, word: &str) {
+        match render(source) {
+            Err(TemplateFailure::Limit(what)) if what.contains(word) => {}
+            other => panic!("{:?}", other.map(|text| text.len())),
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded_before_it_is_compiled() {
+        assert_limit(&format!("{{{{ {}true }}}}", "not ".repeat(200_000)), "nest too deeply");
+        assert_limit(&" ".repeat(MAX_SOURCE + 1), "bytes");
+        assert_limit(&format!("{{{{ {}1{} }}}}", "[".repeat(5000), "]".repeat(5000)), "too deeply");
+        for (open, close) in [("{% if 1 %}", "{% endif %}"), ("{% for i in [1] %}", "{% endfor %}")] {
+            assert_limit(&format!("{}{}", open.repeat(1000), close.repeat(1000)), "too deeply");
+        }
+    }
+
+    #[test]
+    fn what_the_bound_lets_through_fits_the_stack() {
+        let count = MAX_OPERATORS - 100;
+        let expressions = [
+            format!("{}true", "not ".repeat(count)),
+            format!("{}1", "-".repeat(count)),
+            format!("1{}", "+1".repeat(count)),
+            format!("1{}", "**1".repeat(count / 2)),
+            format!("1{}", "|abs".repeat(count)),
+            format!("x{}", ".x".repeat(count)),
+            format!("x{}", "[0]".repeat(count)),
+            format!("1{}", " if 1 else 1".repeat(count / 2)),
+            format!("1{}", " and 1".repeat(count)),
+        ];
+        for expression in expressions {
+            // The result does not matter: that there is one does.
+            render(&format!("{{{{ {expression} }}}}")).ok();
+        }
+        let conditions = format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(count / 4));
+        assert_eq!(render(&conditions), Ok(String::new()));
+        render(&format!("{{% set {}x{} = 1 %}}", "(".repeat(count), ")".repeat(count))).ok();
+    }
+
+    #[test]
+    fn output_is_bounded() {
+        let many = "{% for i in range(100000) %}{{ 'a' * 100 }}{% endfor %}";
+        assert_limit(many, "longer than 1049");
+        assert_eq!(render("{{ 'a' * 1000000 }}").map(|text| text.len()), Ok(1_000_000));
+    }
+
+    #[test]
+    fn recursion_and_loops_end() {
+        assert_limit("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "too deeply");
+        let nested = "{% for i in range(9999) %}{% for j in range(9999) %}{% endfor %}{% endfor %}";
+        assert_limit(nested, "fuel");
+        let Err(TemplateFailure::Template { message, .. }) = render("{{ range(10**12) }}") else { panic!() };
+        assert!(message.contains("range"), "{message}");
+    }
+
+    #[test]
+    fn an_ordinary_error_keeps_its_line() {
+        let raised = render("a\n{{ raise_exception('no') }}").unwrap_err();
+        assert!(matches!(raised, TemplateFailure::Template { line: 2, .. }), "{raised:?}");
+    }
+}

@@ -1,0 +1,275 @@
+//! The targets: each takes any bytes and must return. That it rejects or accepts them does not matter; that it neither panics, nor
+//! aborts, nor hangs does.
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use earnest_eval::logs::{FindOptions, TableColumns, find};
+use earnest_eval::run::store::{FILE_NAME, Filter, Store};
+use earnest_eval::run::{Manifest, RunError, Sample, read_jsonl};
+use earnest_eval::suites::LocalHost;
+use earnest_models::checkpoint::{ChatMessage, ChatTemplate, Checkpoint};
+use earnest_serve::Checker;
+use earnest_tasks::answer::reader::{Asked, Form, read};
+use earnest_tasks::suite::registry::OptionValues;
+use earnest_tasks::suite::task::{Definition, check};
+use tempfile::TempDir;
+
+/// A target of fuzzing.
+pub struct Target {
+    /// Its name, which is that of its corpus.
+    pub name: &'static str,
+    /// Runs one input.
+    pub run: fn(&Scratch, &[u8]),
+}
+
+/// All targets.
+pub const TARGETS: [Target; 12] = [
+    Target { name: "gguf", run: gguf },
+    Target { name: "safetensors", run: safetensors },
+    Target { name: "index", run: index },
+    Target { name: "config", run: config },
+    Target { name: "tokenizer", run: tokenizer },
+    Target { name: "template", run: template },
+    Target { name: "http", run: http },
+    Target { name: "rows", run: rows },
+    Target { name: "store", run: store },
+    Target { name: "logs", run: logs },
+    Target { name: "task", run: task },
+    Target { name: "answer", run: answer },
+];
+
+const CONFIG: &[u8] = include_bytes!("../../tests/golden/engine/checkpoints/llama/config.json");
+const TOKENIZER: &[u8] = include_bytes!("../../tests/golden/engine/checkpoints/llama/tokenizer.json");
+const TOKENIZER_CONFIG: &[u8] = include_bytes!("../../tests/golden/engine/checkpoints/llama/tokenizer_config.json");
+const WEIGHTS: &[u8] = include_bytes!("../../tests/golden/engine/checkpoints/llama/model.safetensors");
+const TEMPLATE: &[u8] = include_bytes!("../../tests/chat_templates/llama31.jinja");
+const QUESTIONS: &[u8] = include_bytes!("../../crates/tasks/src/suite/task/new.jsonl");
+
+/// A folder for the files of inputs, and what is the same for all of them.
+pub struct Scratch {
+    folder: TempDir,
+    checker: Checker,
+}
+
+impl Scratch {
+    /// Creates the folder, with a small checkpoint in it.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    #[expect(clippy::new_without_default, reason = "it creates a folder")]
+    pub fn new() -> Scratch {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let put = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, bytes).expect("a file");
+        };
+        for place in ["config", "tokenizer", "safetensors", "index", "served"] {
+            put(&format!("{place}/config.json"), CONFIG);
+            put(&format!("{place}/tokenizer.json"), TOKENIZER);
+            put(&format!("{place}/tokenizer_config.json"), TOKENIZER_CONFIG);
+        }
+        put("index/model-00001-of-00001.safetensors", WEIGHTS);
+        put("served/chat_template.jinja", TEMPLATE);
+        put("task/questions.jsonl", QUESTIONS);
+        put("logs/none", b"");
+        put("store/none", b"");
+        let served = Checkpoint::open_without_weights(&folder.path().join("served")).expect("a checkpoint");
+        Scratch { checker: Checker::new(served, "tiny", 256), folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, data: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, data).expect("the scratch folder can be written");
+        path
+    }
+}
+
+/// Divides an input into a choice of so many and the rest.
+fn choose(data: &[u8], of: usize) -> Option<(usize, &[u8])> {
+    let (first, rest) = data.split_first()?;
+    // Digits, so that corpora are readable.
+    Some((usize::from(first.wrapping_sub(b'0')) % of, rest))
+}
+
+/// Uses an open checkpoint: its texts, and every tensor if it has them.
+fn use_checkpoint(checkpoint: &Checkpoint, weights: bool) {
+    let _ = checkpoint.memory();
+    for text in ["", "12 + 30 = ?", "é漢\u{301}  \n<s>"] {
+        if let Ok(ids) = checkpoint.tokenizer.encode(text, true) {
+            checkpoint.tokenizer.decode(&ids, false);
+            checkpoint.tokenizer.decode(&ids, true);
+        }
+    }
+    checkpoint.tokenizer.decode(&[0, 1, 255, 256, u32::MAX], false);
+    if let Some(template) = &checkpoint.chat_template {
+        let _ = template.render(&[ChatMessage::new("user", "1+1=?")], true);
+    }
+    if weights {
+        for (parameter, shape) in checkpoint.config.parameters() {
+            // What the file lacks is an error; what it has is small, because the file is.
+            let _ = checkpoint.tensor(parameter, &shape);
+        }
+    }
+}
+
+fn gguf(scratch: &Scratch, data: &[u8]) {
+    let path = scratch.write("model.gguf", data);
+    if let Ok(checkpoint) = Checkpoint::open(&path) {
+        use_checkpoint(&checkpoint, true);
+    }
+}
+
+/// The header as JSON, before data of the right size; or, after another first byte, the whole file.
+fn safetensors(scratch: &Scratch, data: &[u8]) {
+    let Some((kind, data)) = choose(data, 2) else { return };
+    let path = scratch.path("safetensors/model.safetensors");
+    let mut file = File::create(&path).expect("a file");
+    if kind == 0 {
+        file.write_all(&(data.len() as u64).to_le_bytes()).expect("a file");
+    }
+    file.write_all(data).expect("a file");
+    if kind == 0 {
+        let header = u64::from_le_bytes(*WEIGHTS.first_chunk().expect("the weights have a header"));
+        file.set_len(8 + data.len() as u64 + WEIGHTS.len() as u64 - 8 - header).expect("a file");
+    }
+    drop(file);
+    if let Ok(checkpoint) = Checkpoint::open(&scratch.path("safetensors")) {
+        use_checkpoint(&checkpoint, true);
+    }
+}
+
+fn index(scratch: &Scratch, data: &[u8]) {
+    scratch.write("index/model.safetensors.index.json", data);
+    let _ = Checkpoint::open(&scratch.path("index"));
+}
+
+fn config(scratch: &Scratch, data: &[u8]) {
+    let Some((kind, data)) = choose(data, 3) else { return };
+    let files =
+        [("config.json", CONFIG), ("tokenizer_config.json", TOKENIZER_CONFIG), ("generation_config.json", b"{}")];
+    for (place, (name, usual)) in files.into_iter().enumerate() {
+        scratch.write(&format!("config/{name}"), if place == kind { data } else { usual });
+    }
+    if let Ok(checkpoint) = Checkpoint::open_without_weights(&scratch.path("config")) {
+        use_checkpoint(&checkpoint, false);
+    }
+}
+
+fn tokenizer(scratch: &Scratch, data: &[u8]) {
+    scratch.write("tokenizer/tokenizer.json", data);
+    if let Ok(checkpoint) = Checkpoint::open_without_weights(&scratch.path("tokenizer")) {
+        use_checkpoint(&checkpoint, false);
+        if let Ok(single) = checkpoint.tokenizer.with_single_digits() {
+            let _ = single.encode("12345", false);
+        }
+        let _ = checkpoint.tokenizer.json();
+    }
+}
+
+fn template(_: &Scratch, data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let template = ChatTemplate::new("fuzz", source.to_owned(), Some("<s>".to_owned()), None);
+    let turns = [("system", "Be brief."), ("user", "1+1=?"), ("assistant", "2"), ("user", "é\n<think>")];
+    let messages: Vec<ChatMessage> = turns.into_iter().map(|(role, text)| ChatMessage::new(role, text)).collect();
+    let _ = template.render_thinking(&messages, true, Some(false));
+    let _ = template.render(messages.get(1..2).unwrap_or_default(), false);
+}
+
+fn http(scratch: &Scratch, data: &[u8]) {
+    let Some((kind, body)) = choose(data, 2) else { return };
+    let _ = if kind == 0 { scratch.checker.completions(body) } else { scratch.checker.chat(body) };
+}
+
+/// A manifest, or rows as lines of JSON.
+fn rows(scratch: &Scratch, data: &[u8]) {
+    let Some((kind, data)) = choose(data, 2) else { return };
+    if kind == 0 {
+        if let Ok(manifest) = serde_json::from_slice::<Manifest>(data) {
+            let sha256 = manifest.settings.sha256();
+            let again = serde_json::to_vec(&manifest).expect("a manifest is JSON");
+            let again: Manifest = serde_json::from_slice(&again).expect("a manifest reads what it wrote");
+            assert_eq!(again.settings.sha256(), sha256);
+        }
+        return;
+    }
+    let path = scratch.write("rows.jsonl", data);
+    let each = |sample: Sample| -> Result<(), RunError> {
+        serde_json::to_vec(&sample).expect("a sample is JSON");
+        Ok(())
+    };
+    let _ = read_jsonl(&path, "fuzz", each);
+}
+
+/// A store's file.
+fn store(scratch: &Scratch, data: &[u8]) {
+    let folder = scratch.path("store");
+    for file in ["", "-wal", "-shm", "-journal"] {
+        std::fs::remove_file(folder.join(format!("{FILE_NAME}{file}"))).ok();
+    }
+    scratch.write(&format!("store/{FILE_NAME}"), data);
+    let Ok(store) = Store::open(&folder) else { return };
+    let Ok(runs) = store.runs() else { return };
+    // A damaged file can list itself many times.
+    for run in runs.iter().take(4) {
+        let _ = store.summary(run);
+        let _ = store.progress(run);
+        let _ = store.aggregate(run);
+        store.samples(run, Filter::default()).take(100).for_each(drop);
+        store.questions(run).all().take(100).for_each(drop);
+        let _ = store.examine(run, None);
+    }
+}
+
+/// A log of another tool; its first byte chooses the name's ending.
+fn logs(scratch: &Scratch, data: &[u8]) {
+    const ENDINGS: [&str; 7] = ["json", "jsonl", "eval", "csv", "parquet", "tsv", "json.gz"];
+    let Some((kind, data)) = choose(data, 2 * ENDINGS.len()) else { return };
+    let path = scratch.write(&format!("log.{}", ENDINGS[kind % ENDINGS.len()]), data);
+    let named = |name: &str| Some(name.to_owned());
+    let columns = TableColumns {
+        question: named("question"),
+        completion: named("completion"),
+        scores: vec!["score".to_owned()],
+        ..TableColumns::default()
+    };
+    let options = FindOptions {
+        columns: (kind >= ENDINGS.len()).then_some(columns),
+        model: named("model"),
+        task: named("task"),
+        keep_going: kind % 2 == 0,
+        longest: 1 << 20,
+    };
+    let Ok(found) = find(&[path], &options) else { return };
+    for log in &found.logs {
+        let _ = log.samples(&mut |_| Ok(()));
+    }
+}
+
+fn task(scratch: &Scratch, data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let path = scratch.write("task/task.toml", data);
+    if Definition::parse(text, Path::new("task.toml")).is_err() {
+        return;
+    }
+    let mut values = OptionValues::new(1, Vec::new()).with("file", path.as_os_str());
+    values.set("skip-bad-rows", Vec::new());
+    let _ = check(&values, &LocalHost);
+}
+
+/// A prompt and, after a zero byte, a completion.
+fn answer(_: &Scratch, data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (prompt, completion) = text.split_once('\0').unwrap_or(("", &text));
+    for form in [Form::Number, Form::Integer] {
+        let reading = read(&Asked { prompt, form }, completion, data.len() % 2 == 0);
+        if let Ok(answer) = &reading.answer {
+            assert!(completion.get(answer.span.clone()).is_some(), "{:?} is no part of {completion:?}", answer.span);
+        }
+    }
+}
