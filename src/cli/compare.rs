@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
-use super::printer::Printer;
+use super::printer::{Printer, harmless, one_line};
 use super::result_args::CompareArgs;
 use super::stored::write_file;
 use super::{Exit, results};
-use earnest_eval::compare::{CompareLogs, CompareSettings, compare_logs, compare_runs};
+use earnest_eval::compare::{CompareLogs, CompareSettings, LogComparisons, compare_logs, compare_runs};
 use earnest_eval::logs::FindOptions;
 use earnest_eval::report::{
     Align, Comparison, Difference, PairedModel, ReportError, Sequential, Table, comparison_figure, p_text, wrap,
@@ -16,7 +16,7 @@ use earnest_eval::report::{
 
 /// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
-    let comparisons = comparisons(args, printer)?;
+    let (comparisons, left_out) = comparisons(args, printer)?;
     if let Some(path) = &args.svg {
         let models = models(args, &comparisons, printer)?;
         let label = |run: &str| models.get(run).cloned().unwrap_or_else(|| run.to_owned());
@@ -39,7 +39,7 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
             .collect();
         printer.result(&screens.join("\n"))?;
     }
-    Ok(Exit::Success)
+    Ok(if left_out > 0 { Exit::FailedSamples } else { Exit::Success })
 }
 
 /// Names of the models by run, where they tell the runs apart.
@@ -60,8 +60,9 @@ fn models(
     Ok(if distinct.len() == models.len() { models } else { BTreeMap::new() })
 }
 
-/// Compares logs where every word is a file or folder, else stored runs.
-fn comparisons(args: &CompareArgs, printer: Printer) -> Result<Vec<Comparison>, CliError> {
+/// Compares logs where every word is a file or folder, else stored runs; returns the number of logs and samples that were left out
+/// too.
+fn comparisons(args: &CompareArgs, printer: Printer) -> Result<(Vec<Comparison>, usize), CliError> {
     let CompareArgs { primary, cluster, task, .. } = args;
     let settings = CompareSettings { primary: primary.clone(), cluster: cluster.clone(), task: task.clone() };
     let (paths, names): (Vec<&String>, Vec<&String>) = args.runs.iter().partition(|word| Path::new(word).exists());
@@ -78,7 +79,8 @@ fn comparisons(args: &CompareArgs, printer: Printer) -> Result<Vec<Comparison>, 
             answers: args.answers.clone(),
             compare: settings,
         };
-        return Ok(compare_logs(&logs, &mut results::Messages(printer))?);
+        let LogComparisons { comparisons, left_out } = compare_logs(&logs, &mut results::Messages(printer))?;
+        return Ok((comparisons, left_out));
     }
     if args.runs.len() < 2 {
         return Err(CliError::usage(format!("{} is one RUN, and a comparison needs two", args.runs[0]))
@@ -90,11 +92,11 @@ fn comparisons(args: &CompareArgs, printer: Printer) -> Result<Vec<Comparison>, 
             .help(format!("`earnest import PATH --{option} ...` stores logs as runs")));
     }
     let store = results::open(&args.results.folder, printer)?;
-    Ok(compare_runs(&store, &args.runs, &settings, &mut results::Messages(printer))?)
+    Ok((compare_runs(&store, &args.runs, &settings, &mut results::Messages(printer))?, 0))
 }
 
 fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) -> String {
-    let mut text = format!("{} (A)\n{} (B)\n\n", comparison.baseline, comparison.run);
+    let mut text = format!("{} (A)\n{} (B)\n\n", one_line(&comparison.baseline), one_line(&comparison.run));
     let rows = match comparison.perturbations.is_empty() || !comparison.tasks.is_empty() {
         true => "task",
         false => "perturbation",
@@ -184,16 +186,18 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
             comparison.different_question
         ));
     }
-    remarks.extend(power_beforehand(&comparison.overall));
+    if comparison.right_or_wrong {
+        remarks.extend(power_beforehand(&comparison.overall));
+    }
     for remark in &remarks {
-        text.push_str(&wrap(remark, width, "* "));
+        text.push_str(&wrap(&harmless(remark), width, "* "));
     }
     text.push_str(&rules(comparison, width));
-    writeln!(
-        text,
-        "\nItems that only B has right: {}. Items that only A has right: {}.",
-        comparison.gained, comparison.lost
-    )
+    let (gained, lost) = (comparison.gained, comparison.lost);
+    match comparison.right_or_wrong {
+        true => writeln!(text, "\nItems that only B has right: {gained}. Items that only A has right: {lost}."),
+        false => writeln!(text, "\nItems with a higher score in B: {gained}. Items with a higher score in A: {lost}."),
+    }
     .expect("writing to a String cannot fail");
     // Both directions are shown, however one-sided the list is.
     let half = flips.div_ceil(2);
@@ -203,7 +207,7 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
         comparison.flips.iter().take(gains).chain(comparison.flips.iter().skip(comparison.flips.len() - losses));
     for flip in shown {
         let mark = if flip.run > flip.baseline { '+' } else { '-' };
-        writeln!(text, "  {mark} {}", flip.item).expect("writing to a String cannot fail");
+        writeln!(text, "  {mark} {}", one_line(&flip.item)).expect("writing to a String cannot fail");
     }
     if gains + losses < comparison.flips.len() && flips > 0 {
         writeln!(text, "  and {} more; --flips shows more", comparison.flips.len() - gains - losses)
@@ -247,11 +251,15 @@ fn rules(comparison: &Comparison, width: usize) -> String {
     if comparison.rules.len() < 2 {
         return String::new();
     }
+    // Shares are in per cent unless other numbers stand beside them.
+    let shares = comparison.rules.iter().all(|rule| rule.shares);
+    let number = |value: f64| if shares { format!("{:.1}", 100.0 * value) } else { format!("{value:.3}") };
+    let change = |value: f64| if shares { format!("{:+.1}", 100.0 * value) } else { format!("{value:+.3}") };
     let head = [
         ("read by", Align::Left),
         ("items", Align::Right),
-        ("A %", Align::Right),
-        ("B %", Align::Right),
+        (if shares { "A %" } else { "A" }, Align::Right),
+        (if shares { "B %" } else { "B" }, Align::Right),
         ("change", Align::Right),
     ];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
@@ -259,9 +267,9 @@ fn rules(comparison: &Comparison, width: usize) -> String {
         table.row(vec![
             rule.name.clone(),
             rule.items.to_string(),
-            format!("{:.1}", 100.0 * rule.baseline),
-            format!("{:.1}", 100.0 * rule.run),
-            format!("{:+.1}", 100.0 * (rule.run - rule.baseline)),
+            number(rule.baseline),
+            number(rule.run),
+            change(rule.run - rule.baseline),
         ]);
     }
     let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(" and "));

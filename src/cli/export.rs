@@ -119,7 +119,7 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
 }
 
 fn lm_eval(args: &ExportArgs, output: &Path, run: &StoredRun, printer: Printer) -> Result<Exit, CliError> {
-    let document = run.lm_eval(!args.without_texts, &mut results::Messages(printer))?;
+    let mut document = run.lm_eval(!args.without_texts, &mut results::Messages(printer))?;
     let folder = document.write(output)?;
     printer.message(&format!(
         "{}: {} and {} files of samples",

@@ -106,6 +106,11 @@ impl Printer {
     }
 }
 
+/// A name as it stands in a line: without control characters and line ends.
+pub fn one_line(name: &str) -> String {
+    harmless(&name.replace('\n', "\u{240a}").replace('\t', " ")).into_owned()
+}
+
 /// Replaces control characters by visible ones, so that a model's text cannot move the cursor, change colours or hide other text.
 /// Line feeds and tabs stay.
 pub fn harmless(text: &str) -> Cow<'_, str> {

@@ -11,6 +11,7 @@ use earnest_eval::run::store::{Filter, StoredQuestion};
 use earnest_eval::run::{Sample, write_jsonl};
 use earnest_eval::samples::{AskedSample, check_filter, each_asked};
 use earnest_tasks::suite::FailureClass;
+use earnest_tasks::suite::log::value;
 
 /// Cards shown without `--limit`.
 const CARDS: usize = 10;
@@ -29,6 +30,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         item: args.item.clone(),
         correct: args.correct.then_some(true),
         failed: args.failed,
+        of_log: false,
         reason: args.reason.clone(),
         truncated: args.truncated,
         contains: args.grep.clone(),
@@ -50,7 +52,8 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     let (shown, more) = each_asked(&store, &run, filter, limit, |AskedSample { sample, question }| {
         let first = args.disagree.as_ref().map(|rules| side_by_side(&sample, rules, &primary));
         let (opened, of_log) = (run.manifest.opened_thinking(), run.manifest.settings.is_log());
-        printer.result(&card(&sample, question.as_ref(), opened, first, of_log, whole))
+        let primary = primary.first().map(String::as_str).filter(|_| of_log);
+        printer.result(&card(&sample, question.as_ref(), opened, first, of_log.then_some(primary), whole))
     })?;
     if shown == 0 {
         printer.message("no sample of the run matches");
@@ -93,18 +96,23 @@ fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[String]) -> Vec
     rules.iter().map(line).collect()
 }
 
-/// A sample as text, with its question if it is known. Control characters of a completion are made visible.
+/// A sample as text, with its question if it is known; of a log with its primary scorer, if there is one. Control characters of a completion are made visible.
 fn card(
     sample: &Sample,
     asked: Option<&StoredQuestion>,
     opened: Option<&str>,
     first: Option<Vec<(String, String)>>,
-    of_log: bool,
+    log: Option<Option<&str>>,
     whole: bool,
 ) -> String {
     let mut text = String::new();
+    let of_log = log.is_some();
     let outcome = match (&sample.score, &sample.failure) {
         (Some(score), _) if score.correct => "right".to_owned(),
+        (Some(score), _) if log.flatten().is_some_and(|primary| value(score, primary) != Some(0.0)) => {
+            let number = log.flatten().and_then(|primary| value(score, primary));
+            number.map_or_else(|| "no number".to_owned(), short)
+        }
         (Some(score), _) => match &score.failure {
             None | Some(FailureClass::Wrong) => "wrong".to_owned(),
             Some(reason) => format!("wrong ({reason})"),
@@ -263,7 +271,7 @@ mod tests {
             failure: None,
         };
         let shown = |prompt: Option<String>| {
-            card(&sample, Some(&StoredQuestion { item: item.clone(), prompt }), None, None, false, true)
+            card(&sample, Some(&StoredQuestion { item: item.clone(), prompt }), None, None, None, true)
         };
         let asked = shown(Some(format!("<user>\n{}<assistant>", item.segments.question)));
         assert!(asked.contains("  prompt      <user>\n              ") && asked.contains("<assistant>\n"), "{asked}");
@@ -299,7 +307,7 @@ mod tests {
             None,
             None,
             Some(side_by_side(&sample, &["final".into(), "strict".into()], &["final".to_owned()])),
-            false,
+            None,
             true,
         );
         assert!(

@@ -59,7 +59,10 @@ fn screen(changes: &Rescored) -> String {
     if !same_rule {
         line(format!(
             "{} is the primary rule instead of {}: {} became right, {} became wrong.",
-            changes.primary_now, changes.primary, changes.gained, changes.lost
+            changes.primary_now,
+            if changes.primary.is_empty() { "none" } else { &changes.primary },
+            changes.gained,
+            changes.lost
         ));
     }
     if changes.changed == 0 {

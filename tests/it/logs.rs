@@ -315,29 +315,297 @@ fn exports_come_back_with_every_score() {
             assert_eq!(after, before, "{format}");
             continue;
         }
-        // A rule is a filter of `acc`; both repeats of a document are in its one row.
+        // A rule is a filter of `acc`, a metric one of the filter `none`.
         let after = scores(&back, name, |name| Some(name.to_owned()));
-        let store = store(&back);
-        let rows: Vec<_> =
-            store.samples(&store.run(name).unwrap(), Filter::default()).map(|sample| sample.unwrap()).collect();
         for ((item, sample, rule), number) in &before {
-            let [one, other] = [format!("acc,{rule}"), format!("{rule},none")];
-            let own = |scorer: &String| {
-                let row = rows.iter().find(|row| row.item == *item).unwrap();
-                let name = scorer.replace(',', "_repeats,");
-                row.score
-                    .as_ref()
-                    .unwrap()
-                    .evidence
-                    .values
-                    .get(&name)
-                    .map(|values| values[*sample as usize].as_f64().unwrap())
-            };
-            let found =
-                own(&one).or_else(|| own(&other)).or_else(|| after.get(&(item.clone(), 0, one.clone())).copied());
-            assert_eq!(found, Some(*number), "{item} {sample} {rule}: {rows:?}");
+            let of = |scorer: String| after.get(&(item.clone(), *sample, scorer)).copied();
+            let found = of(format!("acc,{rule}")).or_else(|| of(format!("{rule},none")));
+            assert_eq!(found, Some(*number), "{item} {sample} {rule}");
+        }
+        assert_eq!(imported["imported"][0]["primary"], "acc,none");
+    }
+}
+
+/// Everything that a run has of its samples' scores, by item and sample.
+fn whole_scores(folder: &Path, run: &str) -> BTreeMap<(String, u32), String> {
+    let store = store(folder);
+    let run = store.run(run).unwrap();
+    let mut all = BTreeMap::new();
+    for sample in store.samples(&run, Filter::default()) {
+        let sample = sample.unwrap();
+        let score = sample.score.as_ref().map(|score| {
+            let rules = score.rules.iter().map(|(rule, right)| (rule.to_owned(), f64::from(u8::from(right))));
+            let metrics = score.metrics.iter().map(|(metric, value)| (metric.to_owned(), value));
+            let numbers: BTreeMap<String, f64> = rules.chain(metrics).collect();
+            (score.correct, score.answer.clone().filter(|answer| !answer.is_empty()), numbers, score.evidence.clone())
+        });
+        let failure = sample.failure.as_ref().map(|failure| failure.message.clone());
+        let text = sample.completion.as_ref().map(|completion| completion.text.clone());
+        let choices = sample.covariates.get("choices").cloned();
+        let said = format!("{score:?} {failure:?} {text:?} {choices:?} {} {}", sample.gold, sample.budget);
+        all.insert((sample.item, sample.sample), said);
+    }
+    all
+}
+
+#[test]
+fn exports_of_logs_come_back_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let mut runs = names(&import(at, "lm-eval", &[]));
+    runs.extend(names(&import(at, "inspect", &[])));
+    let listed = |folder: &Path, run: &str| -> Value {
+        let listed: Value = serde_json::from_str(&done(folder, &["runs", "list", "--json"])).unwrap();
+        let runs = listed.as_array().unwrap();
+        let found = runs.iter().find(|one| one["run"] == run).unwrap();
+        ["model", "planned", "recorded", "status", "failed", "accuracy"].map(|name| found[name].clone()).to_vec().into()
+    };
+    let wanted: [&dyn Fn(&&String) -> bool; 6] = [
+        &|run| run.starts_with("arith_a-gemma"),
+        &|run| run.starts_with("arith_sc_a-gemma"),
+        &|run| run.starts_with("mcq_a-gemma"),
+        &|run| run.starts_with("arith_epochs"),
+        &|run| run.starts_with("arith_err"),
+        &|run| run.starts_with("arith_slow"),
+    ];
+    for wanted in wanted {
+        let run = runs.iter().find(|run| wanted(run)).unwrap();
+        let primary = document(&run_in(at, &["runs", "show", run, "--json"]))["manifest"]["settings"]["suite_options"]
+            ["profile"]
+            .clone();
+        for format in ["jsonl", "csv", "parquet", "lm-eval"] {
+            let back = at.join(format!("{run}-{format}"));
+            std::fs::create_dir(&back).unwrap();
+            let file = back.join(if format == "lm-eval" { "out".into() } else { format!("out.{format}") });
+            done(at, &["export", run, "--format", format, "-o", file.to_str().unwrap()]);
+            let output = run_in(&back, &["import", file.to_str().unwrap(), "--json"]);
+            assert_eq!(code(&output), 0, "{format} {run}: {}", stderr(&output));
+            let imported = document(&output);
+            let name = &names(&imported)[0];
+            assert_eq!(imported["imported"][0]["primary"], primary, "{format} {run}");
+            assert_eq!(whole_scores(&back, name), whole_scores(at, run), "{format} {run}");
+            assert_eq!(listed(&back, name), listed(at, run), "{format} {run}");
         }
     }
+}
+
+#[test]
+fn exports_of_one_second_stand_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let runs = names(&import(at, "lm-eval", &[]));
+    let mine: Vec<&String> = runs.iter().filter(|run| run.contains("gemma-3-270m-Q4_K_M")).collect();
+    assert_eq!(mine.len(), 2);
+    // The second time replaces the files of the same run.
+    for run in [mine[0], mine[1], mine[0]] {
+        done(at, &["export", run, "--format", "lm-eval", "-o", "out"]);
+    }
+    let back = at.join("back");
+    std::fs::create_dir(&back).unwrap();
+    let found = names(&document(&run_in(&back, &["import", at.join("out").to_str().unwrap(), "--json"])));
+    assert_eq!(found.len(), 2, "{found:?}");
+    for run in mine {
+        let task = run.split('-').next().unwrap();
+        let other = found.iter().find(|other| other.starts_with(&format!("{task}-"))).unwrap();
+        assert_eq!(whole_scores(&back, other), whole_scores(at, run));
+    }
+}
+
+/// The two models' logs on `arith_a`, line by line changed, as folders `a` and `b`.
+fn changed(folder: &Path, change: impl Fn(usize, &mut Value)) -> [String; 2] {
+    let models = [("a", "SmolLM2-135M-Instruct-Q4_1"), ("b", "gemma-3-270m-Q4_K_M")];
+    models.map(|(name, model)| {
+        let to = folder.join(name);
+        std::fs::create_dir(&to).unwrap();
+        for file in std::fs::read_dir(logs("lm-eval").join("logs").join(model)).unwrap() {
+            let file = file.unwrap();
+            let name = file.file_name().into_string().unwrap();
+            let mut text = std::fs::read_to_string(file.path()).unwrap();
+            if name.starts_with("samples_arith_sc_a") {
+                continue;
+            }
+            if name.starts_with("samples_") {
+                let lines = text.lines().enumerate().map(|(number, line)| {
+                    let mut line: Value = serde_json::from_str(line).unwrap();
+                    change(number, &mut line);
+                    if line.is_null() { String::new() } else { line.to_string() + "\n" }
+                });
+                text = lines.collect();
+            }
+            std::fs::write(to.join(name), text).unwrap();
+        }
+        to.to_str().unwrap().to_owned()
+    })
+}
+
+#[test]
+fn tasks_that_ask_the_same_share_their_clusters() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |model: &str| logs("lm-eval").join("logs").join(model).to_str().unwrap().to_owned();
+    let (one, other) = (file("SmolLM2-135M-Instruct-Q4_1"), file("gemma-3-270m-Q4_K_M"));
+    // statsmodels, OLS(difference, 1) with groups of questions, and of templates: 80 pairs.
+    for (more, clusters, error, p) in
+        [(&[][..], 40, 0.070_597_268, 0.017_611_932), (&["--cluster", "template"], 10, 0.077_280_154, 0.049_809_852)]
+    {
+        let output = run_in(folder.path(), &[&["compare", &one, &other, "--json"], more].concat());
+        let overall = document(&output)[0]["overall"].clone();
+        assert_eq!((&overall["items"], &overall["clusters"]), (&json!(80), &json!(clusters)));
+        assert!((overall["standard_error"].as_f64().unwrap() - error).abs() < 1e-8, "{overall}");
+        assert!((overall["p"].as_f64().unwrap() - p).abs() < 1e-8, "{overall}");
+    }
+    // Two clusters with equal differences have no error, however they were added up.
+    let words = ["compare", &one, &other, "--task", "arith_a", "--cluster", "variant"];
+    let found = document(&run_in(folder.path(), &[&words[..], &["--json"]].concat()))[0]["overall"].clone();
+    assert_eq!((&found["interval"], &found["p"], &found["standard_error"]), (&Value::Null, &Value::Null, &json!(0.0)));
+    assert!(done(folder.path(), &words).contains("no standard error can be estimated"));
+    // A side that is named twice is no comparison.
+    let output = run_in(folder.path(), &["compare", &one, &one]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("named twice"), "{}", stderr(&output));
+}
+
+#[test]
+fn scores_that_are_no_numbers_have_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let [one, other] = changed(at, |number, line| {
+        line["exact_match"] = match number % 3 {
+            0 => json!({"form": 1, "content": 0.5}),
+            _ => json!({"form": 0, "content": 0.25}),
+        };
+    });
+    let output = run_in(at, &["compare", &one, &other]);
+    assert_eq!(code(&output), 2);
+    let said = stderr(&output);
+    assert!(
+        said.contains("has no number for `exact_match,strict-match`; its parts are exact_match,strict-match.content, ")
+            && said.contains("--primary exact_match,strict-match.content"),
+        "{said}"
+    );
+    let screen = done(at, &["compare", &one, &other, "--primary", "form"]);
+    assert!(screen.contains("Scored by exact_match,strict-match.form"), "{screen}");
+    let runs = names(&document(&run_in(at, &["import", &one, &other, "--json"])));
+    let screen = done(at, &["compare", &runs[0], &runs[1], "--primary", "form"]);
+    assert!(screen.contains("Scored by exact_match,strict-match.form"), "{screen}");
+    // Neither right nor wrong.
+    let failed = run_in(at, &["samples", &runs[0], "--failed"]);
+    assert_eq!(stdout(&failed), "", "{}", stderr(&failed));
+    let first = done(at, &["samples", &runs[0], "--limit", "1"]);
+    assert!(first.lines().next().unwrap().ends_with(" - no number"), "{first}");
+}
+
+#[test]
+fn numbers_beyond_shares_are_not_called_right_or_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let [one, other] = changed(at, |number, line| {
+        let shift = line["exact_match"].as_f64().unwrap();
+        line["exact_match"] = json!(number as f64 - 40.0 * shift);
+    });
+    let screen = done(at, &["compare", &one, &other]);
+    for absent in ["has right", "different outcomes"] {
+        assert!(!screen.contains(absent), "{screen}");
+    }
+    assert!(screen.contains("Items with a higher score in B: ") && screen.contains("read by"), "{screen}");
+}
+
+#[test]
+fn a_file_that_was_cut_between_lines_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let [one, other] = changed(at, |number, line| {
+        if number >= 55 {
+            *line = Value::Null;
+        }
+    });
+    let output = run_in(at, &["import", &one]);
+    assert_eq!(code(&output), 2, "{}", stdout(&output));
+    let said = stderr(&output);
+    assert!(said.contains("it has 15 lines of the filter ") && said.contains("but 40 of another one"), "{said}");
+    // With what there is, and the exit code of an import that left something out.
+    let output = run_in(at, &["compare", &one, &other, "--keep-going"]);
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    // A score that is no number costs that score, not the document.
+    let nan = at.join("nan");
+    std::fs::create_dir(&nan).unwrap();
+    let [one, _] = changed(&nan, |number, line| {
+        if number == 3 {
+            line["exact_match"] = json!("NaN");
+        }
+    });
+    let output = run_in(at, &["import", &one, "--keep-going", "--json"]);
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    let imported = document(&output);
+    assert_eq!((&imported["imported"][0]["items"], &imported["imported"][0]["refused"]), (&json!(40), &json!(1)));
+}
+
+#[test]
+fn completions_without_scores_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let rows: String =
+        (0..6).map(|n| format!("{n},The answer is {}.,{}\n", 2 * n, if n < 4 { 2 * n } else { 99 })).collect();
+    std::fs::write(at.join("answers.csv"), format!("id,completion,gold\n{rows}")).unwrap();
+    let columns = "id=id,completion=completion,target=gold";
+    let words = ["import", "answers.csv", "--columns", columns, "--task", "sums", "--model-name", "m", "--json"];
+    let run = names(&document(&run_in(at, &words)))[0].clone();
+    let screen = done(at, &["score", &run, "--reader", "final"]);
+    assert!(screen.contains("66.7 % (4) by final"), "{screen}");
+    done(at, &["score", &run, "--reader", "final", "--save"]);
+    let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--json"])).unwrap();
+    let saved = listed.as_array().unwrap().iter().find(|one| one["run"] == format!("{run}-scored")).unwrap();
+    assert!(close(&saved["accuracy"], 4.0 / 6.0), "{saved}");
+    // Answers of other ids are no answers.
+    let plain = ["import", "answers.csv", "--columns", "id=id,completion=completion", "--model-name", "m"];
+    std::fs::write(at.join("others.csv"), "id,answer\nzzz,1\n").unwrap();
+    let output = run_in(at, &[&plain[..], &["--answers", "others.csv"]].concat());
+    assert_eq!(code(&output), 2, "{}", stdout(&output));
+    assert!(stderr(&output).contains("has no id of the log"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_is_missing_or_made_up_in_a_log_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // A repeat of which the log cannot have so many.
+    let from = logs("inspect").join("logs/2026-11-22T16-53-58-00-00_arith-epochs_AxKwvaLNJ2qguPFzHuVipk.json");
+    let text = std::fs::read_to_string(from).unwrap();
+    let mut log: Value = serde_json::from_str(&text).unwrap();
+    log["samples"][0]["epoch"] = json!(4_000_000_003_u32);
+    std::fs::write(at.join("epochs.json"), log.to_string()).unwrap();
+    let output = run_in(at, &["import", "epochs.json"]);
+    assert_eq!(code(&output), 2, "{}", stdout(&output));
+    assert!(stderr(&output).contains("a sample is repeat 4000000003, but the log has 12"), "{}", stderr(&output));
+    assert!(!at.join("earnest-results").exists() || done(at, &["runs", "list", "--json"]).trim() == "[]");
+    // Samples whose results are of another task, and hints that name the option as it is called.
+    let alone = at.join("alone");
+    std::fs::create_dir(&alone).unwrap();
+    let [one, _] = changed(&alone, |_, _| {});
+    let rename = |from: &str, to: &str| {
+        let files = std::fs::read_dir(&one).unwrap().map(|file| file.unwrap().path());
+        let mut files = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(from));
+        let file = files.next().unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap().replace(from, to);
+        std::fs::rename(&file, file.with_file_name(name)).unwrap();
+    };
+    rename("samples_arith_a", "samples_other");
+    let output = run_in(at, &["import", &one, "--json"]);
+    assert!(names(&document(&output))[0].starts_with("other-"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("has no results of other"), "{}", stderr(&output));
+    let mut results = std::fs::read_dir(&one).unwrap().map(|file| file.unwrap().path());
+    let results = results.find(|path| path.extension().is_some_and(|kind| kind == "json")).unwrap();
+    std::fs::remove_file(results).unwrap();
+    let said = stderr(&run_in(at, &["import", &one]));
+    assert!(said.contains("--model-name NAME"), "{said}");
+    // A log that is there already with other choices.
+    let path = logs("lm-eval").join("logs/hf-gemma");
+    let words = ["import", path.to_str().unwrap()];
+    done(at, &words);
+    let said = stderr(&run_in(at, &[&words[..], &["--cluster", "template"]].concat()));
+    assert!(
+        said.contains("the log is already there as mcq_a-gemma") && said.contains("with another cluster"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -124,10 +124,11 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
     })?;
     if run.manifest.settings.is_log() && settings.profile.as_deref() == Some(FINAL) && rescored.read == 0 {
         let message = format!(
-            "no completion of {} can be read: they are log-likelihoods, or have no expected answer",
+            "no completion of {} can be read: there is none, they are log-likelihoods, or they have no expected answer",
             run.manifest.run
         );
-        return Err(EvalError::results(message).hint("`earnest import --answers FILE` takes expected answers"));
+        return Err(EvalError::results(message)
+            .hint("if the log has no expected answers, `earnest import PATH --answers FILE` joins them by id"));
     }
     if settings.save {
         rescored.saved = Some(save(&store, &run, run_settings, suite.as_ref(), sandbox)?);
@@ -137,8 +138,11 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
 
 impl Rescored {
     fn add(&mut self, before: &Sample, after: &Sample, most_flips: usize) {
-        let (Some(old), Some(new)) = (&before.score, &after.score) else { return };
+        let Some(new) = &after.score else { return };
         self.read += usize::from(new.rules.contains(FINAL));
+        // A log may have completions and no scores.
+        let none = Score::default();
+        let old = before.score.as_ref().unwrap_or(&none);
         self.scored += 1;
         self.correct_before += usize::from(old.correct);
         self.correct_now += usize::from(new.correct);
@@ -251,7 +255,14 @@ fn each_rescored(
                 if of_log {
                     // The tool's scores stay beside today's reading.
                     let read = after.score.take().unwrap_or_default();
-                    after.score = before.score.as_ref().map(|stored| beside(stored, &read, primary));
+                    after.score = match &before.score {
+                        Some(stored) => Some(beside(stored, &read, primary)),
+                        // Without a score of the tool today's reading is the only one.
+                        None if primary == Some(FINAL) && read.rules.contains(FINAL) => {
+                            Some(beside(&Score::default(), &read, primary))
+                        }
+                        None => None,
+                    };
                 }
             }
             each(before, *place, after)?;

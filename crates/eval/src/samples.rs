@@ -55,7 +55,7 @@ pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Fi
             return Err(EvalError::setting(format!("no sample of {name} was scored by the rule {rule}")).hint(hint));
         }
     }
-    Ok(Filter { task, ..filter })
+    Ok(Filter { task, of_log: run.manifest.settings.is_log(), ..filter })
 }
 
 /// A sample and what it was asked.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use earnest_tasks::suite::Item;
 
 use crate::report::page::{QuestionTexts, ReportRun};
-use crate::report::{Document, ReportError, Row, Rows, StoredRows};
+use crate::report::{Document, LogNames, ReportError, Row, Rows, StoredRows};
 use crate::run::store::{RunRecord, Store};
 use crate::run::{Manifest, Sample};
 use crate::{EvalError, results};
@@ -98,5 +98,9 @@ impl Rows for StoredRun {
     fn walk_asked(&self, row: &mut dyn FnMut(&Row) -> Result<(), ReportError>) -> Result<(), ReportError> {
         let store = Store::open(&self.results)?;
         StoredRows { store: &store, run: &self.record }.walk_asked(row)
+    }
+
+    fn log(&self) -> Option<LogNames> {
+        LogNames::of(&self.manifest)
     }
 }

@@ -56,6 +56,9 @@ impl ClusteredMean {
     }
 }
 
+/// Largest residual, relative to the largest value, that is taken for rounding.
+const ROUNDING: f64 = 1e-12;
+
 /// The mean of clustered values (scores of 0 and 1, or anything else).
 pub fn clustered_mean(values: &[f64], clusters: &[u64]) -> Result<ClusteredMean, ClusterError> {
     if values.len() != clusters.len() {
@@ -69,15 +72,25 @@ pub fn clustered_mean(values: &[f64], clusters: &[u64]) -> Result<ClusteredMean,
     let mean = values.iter().sum::<f64>() / count;
     // Sums in order of first appearance: a hash map's own order would move the last digits from run to run.
     let mut sums: Vec<f64> = Vec::new();
+    let mut sizes: Vec<f64> = Vec::new();
     let mut squares = 0.0;
+    let scale = values.iter().fold(0.0, |scale: f64, value| scale.max(value.abs()));
+    let noise = ROUNDING * scale;
     for (value, cluster) in values.iter().zip(clusters) {
         let next = sums.len();
         let index = *index_of.entry(*cluster).or_insert(next);
         if index == next {
             sums.push(0.0);
+            sizes.push(0.0);
         }
-        sums[index] += value - mean;
-        squares += (value - mean).powi(2);
+        let residual = value - mean;
+        sums[index] += residual;
+        sizes[index] += 1.0;
+        squares += if residual.abs() > noise { residual * residual } else { 0.0 };
+    }
+    // What rounding leaves of clusters with equal means is no variance: it would make certainty of nothing.
+    if sums.iter().zip(&sizes).all(|(sum, size)| sum.abs() <= noise * size) {
+        sums.iter_mut().for_each(|sum| *sum = 0.0);
     }
     if sums.len() < 2 {
         return Err(ClusterError::TooFewClusters { clusters: sums.len() });
@@ -253,6 +266,21 @@ mod tests {
         let four = clustered_mean(&[1.0, 1.0, 0.0, 0.0], &[0, 1, 2, 3]).unwrap();
         assert!((found.standard_error - four.standard_error).abs() < 1e-15);
         assert!((found.design_effect - 13.0).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn rounding_is_no_variance() {
+        // Every cluster has the mean -0.15, which no binary number is.
+        let values: Vec<f64> = (0..40).map(|i| if i % 20 < 3 { -1.0 } else { 0.0 }).collect();
+        let clusters: Vec<u64> = (0..40).map(|i| i / 20).collect();
+        let found = clustered_mean(&values, &clusters).unwrap();
+        assert_eq!(found.standard_error, 0.0, "{found:?}");
+        assert!(found.naive_error > 0.0);
+        let equal = clustered_mean(&[0.1; 30], &(0..30).collect::<Vec<u64>>()).unwrap();
+        assert_eq!((equal.standard_error, equal.naive_error, equal.design_effect), (0.0, 0.0, 1.0));
+        // A small difference is one.
+        let small = clustered_mean(&[1.0, 1.0 + 1e-9, 1.0], &[0, 1, 2]).unwrap();
+        assert!(small.standard_error > 0.0);
     }
 
     #[test]

@@ -2,10 +2,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::{CompareSettings, check_clusters, check_common, warn_of_settings};
+use super::{CompareSettings, check_clusters, check_common, check_numbers, part_named, warn_of_settings};
 use crate::EvalError;
 use crate::import::{
-    Answers, Chosen, Converted, Converter, log_manifest, nothing_found, options, primary, settings, with_own_names,
+    Answers, Chosen, Converted, Converter, log_manifest, no_answers, nothing_found, options, primary, settings,
+    with_own_names,
 };
 use crate::logs::{self, FindOptions, Log};
 use crate::report::{Comparison, Scores, compare, differing_settings};
@@ -22,6 +23,14 @@ pub struct CompareLogs {
     pub compare: CompareSettings,
 }
 
+/// Comparisons of logs.
+#[derive(Debug, Clone, Default)]
+pub struct LogComparisons {
+    pub comparisons: Vec<Comparison>,
+    /// Number of logs and samples that could not be read.
+    pub left_out: usize,
+}
+
 /// Logs of one model, of a task each.
 struct Side {
     name: String,
@@ -32,13 +41,15 @@ struct Side {
 ///
 /// # Errors
 /// Fewer than two models, logs that cannot be read, and no question in common.
-pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Result<Vec<Comparison>, EvalError> {
+pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Result<LogComparisons, EvalError> {
     let mut warn = |text: String| reporter.event(&RunEvent::Warning(text));
     let answers = settings.answers.as_deref().map(Answers::read).transpose()?;
     let mut sides = Vec::new();
+    let mut left_out = 0;
     for path in &settings.paths {
-        add_sides(path, settings, &mut sides, &mut warn)?;
+        left_out += add_sides(path, settings, &mut sides, &mut warn)?;
     }
+    fold_copies(&mut sides, &mut warn)?;
     distinguish(&mut sides);
     let [baseline, _, ..] = &sides[..] else {
         let only = sides.first().map_or("no model", |side| side.name.as_str());
@@ -54,9 +65,12 @@ pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Resu
     };
     let mut scores = Vec::new();
     for side in &sides {
-        scores.push(read(side, tasks.as_ref(), chosen, &settings.compare, &mut warn)?);
+        let (read, refused) = read(side, tasks.as_ref(), chosen, &settings.compare, &mut warn)?;
+        scores.push(read);
+        left_out += refused;
     }
     let names: Vec<String> = sides.iter().map(|side| side.name.clone()).collect();
+    check_numbers(&names, &scores)?;
     check_clusters(&names, &scores, &settings.compare)?;
     let mut comparisons = compare(&names, &scores);
     for (comparison, side) in comparisons.iter_mut().zip(&sides[1..]) {
@@ -72,16 +86,16 @@ pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Resu
         }
         warn_of_settings(comparison, &mut warn);
     }
-    Ok(comparisons)
+    Ok(LogComparisons { comparisons, left_out })
 }
 
-/// Adds the logs of a path, a side for each model.
+/// Adds the logs of a path, a side for each model; returns the number of logs that could not be read.
 fn add_sides(
     path: &PathBuf,
     settings: &CompareLogs,
     sides: &mut Vec<Side>,
     warn: &mut impl FnMut(String),
-) -> Result<(), EvalError> {
+) -> Result<usize, EvalError> {
     // What a table does not say of itself: its file stands for the model.
     let named = FindOptions {
         model: settings.find.model.clone().or_else(|| Some(path.display().to_string())),
@@ -117,7 +131,7 @@ fn add_sides(
         }
     }
     match (&settings.compare.task, sides.len() > begin) {
-        (_, true) => Ok(()),
+        (_, true) => Ok(found.refused.len()),
         (Some(task), false) if !all.is_empty() => {
             let tasks: Vec<&str> = all.iter().map(String::as_str).collect();
             Err(EvalError::setting(format!("{} has no log of {task}", path.display()))
@@ -125,6 +139,39 @@ fn add_sides(
         }
         _ => Err(nothing_found(std::slice::from_ref(path))),
     }
+}
+
+/// Leaves out sides that have the same logs as an earlier one of the same model: a path named twice, or a copy.
+fn fold_copies(sides: &mut Vec<Side>, warn: &mut impl FnMut(String)) -> Result<(), EvalError> {
+    let mut kept: Vec<(Side, BTreeSet<String>)> = Vec::new();
+    for side in sides.drain(..) {
+        let may_be_copy = |known: &Side| known.name == side.name && known.logs.len() == side.logs.len();
+        // Content is read only where it can be the same.
+        let alike: Vec<usize> =
+            kept.iter().enumerate().filter(|(_, (known, _))| may_be_copy(known)).map(|(at, _)| at).collect();
+        let mut content = BTreeSet::new();
+        if !alike.is_empty() {
+            content = content_of(&side)?;
+            for at in &alike {
+                if kept[*at].1.is_empty() {
+                    kept[*at].1 = content_of(&kept[*at].0)?;
+                }
+            }
+        }
+        match alike.into_iter().find(|at| kept[*at].1 == content) {
+            Some(_) => {
+                warn(format!("the logs of {} are named twice: they are not compared with themselves", side.name))
+            }
+            None => kept.push((side, content)),
+        }
+    }
+    sides.extend(kept.into_iter().map(|(side, _)| side));
+    Ok(())
+}
+
+/// Task and digest of each log.
+fn content_of(side: &Side) -> Result<BTreeSet<String>, EvalError> {
+    side.logs.iter().map(|log| Ok(format!("{}\n{}", log.card.task, log.sha256()?))).collect()
 }
 
 /// Adds the place of the log to the names of models that are named alike.
@@ -191,25 +238,33 @@ fn read(
     chosen: Chosen<'_>,
     settings: &CompareSettings,
     warn: &mut impl FnMut(String),
-) -> Result<Scores, EvalError> {
+) -> Result<(Scores, usize), EvalError> {
+    let mut left_out = 0;
     let mut scores = Scores::default().of_log().clustered_by(settings.cluster.clone());
     let wanted: Vec<&Log> =
         side.logs.iter().filter(|log| tasks.is_none_or(|tasks| tasks.contains(&log.card.task))).collect();
     for log in &wanted {
         let card = &log.card;
-        let scorer = primary(card, chosen)?;
+        let scorer = scorer_of(log, chosen)?;
         // Ids are those of one task.
         let prefix = if wanted.len() > 1 { format!("{}/", card.task) } else { String::new() };
         scores.next_task(prefix, scorer.clone());
         let run = side.name.clone();
         let converter =
             Converter { run, card, primary: scorer.as_deref(), cluster: chosen.cluster, answers: chosen.answers };
+        let (mut with_answer, mut without_answer) = (0, 0);
         let refused = log.samples(&mut |sample| {
             let Converted { item, sample, .. } = converter.convert(sample)?;
+            let count = if sample.gold.is_empty() { &mut without_answer } else { &mut with_answer };
+            *count += 1;
             scores.add(&sample);
             scores.read_question(&item);
             Ok(())
         })?;
+        if chosen.answers.is_some() && with_answer == 0 && without_answer > 0 {
+            return Err(no_answers(card));
+        }
+        left_out += refused.count;
         if let Some(first) = refused.first.first() {
             warn(format!("{} samples of {} could not be read: {first}", refused.count, side.name));
         }
@@ -218,5 +273,23 @@ fn read(
     if scores.without_score > 0 {
         warn(format!("{} samples of {} have no score and are in no comparison", scores.without_score, side.name));
     }
-    Ok(scores)
+    Ok((scores, left_out))
+}
+
+/// The primary scorer of a log; the only part of a score of this name where no scorer has it.
+fn scorer_of(log: &Log, chosen: Chosen<'_>) -> Result<Option<String>, EvalError> {
+    let card = &log.card;
+    let found = primary(card, chosen);
+    let (Err(_), Some(wanted)) = (&found, chosen.primary) else { return found };
+    let converter = Converter { run: String::new(), card, primary: None, cluster: None, answers: None };
+    let mut samples = Vec::new();
+    log.samples(&mut |sample| {
+        // Objects have the same members throughout.
+        if samples.len() < 100 {
+            samples.push(converter.convert(sample)?.sample);
+        }
+        Ok(())
+    })?;
+    let part = part_named(wanted, card.scorers.first(), samples.into_iter().map(Ok::<_, EvalError>))?;
+    part.map_or(found, |part| Ok(Some(part)))
 }

@@ -2,16 +2,18 @@
 mod logs;
 mod pilot;
 
+use std::collections::BTreeSet;
+
 use crate::import::no_field;
 use crate::report::{Comparison, Scores, compare, differing_settings};
 use crate::run::store::{Filter, RunRecord, Store};
-use crate::run::{Decision, FileRecord, Reporter, RunEvent, shown};
+use crate::run::{Decision, FileRecord, Reporter, RunEvent, Sample, shown};
 use crate::samples::check_filter;
 use crate::{EvalError, results, suites};
 use earnest_tasks::suite::log::scorer;
 use earnest_tasks::suite::task::STORED_KEY;
 
-pub use logs::{CompareLogs, compare_logs};
+pub use logs::{CompareLogs, LogComparisons, compare_logs};
 pub(crate) use pilot::answers;
 pub use pilot::{Pilot, pilot};
 
@@ -70,6 +72,7 @@ pub(crate) fn paired(
     let mut scores =
         runs.iter().map(|run| scores(store, run, settings, &mut warn)).collect::<Result<Vec<Scores>, _>>()?;
     let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
+    check_numbers(&names, &scores)?;
     check_clusters(&names, &scores, settings)?;
     read_questions(store, &runs, &mut scores, &mut warn);
     let mut comparisons = compare(&names, &scores);
@@ -104,6 +107,22 @@ pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> Ev
         true => "items are paired by id and question, or by the question's text; `earnest samples` shows both",
         false => "items are paired by id and question, or by the id of the original in a column `pair`",
     }))
+}
+
+/// Refuses scorers that give no numbers; an object has parts that may be numbers.
+pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), EvalError> {
+    let mut without = names.iter().zip(scores).filter(|(_, scores)| scores.is_empty() && scores.without_number > 0);
+    let Some((name, scores)) = without.next() else { return Ok(()) };
+    let scorer = scores.primary.join(" and ");
+    let parts: Vec<&str> = scores.parts.iter().map(String::as_str).collect();
+    Err(match parts.first() {
+        Some(first) => {
+            EvalError::setting(format!("{name} has no number for `{scorer}`; its parts are {}", parts.join(", ")))
+                .hint(format!("--primary {first} compares a part"))
+        }
+        None => EvalError::setting(format!("{name} has no number for `{scorer}`: its scores are lists or texts"))
+            .hint("--primary names another scorer; `earnest samples` shows what is stored"),
+    })
 }
 
 /// Refuses a cluster that the questions do not have. One of two runs is enough: the other's items are paired with its.
@@ -188,7 +207,14 @@ fn scores(
             true => suites::stored(&run.manifest.settings)?.profiles().into_iter().map(str::to_owned).collect(),
             false => store.rules(run)?,
         };
-        scores = scores.by_scorer(Some(named_scorer(name, wanted, &rules)?));
+        let found = named_scorer(name, wanted, &rules);
+        let found = match found {
+            Err(_) if is_log => {
+                part_named(wanted, own.first(), store.samples(run, Filter::default()))?.map_or(found, Ok)
+            }
+            found => found,
+        };
+        scores = scores.by_scorer(Some(found?));
     }
     let filter = match &settings.task {
         Some(_) => check_filter(store, run, Filter { task: settings.task.clone(), ..Filter::default() })?,
@@ -201,6 +227,24 @@ fn scores(
         warn(format!("{} samples of {name} have no answer and are in no comparison", scores.without_score));
     }
     Ok(scores)
+}
+
+/// The only part of this name (`form` for `grades.form`) of the scores that are objects, or that of the tool's primary scorer.
+pub(crate) fn part_named<E>(
+    wanted: &str,
+    primary: Option<&String>,
+    samples: impl Iterator<Item = Result<Sample, E>>,
+) -> Result<Option<String>, E> {
+    let mut found = BTreeSet::new();
+    for sample in samples {
+        let score = sample?.score;
+        let values = score.iter().flat_map(|score| &score.evidence.values);
+        found.extend(
+            values.filter(|(_, value)| value.get(wanted).is_some()).map(|(scorer, _)| format!("{scorer}.{wanted}")),
+        );
+    }
+    let own = primary.map(|primary| format!("{primary}.{wanted}")).filter(|own| found.contains(own));
+    Ok(own.or_else(|| if found.len() == 1 { found.pop_first() } else { None }))
 }
 
 /// The scorer of this name, or a part of it.

@@ -2,7 +2,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use earnest_tasks::suite::Evidence;
 use earnest_tasks::suite::registry::Row;
+use earnest_tasks::suite::task::TARGETS;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
@@ -12,7 +15,10 @@ use super::parquet::ParquetFile;
 use super::rows::{RowsFile, Source};
 use super::secrets::without_secrets;
 use crate::EvalError;
+use crate::import::CHOICES;
+use crate::report::LogNames;
 use crate::report::export::formula;
+use crate::run::Manifest;
 
 /// Columns that every export begins with.
 pub(super) const COLUMNS: [&str; 5] = ["run", "suite", "item", "sample", "task"];
@@ -35,6 +41,10 @@ struct Run {
     rows: Vec<u32>,
     scorers: BTreeSet<String>,
     repeats: u64,
+    /// Names of a log; none for a run of earnest.
+    log: Option<LogNames>,
+    /// Limits of new tokens.
+    limits: BTreeSet<u64>,
 }
 
 /// The logs of an export: one for each run.
@@ -44,6 +54,10 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         _ => None,
     };
     let manifest: Option<Value> = manifest.and_then(|text| serde_json::from_str(&text).ok());
+    let of_manifest = manifest.as_ref().and_then(|manifest| {
+        let manifest: Manifest = serde_json::from_value(manifest.clone()).ok()?;
+        Some((manifest.run.clone(), LogNames::of(&manifest)?))
+    });
     let file = RowsFile::read(path, format, options)?;
     let mut runs: BTreeMap<String, Run> = BTreeMap::new();
     // A file with a formula was written with --raw-cells, or by an earlier version.
@@ -57,7 +71,13 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         known.suite = suite.into_owned();
         known.rows.push(number);
         known.repeats = known.repeats.max(whole(&row, "sample").unwrap_or(0) + 1);
-        for (name, _) in scores(&row) {
+        known.limits.extend(whole(&row, "max_tokens"));
+        if known.log.is_none() {
+            known.log = log_names(&row).or_else(|| {
+                of_manifest.clone().filter(|(run, _)| row.text("run").as_deref() == Some(run)).map(|(_, log)| log)
+            });
+        }
+        for (name, _) in scores(&row, known.log.as_ref()) {
             if name != CORRECT && !known.scorers.contains(&name) {
                 known.scorers.insert(name);
             }
@@ -69,12 +89,13 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         let manifest = manifest.as_ref().filter(|manifest| manifest.get("run").and_then(Value::as_str) == Some(&name));
         let mut card = card(&name, &run, manifest, options);
         card.files = vec![path.to_owned()];
+        let log = run.log;
         let source = Source {
             file: file.clone(),
             rows: run.rows,
             read: match marked {
-                true => Box::new(|row, _| sample(&unmarked(row))),
-                false => Box::new(|row, _| sample(row)),
+                true => Box::new(move |row, _| sample(&unmarked(row), log.as_ref())),
+                false => Box::new(move |row, _| sample(row, log.as_ref())),
             },
             count_repeats: false,
             first: place == 0,
@@ -92,12 +113,23 @@ fn card(name: &str, run: &Run, manifest: Option<&Value>, options: &FindOptions) 
         Some(_) => LogStatus::Unfinished,
         None => LogStatus::Unknown,
     };
-    let known = text("/model/name").or_else(|| options.model.clone()).or_else(|| model_of(name, &run.suite));
+    // Of a log, the card that was imported.
+    let of_log =
+        of("/settings/suite_options/log").and_then(|card| serde_json::from_value::<LogCard>(card.clone()).ok());
+    if let (Some(card), Some(log)) = (of_log, &run.log) {
+        let scorers = scorers_of_log(log, &card.scorers, &run.scorers);
+        return LogCard { tool: Tool::Earnest, model: log.model.clone(), scorers, ..card };
+    }
+    let known = text("/model/name")
+        .or_else(|| run.log.as_ref().map(|log| log.model.clone()))
+        .or_else(|| options.model.clone())
+        .or_else(|| model_of(name, &run.suite));
     let unknown = known.is_none();
     let mut card = LogCard::new(Tool::Earnest, known.unwrap_or_else(|| name.to_owned()), run.suite.clone(), status);
     if unknown {
         card.notes.push(
-            "the export does not name the model: it is called by the run's name (--model NAME names it)".to_owned(),
+            "the export does not name the model: it is called by the run's name (--model-name NAME names it)"
+                .to_owned(),
         );
     }
     card.tool_version = text("/settings/earnest");
@@ -113,8 +145,47 @@ fn card(name: &str, run: &Run, manifest: Option<&Value>, options: &FindOptions) 
     card.repeats = u32::try_from(run.repeats).ok();
     card.started = text("/started");
     card.ended = text("/ended");
-    card.scorers = std::iter::once(CORRECT.to_owned()).chain(run.scorers.iter().cloned()).collect();
+    if let (Some(limit), true, true) = (run.limits.first(), run.limits.len() == 1, card.generation.is_empty()) {
+        card.generation.extend((*limit > 0).then(|| ("max_tokens".to_owned(), (*limit).into())));
+    }
+    card.planned = run.log.as_ref().and_then(|log| log.planned);
+    card.scorers = match &run.log {
+        Some(log) => scorers_of_log(log, &[], &run.scorers),
+        None => std::iter::once(CORRECT.to_owned()).chain(run.scorers.iter().cloned()).collect(),
+    };
     card
+}
+
+/// Scorers of a log: the primary one, then those of its card, then those of its rows.
+fn scorers_of_log(log: &LogNames, card: &[String], rows: &BTreeSet<String>) -> Vec<String> {
+    let mut scorers: Vec<String> = Vec::new();
+    for name in log.primary.iter().chain(card).chain(rows) {
+        if !scorers.contains(name) {
+            scorers.push(name.clone());
+        }
+    }
+    scorers
+}
+
+/// The names of the log that a row is of.
+fn log_names(row: &Row) -> Option<LogNames> {
+    if let Some(log) = row.values.get("log") {
+        return LogNames::deserialize(log).ok();
+    }
+    let text = |column: &str| row.text(column).filter(|text| !text.is_empty()).map(std::borrow::Cow::into_owned);
+    let planned = whole(row, "log_planned").and_then(|planned| usize::try_from(planned).ok());
+    Some(LogNames { model: text("log_model")?, primary: text("log_primary"), planned })
+}
+
+/// The evidence of a row: readings, explanations and scores that are no numbers.
+fn evidence(row: &Row) -> Evidence {
+    let nested = row.values.get("verdict").and_then(|score| score.get("evidence"));
+    let read = match (nested, row.values.get("evidence")) {
+        (Some(evidence), _) => Evidence::deserialize(evidence).ok(),
+        (None, Some(Value::String(text))) => serde_json::from_str(text).ok(),
+        (None, _) => None,
+    };
+    read.unwrap_or_default()
 }
 
 /// The model in a run's name `SUITE-MODEL-DIGITS`, with a number after it where a name was taken.
@@ -164,8 +235,23 @@ fn truth(value: &Value) -> Option<Value> {
     }
 }
 
-/// Scores of a row by scorer: the primary rule, the other rules, the metrics, under the names that flat exports give them.
-fn scores(row: &Row) -> Vec<(String, Value)> {
+/// Scores of a row by scorer: of a log under their own names, with those that are no numbers.
+fn scores(row: &Row, log: Option<&LogNames>) -> Vec<(String, Value)> {
+    let Some(log) = log else { return own_scores(row) };
+    let own = |name: &str| ["matcher_", "metric_"].iter().find_map(|mark| name.strip_prefix(mark)).map(str::to_owned);
+    let mut scores: Vec<(String, Value)> =
+        own_scores(row).into_iter().filter_map(|(name, value)| Some((own(&name)?, value))).collect();
+    let others = evidence(row).values;
+    // Their parts come with them.
+    scores.retain(|(name, _)| {
+        log.primary.as_ref() == Some(name) || name.split_once('.').is_none_or(|(whole, _)| !others.contains_key(whole))
+    });
+    scores.extend(others);
+    scores
+}
+
+/// Scores of a row of a run of earnest: the primary rule, the other rules, the metrics, under the names that flat exports give them.
+fn own_scores(row: &Row) -> Vec<(String, Value)> {
     let metric = |value: &Value| number(value).and_then(serde_json::Number::from_f64).map(Value::Number);
     let mut scores = Vec::new();
     if let Some(Value::Object(score)) = row.values.get("verdict") {
@@ -190,7 +276,13 @@ fn scores(row: &Row) -> Vec<(String, Value)> {
     scores
 }
 
-fn sample(row: &Row) -> Result<LogSample, String> {
+/// A covariate that is a list, which flat rows have as text.
+fn list(name: &str, value: &Value) -> Option<Value> {
+    let text = value.as_str().filter(|_| [CHOICES, TARGETS].contains(&name))?;
+    serde_json::from_str(text).ok().filter(Value::is_array)
+}
+
+fn sample(row: &Row, log: Option<&LogNames>) -> Result<LogSample, String> {
     let text = |column: &str| row.text(column).filter(|text| !text.is_empty()).map(std::borrow::Cow::into_owned);
     let Some(id) = text("item") else { return Err("it does not name its item".to_owned()) };
     let completion = |name: &str, column: &str| member(row, "completion", name, column);
@@ -208,13 +300,13 @@ fn sample(row: &Row) -> Result<LogSample, String> {
     for name in ["task", "cluster"] {
         add(&mut document, name, row.values.get(name));
     }
-    match row.values.get("covariates") {
+    match row.values.get("covariates").filter(|covariates| covariates.is_object()) {
         Some(covariates) => add(&mut document, "covariates", Some(covariates)),
         None => {
             let own = row.values.iter().filter_map(|(name, value)| Some((name.strip_prefix("covariate_")?, value)));
             let own: Map<_, _> = own
                 .filter(|(_, value)| !value.is_null())
-                .map(|(name, value)| (name.to_owned(), value.clone()))
+                .map(|(name, value)| (name.to_owned(), list(name, value).unwrap_or_else(|| value.clone())))
                 .collect();
             add(&mut document, "covariates", Some(&own.into()));
         }
@@ -228,8 +320,16 @@ fn sample(row: &Row) -> Result<LogSample, String> {
         Some(Value::Object(members)) => members.get("ids").and_then(Value::as_array).map(|ids| ids.len() as u64),
         _ => whole(row, "completion_tokens"),
     };
-    let score =
-        |(scorer, value): (String, Value)| LogScore { scorer, value, answer: answer.clone(), explanation: None };
+    let mut evidence = if log.is_some() { evidence(row) } else { Evidence::default() };
+    let score = |(scorer, value): (String, Value)| {
+        let answer = match log {
+            Some(log) if log.primary.as_ref() != Some(&scorer) => evidence.readings.get(&scorer).cloned().flatten(),
+            _ => answer.clone(),
+        };
+        let explanation = evidence.explanations.get(&scorer).cloned();
+        LogScore { scorer, value, answer, explanation }
+    };
+    let scores = scores(row, log).into_iter().map(score).collect();
     Ok(LogSample {
         id,
         epoch: whole(row, "sample").and_then(|sample| u32::try_from(sample).ok()).unwrap_or(0),
@@ -237,8 +337,8 @@ fn sample(row: &Row) -> Result<LogSample, String> {
         question: text("question"),
         prompt: text("prompt").map(LogPrompt::Text),
         targets: text("gold").into_iter().collect(),
-        completions: body.into_iter().collect(),
-        scores: scores(row).into_iter().map(score).collect(),
+        completions: body.into_iter().chain(std::mem::take(&mut evidence.repeats)).collect(),
+        scores,
         error: failure,
         finish,
         prompt_tokens: whole(row, "prompt_tokens").filter(|tokens| *tokens > 0),

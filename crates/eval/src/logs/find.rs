@@ -75,6 +75,26 @@ pub struct Refused {
     pub first: Vec<EvalError>,
 }
 
+/// Number of errors that are kept.
+const FIRST: usize = 100;
+
+impl Refused {
+    /// Counts an error.
+    pub fn add(&mut self, error: EvalError) {
+        self.count += 1;
+        if self.first.len() < FIRST {
+            self.first.push(error);
+        }
+    }
+
+    /// Counts those of another.
+    pub fn extend(&mut self, other: Refused) {
+        self.count += other.count;
+        self.first.extend(other.first);
+        self.first.truncate(FIRST);
+    }
+}
+
 /// Receiver of samples.
 pub(super) type Each<'a> = &'a mut dyn FnMut(Result<LogSample, EvalError>) -> Result<(), EvalError>;
 
@@ -98,15 +118,17 @@ impl Log {
         self.source.walk(&self.card, &mut |sample| match sample {
             Ok(sample) => each(sample),
             Err(error) if self.keep_going => {
-                refused.count += 1;
-                if refused.first.len() < 100 {
-                    refused.first.push(error);
-                }
+                refused.add(error);
                 Ok(())
             }
             Err(error) => Err(error),
         })?;
         Ok(refused)
+    }
+
+    /// True if samples that cannot be read are left out.
+    pub fn keeps_going(&self) -> bool {
+        self.keep_going
     }
 
     /// SHA-256 in hexadecimal digits over the content of the samples: the same log in another folder has the same. Reads the files.

@@ -114,7 +114,7 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
     let named = of.and_then(model_name).or_else(|| options.model.clone());
     let Some(model) = named else {
         let message = "its results file (results_TIME.json of the same time) is missing, and with it the model's name";
-        let hint = "import the folder that has both `results` and `details`, or name the model: --model NAME";
+        let hint = "import the folder that has both `results` and `details`, or name the model: --model-name NAME";
         return Err(EvalError::log(path, message).hint(hint));
     };
     let status = if results.is_some() { LogStatus::Finished } else { LogStatus::Unknown };
@@ -138,6 +138,10 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
         if !card.scorers.iter().any(|scorer| scorer == name) {
             card.scorers.push(name.to_owned());
         }
+    }
+    let rows = file.len();
+    if let Some(counted) = card.planned.filter(|counted| rows < *counted) {
+        card.notes.push(format!("the details have {rows} of the {counted} documents that the results are about"));
     }
     Ok(Log { card, source: Box::new(Source { path: path.to_owned() }), keep_going: options.keep_going })
 }

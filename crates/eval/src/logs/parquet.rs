@@ -63,6 +63,11 @@ impl ParquetFile {
         self.reader.metadata().file_metadata().schema()
     }
 
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        usize::try_from(self.reader.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
     /// Names of the columns.
     pub fn columns(&self) -> Vec<&str> {
         self.root().get_fields().iter().map(|field| field.name()).collect()

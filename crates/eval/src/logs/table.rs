@@ -65,7 +65,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         let Some(model) = model else {
             return Err(file
                 .error(&row, "it does not say which model it is of")
-                .hint("name the model: --model NAME, or its column"));
+                .hint("name the model: --model-name NAME, or its column"));
         };
         let task = cell(&row, columns.task.as_deref()).or_else(|| options.task.clone());
         groups.entry((model, task.unwrap_or_else(|| TASK.to_owned()))).or_default().push(number);

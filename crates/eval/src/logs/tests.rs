@@ -118,8 +118,23 @@ fn bad_lines_are_named_and_the_others_are_read() {
         let said = refusal(&[&samples]);
         assert!(said.contains(reason) && said.contains("samples_t_"), "{said}");
         let (logs, errors) = read(&[folder.path()], &keep_going()).unwrap();
-        assert_eq!((logs[0].1.as_slice(), errors.len()), (&["0".to_owned()][..], 1));
+        // A document of which one score is no number has its others.
+        let whole: &[&str] = if bad.contains("NaN") { &["0", "1"] } else { &["0"] };
+        assert_eq!(
+            (logs[0].1.as_slice(), errors.len()),
+            (whole.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>().as_slice(), 1)
+        );
     }
+    let large = line(0, "1.0").replace("\"doc_id\": 0", "\"doc_id\": 1180591620717411303424");
+    let (_folder, samples) = lm_eval_folder(&format!("{large}\n"));
+    assert!(refusal(&[&samples]).contains("too large to be told from others"));
+    // Older results count the documents elsewhere.
+    let (folder, samples) = lm_eval_folder(&format!("{good}\n"));
+    let results = folder.path().join(format!("results_{STAMP}.json"));
+    let older = fs::read_to_string(&results).unwrap().replace(r#""sample_len": 2, "#, "");
+    let older = older.replacen('{', r#"{"n-samples": {"t": {"original": 9, "effective": 3}}, "#, 1);
+    fs::write(&results, older).unwrap();
+    assert!(refusal(&[&samples]).contains("it has 1 of the 3 documents that its results are about"));
     let (_folder, samples) = lm_eval_folder(&format!("{good}\n"));
     assert!(refusal(&[&samples]).contains("it has 1 of the 2 documents that its results are about"));
     let long = FindOptions { longest: 150, ..FindOptions::default() };
@@ -160,6 +175,15 @@ fn hostile_archives_are_refused() {
         let (logs, errors) = read(&[&path], &keep_going()).unwrap();
         assert_eq!((logs[0].1.as_slice(), errors.len()), (&["a".to_owned()][..], 1));
     }
+    // Fewer samples than the log counts.
+    let counted = br#"{"status": "success", "eval": {"model": "m", "task": "t"}, "results": {"total_samples": 3, "completed_samples": 3, "scores": []}}"#;
+    fs::write(&path, archive(&[("header.json", counted), good])).unwrap();
+    let (logs, _) = read(&[&path], &keep_going()).unwrap();
+    assert!(
+        logs[0].0.card.notes[0].contains("has 1 of the 3 samples that were completed"),
+        "{:?}",
+        logs[0].0.card.notes
+    );
     // A small archive of a large entry.
     fs::write(&path, archive(&[("header.json", header), ("samples/b_epoch_1.json", &vec![b' '; 4 << 20])])).unwrap();
     let small = FindOptions { longest: 1 << 20, ..FindOptions::default() };

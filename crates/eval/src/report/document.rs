@@ -48,6 +48,16 @@ pub struct FailureGroup {
 }
 
 impl Document {
+    /// Returns the main value of a row: the first, of a log that of its primary scorer, which may have no numbers.
+    pub fn main_value<'a>(&self, row: &'a SummaryRow) -> Option<&'a (String, Interval)> {
+        let settings = &self.manifest.settings;
+        if !settings.is_log() {
+            return row.values.first();
+        }
+        let primary = crate::suites::primary(settings);
+        row.values.iter().find(|(name, _)| primary.contains(name))
+    }
+
     /// Summarises rows with the items of the run's suite. Rows of unknown items are counted but not summarised.
     pub fn new(folder: &str, manifest: Manifest, suite: &dyn Suite, plan: Plan, samples: &[Sample]) -> Self {
         let items: HashMap<String, Item> =

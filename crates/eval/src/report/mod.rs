@@ -26,6 +26,6 @@ pub use error::ReportError;
 pub use file::write_file;
 pub use grid::text as grid_text;
 pub(crate) use log_document::LogSums;
-pub use rows::{Row, Rows, StoredRows, WithoutTexts};
+pub use rows::{LogNames, Row, Rows, StoredRows, WithoutTexts};
 pub use table::{Align, Table};
 pub use text::{Detail, percent, render, wrap};

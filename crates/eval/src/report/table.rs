@@ -40,7 +40,11 @@ impl Table {
     }
 
     /// Adds a row; missing cells are empty.
-    pub fn row(&mut self, cells: Vec<String>) {
+    pub fn row(&mut self, mut cells: Vec<String>) {
+        // A name from a log could move the cursor or begin a line of its own.
+        for cell in cells.iter_mut().filter(|cell| cell.contains(char::is_control)) {
+            *cell = cell.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        }
         self.rows.push(Row::Cells(cells));
     }
 

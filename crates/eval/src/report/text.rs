@@ -87,7 +87,7 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
 
 /// Share of right answers over all tasks, and by each rule where they differ.
 fn headline(document: &Document) -> String {
-    let all = document.summary.rows.last().and_then(|row| Some((row.n, row.values.first()?)));
+    let all = document.summary.rows.last().and_then(|row| Some((row.n, document.main_value(row)?)));
     let mut text = match all {
         Some((n, (_, value))) if !value.estimate.is_nan() => {
             let [estimate, low, high] = [value.estimate, value.low, value.high].map(|value| 100.0 * value);

@@ -147,7 +147,7 @@ impl RunError {
             }
             RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
             RunError::NoRun { .. } => Some("`earnest runs list` lists them; a unique part of a name is enough".to_owned()),
-            RunError::AmbiguousRun { runs, .. } => Some(format!("give more of the name: {}", runs.join(", "))),
+            RunError::AmbiguousRun { runs, .. } => Some(format!("give more of the name, or the whole of one: {}", runs.join(", "))),
             RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with --results".to_owned()),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
                 Some("repeat the command; it continues after the written samples".to_owned())

@@ -24,7 +24,7 @@ use earnest_stats::design::{
 #[command(after_help = "Examples:
   earnest stats power design --effect 0.03 --accuracy 0.6 --intercept-sd 1.5 --slope-sd 0.7 --questions 50
   earnest stats power design --effect 0.03 --accuracy 0.6 --intercept-sd 1.5 --slope-sd 0.7 --templates 100 --questions 50 --samples 1 --simulate 2000
-  earnest stats power design --effect 0.02 --run RUN --run RUN --most-templates 100 --most-questions 50
+  earnest stats power design --effect 0.02 --run RUN,RUN --most-templates 100 --most-questions 50
 
 Numbers that are not given are chosen: the cheapest design that finds the effect. The variance of a template's difference has three parts, \
 which more templates, more questions of a template, and more samples of a question divide.")]
@@ -34,7 +34,7 @@ pub struct DesignArgs {
     effect: f64,
 
     /// Pilot, twice: two stored runs of the same questions, whose variances are taken
-    #[arg(long = "run", value_name = "RUN", help_heading = "Pilot", conflicts_with_all = ["accuracy", "intercept_sd", "slope_sd",
+    #[arg(long = "run", value_name = "RUN,...", value_delimiter = ',', help_heading = "Pilot", conflicts_with_all = ["accuracy", "intercept_sd", "slope_sd",
         "correlation", "question_sd", "question_slope_sd", "question_correlation", "own_questions", "simulate"])]
     runs: Vec<String>,
 
@@ -141,7 +141,7 @@ impl DesignArgs {
             return Ok(Source::Model(design));
         }
         let [first, second] = self.runs.as_slice() else {
-            anyhow::bail!("a pilot is two runs of the same questions: give --run twice, not {} times", self.runs.len());
+            anyhow::bail!("a pilot is two runs of the same questions: give --run A,B, not {} of them", self.runs.len());
         };
         let of_run = |error: EvalError| ColumnError::Run(Box::new(CliError::from(error)));
         let store = earnest_eval::results::open(&self.results.folder, &mut ()).map_err(of_run)?;

@@ -50,7 +50,7 @@ impl Converter<'_> {
     /// # Errors
     /// A sample without the field that is to be the cluster.
     pub(crate) fn convert(&self, sample: LogSample) -> Result<Converted, EvalError> {
-        let LogSample { id, epoch, mut document, question, prompt, choices, mut targets, .. } = sample;
+        let LogSample { id, epoch, mut document, question, prompt, mut choices, mut targets, .. } = sample;
         let prompt = prompt.map(prompt_text);
         for (name, value) in self.answers.and_then(|answers| answers.fields(&id)).into_iter().flatten() {
             if !document.contains_key(name) {
@@ -61,6 +61,12 @@ impl Converter<'_> {
         let question = question.or_else(|| text_of_question(&document)).or_else(|| prompt.clone()).unwrap_or_default();
         if targets.is_empty() {
             targets.extend(self.answers.and_then(|answers| answers.get(&id)).map(str::to_owned));
+        }
+        // In a run of earnest lists are among the covariates.
+        if let Some(Value::Object(inner)) = document.get(COVARIATES) {
+            let list = |name: &str| inner.get(name).and_then(Value::as_array).map(|list| texts(list));
+            choices = list(CHOICES).filter(|choices| !choices.is_empty()).unwrap_or(choices);
+            targets = if targets.len() < 2 { list(TARGETS).unwrap_or(targets) } else { targets };
         }
         // A run of earnest has a task in every row.
         let own = match self.card.tool {
@@ -79,7 +85,7 @@ impl Converter<'_> {
             covariates.insert(TARGETS.to_owned(), targets.clone().into());
         }
         if !choices.is_empty() {
-            covariates.insert("choices".to_owned(), choices.into());
+            covariates.insert(CHOICES.to_owned(), choices.into());
         }
         let likely = sample.completions.is_empty() && !sample.likelihoods.is_empty();
         // Nothing is generated where continuations are scored; an unknown limit is 0 too.
@@ -144,7 +150,10 @@ impl Converter<'_> {
         match (field_of(document, field).and_then(label), self.cluster) {
             (Some(cluster), _) => Ok(cluster),
             (None, None) => Ok(id.to_owned()),
-            (None, Some(field)) => Err(no_field(&format!("the document {id} of {}", self.card.task), field, document)),
+            (None, Some(field)) => {
+                let file = self.card.files.first().map(|file| format!(" ({})", file.display())).unwrap_or_default();
+                Err(no_field(&format!("the document {id} of {}{file}", self.card.task), field, document))
+            }
         }
     }
 
@@ -222,6 +231,13 @@ pub(crate) fn no_field(thing: &str, field: &str, document: &Map<String, Value>) 
 fn field_of<'a>(document: &'a Map<String, Value>, field: &str) -> Option<&'a Value> {
     let inner = || document.get(COVARIATES)?.as_object()?.get(field);
     document.get(field).or_else(inner)
+}
+
+/// Covariate with the choices of a question.
+pub(crate) const CHOICES: &str = "choices";
+
+fn texts(list: &[Value]) -> Vec<String> {
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Field of a document with further fields, in lm-eval files that earnest writes.

@@ -8,13 +8,15 @@ mod write;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 pub use answers::Answers;
-pub(crate) use convert::{Converted, Converter, no_field};
+pub(crate) use convert::{CHOICES, Converted, Converter, no_field};
 pub use settings::card_of;
 pub(crate) use settings::{Chosen, log_manifest, options, primary, settings, with_own_names};
 
 use crate::EvalError;
-use crate::logs::{self, FindOptions, Log, LogStatus, Tool};
+use crate::logs::{self, FindOptions, Log, LogCard, LogStatus, Tool};
 use crate::report::LogSums;
 use crate::results;
 use crate::run::store::{RunRecord, Store};
@@ -98,10 +100,9 @@ pub fn import_logs(settings: &LogImportSettings, reporter: &mut dyn Reporter) ->
         }
     }
     let store = results::create(&settings.results, reporter)?;
-    let mut known: HashMap<String, String> = HashMap::new();
+    let mut known = Known::default();
     for run in store.runs()? {
-        let identity = settings::identity(&run.manifest.settings.suite_options);
-        known.extend(identity.map(|identity| (identity, run.manifest.run)));
+        known.add(&run);
     }
     let mut imported = ImportedLogs { store, runs: Vec::new(), known: Vec::new(), refused: found.refused };
     for log in &found.logs {
@@ -124,6 +125,33 @@ pub(crate) fn nothing_found(paths: &[PathBuf]) -> EvalError {
     )
 }
 
+/// Logs that are stored.
+#[derive(Default)]
+struct Known {
+    /// Runs by the identity of their log.
+    runs: HashMap<String, String>,
+    /// Runs with what the user chose, by the content of their log.
+    choices: HashMap<String, (String, [(&'static str, Value); 3])>,
+}
+
+impl Known {
+    fn add(&mut self, run: &RunRecord) {
+        let options = &run.manifest.settings.suite_options;
+        self.runs.extend(settings::identity(options).map(|identity| (identity, run.manifest.run.clone())));
+        let content = settings::content(options);
+        self.choices.extend(content.map(|(content, choices)| (content, (run.manifest.run.clone(), choices))));
+    }
+
+    /// Says that the log is stored with other choices of the user.
+    fn with_other_choices(&self, options: &Value) -> Option<String> {
+        let (content, choices) = settings::content(options)?;
+        let (run, others) = self.choices.get(&content)?;
+        let names: Vec<&str> =
+            choices.iter().zip(others).filter(|(one, other)| one != other).map(|((name, _), _)| *name).collect();
+        Some(format!("the log is already there as {run}, with another {}", names.join(" and another ")))
+    }
+}
+
 /// Result of the import of one log.
 enum Found {
     New(Box<ImportedLog>),
@@ -135,16 +163,17 @@ fn import_log(
     store: &Store,
     log: &Log,
     chosen: Chosen<'_>,
-    known: &mut HashMap<String, String>,
+    known: &mut Known,
     reporter: &mut dyn Reporter,
 ) -> Result<Found, EvalError> {
     let card = &log.card;
     let primary = primary(card, chosen)?;
     let options = options(card, log.sha256()?, primary.as_deref(), chosen);
     let identity = settings::identity(&options).unwrap_or_default();
-    if let Some(run) = known.get(&identity) {
+    if let Some(run) = known.runs.get(&identity) {
         return Ok(Found::Known(run.clone()));
     }
+    let other = known.with_other_choices(&options);
     let mut samples = repeats(log);
     let (run, mut written) = loop {
         let documents = card.planned.unwrap_or(1).max(1);
@@ -167,6 +196,9 @@ fn import_log(
         let written = store.atomically(|| -> Result<(RunRecord, Written), Unwritten> {
             let run = store.begin(&manifest, 0)?;
             let written = write::write(store, &run, log, &converter, samples)?;
+            if chosen.answers.is_some() && written.with_answer == 0 && written.without_answer > 0 {
+                return Err(no_answers(card).into());
+            }
             let planned = card.planned.unwrap_or(0).max(written.items) * samples as usize;
             if written.samples == planned && settings::is_whole(card) {
                 manifest.status = Status::Finished;
@@ -182,7 +214,10 @@ fn import_log(
         }
     };
     remarks(log, &run, &written, chosen, reporter);
-    known.insert(identity, run.manifest.run.clone());
+    if let Some(said) = other {
+        reporter.event(&RunEvent::Message(format!("{}: {said}", run.manifest.run)));
+    }
+    known.add(&run);
     keep_document(store, &run, written.sums.take())?;
     Ok(Found::New(Box::new(ImportedLog {
         run,
@@ -192,6 +227,12 @@ fn import_log(
         refused: written.refused.count,
         first: written.refused.first,
     })))
+}
+
+/// The error of a file of answers that has none for the log.
+pub(crate) fn no_answers(card: &LogCard) -> EvalError {
+    EvalError::setting(format!("the file of answers has no id of the log of {} on {}", card.model, card.task))
+        .hint("its ids are the custom_id, id or item of the log's rows")
 }
 
 /// Stores the document of a finished run with the run.
@@ -209,17 +250,31 @@ fn keep_document(store: &Store, run: &RunRecord, sums: Option<LogSums>) -> Resul
 /// once they are met.
 fn repeats(log: &Log) -> u32 {
     match log.card.tool {
-        Tool::Inspect => log.card.repeats.unwrap_or(1).max(1),
+        // More are counted, not believed.
+        Tool::Inspect => log.card.repeats.filter(|repeats| *repeats <= PLAUSIBLE_REPEATS).unwrap_or(1).max(1),
         Tool::LmEval | Tool::Lighteval | Tool::OpenaiBatch | Tool::Earnest | Tool::Table => 1,
     }
 }
 
+/// Repeats that a log is believed to have before its samples were read.
+const PLAUSIBLE_REPEATS: u32 = 1000;
+
+/// Returns the largest number of repeats in the samples.
+///
+/// # Errors
+/// A number that is beyond that of all samples: they would be lost among repeats that nobody asked for.
 fn most_repeats(log: &Log) -> Result<u32, EvalError> {
-    let mut most = 1;
+    let (mut most, mut count) = (1, 0_u64);
     log.samples(&mut |sample| {
         most = most.max(sample.epoch.saturating_add(1));
+        count += 1;
         Ok(())
     })?;
+    if u64::from(most) > count.max(u64::from(PLAUSIBLE_REPEATS)) {
+        let message = format!("a sample is repeat {most}, but the log has {count} samples in all");
+        let file = log.card.files.first().cloned().unwrap_or_default();
+        return Err(EvalError::log(&file, message).hint("repeats are numbered from 1 for each document"));
+    }
     Ok(most)
 }
 
@@ -240,6 +295,9 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
     }
     if chosen.answers.is_some() && written.without_answer > 0 {
         warn(format!("{name}: {} completions have no expected answer and no score", written.without_answer));
+    }
+    for (scorer, text) in &written.texts {
+        warn(format!("{name}: scores of {scorer} are texts, such as \"{text}\": they are kept, and in no mean"));
     }
     if card.scorers.is_empty() && chosen.answers.is_none() {
         warn(format!("{name}: the log has no scores; --answers FILE reads its completions as answers"));

@@ -130,6 +130,16 @@ pub(super) fn identity(options: &Value) -> Option<String> {
     Some(Value::from(parts.map(|part| part.cloned().unwrap_or_default()).collect::<Vec<_>>()).to_string())
 }
 
+/// Identity of a log whatever the user chose, and the names of the choices with their values.
+pub(super) fn content(options: &Value) -> Option<(String, [(&'static str, Value); 3])> {
+    let card = options.get(STORED_KEY)?;
+    let option = |key: &str| options.get(key).cloned().unwrap_or_default();
+    let parts = [card.get("model").cloned(), card.get("task").cloned(), Some(option(CONTENT))];
+    let parts: Vec<Value> = parts.into_iter().map(Option::unwrap_or_default).collect();
+    let choices = [("primary scorer", option(PRIMARY)), ("cluster", option(CLUSTER)), ("answers", option(ANSWERS))];
+    Some((Value::from(parts).to_string(), choices))
+}
+
 /// Returns the settings of a log. What it does not say is left at values that no screen of a log shows: `log` in the options has
 /// what it says of prompts and generation.
 pub(crate) fn settings(card: &LogCard, options: Value, samples: u32) -> RunSettings {

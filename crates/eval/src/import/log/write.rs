@@ -28,8 +28,11 @@ pub(super) struct Written {
     pub samples: usize,
     /// Documents with an id that an earlier one has.
     pub renamed: usize,
-    /// Samples with a completion and without an expected answer.
+    /// Samples with a completion and without an expected answer, and those with one.
     pub without_answer: usize,
+    pub with_answer: usize,
+    /// Scorers that gave texts which are no number, each with the first one.
+    pub texts: BTreeMap<String, String>,
     pub refused: Refused,
     /// Sums over the samples; none where a scorer's numbers were changed afterwards.
     pub sums: Option<LogSums>,
@@ -68,13 +71,16 @@ pub(super) fn write(
     let (to_write, converted) = sync_channel(WAITING);
     thread::scope(|scope| {
         let reader = scope.spawn(move || send_samples(log, &to_convert));
-        let packer = scope.spawn(move || Placing::new(converter, samples).convert_all(&read, &to_write));
+        let keep_going = log.keeps_going();
+        let packer = scope.spawn(move || Placing::new(converter, samples, keep_going).convert_all(&read, &to_write));
         let mixed = store_batches(store, run, converted, samples);
         let placed = packer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let refused = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let ((kinds, sums), written, refused) = first_error(mixed, placed, refused)?;
         let changed = one_kind_each(store, run, &kinds)?;
-        Ok(Written { refused, sums: (!changed).then_some(sums), ..written })
+        let mut written = written;
+        written.refused.extend(refused);
+        Ok(Written { sums: (!changed).then_some(sums), ..written })
     })
 }
 
@@ -144,6 +150,8 @@ fn next_number(name: &str, id: &str) -> u32 {
 struct Placing<'a> {
     converter: &'a Converter<'a>,
     samples: u32,
+    /// Samples that cannot be converted are left out.
+    keep_going: bool,
     /// Documents by the hash of their id.
     known: HashMap<u64, Document>,
     entries: Vec<Entry>,
@@ -151,8 +159,15 @@ struct Placing<'a> {
 }
 
 impl<'a> Placing<'a> {
-    fn new(converter: &'a Converter<'a>, samples: u32) -> Self {
-        Placing { converter, samples, known: HashMap::new(), entries: Vec::new(), written: Written::default() }
+    fn new(converter: &'a Converter<'a>, samples: u32, keep_going: bool) -> Self {
+        Placing {
+            converter,
+            samples,
+            keep_going,
+            known: HashMap::new(),
+            entries: Vec::new(),
+            written: Written::default(),
+        }
     }
 
     fn convert_all(mut self, read: &Receiver<Vec<LogSample>>, to: &SyncSender<Batch>) -> Result<Written, Unwritten> {
@@ -167,6 +182,10 @@ impl<'a> Placing<'a> {
         let mut rest = Batch::default();
         self.pack(&mut rest);
         to.send(rest).map_err(gone)?;
+        // With a field that no document has, nothing is left to go on with.
+        if self.written.samples == 0 && !self.written.refused.first.is_empty() {
+            return Err(self.written.refused.first.remove(0).into());
+        }
         Ok(self.written)
     }
 
@@ -174,10 +193,23 @@ impl<'a> Placing<'a> {
         if sample.epoch >= self.samples {
             return Err(Unwritten::Repeats(sample.epoch.saturating_add(1)));
         }
-        let (name, number, is_next) = self.document(&sample.id, sample.epoch);
-        let place = || format!("the sample {} with {} epochs", sample.id, self.samples);
+        for score in sample.scores.iter().filter(|score| score.number().is_none()) {
+            if let (Some(text), false) = (score.value.as_str(), self.written.texts.contains_key(&score.scorer)) {
+                self.written.texts.insert(score.scorer.clone(), text.to_owned());
+            }
+        }
+        let (id, epoch) = (sample.id.clone(), sample.epoch);
+        let Converted { mut item, prompt, sample: mut row } = match self.converter.convert(sample) {
+            Ok(converted) => converted,
+            Err(error) if self.keep_going => {
+                self.written.refused.add(error);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (name, number, is_next) = self.document(&id, epoch);
+        let place = || format!("the sample {id} with {} epochs", self.samples);
         check_size(place, &[number + 1, self.samples as usize]).map_err(EvalError::from)?;
-        let Converted { mut item, prompt, sample: mut row } = self.converter.convert(sample)?;
         if row.item != name {
             if item.cluster == item.id {
                 item.cluster.clone_from(&name);
@@ -195,6 +227,7 @@ impl<'a> Placing<'a> {
         }
         self.written.samples += 1;
         self.written.without_answer += usize::from(row.completion.is_some() && row.gold.is_empty());
+        self.written.with_answer += usize::from(!row.gold.is_empty());
         batch.rows.push((number * self.samples as usize + row.sample as usize, row));
         Ok(())
     }

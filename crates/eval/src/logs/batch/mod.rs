@@ -86,7 +86,7 @@ pub(super) fn log(batch: &Batch, options: &FindOptions) -> Result<Log, EvalError
     source.settings(&mut card)?;
     if card.model.is_empty() {
         let Some(model) = &options.model else {
-            return Err(EvalError::log(first, "its records do not name the model").hint("name it: --model NAME"));
+            return Err(EvalError::log(first, "its records do not name the model").hint("name it: --model-name NAME"));
         };
         card.model.clone_from(model);
     }

@@ -76,6 +76,11 @@ impl Header {
         ids.into_iter().flatten().map(plain).collect()
     }
 
+    /// Number of samples that were completed, as the log counts them.
+    pub fn completed(&self) -> Option<u64> {
+        self.results.as_ref()?.completed_samples
+    }
+
     /// The card, without files.
     pub fn card(&self, path: &Path) -> Result<LogCard, EvalError> {
         let eval = |key: &str| self.eval.get(key);

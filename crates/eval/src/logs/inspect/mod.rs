@@ -131,6 +131,12 @@ pub(super) fn archive(path: &Path, options: &FindOptions) -> Result<Log, EvalErr
         return Err(no_samples(path));
     }
     let mut card = header.card(path)?;
+    if let Some(counted) = header.completed().filter(|counted| (entries.len() as u64) < *counted) {
+        card.notes.push(format!(
+            "the archive has {} of the {counted} samples that were completed: the others are missing",
+            entries.len()
+        ));
+    }
     card.files = vec![path.to_owned()];
     finished(card, Box::new(Archive { path: path.to_owned(), longest: options.longest, entries, order }), options)
 }

@@ -25,6 +25,9 @@ pub(super) struct Index {
     places: Vec<Vec<Place>>,
 }
 
+/// Largest number up to which every whole number has a form of its own.
+const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
+
 const NOWHERE: Place = Place { offset: 0, number: 0 };
 
 impl Index {
@@ -64,6 +67,14 @@ impl Index {
                     each(Err(records.error(place, "the line has no doc_id")))?;
                     continue;
                 }
+                // A number that reading rounded may be that of another document.
+                Value::Number(number) if number.as_f64().is_some_and(|number| number.abs() > LARGEST_EXACT) => {
+                    index.bad += 1;
+                    each(
+                        Err(records.error(place, format!("the doc_id {number} is too large to be told from others"))),
+                    )?;
+                    continue;
+                }
                 other => *names.entry(other.to_string()).or_insert(next),
             };
             if document == next {
@@ -93,6 +104,16 @@ impl Index {
             places[document] = place;
         }
         Ok(index)
+    }
+
+    /// The filter with fewest lines, their number and that of the filter with most, if they differ: every filter has a line for each
+    /// document.
+    pub fn uneven(&self) -> Option<(&str, usize, usize)> {
+        let lines = self.places.iter().map(|places| places.iter().filter(|place| **place != NOWHERE).count());
+        let counts: Vec<usize> = lines.collect();
+        let most = counts.iter().copied().max()?;
+        let (name, fewest) = self.filters.iter().zip(&counts).min_by_key(|(_, count)| **count)?;
+        (*fewest < most).then_some((name, *fewest, most))
     }
 
     /// Filters of a document with the places of their lines.

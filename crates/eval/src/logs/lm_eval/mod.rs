@@ -2,6 +2,7 @@
 
 mod index;
 mod line;
+mod own;
 mod results;
 
 use std::collections::HashMap;
@@ -28,6 +29,8 @@ struct Source {
     longest: u64,
     /// Number of documents that the results are about.
     documents: Option<u64>,
+    /// Names of scorers in the run of earnest that was exported, by their names here.
+    names: HashMap<String, String>,
 }
 
 /// A results document in its file.
@@ -71,7 +74,7 @@ pub(super) fn stamp(path: &Path) -> Option<String> {
 }
 
 /// Task of a file of samples: what its name says between `samples_` and the stamp, else the task of the results that it ends with, else
-/// the only one.
+/// the only one. The results need not have a task that the name says.
 fn task_of(path: &Path, results: Option<&Results>) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let name = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".json")).unwrap_or(name);
@@ -97,11 +100,10 @@ fn task_of(path: &Path, results: Option<&Results>) -> Option<String> {
         None => tasks.iter().filter(|task| name.ends_with(**task)).max_by_key(|task| task.len()).copied(),
     };
     let only = match tasks.as_slice() {
-        [] => cut,
         [task] => Some(*task),
         _ => None,
     };
-    known.or(only).map(str::to_owned)
+    known.or(cut.filter(|cut| !cut.is_empty())).or(only).map(str::to_owned)
 }
 
 /// The log of a file of samples with its results, if there are any.
@@ -117,8 +119,9 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
             let Some(model) = &options.model else {
                 let message =
                     "its results file (results_TIME.json of the same time) is missing, and with it the model's name";
-                return Err(EvalError::log(path, message)
-                    .hint("put it into the same folder, or name the model to import the samples alone: --model NAME"));
+                return Err(EvalError::log(path, message).hint(
+                    "put it into the same folder, or name the model to import the samples alone: --model-name NAME",
+                ));
             };
             LogCard::new(Tool::LmEval, model.clone(), task, LogStatus::Unknown)
         }
@@ -128,7 +131,13 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
     if results.is_none() {
         card.notes.push("the results file is missing: settings and the tool's own figures are unknown".to_owned());
     }
-    let source = Source { path: path.to_owned(), longest: options.longest, documents };
+    if let Some(file) = results.filter(|file| !file.results.tasks().contains(&card.task.as_str())) {
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        card.notes
+            .push(format!("{name} has no results of {}: settings and the tool's own figures are unknown", card.task));
+    }
+    let names = of.map(|results| results.own_names(&card.task)).unwrap_or_default().into_iter().collect();
+    let source = Source { path: path.to_owned(), longest: options.longest, documents, names };
     if card.scorers.is_empty() {
         card.scorers = source.scorers()?;
     }
@@ -181,8 +190,13 @@ impl Source {
     }
 }
 
-/// The scores of a line.
-fn line_scores<const FULL: bool>(card: &LogCard, filter: &str, line: &mut Line<FULL>) -> Result<Vec<LogScore>, String> {
+/// The scores of a line; one that is no number is left out, with the reason.
+fn line_scores<const FULL: bool>(
+    card: &LogCard,
+    filter: &str,
+    line: &mut Line<FULL>,
+    left_out: &mut Vec<String>,
+) -> Vec<LogScore> {
     let answer = line.answer();
     let metrics = match line.metrics.take() {
         Some(metrics) => metrics,
@@ -196,12 +210,13 @@ fn line_scores<const FULL: bool>(card: &LogCard, filter: &str, line: &mut Line<F
     for metric in metrics {
         let Some(value) = line.rest.remove(&metric).filter(|value| !value.is_null()) else { continue };
         if is_not_finite(&value) {
-            return Err(format!("the score {metric} is {}, which no mean can hold", super::json::plain(&value)));
+            left_out.push(format!("the score {metric} is {}, which no mean can hold", super::json::plain(&value)));
+            continue;
         }
         let scorer = scorer(card, &metric, filter);
         scores.push(LogScore { scorer, value, answer: answer.clone(), explanation: None });
     }
-    Ok(scores)
+    scores
 }
 
 impl Samples for Source {
@@ -227,25 +242,53 @@ impl Samples for Source {
             Ok(Some((lines, size)))
         };
         let sample = |lines: Vec<(usize, Place, Vec<u8>)>| {
+            if card.tool == Tool::Earnest {
+                let line =
+                    |(filter, place, bytes): (usize, Place, Vec<u8>)| (index.filters[filter].as_str(), place, bytes);
+                return own::samples(card, &self.names, index.own_ids, lines.into_iter().map(line))
+                    .map(|samples| (samples, Vec::new()))
+                    .map_err(|(place, reason)| records::error(&self.path, list, place, reason));
+            }
+            let mut left_out = Vec::new();
             let mut sample: Option<LogSample> = None;
             let mut scores = Vec::new();
             for (filter, place, bytes) in lines {
                 let filter = index.filters[filter].as_str();
+                let mut reasons = Vec::new();
                 let read = match sample {
-                    None => parse::<Line<true>>(&bytes).and_then(|mut line| {
-                        let scores = line_scores(card, filter, &mut line)?;
+                    None => parse::<Line<true>>(&bytes).map(|mut line| {
+                        let scores = line_scores(card, filter, &mut line, &mut reasons);
                         let id = if index.own_ids { super::json::id_text(&line.doc["id"]) } else { None };
                         sample = Some(line.sample(id, rolling));
-                        Ok(scores)
+                        scores
                     }),
-                    Some(_) => parse::<Line<false>>(&bytes).and_then(|mut line| line_scores(card, filter, &mut line)),
+                    Some(_) => {
+                        parse::<Line<false>>(&bytes).map(|mut line| line_scores(card, filter, &mut line, &mut reasons))
+                    }
                 };
-                scores.extend(read.map_err(|reason| records::error(&self.path, list, place, reason))?);
+                let failed = |reason: String| records::error(&self.path, list, place, reason);
+                scores.extend(read.map_err(failed)?);
+                left_out.extend(reasons.into_iter().map(failed));
             }
             scores.sort_by_key(|score: &LogScore| order.get(score.scorer.as_str()).copied().unwrap_or(usize::MAX));
-            Ok(LogSample { scores, ..sample.unwrap_or_default() })
+            Ok((vec![LogSample { scores, ..sample.unwrap_or_default() }], left_out))
         };
-        in_order(next, sample, &mut *each)?;
+        type Read = Result<(Vec<LogSample>, Vec<EvalError>), EvalError>;
+        in_order(next, sample, |read: Read| match read {
+            Ok((samples, left_out)) => {
+                left_out.into_iter().try_for_each(|error| each(Err(error)))?;
+                samples.into_iter().try_for_each(|sample| each(Ok(sample)))
+            }
+            Err(error) => each(Err(error)),
+        })?;
+        // A rule of a run of earnest need not score every document.
+        if index.bad == 0
+            && card.tool == Tool::LmEval
+            && let Some((filter, lines, most)) = index.uneven()
+        {
+            let message = format!("it has {lines} lines of the filter {filter}, but {most} of another one");
+            each(Err(EvalError::log(&self.path, message).hint("the file was cut off; copy it again")))?;
+        }
         match self.documents {
             Some(expected) if index.bad == 0 && (index.documents as u64) < expected => {
                 let message =
@@ -284,5 +327,11 @@ mod tests {
         assert_eq!(task("pretrained__gpt2_arc_easy.jsonl").as_deref(), Some("arc_easy"));
         assert_eq!(task("other.jsonl"), None);
         assert_eq!(task("samples_arc__easy_2026-11-22T16-35-15.jsonl").as_deref(), Some("arc_easy"));
+        // The name is not that of another task's results.
+        let results: Results = parse(br#"{"configs": {"arith_a": {}}}"#).unwrap();
+        let task = |name: &str| task_of(Path::new(name), Some(&results));
+        assert_eq!(task("samples_arith_sc_a_2026-11-22T16-35-15.jsonl").as_deref(), Some("arith_sc_a"));
+        assert_eq!(task("samples_arith_a_2026-11-22T16-35-15.jsonl").as_deref(), Some("arith_a"));
+        assert_eq!(task("samples_2026-11-22T16-35-15.jsonl").as_deref(), Some("arith_a"));
     }
 }

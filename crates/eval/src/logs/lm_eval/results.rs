@@ -47,7 +47,20 @@ impl Results {
 
     /// Number of documents behind a task's results; none where the document does not say.
     pub fn documents(&self, task: &str) -> Option<u64> {
-        count(self.results.get(task).and_then(|entries| entries.get("sample_len")))
+        let length = self.results.get(task).and_then(|entries| entries.get("sample_len"));
+        count(length).or_else(|| self.effective(task))
+    }
+
+    /// Number of documents that were asked, without those beyond a limit.
+    fn effective(&self, task: &str) -> Option<u64> {
+        self.counts.get(task).and_then(|counts| count(counts.get("effective")))
+    }
+
+    /// Names of a task's scorers in the run of earnest that was exported, by their keys here; in its order. None of other tools' logs.
+    pub fn own_names(&self, task: &str) -> Vec<(String, String)> {
+        let names = self.rest.get("earnest_run").and_then(|run| run.get("scorers")?.get(task)?.as_array());
+        let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
+        names.into_iter().flatten().filter_map(pair).collect()
     }
 
     /// The card of a task, without files and with all that the document says.
@@ -59,9 +72,11 @@ impl Results {
         let named = if ours { text(rest("model_name")) } else { None };
         let named = named.or_else(|| model_name(&self.config, rest("model_name")));
         let Some(model) = named.or_else(|| model.map(str::to_owned)) else {
-            return Err(EvalError::log(path, "it does not name its model").hint("name it: --model NAME"));
+            return Err(EvalError::log(path, "it does not name its model").hint("name it: --model-name NAME"));
         };
-        let planned = self.counts.get(task).and_then(|counts| count(counts.get("effective")));
+        // In files of earnest, documents without a score are not among the effective ones.
+        let original = || self.counts.get(task).and_then(|counts| count(counts.get("original")));
+        let planned = if ours { original() } else { self.effective(task) };
         let mut scorers = Vec::new();
         let mut reported = Vec::new();
         for (key, value) in self.results.get(task).map(|entries| entries.0.as_slice()).unwrap_or_default() {
@@ -77,6 +92,15 @@ impl Results {
             }
             let samples = planned.and_then(|planned| usize::try_from(planned).ok());
             reported.push(Reported { scorer, reducer: None, metric: metric.to_owned(), value: value.clone(), samples });
+        }
+        let names = self.own_names(task);
+        if !names.is_empty() {
+            for one in &mut reported {
+                if let Some((_, name)) = names.iter().find(|(key, _)| *key == one.scorer) {
+                    one.scorer.clone_from(name);
+                }
+            }
+            scorers = names.into_iter().map(|(_, name)| name).collect();
         }
         let mut details = without_secrets(&self.config);
         // Also where they are written as one text, in which a key would not be seen.
@@ -95,6 +119,10 @@ impl Results {
             "earnest_run",
         ] {
             add(&mut details, key, rest(key).map(clean).as_ref());
+        }
+        if let Some(Value::Object(run)) = details.get_mut("earnest_run") {
+            // One list for every task.
+            run.remove("scorers");
         }
         let mut task_details = Map::new();
         let mut generation = Map::new();

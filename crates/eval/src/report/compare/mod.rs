@@ -73,6 +73,8 @@ pub struct Comparison {
     pub primary: [Vec<String>; 2],
     /// Every rule of both runs, by name.
     pub rules: Vec<RuleDifference>,
+    /// True if every item's number is one of right answers; other scores are neither right nor wrong.
+    pub right_or_wrong: bool,
     /// Items whose answer changed, those that became right first.
     pub flips: Vec<Flip>,
     /// Number of items with a higher share of right answers in the run.
@@ -155,6 +157,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         perturbations: by_kind.collect(),
         primary: [first.primary.clone(), second.primary.clone()],
         rules: rules(first, second, pairs),
+        right_or_wrong: first.counts_right_answers() && second.counts_right_answers(),
         gained: pairs.iter().filter(|pair| pair.change() > 0.0).count(),
         lost: pairs.iter().filter(|pair| pair.change() < 0.0).count(),
         flips,
@@ -411,7 +414,7 @@ mod tests {
         let first = with(scores(&items), &[("strict", true), ("paper", false)]);
         let second = with(scores(&items), &[("strict", false), ("final", true)]);
         let found = compare(&names(2), &[first, second]).remove(0);
-        let strict = RuleDifference { name: "strict".into(), items: 2, baseline: 1.0, run: 0.0 };
+        let strict = RuleDifference { name: "strict".into(), items: 2, baseline: 1.0, run: 0.0, shares: true };
         assert_eq!(found.rules, [strict]);
         let decided = compare(&names(2), &[Scores::with_primary(vec!["final".into()]), Scores::default()]).remove(0);
         assert_eq!(decided.primary, [vec!["final".to_owned()], Vec::new()]);

@@ -1,5 +1,5 @@
 //! Scores of a run by item.
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use earnest_tasks::suite::{EXAMPLE_ECHOED, Item, ONLY_IN_THINKING, RIVALS, Score
 pub struct Scores {
     pub(super) items: HashMap<String, ItemScore>,
     /// Primary rules, where they are known.
-    pub(super) primary: Vec<String>,
+    pub primary: Vec<String>,
     /// Names of all rules.
     pub(super) rules: Vec<String>,
     /// True for a run that ends by its answers.
@@ -22,13 +22,16 @@ pub struct Scores {
     pub ended_early: bool,
     /// Number of samples without a score; comparisons leave them out.
     pub without_score: usize,
+    /// Number of those whose scorer gave a list, an object or a text, and numbers in it, as scorers of their own.
+    pub without_number: usize,
+    pub parts: BTreeSet<String>,
     /// Scorer whose numbers are compared; none for right and wrong by the primary rule.
     scorer: Option<String>,
     /// Field of the questions that is the cluster, instead of the stored one.
     cluster: Option<String>,
     /// True for another tool's log, whose ids, prompts and expected answers have its own forms.
     pub(super) is_log: bool,
-    /// Begins the ids and clusters of the questions, where several tasks are compared together.
+    /// Begins the ids of the questions, where several tasks are compared together.
     prefix: String,
     /// Number of scored samples without the field that is the cluster, and the first of them.
     pub without_cluster: usize,
@@ -121,17 +124,31 @@ impl Scores {
         }
     }
 
+    /// Notes the numbers in a score that is none.
+    fn note_parts(&mut self, sample: &Sample) {
+        let Some((score, scorer)) = sample.score.as_ref().zip(self.scorer.as_ref()) else { return };
+        let Some(value) = score.evidence.values.get(scorer) else { return };
+        self.without_number += 1;
+        for part in value.as_object().into_iter().flatten().map(|(part, _)| format!("{scorer}.{part}")) {
+            if log::value(score, &part).is_some() {
+                self.parts.insert(part);
+            }
+        }
+    }
+
     /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         let scored = sample.score.as_ref().and_then(|score| Some((score, self.number(score)?)));
         let Some((score, number)) = scored else {
             self.without_score += 1;
+            self.note_parts(sample);
             return;
         };
         let stored = || (sample.cluster.clone(), sample.cluster == sample.item);
         let (cluster, is_own_cluster) = match &self.cluster {
             None => stored(),
             Some(field) => match label(sample, field) {
+                // Without the task: the variants of a template are alike in every task.
                 Some(cluster) => (cluster, false),
                 None => {
                     self.without_cluster += 1;
@@ -142,7 +159,7 @@ impl Scores {
         };
         let fresh = || ItemScore {
             task: sample.task.clone(),
-            cluster: format!("{}{cluster}", self.prefix),
+            cluster: if is_own_cluster { format!("{}{cluster}", self.prefix) } else { cluster },
             gold: sample.gold.clone(),
             pair: label(sample, usual::PAIR),
             perturbation: label(sample, usual::PERTURBATION),
@@ -211,7 +228,8 @@ impl Scores {
         self.items.values().all(|score| score.is_own_cluster)
     }
 
-    /// Brings the questions into the form in which other tools' are compared.
+    /// Brings the questions into the form in which other tools' are compared. Items of several tasks that ask one question are one
+    /// cluster, unless a field says what belongs together.
     pub fn normalise_questions(&mut self) {
         for score in self.items.values_mut() {
             score.question = match score.question.take() {
@@ -220,6 +238,36 @@ impl Scores {
                 }
                 other => other,
             };
+        }
+        self.cluster_by_question();
+    }
+
+    /// Makes one cluster of the items of different tasks that have the same question and no cluster: their answers are not
+    /// independent. A question that a task asks twice is none by which items can be told apart.
+    fn cluster_by_question(&mut self) {
+        let mut tasks: HashMap<(&str, &str), u32> = HashMap::new();
+        for score in self.items.values() {
+            if let (true, Some(Question::Text(text))) = (score.is_own_cluster, &score.question) {
+                *tasks.entry((text, &score.task)).or_default() += 1;
+            }
+        }
+        let mut known: HashMap<&str, (u32, bool)> = HashMap::new();
+        for ((text, _), count) in &tasks {
+            let (tasks, repeated) = known.entry(text).or_default();
+            *tasks += 1;
+            *repeated |= *count > 1;
+        }
+        let shared: HashSet<String> = known
+            .into_iter()
+            .filter(|(_, (tasks, repeated))| *tasks > 1 && !repeated)
+            .map(|(text, _)| text.to_owned())
+            .collect();
+        for score in self.items.values_mut().filter(|score| score.is_own_cluster) {
+            if let Some(Question::Text(text)) = &score.question
+                && shared.contains(text)
+            {
+                score.cluster.clone_from(text);
+            }
         }
     }
 

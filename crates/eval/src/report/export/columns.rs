@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use earnest_tasks::suite::FailureClass;
 use serde_json::Value;
 
-use crate::report::{ReportError, Row, Rows};
+use crate::report::{LogNames, ReportError, Row, Rows};
 use crate::run::Sample;
 
 /// Type of a column.
@@ -42,6 +42,9 @@ enum Source {
     Fixed(usize),
     Question,
     Prompt,
+    /// A fact of the log, the same in every row.
+    Log(String),
+    Evidence,
     Covariate(String),
     Matcher(String),
     Metric(String),
@@ -104,8 +107,8 @@ fn word<'a>(value: &impl serde::Serialize) -> Cell<'a> {
 }
 
 impl Columns {
-    /// Determines the columns in one pass over the rows: the fixed ones, question and prompt if a row has them, then
-    /// `covariate_...`, `matcher_...`, `metric_...`, each in alphabetical order. A covariate with values of several types becomes a
+    /// Determines the columns in one pass over the rows: the fixed ones, question and prompt if a row has them, of a log `log_model`,
+    /// `log_primary`, `log_planned` and `evidence` (readings, explanations and scores that are no numbers, as JSON), then `covariate_...`, `matcher_...`, `metric_...`, each in alphabetical order. A covariate with values of several types becomes a
     /// number or text. Also returns the number of rows.
     pub fn survey(rows: &dyn Rows) -> Result<(Self, usize), ReportError> {
         let mut covariates: BTreeMap<String, Kind> = BTreeMap::new();
@@ -141,6 +144,7 @@ impl Columns {
         let texts = [(question, "question", Source::Question), (prompt, "prompt", Source::Prompt)];
         let texts = texts.into_iter().filter(|(known, ..)| *known);
         let texts = texts.map(|(_, name, source)| Column { name: name.to_owned(), kind: Kind::Text, source });
+        let of_log = log_columns(rows.log());
         let covariates = covariates.into_iter().map(|(name, kind)| Column {
             name: format!("covariate_{name}"),
             kind,
@@ -156,8 +160,20 @@ impl Columns {
             kind: Kind::Number,
             source: Source::Metric(name),
         });
-        Ok((Columns(fixed.chain(texts).chain(covariates).chain(matchers).chain(metrics).collect()), count))
+        Ok((
+            Columns(fixed.chain(texts).chain(of_log).chain(covariates).chain(matchers).chain(metrics).collect()),
+            count,
+        ))
     }
+}
+
+fn log_columns(log: Option<LogNames>) -> Vec<Column> {
+    let Some(log) = log else { return Vec::new() };
+    let fact = |name: &str, value| Column { name: name.to_owned(), kind: Kind::Text, source: Source::Log(value) };
+    let evidence = Column { name: "evidence".to_owned(), kind: Kind::Text, source: Source::Evidence };
+    let primary = log.primary.map(|primary| fact("log_primary", primary));
+    let planned = log.planned.map(|planned| fact("log_planned", planned.to_string()));
+    [fact("log_model", log.model)].into_iter().chain(primary).chain(planned).chain([evidence]).collect()
 }
 
 /// Adds new names.
@@ -178,6 +194,11 @@ impl Column {
             Source::Fixed(place) => FIXED.get(*place).map_or(Cell::Empty, |(_, _, take)| take(sample)),
             Source::Question => maybe(row.question()),
             Source::Prompt => maybe(row.prompt()),
+            Source::Log(value) => Cell::Text(value.clone().into()),
+            Source::Evidence => match score.map(|score| &score.evidence).filter(|evidence| !evidence.is_empty()) {
+                Some(evidence) => serde_json::to_string(evidence).map_or(Cell::Empty, |text| Cell::Text(text.into())),
+                None => Cell::Empty,
+            },
             Source::Covariate(name) => {
                 sample.covariates.get(name).map_or(Cell::Empty, |value| covariate(value, self.kind))
             }

@@ -3,7 +3,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use crate::report::{ReportError, Rows};
+use crate::report::{LogNames, ReportError, Rows};
 use crate::run::Sample;
 
 /// A sample with question and prompt.
@@ -15,18 +15,21 @@ struct Line<'a> {
     question: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<&'a LogNames>,
 }
 
 /// Writes the rows and returns their number.
 pub fn write_jsonl(rows: &dyn Rows, out: &mut dyn Write) -> Result<usize, ReportError> {
     let mut count = 0;
+    let log = rows.log();
     rows.walk_asked(&mut |row| {
         let failed = |reason: String| ReportError::Format { format: "JSONL", reason };
         let (sample, question, prompt) = (&row.sample, row.question(), row.prompt());
         // Flattening costs as much again as the rest of the line.
-        let line = match (question, prompt) {
-            (None, None) => serde_json::to_vec(sample),
-            _ => serde_json::to_vec(&Line { sample, question, prompt }),
+        let line = match (question, prompt, &log) {
+            (None, None, None) => serde_json::to_vec(sample),
+            (.., log) => serde_json::to_vec(&Line { sample, question, prompt, log: log.as_ref() }),
         };
         let line = line.map_err(|error| failed(error.to_string()))?;
         out.write_all(&line).and_then(|()| out.write_all(b"\n")).map_err(|error| failed(error.to_string()))?;

@@ -6,10 +6,15 @@ use serde_json::{Map, Value, json};
 
 use super::super::rows::without_texts;
 use super::super::{ReportError, Row, Rows};
+use super::scores::{Column, Scorer, columns, reading, scorers_of};
 use crate::import::card_of;
 use crate::run::{Manifest, Sample};
 use earnest_digest::{hex, sha256};
-use earnest_tasks::suite::{ContinuationScore, Likelihoods, Score};
+use earnest_tasks::suite::{ContinuationScore, Likelihoods};
+
+/// Member of a line, and of the results, with what only earnest reads: the members of a line are `samples` (numbers of the repeats),
+/// `errors`, `explanations` and `readings` (answers that scorers read besides the first one of a filter).
+pub(crate) const OWN: &str = "earnest";
 
 /// A run in this format.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +25,10 @@ pub struct LmEval {
     pub results_file: String,
     pub results: Value,
     pub samples: Vec<TaskSamples>,
+    /// Documents without a score, which have lines and no part in the results.
+    pub unscored: usize,
+    /// Most samples of a document, whose mean is its score.
+    pub repeats: usize,
 }
 
 /// Sample lines of a task.
@@ -44,18 +53,30 @@ struct Task {
     shots: usize,
     /// Most continuations of an item; 0 where text is generated.
     continuations: usize,
-    /// By filter and metric.
-    tallies: BTreeMap<(String, String), Tally>,
+    /// Scorers in the order of their lines.
+    tallies: Vec<(Scorer, Tally)>,
     lines: Vec<Value>,
     hashes: String,
+    /// Documents without a score.
+    unscored: usize,
+}
+
+impl Task {
+    fn tally(&mut self, scorer: &Scorer) -> &mut Tally {
+        let place = self.tallies.iter().position(|(known, _)| known == scorer).unwrap_or_else(|| {
+            self.tallies.push((scorer.clone(), Tally::default()));
+            self.tallies.len() - 1
+        });
+        &mut self.tallies[place].1
+    }
 }
 
 impl LmEval {
     /// Groups the samples of an item (neighbours in the plan) into one document. Every rule is a filter of the metric `acc`; `none`
     /// is the suite's primary rule, and has the suite's other metrics. Scorers of another tool's log keep their names. The number of
     /// a document is the mean of its samples; `METRIC_repeats` has those of each, where there are several. Errors are standard errors
-    /// of the mean over documents, as in the harness. Metrics leave out failed samples; `n-samples` has the remaining number. Without `texts`, questions and prompts are empty. `examples` is the
-    /// number of worked examples per prompt, for suites whose items do not separate them from the question.
+    /// of the mean over documents, as in the harness. Metrics leave out samples without a score, which are null; `n-samples` has the
+    /// remaining number. Without `texts`, questions and prompts are empty. `examples` is the number of worked examples per prompt, for suites whose items do not separate them from the question.
     pub fn new(
         manifest: &Manifest,
         planned: &BTreeMap<String, usize>,
@@ -65,11 +86,13 @@ impl LmEval {
     ) -> Result<Self, ReportError> {
         let mut tasks: BTreeMap<String, Task> = BTreeMap::new();
         let mut group: Vec<Row> = Vec::new();
-        let mut documents = 0;
+        let (mut documents, mut repeats) = (0, 0);
+        let scorers = scorers_of(manifest);
         rows.walk_asked(&mut |row| {
             if group.first().is_some_and(|first| first.sample.item != row.sample.item) {
-                add(&mut tasks, manifest, &group, documents, texts, examples);
+                add(&mut tasks, manifest, &scorers, &group, documents, texts, examples);
                 documents += 1;
+                repeats = repeats.max(group.len());
                 group.clear();
             }
             group.push(row.clone());
@@ -78,7 +101,8 @@ impl LmEval {
         if group.is_empty() {
             return Err(ReportError::NoRows);
         }
-        add(&mut tasks, manifest, &group, documents, texts, examples);
+        add(&mut tasks, manifest, &scorers, &group, documents, texts, examples);
+        let unscored = tasks.values().map(|task| task.unscored).sum();
         let date = date(manifest);
         let results = results(manifest, planned, &tasks);
         let samples = tasks.into_iter().map(|(name, task)| TaskSamples {
@@ -90,6 +114,8 @@ impl LmEval {
             results_file: format!("results_{date}.json"),
             results,
             samples: samples.collect(),
+            unscored,
+            repeats: repeats.max(group.len()),
         })
     }
 }
@@ -98,6 +124,7 @@ impl LmEval {
 fn add(
     tasks: &mut BTreeMap<String, Task>,
     manifest: &Manifest,
+    scorers: &[Scorer],
     group: &[Row],
     number: usize,
     texts: bool,
@@ -106,12 +133,12 @@ fn add(
     let Some(row) = group.first() else { return };
     let first = &row.sample;
     let task = tasks.entry(first.task.clone()).or_default();
-    let answered: Vec<(&Sample, &Score)> =
-        group.iter().filter_map(|row| Some((&row.sample, row.sample.score.as_ref()?))).collect();
-    if answered.is_empty() {
-        return;
+    let (samples, of_log): (Vec<&Sample>, bool) =
+        (group.iter().map(|row| &row.sample).collect(), manifest.settings.is_log());
+    match samples.iter().any(|sample| sample.score.is_some()) {
+        true => task.items += 1,
+        false => task.unscored += 1,
     }
-    task.items += 1;
     let item = row.asked.as_ref().map(|asked| &asked.item);
     let shots = examples.or_else(|| item.map(|item| item.segments.shots.len())).unwrap_or(0);
     let stop_strings = item.map(|item| item.stop_strings.as_slice()).unwrap_or_default();
@@ -138,20 +165,26 @@ fn add(
         let greedy = manifest.settings.generation.sampling.is_greedy();
         json!({ "until": stop_strings, "max_gen_toks": first.max_tokens, "do_sample": !greedy })
     };
-    let texts_of = |(sample, score): &(&Sample, &Score)| -> Vec<String> {
-        let first = sample.completion.as_ref().map(|completion| completion.text.clone());
-        first.into_iter().chain(score.evidence.repeats.iter().cloned()).collect()
-    };
-    let responses: Vec<String> = answered.iter().flat_map(texts_of).collect();
+    // A sample's completion, then those that were scored together with it.
+    let completion = |sample: &&Sample| sample.completion.as_ref().map(|completion| completion.text.clone());
+    let repeats = samples.iter().filter_map(|sample| sample.score.as_ref()).flat_map(|score| &score.evidence.repeats);
+    let responses: Vec<Value> =
+        samples.iter().map(|sample| json!(completion(sample))).chain(repeats.map(|text| json!(text))).collect();
     let likelihoods: Vec<Likelihoods> = group.iter().filter_map(|row| row.sample.likelihoods()).collect();
     task.continuations = task.continuations.max(likelihoods.first().map_or(0, |first| first.0.len()));
     let (arguments, responses) = match likelihoods.first() {
         None => (json!({ "gen_args_0": { "arg_0": prompt, "arg_1": generation } }), json!([responses])),
         Some(first) => scored(first, &likelihoods, &|text| json!({ "arg_0": prompt, "arg_1": shown(Some(text)) })),
     };
-    let extracted: Vec<&str> =
-        answered.iter().map(|(_, score)| score.answer.as_deref().unwrap_or("[invalid]")).collect();
-    for (filter, metrics) in scores(&answered, manifest.settings.is_log()) {
+    let primary = manifest.settings.suite_options.get("profile").and_then(Value::as_str);
+    let mut own = own_facts(&samples, of_log);
+    let mut columns = columns(&samples, scorers, of_log);
+    while let Some((leading, _)) = columns.first() {
+        let filter = leading.filter.clone();
+        let extracted: Vec<Value> = samples.iter().map(|sample| reading(sample, leading, primary, of_log)).collect();
+        let (metrics, others): (Vec<Column>, Vec<Column>) =
+            columns.into_iter().partition(|(scorer, _)| scorer.filter == filter);
+        columns = others;
         let mut line = json!({
             "doc_id": number,
             "doc": doc,
@@ -164,28 +197,35 @@ fn add(
             "prompt_hash": prompt_hash,
             "target_hash": target_hash,
         });
+        // With the first line of a document.
+        if let Some(own) = own.take() {
+            line[OWN] = own;
+        }
         let mut names: Vec<String> = Vec::new();
         let mut set = |name: String, value: Value| {
             line[&name] = value;
             names.push(name);
         };
-        for (metric, values) in metrics {
-            let numbers: Option<Vec<f64>> = values.iter().map(Value::as_f64).collect();
-            if values.len() > 1 {
-                set(format!("{metric}_repeats"), json!(values));
-            }
-            match numbers {
+        for (scorer, values) in metrics {
+            let given: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
+            let numbers: Option<Vec<f64>> = given.iter().map(|value| value.as_f64()).collect();
+            let tally = task.tally(&scorer);
+            let one = match numbers.as_deref() {
+                Some([]) => Value::Null,
                 Some(numbers) => {
                     let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-                    let tally = task.tallies.entry((filter.clone(), metric.clone())).or_default();
                     tally.items += 1;
                     tally.sum += mean;
                     tally.squares += mean * mean;
-                    set(metric, json!(mean));
+                    json!(mean)
                 }
                 // Lists and objects of another tool have no mean.
-                None => set(metric, values.into_iter().next().unwrap_or_default()),
+                None => given.first().map(|value| (*value).clone()).unwrap_or_default(),
+            };
+            if values.len() > 1 {
+                set(format!("{}_repeats", scorer.metric), json!(values));
             }
+            set(scorer.metric, one);
         }
         line["metrics"] = json!(names);
         task.hashes.extend([doc_hash.as_str(), prompt_hash.as_str(), target_hash.as_str()]);
@@ -193,49 +233,34 @@ fn add(
     }
 }
 
-/// Values of every sample by filter and metric.
-type Values = BTreeMap<String, BTreeMap<String, Vec<Value>>>;
-
-/// Returns the scores of a document's samples. Samples that a rule did not score do not count.
-fn scores(answered: &[(&Sample, &Score)], of_log: bool) -> Values {
-    let mut all = Values::new();
-    let mut add = |filter: &str, metric: &str, value: Value| {
-        let metric = if FIELDS.contains(&metric) { format!("{metric}_score") } else { metric.to_owned() };
-        all.entry(filter.to_owned()).or_default().entry(metric).or_default().push(value);
-    };
-    for (_, score) in answered {
-        let right = |right: bool| json!(f64::from(u8::from(right)));
-        if !of_log {
-            add("none", "acc", right(score.correct));
-            score.rules.iter().for_each(|(rule, passed)| add(rule, "acc", right(passed)));
-            score.metrics.iter().for_each(|(metric, value)| add("none", metric, json!(value)));
-            continue;
-        }
-        let numbers = score.rules.iter().map(|(name, passed)| (name, right(passed)));
-        let numbers = numbers.chain(score.metrics.iter().map(|(name, value)| (name, json!(value))));
-        let others = score.evidence.values.iter().map(|(name, value)| (name.as_str(), value.clone()));
-        for (scorer, value) in numbers.chain(others) {
-            let (metric, filter) = scorer.split_once(',').unwrap_or((scorer, "none"));
-            add(filter, metric, value);
-        }
+/// Facts of a document's samples that the harness has no place for; none if there are none.
+fn own_facts(samples: &[&Sample], of_log: bool) -> Option<Value> {
+    let errors: Vec<Option<&str>> =
+        samples.iter().map(|sample| sample.failure.as_ref().map(|failure| failure.message.as_str())).collect();
+    let explanations: Vec<Value> = samples
+        .iter()
+        .map(|sample| sample.score.as_ref().map_or(json!({}), |score| json!(score.evidence.explanations)))
+        .collect();
+    let mut facts = Map::new();
+    let readings: Vec<Value> = samples
+        .iter()
+        .map(|sample| sample.score.as_ref().map_or(json!({}), |score| json!(score.evidence.readings)))
+        .collect();
+    if of_log && readings.iter().any(|one| one != &json!({})) {
+        facts.insert("readings".to_owned(), readings.into());
     }
-    all
+    if samples.len() > 1 {
+        let numbers: Vec<u32> = samples.iter().map(|sample| sample.sample).collect();
+        facts.insert("samples".to_owned(), json!(numbers));
+    }
+    if errors.iter().any(Option::is_some) {
+        facts.insert("errors".to_owned(), json!(errors));
+    }
+    if explanations.iter().any(|one| one != &json!({})) {
+        facts.insert("explanations".to_owned(), explanations.into());
+    }
+    (!facts.is_empty()).then(|| facts.into())
 }
-
-/// Fields of a line that are no metrics.
-const FIELDS: [&str; 11] = [
-    "doc_id",
-    "doc",
-    "target",
-    "arguments",
-    "resps",
-    "filtered_resps",
-    "filter",
-    "metrics",
-    "doc_hash",
-    "prompt_hash",
-    "target_hash",
-];
 
 /// Returns the arguments and responses of an item whose continuations were scored: an argument for each, and its log-likelihood in each
 /// sample. The harness adds whether the continuation is the greedy one, which is not known here.
@@ -259,7 +284,7 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
         entry.insert("name".into(), json!(task_name(manifest, name)));
         entry.insert("alias".into(), json!(format!("{} {name}", settings.suite)));
         entry.insert("sample_len".into(), json!(task.items));
-        for ((filter, metric), tally) in &task.tallies {
+        for (Scorer { filter, metric, .. }, tally) in task.tallies.iter().filter(|(_, tally)| tally.items > 0) {
             let n = tally.items as f64;
             let mean = tally.sum / n;
             entry.insert(format!("{metric},{filter}"), json!(mean));
@@ -332,8 +357,20 @@ fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTree
         "fewshot_as_multiturn": false,
         "task_hashes": every(&|_, task| json!(hex(&sha256(task.hashes.as_bytes())))),
         "total_evaluation_time_seconds": manifest.generation_s.to_string(),
-        "earnest_run": { "run": manifest.run, "settings_sha256": manifest.settings_sha256 },
+        "earnest_run": {
+            "run": manifest.run,
+            "settings_sha256": manifest.settings_sha256,
+            // In the run's order, which objects do not keep, with their names there.
+            "scorers": every(&|_, task| task.tallies.iter().map(|(scorer, _)| scorer_name(scorer)).collect()),
+        },
     })
+}
+
+/// Returns a scorer's key in the results and its name in the run.
+fn scorer_name(scorer: &Scorer) -> Value {
+    let key = scorer.key();
+    let name = if scorer.name.is_empty() { key.clone() } else { scorer.name.clone() };
+    json!([key, name])
 }
 
 /// Returns the harness's task name, with an underscore between group and task; the task of another tool's log keeps its own.
@@ -371,9 +408,12 @@ fn sanitized(name: &str) -> String {
     safe
 }
 
+/// Fraction of the second in the names of files: manifests have whole seconds.
+pub(super) const NO_FRACTION: &str = ".000000";
+
 /// Returns the start of the run in the format of the harness's file names.
 fn date(manifest: &Manifest) -> String {
-    format!("{}.000000", manifest.started.trim_end_matches('Z').replace(':', "-"))
+    format!("{}{NO_FRACTION}", manifest.started.trim_end_matches('Z').replace(':', "-"))
 }
 
 /// Returns the seconds since 1970 of `YYYY-MM-DDThh:mm:ssZ`; 0 for anything else.

@@ -3,8 +3,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use earnest_tasks::suite::{Item, registry};
+use serde_json::Value;
 
 use super::LmEval;
+use super::lm_eval::NO_FRACTION;
+use crate::import::card_of;
 use crate::prompt::{ModeRequest, Prompter, Remote};
 use crate::rendered_again::PromptRenderer;
 use crate::report::{ReportError, Row, Rows, write_file};
@@ -34,7 +37,18 @@ impl StoredRun {
         };
         let suite = registry::find(&self.manifest.settings.suite);
         let examples = suite.map(|suite| suite.card().examples_in_text).filter(|&examples| examples > 0);
-        Ok(LmEval::new(&self.manifest, &self.items_by_task()?, rows, texts, examples)?)
+        let document = LmEval::new(&self.manifest, &self.items_by_task()?, rows, texts, examples)?;
+        let mut say = |text: String| reporter.event(&RunEvent::Message(text));
+        if document.unscored > 0 {
+            say(format!("{} documents have no score: their metrics are null, and no mean has them", document.unscored));
+        }
+        if document.repeats > 1 {
+            say(format!(
+                "the format has one score of a document: the mean of its samples, up to {}; METRIC_repeats has each",
+                document.repeats
+            ));
+        }
+        Ok(document)
     }
 
     /// Returns the number of the suite's items by task, including those that the run did not ask; of the run's items alone where
@@ -43,7 +57,13 @@ impl StoredRun {
         let mut items: BTreeMap<String, usize> = BTreeMap::new();
         let mut count = |task: &str| *items.entry(task.to_owned()).or_default() += 1;
         match suites::stored(&self.manifest.settings) {
-            Ok(_) if self.manifest.settings.is_log() => self.each_item(|item| count(&item.task))?,
+            Ok(_) if self.manifest.settings.is_log() => {
+                self.each_item(|item| count(&item.task))?;
+                let planned = card_of(&self.manifest.settings).and_then(|card| card.planned);
+                if let (Some(planned), [only]) = (planned, &mut items.values_mut().collect::<Vec<_>>()[..]) {
+                    **only = planned.max(**only);
+                }
+            }
             Ok(suite) => suite.items().for_each(|item| count(&item.task)),
             Err(_) => self.each_item(|item| count(&item.task))?,
         }
@@ -52,10 +72,15 @@ impl StoredRun {
 }
 
 impl LmEval {
-    /// Writes the results and samples into the model's folder under `output`; returns that folder.
-    pub fn write(&self, output: &Path) -> Result<PathBuf, ReportError> {
+    /// Writes the results and samples into the model's folder under `output`; returns that folder. Where files of another run have
+    /// the same time in their names, the time of these gets another fraction.
+    pub fn write(&mut self, output: &Path) -> Result<PathBuf, ReportError> {
         let folder = output.join(&self.folder);
         std::fs::create_dir_all(&folder).map_err(|source| ReportError::Write { path: folder.clone(), source })?;
+        if let Some(fraction) = (0..1_000_000).find(|fraction| self.is_free(&folder, *fraction)) {
+            self.results_file = with_fraction(&self.results_file, fraction);
+            self.samples.iter_mut().for_each(|task| task.file = with_fraction(&task.file, fraction));
+        }
         let failed = |error: serde_json::Error| ReportError::Format { format: "lm-eval", reason: error.to_string() };
         write_file(&folder.join(&self.results_file), |out| {
             serde_json::to_writer_pretty(out, &self.results).map_err(failed)
@@ -69,6 +94,29 @@ impl LmEval {
             })?;
         }
         Ok(folder)
+    }
+
+    /// True if no file of another run has its names with this fraction of the second.
+    fn is_free(&self, folder: &Path, fraction: u32) -> bool {
+        let results = folder.join(with_fraction(&self.results_file, fraction));
+        match std::fs::read(&results) {
+            Ok(text) => {
+                let known: Value = serde_json::from_slice(&text).unwrap_or_default();
+                known["earnest_run"]["run"] == self.results["earnest_run"]["run"]
+            }
+            Err(_) => {
+                let names = self.samples.iter().map(|task| with_fraction(&task.file, fraction));
+                !results.exists() && !names.map(|name| folder.join(name)).any(|path| path.exists())
+            }
+        }
+    }
+}
+
+/// The name of a file with another fraction of the second in its time.
+fn with_fraction(name: &str, fraction: u32) -> String {
+    match name.rsplit_once(NO_FRACTION) {
+        Some((head, tail)) => format!("{head}.{fraction:06}{tail}"),
+        None => name.to_owned(),
     }
 }
 

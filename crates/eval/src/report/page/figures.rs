@@ -57,7 +57,7 @@ fn accuracy(runs: &[ReportRun], legend: bool) -> Option<Placed> {
     let mut groups: Vec<BarGroup> = Vec::new();
     for (series, run) in runs.iter().enumerate() {
         for row in &run.document.summary.rows {
-            let Some((_, value)) = row.values.first() else { continue };
+            let Some((_, value)) = run.document.main_value(row) else { continue };
             let bar = Bar { series, value: *value, significant: None };
             match groups.iter_mut().find(|group| group.label == row.name) {
                 Some(group) => group.bars.push(bar),
@@ -138,7 +138,10 @@ pub fn difference_remarks(runs: &[ReportRun]) -> Vec<String> {
         named(without(true), "no standard error can be estimated from one cluster of items");
         named(without(false), "no standard error can be estimated, because all items differ by the same amount");
         let mut alone: Vec<&str> = Vec::new();
-        for task in base.tasks().into_iter().chain(run.tasks()) {
+        // Logs of two tools have one task under two names; pairs have that of the first.
+        let of_logs = [base, run].iter().any(|run| run.document.manifest.settings.is_log());
+        let others = if of_logs && !pairs.is_empty() { Vec::new() } else { run.tasks() };
+        for task in base.tasks().into_iter().chain(others) {
             if !alone.contains(&task) && !pairs.iter().any(|pair| pair.task == task) {
                 alone.push(task);
             }

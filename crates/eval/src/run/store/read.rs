@@ -22,6 +22,8 @@ pub struct Filter {
     pub correct: Option<bool>,
     /// Only samples that are not scored correct: wrong answers and failures.
     pub failed: bool,
+    /// True for another tool's log: numbers between right and wrong, and samples without one, are no failures.
+    pub of_log: bool,
     /// Only samples with this failure class (`wrong`, `empty`, ...).
     pub reason: Option<String>,
     /// Only samples whose completion the token budget ended.
@@ -58,8 +60,10 @@ impl Filter {
             Some(false) => sql += " AND s.correct = 0",
             None => {}
         }
-        if self.failed {
-            sql += " AND s.correct IS NOT 1";
+        match (self.failed, self.of_log) {
+            (true, false) => sql += " AND s.correct IS NOT 1",
+            (true, true) => sql += " AND (s.correct IS NULL OR s.verdict_failure IS NOT NULL)",
+            (false, _) => {}
         }
         if self.truncated {
             sql += " AND s.finish = 'length'";

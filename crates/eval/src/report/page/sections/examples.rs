@@ -19,8 +19,9 @@ pub fn examples(runs: &[ReportRun]) -> String {
         )
         .expect(WRITES);
         let mut any = false;
+        let of_log = run.document.manifest.settings.is_log();
         for task in run.tasks() {
-            let wrong = run.samples.iter().filter(|sample| sample.task == task && outcome(sample) != "correct");
+            let wrong = run.samples.iter().filter(|sample| sample.task == task && is_wrong(sample, of_log));
             for sample in wrong.take(2) {
                 any = true;
                 html.push_str(&example(run, sample));
@@ -29,6 +30,14 @@ pub fn examples(runs: &[ReportRun]) -> String {
         html.push_str(if any { "</details>" } else { "<p>None.</p></details>" });
     }
     html
+}
+
+/// True for a wrong answer or none. A log's numbers between right and wrong are neither.
+fn is_wrong(sample: &Sample, of_log: bool) -> bool {
+    match &sample.score {
+        Some(score) if of_log => score.failure.is_some(),
+        _ => outcome(sample) != "correct",
+    }
 }
 
 fn example(run: &ReportRun, sample: &Sample) -> String {

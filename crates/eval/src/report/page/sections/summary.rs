@@ -21,7 +21,7 @@ fn card(place: usize, run: &ReportRun) -> String {
     let mut html = String::new();
     let document = &run.document;
     let all = document.summary.rows.last();
-    let main = all.and_then(|row| row.values.first());
+    let main = all.and_then(|row| document.main_value(row));
     write!(
         html,
         "<article class=\"card\" data-run=\"{place}\"><h3><span class=\"swatch s{}\"></span>{}</h3>",

@@ -45,7 +45,7 @@ pub fn tables(runs: &[ReportRun]) -> String {
         .expect(WRITES);
         for (place, run) in runs.iter().enumerate() {
             let row = run.document.summary.rows.iter().find(|row| row.name == name);
-            match row.and_then(|row| row.values.first().map(|(_, value)| (row.n, value))) {
+            match row.and_then(|row| run.document.main_value(row).map(|(_, value)| (row.n, value))) {
                 Some((n, value)) => write!(
                     html,
                     "<td class=\"num\" data-run=\"{place}\" data-value=\"{}\" title=\"n = {n}\">{}</td>",
