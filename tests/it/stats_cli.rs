@@ -610,7 +610,7 @@ fn a_design_is_chosen_from_a_pilot() {
     assert!(text.contains("120 questions in 30 templates") && text.contains("The cheapest design: "), "{text}");
     let refused = |words: &[&str]| stderr(&run_in(at, words));
     assert!(refused(&[&pilot[..], &["--samples", "2"]].concat()).contains("asked every question once"));
-    assert!(refused(&["stats", "power", "design", "--run", "earlier", "--effect", "0.1"]).contains("give --run twice"));
+    assert!(refused(&["stats", "power", "design", "--run", "earlier", "--effect", "0.1"]).contains("give --run A,B"));
     let gone = refused(&["stats", "power", "design", "--run", "earlier", "--run", "gone", "--effect", "0.1"]);
     assert!(gone.contains("there is no run gone"), "{gone}");
 }

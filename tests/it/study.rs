@@ -101,7 +101,10 @@ fn the_example_of_the_page_is_asked_compared_and_reported() {
     // Without a formula the maximal model that the design supports, and with slopes any formula.
     for (formula, found) in [
         ("", "correct ~ model + (1"),
-        ("formula = 'correct ~ model * task + (1 + model | length)'", "correct ~ model * task + (1 + model | length)"),
+        (
+            "formula = 'correct ~ model * task + (1 + model | length)'",
+            "correct ~ model + task + model:task + (1 + model | length)",
+        ),
     ] {
         let (head, tail) = text.split_at(text.find("[[mixed_model]]").unwrap());
         let rest: Vec<&str> = tail.lines().filter(|line| !line.starts_with("formula")).skip(1).collect();

@@ -246,20 +246,12 @@ fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<(Formula, String)> {
             _ => {}
         }
     }
-    // Variance that the data cannot show: effects go from the last, while another random effect is left.
+    // A variance that the data cannot show, while another random effect is left. Slopes stay: without them errors are too small.
     for diagnosis in &fitted.diagnoses {
         let MixedDiagnosis::LargeVariance { group, term, .. } = diagnosis else { continue };
         let Some(place) = place_of(group, std::slice::from_ref(term)) else { continue };
-        let own = &formula.random[place].effects;
-        let mut next = formula.clone();
-        if let Some(last) = own.terms.last().map(|last| own.name(last)) {
-            let Some(rest) = own.dropped(&last) else { continue };
-            next.random[place].independent &= !rest.terms.is_empty();
-            next.random[place].effects = rest;
-            let why = format!("{group} are nearly all right or all wrong, so {last} does not vary by them");
-            return Some((next, why));
-        }
-        if formula.random.len() > 1 {
+        if formula.random.len() > 1 && formula.random[place].effects.terms.is_empty() {
+            let mut next = formula.clone();
             next.random.remove(place);
             return Some((next, format!("{group} are nearly all right or all wrong and are left out")));
         }

@@ -234,3 +234,35 @@ fn marginal_intervals_are_those_of_the_delta_method() {
     let error = marginal(&data, &fitted, Some("variant"), 0.95).unwrap().differences[0].standard_error;
     assert!((variance.sqrt() / error - 1.0).abs() < 1e-6, "{} {error}", variance.sqrt());
 }
+
+#[test]
+fn random_effects_without_a_value_are_left_out_and_named() {
+    let mut frame = Frame::new();
+    let cells: Vec<(usize, usize, usize)> = (0..40)
+        .flat_map(|group| [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)].map(|(model, variant)| (group, model, variant)))
+        .flat_map(|cell| [cell; 3])
+        .collect();
+    let names = |of: &dyn Fn(&(usize, usize, usize)) -> String| -> Vec<String> { cells.iter().map(of).collect() };
+    for (name, texts) in [
+        ("template", names(&|cell| format!("t{}", cell.0))),
+        ("model", names(&|cell| format!("m{}", cell.1))),
+        ("variant", names(&|cell| format!("v{}", cell.2))),
+    ] {
+        frame.texts(name, texts.iter().map(String::as_str)).unwrap();
+    }
+    let right =
+        |(place, cell): (usize, &(usize, usize, usize))| (place * 7 + cell.0 * cell.0 + cell.1 * 3 + cell.2) % 5 < 2;
+    frame.number("correct", cells.iter().enumerate().map(|one| f64::from(u8::from(right(one)))).collect()).unwrap();
+    let formula: Formula = "correct ~ model*variant + (1+model:variant||template)".parse().unwrap();
+    let data = MixedData::new(&formula, &frame, Family::Binomial).unwrap();
+    let fitted = fit(&data, &MixedOptions::default()).unwrap();
+    let empty = fitted.diagnoses.iter().any(|one| matches!(one, MixedDiagnosis::EmptyEffects { .. }));
+    assert!(empty, "{:?}", fitted.diagnoses);
+    for one in &fitted.coefficients {
+        assert!(one.standard_error.is_some_and(|error| (0.01..10.0).contains(&error)), "{one:?}");
+    }
+    // The main effects' means need the cell that is not there; without the interaction they do not.
+    assert!(marginal(&data, &fitted, Some("variant"), 0.95).is_err());
+    let formula: Formula = "correct ~ 0 + model:variant + (1|template)".parse().unwrap();
+    assert!(MixedData::new(&formula, &frame, Family::Binomial).is_ok());
+}

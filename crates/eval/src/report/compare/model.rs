@@ -1,5 +1,5 @@
 //! Mixed models of comparisons: the maximal one that the paired items support.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -14,6 +14,9 @@ use earnest_stats::mixed::{
 
 /// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
 const MOST_ANSWERS: usize = 200_000;
+
+/// Clusters below which the model's intervals are too short.
+const FEWEST_CLUSTERS: usize = 10;
 
 /// Column of the runs; the baseline is the reference level.
 const RUN: &str = "run";
@@ -38,6 +41,8 @@ pub struct FittedModel {
     pub formula: String,
     /// Choice of the random effects, and every step down.
     pub choice: Vec<String>,
+    /// Reasons for the steps down from the maximal model.
+    pub left_out: Vec<String>,
     pub answers: usize,
     /// Ratio of the odds within a cluster and item, with its 95 % interval.
     pub odds_ratio: f64,
@@ -86,8 +91,11 @@ impl PairedModel {
                     100.0 * least,
                     100.0 * most,
                 );
-                for sentence in model.choice.iter().skip(1).chain(&model.warnings) {
-                    text.push_str(&format!(" {sentence}."));
+                if !model.left_out.is_empty() {
+                    text.push_str(&format!(" Simpler than the maximal model: {}.", model.left_out.join("; ")));
+                }
+                for warning in &model.warnings {
+                    text.push_str(&format!(" Warning: {warning}."));
                 }
                 text
             }
@@ -140,9 +148,16 @@ fn frame(pairs: &[Pair<'_>]) -> Result<Frame, MixedError> {
 }
 
 fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
+    let clusters = pairs.iter().map(|pair| pair.cluster()).collect::<HashSet<&str>>().len();
+    if clusters < FEWEST_CLUSTERS {
+        let counted = if clusters == 1 { "1 cluster is".to_owned() } else { format!("{clusters} clusters are") };
+        return Ok(PairedModel::NotFitted { reason: format!("{counted} too few for one") });
+    }
     let frame = frame(pairs)?;
     let (formula, mut choice) = maximal_formula(&frame, "correct", &Terms::intercept().with(RUN), &GROUPS)?;
     let ChosenModel { data, fit, steps, .. } = fit_stepping_down(&formula, &frame, Family::Binomial)?;
+    let why = |step: &String| step.rsplit_once(": ").map_or(step.clone(), |(why, _)| why.to_owned());
+    let left_out = steps.iter().map(why).collect();
     choice.extend(steps);
     if !fit.is_usable() {
         let reasons: Vec<String> = fit.diagnoses.iter().filter(|one| one.is_fatal()).map(ToString::to_string).collect();
@@ -174,5 +189,6 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
         random: random.collect(),
         warnings: fit.diagnoses.iter().chain(&small_errors(&data, &fit)).map(ToString::to_string).collect(),
         choice,
+        left_out,
     })))
 }

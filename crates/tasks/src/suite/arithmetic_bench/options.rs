@@ -254,7 +254,9 @@ mod tests {
         assert_eq!(check(|o| o.tasks.clear()), Err(OptionsError::NoTask));
         assert_eq!(check(|o| o.tasks.push(Task::Rev)), Err(OptionsError::RepeatedTask(Task::Rev)));
         assert_eq!(check(|o| o.per_length = 0), Err(OptionsError::PerLength(0)));
-        assert_eq!(check(|o| o.per_length = 10_001), Err(OptionsError::PerLength(10_001)));
+        assert!(matches!(check(|o| o.per_length = 10_001), Err(OptionsError::TooMany(_))));
+        let of_one_task = check(|o| (o.tasks, o.per_length) = (vec![Task::Rev], 10_001));
+        assert_eq!(of_one_task, Err(OptionsError::PerLength(10_001)));
         assert_eq!(check(|o| o.set = 3), Err(OptionsError::Set(3)));
     }
 }
