@@ -57,7 +57,6 @@ impl Scratch {
     ///
     /// # Panics
     /// If it cannot be written.
-    #[expect(clippy::new_without_default, reason = "it creates a folder")]
     pub fn new() -> Scratch {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let put = |name: &str, bytes: &[u8]| {
@@ -267,7 +266,7 @@ fn answer(_: &Scratch, data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (prompt, completion) = text.split_once('\0').unwrap_or(("", &text));
     for form in [Form::Number, Form::Integer] {
-        let reading = read(&Asked { prompt, form }, completion, data.len() % 2 == 0);
+        let reading = read(&Asked { prompt, form }, completion, data.len().is_multiple_of(2));
         if let Ok(answer) = &reading.answer {
             assert!(completion.get(answer.span.clone()).is_some(), "{:?} is no part of {completion:?}", answer.span);
         }

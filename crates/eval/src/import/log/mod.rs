@@ -131,7 +131,7 @@ struct Known {
     /// Runs by the identity of their log.
     runs: HashMap<String, String>,
     /// Runs with what the user chose, by the content of their log.
-    choices: HashMap<String, (String, [(&'static str, Value); 3])>,
+    choices: HashMap<String, (String, settings::Choices)>,
 }
 
 impl Known {

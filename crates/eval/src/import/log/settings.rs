@@ -130,8 +130,11 @@ pub(super) fn identity(options: &Value) -> Option<String> {
     Some(Value::from(parts.map(|part| part.cloned().unwrap_or_default()).collect::<Vec<_>>()).to_string())
 }
 
+/// What a user chose for a log, by the names of the options.
+pub(super) type Choices = [(&'static str, Value); 3];
+
 /// Identity of a log whatever the user chose, and the names of the choices with their values.
-pub(super) fn content(options: &Value) -> Option<(String, [(&'static str, Value); 3])> {
+pub(super) fn content(options: &Value) -> Option<(String, Choices)> {
     let card = options.get(STORED_KEY)?;
     let option = |key: &str| options.get(key).cloned().unwrap_or_default();
     let parts = [card.get("model").cloned(), card.get("task").cloned(), Some(option(CONTENT))];
