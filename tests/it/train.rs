@@ -8,8 +8,8 @@ use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_engine::{Engine, Event, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_train::{
-    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings, TrainEvent,
-    TrainOutcome, TrainSettings, Trainer, Validation,
+    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType, TokenizerSettings,
+    TrainEvent, TrainOutcome, TrainSettings, Trainer, Validation,
 };
 
 fn settings() -> TrainSettings {
@@ -23,6 +23,7 @@ fn settings() -> TrainSettings {
         beyond: vec![3],
         format: FormatSettings::default(),
         any_shorter_operand: true,
+        splits: SplitVersion::Two,
         seed: 5,
         batch: 32,
         steps: 60,
@@ -226,6 +227,7 @@ fn the_engine_answers_as_the_trainer_validates() {
                 format: NumberFormat::default(),
                 tokens: None,
                 seed: settings.seed,
+                splits: settings.splits,
             };
             let stream = QuestionStream::new(stream, Split::Valid).unwrap();
             let questions = stream.first_questions(settings.validation);

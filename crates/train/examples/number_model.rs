@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use candle_core::Device;
 use earnest_train::{
-    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings, TrainError,
-    TrainEvent, TrainSettings, Trainer,
+    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType, TokenizerSettings,
+    TrainError, TrainEvent, TrainSettings, Trainer,
 };
 
 fn main() -> Result<(), TrainError> {
@@ -21,6 +21,7 @@ fn main() -> Result<(), TrainError> {
         beyond: vec![3],
         format: FormatSettings::default(),
         any_shorter_operand: true,
+        splits: SplitVersion::Two,
         seed: 1,
         batch: 32,
         steps: 40,

@@ -33,6 +33,7 @@ mod trainer;
 pub use adapter::{Adapter, AdapterSettings, TARGETS};
 pub use batch::{Batch, Example};
 pub use decoder::Decoder;
+pub use earnest_tasks::suite::nupa::SplitVersion;
 pub use error::TrainError;
 pub(crate) use folder::write_atomic;
 pub use folder::{StoredType, lock_folder, write_model};

@@ -6,7 +6,7 @@ use super::tokenizer::{DigitGroups, check_hints};
 use super::{
     AdamWSettings, PositionEncoding, Schedule, Size, StreamSettings, TokenizerSettings, TrainError, TrainingTask,
 };
-use earnest_tasks::suite::nupa::{IndexHints, NumberFormat, PairRules, ShorterOperand};
+use earnest_tasks::suite::nupa::{IndexHints, NumberFormat, PairRules, ShorterOperand, SplitVersion};
 
 /// Number format in training and inference (Number Cookbook, 4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -85,6 +85,9 @@ pub struct TrainSettings {
     /// True if the shorter operand may have any length, as in the paper's trainings; otherwise it has at least half the longer one's.
     #[serde(default)]
     pub any_shorter_operand: bool,
+    /// Version of the splits; files without it were written when there was only the first.
+    #[serde(default = "first_splits", skip_serializing_if = "is_first")]
+    pub splits: SplitVersion,
     /// Seed of weights and questions.
     pub seed: u64,
     /// Batch size: examples per step.
@@ -111,6 +114,14 @@ pub struct TrainSettings {
     /// Element type of the stored weights.
     #[serde(default)]
     pub stored: StoredType,
+}
+
+fn first_splits() -> SplitVersion {
+    SplitVersion::One
+}
+
+fn is_first(version: &SplitVersion) -> bool {
+    *version == SplitVersion::One
 }
 
 fn two() -> usize {
@@ -161,6 +172,7 @@ impl TrainSettings {
             format: self.format.number_format()?,
             tokens: Some(self.tokenizer.clone()),
             seed: self.seed,
+            splits: self.splits,
         })
     }
 

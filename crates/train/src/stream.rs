@@ -2,7 +2,7 @@
 use super::task::TaskCell;
 use super::tokenizer::{BEGIN, END, hints_before_tokens};
 use super::{Example, NumberTokenizer, TokenizerSettings, TrainError, TrainingQuestion, TrainingTask};
-use earnest_tasks::suite::nupa::{self, DigitSource, NumberFormat, PairRules, Second, Split, Wording};
+use earnest_tasks::suite::nupa::{self, DigitSource, NumberFormat, PairRules, Second, Split, SplitVersion, Wording};
 
 /// Settings of a question stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct StreamSettings {
     pub tokens: Option<TokenizerSettings>,
     /// Seed of the questions.
     pub seed: u64,
+    /// Version of the splits.
+    pub splits: SplitVersion,
 }
 
 /// Endless stream of questions.
@@ -57,7 +59,7 @@ impl QuestionStream {
                 if settings.lengths[..place].contains(&length) || !(1..=task.longest()).contains(&length) {
                     continue;
                 }
-                let cell = TaskCell::new(task, length, split, settings.pairs, settings.seed)?;
+                let cell = TaskCell::new(task, length, (split, settings.splits), settings.pairs, settings.seed)?;
                 // A cell may have no question in this split, for instance integers of one digit.
                 if cell.sample(0).is_some() {
                     weighted.resize(weighted.len() + weight * times(length, &settings.lengths), cells.len());
@@ -174,6 +176,7 @@ mod tests {
             format: NumberFormat::default(),
             tokens: None,
             seed: 1,
+            splits: SplitVersion::One,
         };
         QuestionStream::new(settings, split).unwrap()
     }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::TrainError;
 use super::memorise::{self, Constant, DigitQuestion, UnknownConstant};
 use earnest_tasks::suite::arithmetic_bench;
-use earnest_tasks::suite::nupa::{self, Cell, DigitSource, PairRules, Split, TaskId};
+use earnest_tasks::suite::nupa::{self, Cell, DigitSource, PairRules, Split, SplitVersion, TaskId};
 
 /// Prefix of the names of Arithmetic-Bench's tasks.
 const BENCH: &str = "arithmetic-bench:";
@@ -122,7 +122,7 @@ impl TrainingQuestion {
 /// Questions of one task, length and split.
 pub(super) enum TaskCell {
     Nupa(Cell),
-    ArithmeticBench { task: arithmetic_bench::Task, length: usize, split: Split, seed: u64 },
+    ArithmeticBench { task: arithmetic_bench::Task, length: usize, split: (Split, SplitVersion), seed: u64 },
     Memorise { constant: Constant, count: usize, split: Split, seed: u64 },
 }
 
@@ -134,16 +134,19 @@ impl TaskCell {
     pub(super) fn new(
         task: TrainingTask,
         length: usize,
-        split: Split,
+        (split, version): (Split, SplitVersion),
         rules: PairRules,
         seed: u64,
     ) -> Result<Self, TrainError> {
         Ok(match task {
             TrainingTask::Nupa(task) => TaskCell::Nupa(
                 Cell::new(task, length, split, rules, seed)
+                    .map(|cell| cell.with_version(version))
                     .map_err(|error| TrainError::Setting { setting: "lengths", problem: error.to_string() })?,
             ),
-            TrainingTask::ArithmeticBench(task) => TaskCell::ArithmeticBench { task, length, split, seed },
+            TrainingTask::ArithmeticBench(task) => {
+                TaskCell::ArithmeticBench { task, length, split: (split, version), seed }
+            }
             TrainingTask::Memorise(constant) => TaskCell::Memorise { constant, count: length, split, seed },
         })
     }
@@ -155,13 +158,14 @@ impl TaskCell {
             TaskCell::Memorise { constant, count, split, seed } => {
                 DigitQuestion::sample(*constant, *count, *split, *seed, stream).map(TrainingQuestion::Memorise)
             }
-            TaskCell::ArithmeticBench { task, length, split, seed } => {
+            TaskCell::ArithmeticBench { task, length, split: (split, version), seed } => {
                 let mut random = DigitSource::named(&format!("train bench {seed} {split} {task} {length} {stream}"));
                 (0..MAX_DRAWS).find_map(|_| {
                     let digits = task.operand_digits(*length);
                     let a = number(digits.a, digits.base == arithmetic_bench::Base::Binary, &mut random);
                     let b = digits.b.map(|count| number(count, false, &mut random));
-                    let matches = split_of(*task, &a, b.as_deref(), *length) == *split;
+                    let home = split_of(*task, &a, b.as_deref(), *length);
+                    let matches = version.contains(*split, home, *length);
                     let question = || arithmetic_bench::Question::new(*task, &a, b.as_deref()).ok();
                     matches.then(question).flatten().map(TrainingQuestion::ArithmeticBench)
                 })
@@ -217,7 +221,7 @@ mod tests {
         use std::collections::BTreeSet;
         let ask = |split| -> BTreeSet<(String, Option<String>)> {
             let task = "arithmetic-bench:add".parse().unwrap();
-            let cell = TaskCell::new(task, 2, split, PairRules::default(), 1).unwrap();
+            let cell = TaskCell::new(task, 2, (split, SplitVersion::One), PairRules::default(), 1).unwrap();
             let questions = (0..600).filter_map(|stream| cell.sample(stream));
             questions
                 .map(|question| (question.operands().0.to_owned(), question.operands().1.map(Into::into)))

@@ -14,8 +14,8 @@ use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_train::{
-    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, StoredType, TokenizerSettings, TrainEvent,
-    TrainOutcome, TrainSettings, Trainer, Validation, lock_folder,
+    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType, TokenizerSettings,
+    TrainEvent, TrainOutcome, TrainSettings, Trainer, Validation, lock_folder,
 };
 
 #[derive(Debug, Args)]
@@ -289,6 +289,7 @@ impl NumberModelArgs {
                 index_hints: self.index_hints,
             },
             any_shorter_operand: self.short_operand == "any",
+            splits: SplitVersion::Two,
             seed: self.seed,
             batch: self.batch,
             steps: self.steps,

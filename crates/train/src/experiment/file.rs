@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::cell::{CellChoice, GridCell, NumberStyle, position, size, tokenizer};
 use super::error::{ExperimentError, ExperimentFileError, GridError};
-use crate::{AdamWSettings, NextTasks, StoredType, TrainSettings};
+use crate::{AdamWSettings, NextTasks, SplitVersion, StoredType, TrainSettings};
 
 /// Experiment: the trainings of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +63,9 @@ struct Grid {
     beyond: Option<Lengths>,
     #[serde(default)]
     any_shorter_operand: bool,
+    /// Version of the splits.
+    #[serde(default)]
+    splits: SplitVersion,
     #[serde(default = "words")]
     words: usize,
     #[serde(default = "context")]
@@ -316,6 +319,7 @@ impl Grid {
             beyond: self.beyond.as_ref().map(Lengths::values).transpose()?.unwrap_or_default(),
             format: choice.format.parse::<NumberStyle>()?.0,
             any_shorter_operand: self.any_shorter_operand,
+            splits: self.splits,
             seed,
             batch: self.batch,
             steps: self.steps,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Retrofit;
 use crate::{AdamWSettings, AdapterSettings, FormatSettings, Schedule, StreamSettings, TrainError, TrainingTask};
 use earnest_eval::prompt::ModeRequest;
-use earnest_tasks::suite::nupa::{PairRules, ShorterOperand, rule};
+use earnest_tasks::suite::nupa::{PairRules, ShorterOperand, SplitVersion, rule};
 
 /// Form of prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -150,6 +150,7 @@ impl LoraSettings {
             // The checkpoint's tokenizer has no tokens for hints.
             tokens: None,
             seed: self.seed,
+            splits: SplitVersion::One,
         })
     }
 

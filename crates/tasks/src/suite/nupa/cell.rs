@@ -1,6 +1,6 @@
-//! The questions of one task and length, in order, without duplicates and without overlap between splits.
+//! The questions of one task and length, in order, without duplicates.
 //!
-//! A question belongs to exactly one split because its split is a function of its text: the same question under the
+//! A question has exactly one home split because that is a function of its text: the same question under the
 //! easy and the hard variant of a task, or with the operands of a commutative operation swapped, falls in the same one.
 //! Within a cell, a question drawn before is drawn again from the same stream. Question `index` therefore needs
 //! the ones before it (and nothing else), so a cell is a cheap iterator instead of a function of the index.
@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::draw::{DigitSource, fingerprint};
@@ -42,7 +43,7 @@ impl Split {
         }
     }
 
-    /// The split of a question, by the fingerprint of its canonical text. Below five digits questions are few, and half of
+    /// Home split of a question, by the fingerprint of its canonical text. Below five digits questions are few, and half of
     /// them are for testing.
     fn of(fingerprint: u64, length: usize) -> Split {
         let share = fingerprint >> 61;
@@ -50,6 +51,48 @@ impl Split {
             (0..4, 0..=4) | (0..3, _) => Split::Test,
             (4, 0..=4) | (3, _) => Split::Valid,
             _ => Split::Train,
+        }
+    }
+}
+
+/// Version of the rule that says which questions `train` has. `valid` and `test` are the same in both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum SplitVersion {
+    /// No question is in two splits. Worked examples are drawn from this `train`.
+    One,
+    /// Every question of one and two digits is in `train`, in `valid` and `test` too: the facts of small numbers can only be learnt one by one.
+    /// The paper leaves short lengths out of the test for the same reason (Number Cookbook, appendix A.3).
+    #[default]
+    Two,
+}
+
+/// Maximum length of questions that [`SplitVersion::Two`] has in `train` whatever their home split.
+pub const LONGEST_SHARED: usize = 2;
+
+impl SplitVersion {
+    /// Returns true if a split has a question of this home split and length.
+    pub fn contains(self, split: Split, home: Split, length: usize) -> bool {
+        home == split || (self == SplitVersion::Two && split == Split::Train && length <= LONGEST_SHARED)
+    }
+}
+
+impl TryFrom<u8> for SplitVersion {
+    type Error = String;
+    fn try_from(version: u8) -> Result<Self, String> {
+        match version {
+            1 => Ok(SplitVersion::One),
+            2 => Ok(SplitVersion::Two),
+            other => Err(format!("version {other} of the splits is unknown; there are 1 and 2")),
+        }
+    }
+}
+
+impl From<SplitVersion> for u8 {
+    fn from(version: SplitVersion) -> u8 {
+        match version {
+            SplitVersion::One => 1,
+            SplitVersion::Two => 2,
         }
     }
 }
@@ -103,6 +146,7 @@ pub struct Cell {
     task: TaskId,
     length: usize,
     split: Split,
+    version: SplitVersion,
     rules: PairRules,
     key: Sha256,
     next: usize,
@@ -111,7 +155,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The cell of `task` and `length` under a seed.
+    /// The cell of `task` and `length` under a seed, of splits that share no question.
     ///
     /// # Errors
     /// [`NupaError::ImpossibleLength`].
@@ -125,7 +169,23 @@ impl Cell {
         let rules = PairRules { hard_floats_equal_length: rules.hard_floats_equal_length && hard_floats, ..rules };
         let name = format!("nupa {GENERATOR_VERSION} {seed} {split} {task} {length} {rules:?} ");
         let key = Sha256::new().chain_update(name);
-        Ok(Cell { task, length, split, rules, key, next: 0, seen: HashSet::default(), exhausted: false })
+        Ok(Cell {
+            task,
+            length,
+            split,
+            version: SplitVersion::One,
+            rules,
+            key,
+            next: 0,
+            seen: HashSet::default(),
+            exhausted: false,
+        })
+    }
+
+    /// Takes the questions that this version of the split has.
+    pub fn with_version(mut self, version: SplitVersion) -> Self {
+        self.version = version;
+        self
     }
 
     /// Question `index`, or none if the cell has fewer.
@@ -142,7 +202,7 @@ impl Cell {
     /// Questions of this cell and split, repeats included, of one random stream.
     fn candidates(&self, stream: usize) -> impl Iterator<Item = Question> + use<> {
         let mut random = DigitSource::keyed(self.key.clone().chain_update(stream.to_le_bytes()));
-        let (task, length, split, rules) = (self.task, self.length, self.split, self.rules);
+        let (task, length, split, version, rules) = (self.task, self.length, self.split, self.version, self.rules);
         let draw = move |_| {
             let pair = draw_pair(task.pair_source(), task.representation, length, rules, &mut random);
             let mut auxiliary = if rules.reference { Auxiliary::Reference } else { Auxiliary::Uniform(&mut random) };
@@ -152,7 +212,8 @@ impl Cell {
             if !rules.reference && (found != length || is_outside_task(task, &a, b.as_deref())) {
                 return None;
             }
-            if Split::of(canonical_fingerprint(task, &a, b.as_deref()), found) != split {
+            let home = Split::of(canonical_fingerprint(task, &a, b.as_deref()), found);
+            if !version.contains(split, home, found) {
                 return None;
             }
             let answer = exact_answer(task, &a, b.as_deref()).expect("prepared operands have an answer");
@@ -228,6 +289,35 @@ mod tests {
 
     fn cell(task: TaskId, length: usize, split: Split) -> Cell {
         Cell::new(task, length, split, PairRules::default(), 7).unwrap()
+    }
+
+    #[test]
+    fn the_second_version_has_all_short_questions_in_train_and_no_other_change() {
+        let task: TaskId = "max_Integer".parse().unwrap();
+        let pairs = |split, length, version| -> HashSet<(String, Option<String>)> {
+            let cell = cell(task, length, split).with_version(version);
+            cell.take(20_000).map(|question| (question.a, question.b)).collect()
+        };
+        for length in 1..=LONGEST_SHARED {
+            let all: HashSet<_> = [Split::Train, Split::Valid, Split::Test]
+                .map(|split| pairs(split, length, SplitVersion::One))
+                .into_iter()
+                .flatten()
+                .collect();
+            assert_eq!(pairs(Split::Train, length, SplitVersion::Two), all, "{length}");
+        }
+        assert!(pairs(Split::Train, 1, SplitVersion::One).len() < pairs(Split::Train, 1, SplitVersion::Two).len());
+        let first =
+            |split, length, version| cell(task, length, split).with_version(version).take(60).collect::<Vec<_>>();
+        for (split, length) in
+            [(Split::Train, 3), (Split::Test, 1), (Split::Test, 2), (Split::Valid, 2), (Split::Test, 9)]
+        {
+            assert_eq!(
+                first(split, length, SplitVersion::One),
+                first(split, length, SplitVersion::Two),
+                "{split} {length}"
+            );
+        }
     }
 
     #[test]

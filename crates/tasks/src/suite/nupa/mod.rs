@@ -45,7 +45,7 @@ pub use aggregate::{
     AggregateError, DigitLimit, LengthRange, LimitRule, MetricName, Record, ReferenceStatistics, digit_limit,
     reference_statistics,
 };
-pub use cell::{Cell, GENERATOR_VERSION, Question, Split};
+pub use cell::{Cell, GENERATOR_VERSION, LONGEST_SHARED, Question, Split, SplitVersion};
 pub use draw::DigitSource;
 pub use error::NupaError;
 pub use exact::{exact_answer, half_even_answer, reference_answer};

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::answer::extract_strict;
 use crate::suite::{Answered, Budget, Grid, Item, Score, Scored, Segments, Shot, Suite, Summary};
 
-use super::cell::{Cell, Question, Split};
+use super::cell::{Cell, LONGEST_SHARED, Question, Split};
 use super::options::{Adapter, BudgetRule, NupaOptions, Profile, PromptStyle};
 use super::order::TaskQuestions;
 use super::{
@@ -106,6 +106,9 @@ impl NupaSuite {
         if let Some(range) = LengthRange::of(question.length, task.longest()) {
             covariates.insert("range".into(), json!(range.name()));
             covariates.insert("in_domain".into(), json!(range.is_in_domain()));
+        }
+        if question.length <= LONGEST_SHARED && self.options.split != Split::Train {
+            covariates.insert("in_train".into(), json!(true));
         }
         if let Ok(reference) = reference_answer(task, &question.a, b)
             && reference != question.answer

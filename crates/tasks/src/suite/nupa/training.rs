@@ -1,7 +1,7 @@
 //! Items and training sets as JSON lines, streamed cell by cell: only the questions of one task and length are remembered.
 use serde::Serialize;
 
-use super::cell::{Cell, Question, Split};
+use super::cell::{Cell, LONGEST_SHARED, Question, Split, SplitVersion};
 use super::draw::DigitSource;
 use super::number_format::NumberFormat;
 use super::{Lengths, NupaError, PairRules, TaskId, Wording, prompt, rules};
@@ -26,7 +26,7 @@ pub struct TrainingSet {
     pub lengths: Lengths,
     /// Questions per task and length; cells with fewer end early.
     pub per_length: usize,
-    /// The part of the data; parts never share a question.
+    /// The part of the data, as [`SplitVersion::Two`] has it: only questions of one and two digits are in two parts.
     pub split: Split,
     /// Seed of the generator.
     pub seed: u64,
@@ -62,6 +62,9 @@ pub struct TrainingLine {
     pub completion: String,
     /// The exact answer, plain.
     pub answer: String,
+    /// True for a question of `valid` or `test` that is in `train` too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_train: bool,
 }
 
 impl TrainingLine {
@@ -85,6 +88,9 @@ impl TrainingLine {
         field(out, ",\"prompt\":", &self.prompt);
         field(out, ",\"completion\":", &self.completion);
         field(out, ",\"answer\":", &self.answer);
+        if self.in_train {
+            out.extend_from_slice(b",\"in_train\":true");
+        }
         out.extend_from_slice(b"}\n");
     }
 }
@@ -160,6 +166,7 @@ impl TrainingSet {
         Ok(cells.into_iter().flat_map(move |(task, length)| {
             let name = task.to_string();
             Cell::new(task, length, self.split, self.pairs, self.seed)
+                .map(|cell| cell.with_version(SplitVersion::Two))
                 .into_iter()
                 .flatten()
                 .take(self.per_length)
@@ -199,6 +206,7 @@ impl TrainingSet {
             prompt,
             completion,
             answer,
+            in_train: self.split != Split::Train && length <= LONGEST_SHARED,
         })
     }
 }
