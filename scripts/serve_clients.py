@@ -78,6 +78,10 @@ def lm_eval_client():
         echoed = client.completions.create(model=NAME, prompt=ids, max_tokens=0, echo=True, logprobs=1)
         direct = sum(echoed.choices[0].logprobs.token_logprobs[start:])
         check(f"{context + continuation!r}: {loglikelihood:.4f}", math.isclose(loglikelihood, direct, abs_tol=1e-4), direct)
+        written = client.completions.create(
+            model=NAME, prompt=ids[:start], max_tokens=len(ids) - start, temperature=0, extra_body={"return_token_ids": True}
+        )
+        check(f"  greedy: {greedy}", greedy == (written.choices[0].token_ids == ids[start:]), written)
     until = [Instance("generate_until", {}, (f"{a} + {b} =", {"until": ["\n"], "max_gen_toks": 8}), 0) for a, b in SUMS]
     texts = model.generate_until(until)
     check("it generates", len(texts) == len(SUMS) and all(isinstance(text, str) for text in texts), texts)

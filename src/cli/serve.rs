@@ -66,14 +66,20 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     let settings = args.engine.settings()?;
     let key = match std::env::var(KEY_VARIABLE) {
         Ok(key) if key.trim().is_empty() => return Err(CliError::usage(format!("{KEY_VARIABLE} is set but empty"))),
+        // Clients send it in a header, which takes nothing else.
+        Ok(key) if !key.trim().bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') => {
+            return Err(CliError::usage(format!("{KEY_VARIABLE} has characters that no HTTP header can hold")));
+        }
         Ok(key) => Some(key.trim().to_owned()),
         Err(std::env::VarError::NotPresent) => None,
         Err(std::env::VarError::NotUnicode(_)) => {
             return Err(CliError::usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
         }
     };
-    if let Some(name) = args.allowed_host.iter().find(|name| name.is_empty() || name.contains([':', '/', ' '])) {
-        let message = format!("--allowed-host takes a name without scheme and port, e.g. box.example, not {name:?}");
+    if let Some(name) = args.allowed_host.iter().find(|name| name.is_empty() || name.contains([':', '/', ' ', '*'])) {
+        let message = format!(
+            "--allowed-host takes a name without scheme and port, e.g. box.example (one for each name, no patterns), not {name:?}"
+        );
         return Err(CliError::usage(message));
     }
     let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;

@@ -126,6 +126,40 @@ fn rows_without_seals_are_read_and_said_to_have_none() {
 }
 
 #[test]
+fn missing_rows_and_exchanged_questions_are_named() {
+    let whole = two_runs();
+    let runs = names(whole.path());
+    let one = runs[0].as_str();
+    let folder = copied(whole.path());
+    sql(folder.path(), "DELETE FROM samples WHERE key = 4294967296 + 3; DELETE FROM texts WHERE key = 4294967296 + 3");
+    let readers: [&[&str]; 6] = [
+        &["runs", "list"],
+        &["runs", "show", one],
+        &["report", one, "-o", "page.html"],
+        &["export", one, "--format", "csv"],
+        &["samples", one],
+        &["stats", "glmm", "--run", one],
+    ];
+    for words in readers {
+        let output = run_in(folder.path(), words);
+        assert_eq!(code(&output), 4, "{words:?}: {}{}", stdout(&output), stderr(&output));
+        let said = stderr(&output);
+        assert!(
+            said.contains(one) && said.contains("marked as finished, but has ") && said.contains(" rows"),
+            "{said}"
+        );
+    }
+    let folder = copied(whole.path());
+    sql(
+        folder.path(),
+        "UPDATE asked SET questions = (SELECT questions FROM asked WHERE key >> 32 = 2) WHERE key >> 32 = 1",
+    );
+    for words in [&["samples", one][..], &["report", one, "-o", "page.html"], &["export", one, "--format", "jsonl"]] {
+        refuses(&run_in(folder.path(), words), &[one, "the link to the questions"]);
+    }
+}
+
+#[test]
 fn triggers_and_views_are_refused_by_name() {
     let whole = two_runs();
     let cases = [

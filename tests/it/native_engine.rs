@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use earnest_engine::cpu::{CpuEngine, LoadError, Options};
 use earnest_engine::{
-    Completion, Engine, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId, Sampling,
+    Completion, Engine, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId, Sampling, TokenLogprobs,
 };
 use earnest_models::checkpoint::{Checkpoint, Compute, WeightFormat};
 
@@ -147,9 +147,11 @@ fn log_probabilities_are_those_of_the_logits() {
         e.submit(Request { logprobs: Logprobs { top: 0, prompt_from: Some(1) }, ..request(&prompt, 0) }).unwrap();
         let only = completions(&mut e).remove(0);
         assert!(only.ids.is_empty() && only.text.is_empty());
-        assert_eq!(only.prompt_logprobs, with.prompt_logprobs);
-
-        let of_prompt = with.prompt_logprobs.unwrap();
+        let listed = with.prompt_logprobs.unwrap();
+        let of_prompt = only.prompt_logprobs.unwrap();
+        let chosen = |tokens: &[TokenLogprobs]| tokens.iter().map(|token| token.chosen).collect::<Vec<f32>>();
+        assert_eq!(chosen(&of_prompt), chosen(&listed));
+        assert!(of_prompt.iter().all(|token| token.top.is_empty()));
         assert_eq!(of_prompt.len(), prompt.len() - 1);
         // The rest of a prompt that is in the cache up to the token before it.
         for from in [0, 1, 2, prompt.len() - 1, prompt.len(), prompt.len() + 1] {
@@ -163,8 +165,17 @@ fn log_probabilities_are_those_of_the_logits() {
         }
         e.submit(Request { logprobs: Logprobs { top: 0, prompt_from: Some(1) }, ..request(&prompt[..1], 0) }).unwrap();
         assert_eq!(completions(&mut e).remove(0).prompt_logprobs, Some(vec![]), "the first token has none");
-        for (i, &got) in of_prompt.iter().enumerate() {
-            let expected = log_softmax(&e.logits_after(&prompt[..=i], 1).unwrap())[prompt[i + 1] as usize];
+        for (i, tokens) in listed.iter().enumerate() {
+            let got = tokens.chosen;
+            let all = log_softmax(&e.logits_after(&prompt[..=i], 1).unwrap());
+            let expected = all[prompt[i + 1] as usize];
+            assert_eq!(tokens.top.len(), 4);
+            assert!(
+                tokens.top.iter().all(|&(id, value)| (f64::from(value) - all[id as usize]).abs() < 1e-5),
+                "{name} {i}"
+            );
+            let best = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            assert!((f64::from(tokens.top[0].1) - best).abs() < 1e-5, "{name} {i}: {:?}", tokens.top);
             assert!((f64::from(got) - expected).abs() < 1e-5, "{name} {i}: {got} for {expected}");
         }
         let mut text = prompt.clone();

@@ -177,6 +177,15 @@ fn prompts_are_echoed_with_their_log_probabilities() {
     let count = choice["prompt_token_ids"].as_array().unwrap().len();
     assert_eq!([tokens.len(), values.len(), offsets.len(), list("top_logprobs").len()], [count; 4]);
     assert!(values[0].is_null() && values[1..].iter().all(|value| value.as_f64().unwrap() < 0.0));
+    // The most probable token and the one that stands there, which has the log-probability of the list.
+    let top = list("top_logprobs");
+    assert!(top[0].is_null());
+    for ((token, value), listed) in tokens.iter().zip(&values).zip(&top).skip(1) {
+        let listed = listed.as_object().unwrap();
+        let best = listed.values().map(|value| value.as_f64().unwrap()).fold(f64::NEG_INFINITY, f64::max);
+        assert!((1..=2).contains(&listed.len()) && best >= value.as_f64().unwrap(), "{listed:?}");
+        assert!(listed[token.as_str().unwrap()].as_f64() >= value.as_f64(), "{listed:?}");
+    }
     // After BOS, which is no part of the text.
     let joined: String = tokens[1..].iter().map(|token| token.as_str().unwrap()).collect();
     assert_eq!(joined, prompt);

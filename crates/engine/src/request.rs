@@ -93,7 +93,8 @@ impl Request {
 /// Log-probabilities to return. They are of the model's own distribution (before sampling filters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Logprobs {
-    /// For each generated token, this many of the most probable ones (and always the chosen one) if not 0.
+    /// For each generated token, this many of the most probable ones (and always the chosen one) if not 0; likewise for each
+    /// prompt token whose log-probability is asked for.
     pub top: usize,
     /// The log-probability of each prompt token given those before it, from this one on. The prompt up to the token before it may
     /// come from the prefix cache. The unit is the input's: tokens, or bytes where the engine tokenises a text itself; a token counts
@@ -115,10 +116,10 @@ pub enum FinishReason {
     Cancelled,
 }
 
-/// Log-probabilities of one generated token.
+/// Log-probabilities at the place of one token, generated or of the prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenLogprobs {
-    /// The chosen token's natural-log probability.
+    /// The token's natural-log probability.
     pub chosen: f32,
     /// The most probable tokens, best first: (id, natural-log probability).
     pub top: Vec<(u32, f32)>,
@@ -154,7 +155,7 @@ pub struct Completion {
     /// One entry a generated token, if asked for.
     pub logprobs: Option<Vec<TokenLogprobs>>,
     /// One entry a prompt token from [`Logprobs::prompt_from`] on, if asked for.
-    pub prompt_logprobs: Option<Vec<f32>>,
+    pub prompt_logprobs: Option<Vec<TokenLogprobs>>,
     /// One hash a generated token: FNV-1a over the bits of the logits it was chosen from (only in traced engines).
     pub logits_hashes: Option<Vec<u64>>,
     /// Durations of its phases.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Names of the attempts.
-pub const ATTEMPTS: [&str; 8] = [
+pub const ATTEMPTS: [&str; 9] = [
     "reading a file",
     "listing a folder",
     "writing a file",
@@ -17,6 +17,7 @@ pub const ATTEMPTS: [&str; 8] = [
     "a Unix socket",
     "a new process",
     "a signal to the worker",
+    "a signal when a descriptor is ready",
 ];
 
 /// Makes all [`ATTEMPTS`] in the calling process and returns those that succeed; each is undone. Outside a sandbox, all do.
@@ -30,6 +31,7 @@ pub fn succeeding_attempts() -> Vec<&'static str> {
         socket(libc::AF_UNIX, libc::SOCK_STREAM),
         forks(),
         signals(),
+        signals_by_descriptor(),
     ];
     ATTEMPTS.into_iter().zip(succeeded).filter(|(_, succeeded)| *succeeded).map(|(name, _)| name).collect()
 }
@@ -65,6 +67,15 @@ fn forks() -> bool {
 fn signals() -> bool {
     // SAFETY: takes and returns numbers; nothing is delivered.
     unsafe { libc::kill(libc::getppid(), 0) == 0 }
+}
+
+/// The kernel sends a signal of the owner's choice to the owner of a descriptor, without asking [`signals`]' permission on older systems.
+fn signals_by_descriptor() -> bool {
+    // SAFETY: takes and returns numbers; the owner is taken back, and nothing is delivered without O_ASYNC.
+    unsafe {
+        libc::fcntl(libc::STDIN_FILENO, libc::F_SETOWN, libc::getpid()) == 0
+            && libc::fcntl(libc::STDIN_FILENO, libc::F_SETOWN, 0) == 0
+    }
 }
 
 /// Things outside an isolation of the user's that a worker inside must not reach.

@@ -148,6 +148,13 @@ mod system {
             // TCGETS, FIONCLEX, FIOCLEX: the same numbers on all three architectures; their type differs between C libraries.
             let terminal = [0x5401, 0x5450, 0x5451];
             calls.push((libc::SYS_ioctl, terminal.iter().flat_map(|&call| only(1, SeccompCmpOp::Eq, call)).collect()));
+            // Flags and copies of descriptors. F_SETOWN, F_SETSIG and F_SETFL would have the kernel send signals to any process of the user.
+            let descriptors = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_SETFD, libc::F_GETFL]
+                .map(|call| call as u64);
+            calls.push((
+                libc::SYS_fcntl,
+                descriptors.iter().flat_map(|&call| only(1, SeccompCmpOp::Eq, call)).collect(),
+            ));
             // Reading limits, not setting them.
             calls.push((libc::SYS_prlimit64, only(2, SeccompCmpOp::Eq, 0)));
             #[cfg(target_arch = "x86_64")]
@@ -175,7 +182,6 @@ mod system {
                 libc::SYS_set_tid_address,
                 libc::SYS_set_robust_list,
                 libc::SYS_rseq,
-                libc::SYS_fcntl,
                 libc::SYS_dup,
                 libc::SYS_getuid,
                 libc::SYS_geteuid,

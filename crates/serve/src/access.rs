@@ -101,7 +101,10 @@ impl Access {
     fn authorizes(&self, headers: &HeaderMap) -> bool {
         let Some(required) = &self.authorization else { return true };
         let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
-        let (required, given) = (earnest_digest::sha256(required.as_bytes()), earnest_digest::sha256(given));
+        // Schemes are case-insensitive (RFC 9110, section 11.1).
+        let (scheme, rest) = given.split_at(given.len().min("Bearer ".len()));
+        let given = if scheme.eq_ignore_ascii_case(b"Bearer ") { [b"Bearer ", rest].concat() } else { given.to_vec() };
+        let (required, given) = (earnest_digest::sha256(required.as_bytes()), earnest_digest::sha256(&given));
         required.iter().zip(&given).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
     }
 }

@@ -67,7 +67,10 @@ pub(crate) fn sampling_key(fields: &Fields<'_>, index: usize) -> Result<Sampling
     static UNSEEDED: AtomicU64 = AtomicU64::new(0);
     if let Some(given) = fields.get("sampling_key")? {
         let invalid = || ApiError::field("sampling_key", "must be 64 hexadecimal digits");
-        let digits = given.as_str().filter(|digits| digits.len() == 64 && digits.is_ascii()).ok_or_else(invalid)?;
+        let digits = given
+            .as_str()
+            .filter(|digits| digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            .ok_or_else(invalid)?;
         let mut key = [0; 32];
         for (byte, at) in key.iter_mut().zip((0..64).step_by(2)) {
             *byte = u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| invalid())?;

@@ -49,20 +49,23 @@ impl Response {
     fn echo(&self, choice: &mut Value, index: usize, completion: &Completion) {
         let prompt = EchoedPrompt::of(&self.request.choices[index].prompt, &self.model);
         choice["text"] = json!(format!("{}{}", prompt.text, completion.text));
-        let (Some(top), Some(scored)) = (self.request.logprobs, &completion.prompt_logprobs) else { return };
+        let (Some(top), Some(tokens)) = (self.request.logprobs, &completion.prompt_logprobs) else { return };
         let mut offsets = TextOffsets { offset: prompt.text.chars().count(), ..TextOffsets::new(&self.model) };
         let logprobs = completion.logprobs.as_deref().unwrap_or_default();
         let mut joined = self.logprobs(&completion.ids, logprobs, top, &mut offsets);
-        // The first token has no log-probability, and alternatives are given for generated tokens only.
-        let scored = std::iter::once(Value::Null).chain(scored.iter().map(|value| json!(value)));
+        // The first token has no log-probability.
+        let none = || std::iter::once(Value::Null);
+        let scored = none().chain(tokens.iter().map(|token| json!(token.chosen)));
         let named = |token: &EchoedToken| match self.request.tokens_as_ids {
             true => self.token_name(token.id),
             false => token.text.clone(),
         };
+        let listed =
+            prompt.tokens.iter().skip(1).zip(tokens).map(|(token, found)| self.listed(named(token), found, top));
         let before = [
             ("tokens", prompt.tokens.iter().map(|token| json!(named(token))).collect::<Vec<_>>()),
             ("token_logprobs", scored.collect()),
-            ("top_logprobs", vec![Value::Null; prompt.tokens.len()]),
+            ("top_logprobs", none().chain(listed).collect()),
             ("text_offset", prompt.tokens.iter().map(|token| json!(token.offset)).collect()),
         ];
         for (name, mut values) in before {
@@ -127,23 +130,25 @@ impl Response {
         if text.is_empty() { tokenizer.token(id).unwrap_or(text) } else { text }
     }
 
+    /// Returns the most probable tokens at a place, and the token there, by name, as OpenAI lists them.
+    fn listed(&self, name: String, token: &TokenLogprobs, top: usize) -> Value {
+        let mut listed = serde_json::Map::new();
+        let others = token.top.iter().take(top).map(|&(id, value)| (self.token_name(id), value));
+        for (name, value) in others.chain([(name, token.chosen)]) {
+            // Different ids may have one name; the more probable one keeps it.
+            listed.entry(name).or_insert_with(|| json!(value));
+        }
+        listed.into()
+    }
+
     fn logprobs(&self, ids: &[u32], logprobs: &[TokenLogprobs], top: usize, offsets: &mut TextOffsets) -> Value {
         let tokens = ids.iter().zip(logprobs);
         match self.api {
             Api::Completions => {
-                let alternatives = |token: &TokenLogprobs| -> Value {
-                    token
-                        .top
-                        .iter()
-                        .take(top)
-                        .map(|(id, value)| (self.token_name(*id), json!(value)))
-                        .collect::<serde_json::Map<_, _>>()
-                        .into()
-                };
                 json!({
                     "tokens": tokens.clone().map(|(id, _)| self.token_name(*id)).collect::<Vec<_>>(),
                     "token_logprobs": tokens.clone().map(|(_, token)| token.chosen).collect::<Vec<_>>(),
-                    "top_logprobs": tokens.clone().map(|(_, token)| alternatives(token)).collect::<Vec<_>>(),
+                    "top_logprobs": tokens.clone().map(|(id, token)| self.listed(self.token_name(*id), token, top)).collect::<Vec<_>>(),
                     "text_offset": tokens.map(|(id, _)| offsets.push(*id)).collect::<Vec<_>>(),
                 })
             }

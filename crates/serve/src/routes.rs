@@ -2,6 +2,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, Uri};
@@ -73,8 +74,12 @@ async fn models(State(shared): State<Arc<Shared>>) -> Response {
     json_response(&json!({"object": "list", "data": [description(&shared.model)]}))
 }
 
-async fn model(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<Response, ApiError> {
+async fn model(
+    State(shared): State<Arc<Shared>>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, ApiError> {
     let served = &shared.model;
+    let Path(id) = id.map_err(|_| ApiError::transport(400, "the name in the path is not UTF-8"))?;
     if id.trim_end_matches('/') != served.name {
         return Err(ApiError::unknown_model(&id, &served.name));
     }

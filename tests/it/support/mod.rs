@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use earnest_engine::{
     Card, Completion, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId, Statistics,
-    Timings,
+    Timings, TokenLogprobs,
 };
 use earnest_eval::prompt::{PromptError, PromptSource};
 use earnest_models::checkpoint::ChatMessage;
@@ -93,7 +93,13 @@ impl<'a> Scripted<'a> {
             prompt_tokens: prompt.chars().count(),
             cached_tokens: 0,
             logprobs: None,
-            prompt_logprobs: Some(prompt.chars().skip(from).map(logprob).collect()),
+            prompt_logprobs: Some(
+                prompt
+                    .chars()
+                    .skip(from)
+                    .map(|character| TokenLogprobs { chosen: logprob(character), top: Vec::new() })
+                    .collect(),
+            ),
             logits_hashes: None,
             timings: Timings { queued_s: 0.0, prefill_s: 0.25, decode_s: 0.0 },
         }))

@@ -89,7 +89,7 @@ fn answer(completion: Completion) -> Answer {
     let scored = completion.prompt_logprobs.unwrap_or_default();
     Answer {
         ids: completion.ids,
-        log_probability: scored.iter().map(|&value| f64::from(value)).sum(),
+        log_probability: scored.iter().map(|token| f64::from(token.chosen)).sum(),
         scored: scored.len(),
     }
 }

@@ -59,8 +59,8 @@ pub struct Sampled {
     pub token: Option<u32>,
     /// Log-probabilities of the sampled token and the most probable ones, if asked for.
     pub logprobs: Option<TokenLogprobs>,
-    /// Log-probability of the row's target.
-    pub target_logprob: Option<f32>,
+    /// Log-probabilities of the row's target and the most probable tokens, if asked for.
+    pub target: Option<TokenLogprobs>,
     /// Hash of the logits, if asked for.
     pub logits_hash: Option<u64>,
     /// The logits `[vocab]`, if asked for.

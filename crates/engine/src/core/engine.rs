@@ -213,7 +213,8 @@ impl<B: Backend> EngineCore<B> {
             hash: self.trace,
             return_logits: false,
         };
-        row.return_logits = sampled && !self.backend.samples(&row);
+        let listed = row.target.is_some() && row.top_logprobs > 0;
+        row.return_logits = (sampled || listed) && !self.backend.samples(&row);
         // The last token needs no placeholder: nothing comes after it.
         let goes_on = sampled && !row.return_logits && index + 1 < request.max_tokens;
         let placeholder = (B::STEPS_IN_FLIGHT > 1 && goes_on).then_some(sequence.tokens.len());
@@ -257,7 +258,7 @@ impl<B: Backend> EngineCore<B> {
                 }
                 continue;
             }
-            state.push_prompt_logprob(row.position, result.target_logprob);
+            state.push_prompt_logprob(row.position, result.target);
             if let (true, Some(token)) = (metadata.sampled, result.token) {
                 decoded += 1;
                 self.scheduler.set_token(row.running, row.key, row.placeholder, token);

@@ -15,7 +15,7 @@ pub(crate) struct RequestState {
     detokenizer: TextStream,
     text: StopChecker,
     logprobs: Vec<TokenLogprobs>,
-    prompt_logprobs: Vec<f32>,
+    prompt_logprobs: Vec<TokenLogprobs>,
     hashes: Vec<u64>,
     /// The output is reported as it grows ([`crate::Engine::follow`]).
     pub(crate) followed: bool,
@@ -79,10 +79,10 @@ impl RequestState {
         Some((from + self.prompt_logprobs.len()).min(self.prompt.len()))
     }
 
-    /// Takes the log-probability of the prompt token after a position, if it is the next one.
-    pub(crate) fn push_prompt_logprob(&mut self, position: usize, logprob: Option<f32>) {
+    /// Takes the log-probabilities of the prompt token after a position, if it is the next one.
+    pub(crate) fn push_prompt_logprob(&mut self, position: usize, logprobs: Option<TokenLogprobs>) {
         if self.next_scored() == Some(position + 1) {
-            self.prompt_logprobs.extend(logprob);
+            self.prompt_logprobs.extend(logprobs);
         }
     }
 

@@ -43,11 +43,7 @@ pub(crate) fn sample(
         let best = argmax(isa, &penalised)?;
         pick(isa, &penalised, best, sampling, key, step)
     };
-    let logprobs = (top > 0).then(|| {
-        let normaliser = log_sum_exp(logits, logits[best as usize]);
-        let of = |id: u32| (f64::from(logits[id as usize]) - normaliser) as f32;
-        TokenLogprobs { chosen: of(token), top: largest(logits, top).into_iter().map(|id| (id, of(id))).collect() }
-    });
+    let logprobs = (top > 0).then(|| logprobs_of(logits, best, token, top));
     Some(SampledToken { token, logprobs })
 }
 
@@ -55,8 +51,8 @@ pub(crate) fn sample(
 pub(crate) fn sample_row(isa: Isa, row: &SamplingMetadata, seen: &[u32], logits: &[f32]) -> Sampled {
     let mut result = Sampled::default();
     if let Some(target) = row.target {
-        result.target_logprob = logprob(isa, logits, target);
-        result.not_finite |= result.target_logprob.is_none();
+        result.target = logprobs(isa, logits, target, row.top_logprobs);
+        result.not_finite |= result.target.is_none();
     }
     if row.sampled {
         let choice = sample(isa, logits, seen, &row.sampling, row.key, row.index, row.top_logprobs);
@@ -72,10 +68,16 @@ fn fnv1a(logits: &[f32]) -> u64 {
     logits.iter().fold(0xcbf2_9ce4_8422_2325, |h, l| (h ^ u64::from(l.to_bits())).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Log-probability of `token`, or None if a logit is not a number.
-pub(crate) fn logprob(isa: Isa, logits: &[f32], token: u32) -> Option<f32> {
-    let best = argmax(isa, logits)?;
-    Some((f64::from(logits[token as usize]) - log_sum_exp(logits, logits[best as usize])) as f32)
+/// Log-probabilities of `token` and of the `top` most probable ones, or None if a logit is not a number.
+pub(crate) fn logprobs(isa: Isa, logits: &[f32], token: u32, top: usize) -> Option<TokenLogprobs> {
+    Some(logprobs_of(logits, argmax(isa, logits)?, token, top))
+}
+
+fn logprobs_of(logits: &[f32], best: u32, token: u32, top: usize) -> TokenLogprobs {
+    let normaliser = log_sum_exp(logits, logits[best as usize]);
+    let of = |id: u32| (f64::from(logits[id as usize]) - normaliser) as f32;
+    let ids = if top == 1 { vec![best] } else { largest(logits, top) };
+    TokenLogprobs { chosen: of(token), top: ids.into_iter().map(|id| (id, of(id))).collect() }
 }
 
 /// The largest logit's id, the smallest one on ties; None if a logit is not a number or infinite upwards.
@@ -282,6 +284,6 @@ mod tests {
         let c = sample(Isa::detect(), &logits, &[], &sampled(0.1), KEY, 0, 2).unwrap().logprobs.unwrap();
         assert!((c.top[0].1 - 0.7f32.ln()).abs() < 1e-6 && (c.top[1].1 - 0.2f32.ln()).abs() < 1e-6);
         assert_eq!((c.top[0].0, c.top[1].0), (0, 2));
-        assert!((logprob(Isa::detect(), &logits, 1).unwrap() - 0.1f32.ln()).abs() < 1e-6);
+        assert!((logprobs(Isa::detect(), &logits, 1, 0).unwrap().chosen - 0.1f32.ln()).abs() < 1e-6);
     }
 }

@@ -11,6 +11,7 @@ use super::memory::{
 use super::packing::{METADATA_BYTES, Packer, StepAddresses};
 use super::products::ProductRunner;
 use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights};
+use crate::TokenLogprobs;
 use crate::core::{BLOCK_SIZE, BlockOp, RopeFactors, Sampled, Step};
 use earnest_models::checkpoint::{Activation, BlockLayout, Checkpoint, DecoderConfig, Norm, Position, alibi_slopes};
 
@@ -233,7 +234,7 @@ impl Executor {
             .map(|(&returned, bytes)| Sampled {
                 token: (!returned).then(|| word(bytes, 0)),
                 not_finite: word(bytes, 4) != 0,
-                target_logprob: Some(f32::from_bits(word(bytes, 8))),
+                target: Some(TokenLogprobs { chosen: f32::from_bits(word(bytes, 8)), top: Vec::new() }),
                 logits: returned.then(&mut row),
                 ..Sampled::default()
             })

@@ -9,10 +9,12 @@ use super::kernels::{Kind, Unit};
 use super::options::Options;
 use super::twin::{Twin, skipped};
 use crate::bench::{Recorded, compare, random_prompts, record};
-use crate::core::sampler::{logprob, sample, uniform};
+use crate::core::sampler::{logprobs, sample, uniform};
 use crate::cpu::kernels::Isa;
 use crate::cpu::{CpuEngine, Options as CpuOptions};
-use crate::{Completion, Engine, Event, FinishReason, Input, Logprobs, Request, RequestId, Sampling, SamplingKey};
+use crate::{
+    Completion, Engine, Event, FinishReason, Input, Logprobs, Request, RequestId, Sampling, SamplingKey, TokenLogprobs,
+};
 use earnest_models::checkpoint::{Checkpoint, ElementType, Quant, WeightFormat};
 
 const NAMES: [&str; 14] = [
@@ -230,7 +232,10 @@ fn requests_get_what_the_cpu_engine_gives_them() {
     assert_eq!((expected.len(), got.len()), (15, 15));
     for (e, g) in expected.iter().zip(&got) {
         assert_eq!((&e.ids, &e.text, e.finish), (&g.ids, &g.text, g.finish), "request {}", e.id.0);
-        let close = |a: &[f32], b: &[f32]| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() < 1e-4);
+        let close = |a: &[TokenLogprobs], b: &[TokenLogprobs]| {
+            a.len() == b.len()
+                && a.iter().zip(b).all(|(x, y)| (x.chosen - y.chosen).abs() < 1e-4 && x.top.len() == y.top.len())
+        };
         match (&e.prompt_logprobs, &g.prompt_logprobs) {
             (Some(a), Some(b)) => assert!(close(a, b), "request {}: {a:?} {b:?}", e.id.0),
             (a, b) => assert_eq!(a, b),
@@ -397,7 +402,7 @@ fn damaged_logits_fail_their_request_alone() {
         if !not_finite {
             assert_eq!(chosen[4 * r], expected.unwrap().token as i32, "row {r}");
             if r > 0 {
-                let expected = logprob(Isa::detect(), row, r as u32 * 3 - 1).unwrap();
+                let expected = logprobs(Isa::detect(), row, r as u32 * 3 - 1, 0).unwrap().chosen;
                 assert!((f32::from_bits(chosen[4 * r + 2] as u32) - expected).abs() < 1e-5, "row {r}");
             }
         }

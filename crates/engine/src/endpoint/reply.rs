@@ -102,7 +102,12 @@ fn scored(reply: &Value, choice: &Value, request: &Request, from: usize) -> Resu
         prompt_tokens: count(&usage["prompt_tokens"]),
         cached_tokens: count(&usage["prompt_tokens_details"]["cached_tokens"]),
         logprobs: None,
-        prompt_logprobs: Some(prompt_logprobs(choice, &request.input, from)?),
+        prompt_logprobs: Some(
+            prompt_logprobs(choice, &request.input, from)?
+                .into_iter()
+                .map(|chosen| TokenLogprobs { chosen, top: Vec::new() })
+                .collect(),
+        ),
         logits_hashes: None,
         timings: Timings::default(),
     };

@@ -39,6 +39,9 @@ pub enum RunError {
     /// A row whose seal does not fit.
     #[error("{row} of {run} was edited in {} after it was written", path.display())]
     Edited { path: PathBuf, run: String, row: String },
+    /// A finished run without a row for each sample of its plan.
+    #[error("{run} in {} is marked as finished, but has {found} of {planned} rows", path.display())]
+    RowsMissing { path: PathBuf, run: String, found: usize, planned: usize },
     /// The results file could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Store { action: &'static str, path: PathBuf, source: rusqlite::Error },
@@ -130,10 +133,10 @@ impl RunError {
                 Some("start over with --new, or choose another folder with --results".to_owned())
             }
             RunError::ForeignCode { .. } => Some(
-                "do not use the file unless you know who made them; `DROP TRIGGER` and `DROP VIEW` in sqlite3 remove them"
+                "do not use the file unless you know who made them; `DROP TRIGGER`, `DROP VIEW` and `DROP TABLE` in sqlite3 remove them"
                     .to_owned(),
             ),
-            RunError::Edited { run, .. } => Some(format!(
+            RunError::Edited { run, .. } | RunError::RowsMissing { run, .. } => Some(format!(
                 "`earnest runs verify {run}` names all such rows; the run can be deleted (`earnest runs delete`) and repeated \
                  (`earnest run --from {run}` first reads its settings)"
             )),

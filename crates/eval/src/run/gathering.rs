@@ -52,7 +52,7 @@ fn likelihoods(texts: &[String], parts: Vec<Completion>) -> Outcome {
     let mut scores = Vec::with_capacity(texts.len());
     for (text, part) in texts.iter().zip(parts) {
         let tokens = part.prompt_logprobs.unwrap_or_default();
-        let logprob: f64 = tokens.iter().map(|&logprob| f64::from(logprob)).sum();
+        let logprob: f64 = tokens.iter().map(|token| f64::from(token.chosen)).sum();
         if tokens.is_empty() || !logprob.is_finite() {
             let message = format!("the engine gave no log-likelihood of the continuation {text:?}");
             return Err(SampleFailure { kind: FailureKind::Engine, message, retryable: false });
@@ -71,6 +71,7 @@ fn likelihoods(texts: &[String], parts: Vec<Completion>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use earnest_engine::TokenLogprobs;
 
     fn part(logprobs: &[f32], prompt: usize, cached: usize, seconds: f64) -> Completion {
         Completion {
@@ -81,7 +82,7 @@ mod tests {
             prompt_tokens: prompt,
             cached_tokens: cached,
             logprobs: None,
-            prompt_logprobs: Some(logprobs.to_vec()),
+            prompt_logprobs: Some(logprobs.iter().map(|&chosen| TokenLogprobs { chosen, top: Vec::new() }).collect()),
             logits_hashes: None,
             timings: Timings { queued_s: seconds, prefill_s: seconds, decode_s: 0.0 },
         }

@@ -13,8 +13,14 @@ pub(super) const MAX_JSON: u64 = 64 << 20;
 /// Reads a file of at most `max` bytes; a missing file gets `advice`.
 pub(super) fn read(path: &Path, max: u64, advice: &str) -> Result<Vec<u8>, CheckpointError> {
     let io = |e| CheckpointError::io(path, advice, e);
+    // Asked before it is opened: opening a pipe waits for its writer.
+    let metadata = std::fs::metadata(path).map_err(io)?;
+    if !metadata.is_file() {
+        let what = "it is not a regular file".to_owned();
+        return Err(CheckpointError::Malformed { path: path.to_path_buf(), what });
+    }
     let file = File::open(path).map_err(io)?;
-    let size = file.metadata().map_err(io)?.len();
+    let size = metadata.len();
     let too_large = |size: u64| {
         let what = format!("it has {size} bytes, more than the {} MiB that such a file may have", max >> 20);
         Err(CheckpointError::Malformed { path: path.to_path_buf(), what })
@@ -23,7 +29,7 @@ pub(super) fn read(path: &Path, max: u64, advice: &str) -> Result<Vec<u8>, Check
         return too_large(size);
     }
     let mut bytes = Vec::with_capacity(size as usize);
-    // A file that is no file, or that grows, may have more than its metadata says.
+    // A file that grows may have more than its metadata says.
     file.take(max + 1).read_to_end(&mut bytes).map_err(io)?;
     if bytes.len() as u64 > max { too_large(bytes.len() as u64) } else { Ok(bytes) }
 }
@@ -42,7 +48,7 @@ mod tests {
         let error = read(&path, MAX_JSON, "").unwrap_err().to_string();
         assert!(error.contains("1099511627776 bytes") && error.contains("64 MiB"), "{error}");
         let endless = read(Path::new("/dev/zero"), 1 << 10, "").unwrap_err().to_string();
-        assert!(endless.contains("/dev/zero"), "{endless}");
+        assert!(endless.contains("/dev/zero") && endless.contains("not a regular file"), "{endless}");
         assert!(read(&folder.path().join("x"), 3, "fetch it").unwrap_err().to_string().contains("fetch it"));
     }
 }

@@ -29,7 +29,8 @@ pub fn original(cell: &str) -> &str {
 }
 
 fn starts_formula(text: &str) -> bool {
-    text.starts_with(['=', '+', '-', '@', '\t', '\r'])
+    // Full-width signs too: spreadsheets of some languages take them for the others.
+    text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'])
 }
 
 fn is_number(text: &str) -> bool {
@@ -43,7 +44,23 @@ mod tests {
 
     #[test]
     fn every_text_comes_back() {
-        let formulas = ["=1+1", "+x", "-cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\r=1", "-", "--5", "+1 234", "-inf"];
+        let formulas = [
+            "=1+1",
+            "+x",
+            "-cmd|' /C calc'!A0",
+            "@SUM(1)",
+            "\t=1",
+            "\r=1",
+            "\n=1",
+            "＝1",
+            "＋x",
+            "－x",
+            "＠x",
+            "-",
+            "--5",
+            "+1 234",
+            "-inf",
+        ];
         for text in formulas {
             assert!(neutral(text).starts_with('\'') && neutral(text)[1..] == *text, "{text:?}");
         }

@@ -263,15 +263,21 @@ impl Store {
         self.connection.execute("UPDATE runs SET seal = ? WHERE id = ?", [seal, id]).map(drop)
     }
 
-    /// Checks that a run's row was not edited: its manifest, its summary and the columns of lists.
+    /// Checks that a run's row was not edited (its manifest, its summary and the columns of lists), and that a finished run has a
+    /// row for each sample of its plan.
     ///
     /// # Errors
-    /// [`RunError::Edited`].
+    /// [`RunError::Edited`], [`RunError::RowsMissing`].
     pub fn check_seal(&self, run: &RunRecord) -> Result<(), RunError> {
-        match run.seal {
-            RunSeal::Intact | RunSeal::None => Ok(()),
-            RunSeal::Edited => Err(self.edited(run, "the row of runs with the manifest and the summary".to_owned())),
+        if run.seal == RunSeal::Edited {
+            return Err(self.edited(run, "the row of runs with the manifest and the summary".to_owned()));
         }
+        let Some(planned) = run.planned.filter(|_| run.manifest.status == Status::Finished) else { return Ok(()) };
+        let found = self.count(run)?;
+        if found == planned {
+            return Ok(());
+        }
+        Err(RunError::RowsMissing { path: self.path.clone(), run: run.manifest.run.clone(), found, planned })
     }
 
     /// Returns the error of an edited row.

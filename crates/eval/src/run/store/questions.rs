@@ -2,10 +2,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::database::{RunRecord, Store, key};
 use super::pack::{Entry, PACK_ITEMS, Pack, Packed, Page};
+use super::row::seal;
 use crate::run::{RunError, Sample};
 use earnest_tasks::suite::{Item, Suite};
 
@@ -99,6 +101,13 @@ impl Iterator for StoredItems {
             }
         }
     }
+}
+
+/// Returns the seal of a run's link to a pack. Contents are compared with their digests when they are opened.
+fn seal_of(pack: &Pack) -> i64 {
+    let prompts = pack.prompts.as_ref().map_or(ValueRef::Null, |prompts| ValueRef::Blob(&prompts.sha256));
+    let [number, items] = [pack.number, pack.items].map(|count| ValueRef::Integer(count as i64));
+    seal([number, items, ValueRef::Blob(&pack.questions.sha256), prompts])
 }
 
 impl Store {
@@ -203,8 +212,10 @@ impl Store {
         let questions = self.insert_once(&pack.questions)?;
         let prompts = pack.prompts.as_ref().map(|prompts| self.insert_once(prompts)).transpose()?;
         self.connection()
-            .prepare_cached("INSERT OR REPLACE INTO asked (key, items, questions, prompts) VALUES (?, ?, ?, ?)")?
-            .execute(params![key(run, pack.number), pack.items as i64, questions, prompts])
+            .prepare_cached(
+                "INSERT OR REPLACE INTO asked (key, items, questions, prompts, seal) VALUES (?, ?, ?, ?, ?)",
+            )?
+            .execute(params![key(run, pack.number), pack.items as i64, questions, prompts, seal_of(pack)])
             .map(drop)
     }
 
@@ -233,9 +244,9 @@ impl Store {
 
     fn pack(&self, run: &RunRecord, number: usize) -> Result<Option<Pack>, RunError> {
         // None inside for a pack that the run has and the file lacks.
-        let read = || -> rusqlite::Result<Option<Option<Pack>>> {
+        let read = || -> rusqlite::Result<Option<Option<(Pack, Option<i64>)>>> {
             let mut statement = self.connection().prepare_cached(
-                "SELECT a.items, q.sha256, q.content, p.sha256, p.content, a.prompts FROM asked a \
+                "SELECT a.items, q.sha256, q.content, p.sha256, p.content, a.prompts, a.seal FROM asked a \
                  LEFT JOIN packs q ON q.id = a.questions LEFT JOIN packs p ON p.id = a.prompts WHERE a.key = ?",
             )?;
             let pack = |row: &rusqlite::Row<'_>| {
@@ -246,13 +257,16 @@ impl Store {
                 let (questions, prompts) = (part(1)?, part(3)?);
                 let lacks_prompts = prompts.is_none() && row.get::<_, Option<i64>>(5)?.is_some();
                 let items = usize::try_from(row.get::<_, i64>(0)?).unwrap_or(0);
-                Ok(questions.filter(|_| !lacks_prompts).map(|questions| Pack { number, items, questions, prompts }))
+                let seal: Option<i64> = row.get(6)?;
+                let pack = questions.map(|questions| Pack { number, items, questions, prompts });
+                Ok(pack.filter(|_| !lacks_prompts).map(|pack| (pack, seal)))
             };
             statement.query_row([key(run.id, number)], pack).optional()
         };
         match read().map_err(|source| self.error("read", source))? {
             None => Ok(None),
-            Some(Some(pack)) => Ok(Some(pack)),
+            Some(Some((pack, seal))) if seal.is_none_or(|seal| seal == seal_of(&pack)) => Ok(Some(pack)),
+            Some(Some(_)) => Err(self.edited(run, format!("the link to the questions of pack {number}"))),
             Some(None) => Err(self.unreadable_questions(run, format!("pack {number} is missing from the file"))),
         }
     }

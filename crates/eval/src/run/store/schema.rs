@@ -102,10 +102,11 @@ const MIGRATIONS: [&str; 5] = [
         prompts INTEGER
     ) STRICT;
     ALTER TABLE runs ADD COLUMN summary TEXT;",
-    // 5. Digests of what lists read: a run's row, and a sample's row of `samples` without its texts. Rows of earlier versions have
-    // none.
+    // 5. Digests of what lists read: a run's row, a sample's row of `samples` without its texts, and a run's packs. Rows of earlier
+    // versions have none.
     "ALTER TABLE runs ADD COLUMN seal INTEGER;
-    ALTER TABLE samples ADD COLUMN seal INTEGER;",
+    ALTER TABLE samples ADD COLUMN seal INTEGER;
+    ALTER TABLE asked ADD COLUMN seal INTEGER;",
 ];
 
 /// Opens the file below `results`, creates it with `create`, and migrates its tables. Files without write permission are opened
@@ -229,13 +230,15 @@ fn identify(connection: &Connection, path: &Path) -> Result<u32, RunError> {
     }
 }
 
-/// Refuses triggers and views, none of which earnest makes: they run when rows are read or written, and could change them.
+/// Refuses triggers, views and virtual tables, none of which earnest makes: they run code when rows are read or written.
 fn refuse_code(connection: &Connection, path: &Path) -> Result<(), RunError> {
     let read = || -> rusqlite::Result<Vec<String>> {
         // Functions in indexes and defaults of a hostile file do not run either.
         connection.pragma_update(None, "trusted_schema", false)?;
         let mut statement = connection
-            .prepare("SELECT type || ' ' || name FROM sqlite_master WHERE type IN ('trigger', 'view') ORDER BY 1")?;
+            .prepare(
+                "SELECT type || ' ' || name FROM sqlite_master WHERE type IN ('trigger', 'view') OR sql LIKE 'CREATE VIRTUAL%' ORDER BY 1",
+            )?;
         statement.query_map([], |row| row.get(0))?.collect()
     };
     let found = read().map_err(|source| RunError::store("read", path, source))?;

@@ -135,7 +135,7 @@ impl Worker {
         let answer = sent.and_then(|()| receive(&mut self.socket));
         answer.map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                format!("takes longer than {} seconds", self.seconds)
+                format!("takes longer than {} seconds", 3 * self.seconds)
             }
             _ => self.cause_of_death(&error),
         })
@@ -158,7 +158,7 @@ impl Worker {
             return "overflows the stack".to_owned();
         }
         match status.map(|status| (status, status.signal())) {
-            Some((_, Some(libc::SIGXCPU))) => format!("takes longer than {} seconds", self.seconds),
+            Some((_, Some(libc::SIGXCPU))) => format!("takes longer than {} seconds of processor time", self.seconds),
             Some((_, Some(signal))) => format!("ended its process with signal {signal}"),
             Some((status, None)) => format!("ended its process: {}", described(status, &words)),
             None => format!("ended its process: {error}"),
