@@ -11,7 +11,7 @@ use super::printer::Printer;
 use super::sandbox_args::ConfinementArgs;
 use super::{
     bench, catalogue, compare, dev, doctor, export, generate, import, merge, models, perturb, report, reproduce,
-    rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train,
+    rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train, view,
 };
 
 /// Parses the arguments, runs the command and prints its error.
@@ -42,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::Resume(args) => run::resume(args, cli.quiet, printer),
         Command::Runs(args) => runs::execute(args, printer),
         Command::Samples(args) => samples::execute(args, printer),
+        Command::View(args) => view::execute(args, cli.quiet, printer),
         Command::Compare(args) => compare::execute(args, printer),
         Command::Score(args) => score::execute(args, printer),
         Command::Import(args) => import::execute(args, printer),

@@ -40,6 +40,7 @@ mod suites;
 mod tasks;
 mod train;
 mod values;
+mod view;
 
 pub use entry::main;
 pub use exit::Exit;

@@ -34,6 +34,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         reason: args.reason.clone(),
         truncated: args.truncated,
         contains: args.grep.clone(),
+        after: None,
         disagree: args.disagree.clone(),
     };
     let filter = check_filter(&store, &run, filter)?;
@@ -49,7 +50,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     let primary = results::primary_rules(&store, &run)?;
     let whole = args.full || !printer.is_terminal();
     let limit = args.limit.unwrap_or(CARDS);
-    let (shown, more) = each_asked(&store, &run, filter, limit, |AskedSample { sample, question }| {
+    let (shown, more) = each_asked(&store, &run, filter, limit, |AskedSample { sample, question, .. }| {
         let first = args.disagree.as_ref().map(|rules| side_by_side(&sample, rules, &primary));
         let (opened, of_log) = (run.manifest.opened_thinking(), run.manifest.settings.is_log());
         let primary = primary.first().map(String::as_str).filter(|_| of_log);

@@ -122,6 +122,8 @@ pub enum Command {
     Runs(RunsArgs),
     /// Show single samples: prompt, completion, extracted answer and the reason for its score
     Samples(SamplesArgs),
+    /// Look at runs in a browser: leaderboard, samples, comparisons
+    View(super::view::ViewArgs),
     /// Compare runs item by item: differences with intervals, p values, flips
     Compare(CompareArgs),
     /// Score stored completions again with the current rules and list the changes

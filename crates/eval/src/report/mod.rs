@@ -28,4 +28,4 @@ pub use grid::text as grid_text;
 pub(crate) use log_document::LogSums;
 pub use rows::{LogNames, Row, Rows, StoredRows, WithoutTexts};
 pub use table::{Align, Table};
-pub use text::{Detail, percent, render, wrap};
+pub use text::{Detail, percent, render, warnings, wrap};

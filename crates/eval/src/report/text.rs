@@ -362,7 +362,7 @@ fn plain(number: f64) -> String {
 }
 
 /// Returns warnings about truncated, clipped and failed samples.
-pub(crate) fn warnings(document: &Document) -> Vec<String> {
+pub fn warnings(document: &Document) -> Vec<String> {
     let totals = &document.totals;
     let answered = totals.recorded - totals.failed;
     let mut warnings = Vec::new();

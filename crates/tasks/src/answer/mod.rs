@@ -13,4 +13,4 @@ pub use candidates::{Candidates, contains_number, distinct};
 pub use matcher::{Expected, Matches, Shape, ShapeError, boundary, compat, final_number};
 pub use normalise::Normalised;
 pub use program::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
-pub use thinking::{Parts, opened_by, split_thinking, without_markers};
+pub use thinking::{Parts, Visible, opened_by, split_thinking, visible, without_markers};

@@ -15,6 +15,6 @@ mod run;
 mod sections;
 
 pub use chapter::Chapter;
-pub use figures::figures;
+pub use figures::{Section, figures};
 pub use html::page;
 pub use run::{QuestionTexts, ReportRun};

@@ -30,6 +30,8 @@ pub struct Filter {
     pub truncated: bool,
     /// Only samples whose completion contains this text; upper and lower case differ.
     pub contains: Option<String>,
+    /// Only samples after this place of the plan, for pages of a list.
+    pub after: Option<usize>,
     /// Only samples that exactly one of these rules scored correct; both must have scored them.
     pub disagree: Option<[String; 2]>,
 }
@@ -172,7 +174,7 @@ pub struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     pub(super) fn new(store: &'a Store, run: &RunRecord, mut filter: Filter) -> Self {
-        let after = key(run.id, 0) - 1;
+        let after = filter.after.map_or(key(run.id, 0) - 1, |place| key(run.id, place));
         let mut exhausted = false;
         if let Some(rules) = &mut filter.disagree {
             for rule in rules {

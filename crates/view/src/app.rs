@@ -1,0 +1,230 @@
+//! Routes, the token, and pages from templates.
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::uri::Authority;
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn, map_response};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use earnest_eval::EvalError;
+use earnest_eval::report::plot::{DARK, LIGHT, RULES};
+use earnest_eval::run::RunError;
+use earnest_eval::run::store::Store;
+use minijinja::{Environment, Value};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::pages::{compare, leaderboard, run, sample, samples};
+use crate::shape;
+
+/// What every request needs.
+pub(crate) struct App {
+    pub results: PathBuf,
+    /// Path before every page: `/TOKEN/`.
+    pub base: String,
+    pub environment: Environment<'static>,
+}
+
+/// State of the routes.
+pub(crate) type Shared = State<Arc<App>>;
+
+/// A request that has no page.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    status: StatusCode,
+    message: String,
+    hint: Option<String>,
+}
+
+impl From<EvalError> for Failed {
+    fn from(error: EvalError) -> Self {
+        Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint: error.help() }
+    }
+}
+
+impl From<RunError> for Failed {
+    fn from(error: RunError) -> Self {
+        let status = match error {
+            RunError::NoRun { .. } | RunError::AmbiguousRun { .. } => StatusCode::NOT_FOUND,
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        Failed { status, message: error.to_string(), hint: error.help() }
+    }
+}
+
+impl Failed {
+    pub fn not_found(message: impl Into<String>) -> Failed {
+        Failed { status: StatusCode::NOT_FOUND, message: message.into(), hint: None }
+    }
+
+    pub fn bad_request(message: impl Into<String>) -> Failed {
+        Failed { status: StatusCode::BAD_REQUEST, message: message.into(), hint: None }
+    }
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        (self.status, self.message).into_response()
+    }
+}
+
+/// A page: the template and what it shows.
+pub(crate) struct Page {
+    template: &'static str,
+    context: Value,
+}
+
+impl Page {
+    pub fn new(template: &'static str, context: impl Serialize) -> Page {
+        Page { template, context: from_serialize(context) }
+    }
+}
+
+impl App {
+    /// Reads the results on a thread for work that blocks, and renders the page.
+    pub async fn page(
+        self: &Arc<Self>,
+        make: impl FnOnce(&Store) -> Result<Page, Failed> + Send + 'static,
+    ) -> Response {
+        let app = Arc::clone(self);
+        let work = move || {
+            let made = Store::open(&app.results).map_err(Failed::from).and_then(|store| make(&store));
+            let rendered = made.and_then(|Page { template, context }| app.render(template, context));
+            match rendered {
+                Ok(html) => Html(html).into_response(),
+                Err(failed) => app.failure(failed),
+            }
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(response) => response,
+            // A panic; the thread has printed it.
+            Err(_) => self.failure(Failed {
+                status: StatusCode::INTERNAL_SERVER_ERROR,
+                message: "this page failed, which is an error in earnest".to_owned(),
+                hint: None,
+            }),
+        }
+    }
+
+    fn render(&self, template: &str, context: Value) -> Result<String, Failed> {
+        let shared = from_serialize(json!({"base": self.base, "results": self.results.display().to_string()}));
+        let shared = minijinja::value::merge_maps([context, shared]);
+        let rendered = self.environment.get_template(template).and_then(|template| template.render(shared));
+        rendered.map_err(|error| Failed {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            message: format!("the page cannot be made: {error:#}"),
+            hint: None,
+        })
+    }
+
+    fn failure(&self, failed: Failed) -> Response {
+        let Failed { status, message, hint } = failed;
+        let context = json!({"title": "Not available", "message": message, "hint": hint});
+        match self.render("error.html", from_serialize(context)) {
+            Ok(html) => (status, Html(html)).into_response(),
+            Err(failed) => (failed.status, failed.message).into_response(),
+        }
+    }
+}
+
+static STYLE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        ":root {{ {LIGHT} color-scheme: light; }}\n\
+         @media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {DARK} color-scheme: dark; }} }}\n\
+         :root[data-theme=dark] {{ {DARK} color-scheme: dark; }}\n{RULES}\n{}",
+        include_str!("../templates/view.css")
+    )
+});
+const SCRIPT: &str = include_str!("../templates/view.js");
+
+/// Makes a value for templates.
+fn from_serialize(value: impl Serialize) -> Value {
+    Value::from(minijinja::value::Serde(value))
+}
+
+/// Makes the routes of a viewer. Everything is below the token; what is not says nothing about the results.
+pub(crate) fn router(results: PathBuf, token: &str) -> Router {
+    let base = format!("/{token}/");
+    let app = Arc::new(App { results, base: base.clone(), environment: environment() });
+    let at = |path: &str| format!("{base}{path}");
+    let fixed = |kind: &'static str, content: &'static str| {
+        get(async move || ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=600")], content))
+    };
+    Router::new()
+        .route(&at(""), get(leaderboard::page))
+        .route(&at("differences"), get(leaderboard::differences))
+        .route(&at("run/{run}"), get(run::page))
+        .route(&at("run/{run}/progress"), get(run::progress))
+        .route(&at("run/{run}/samples"), get(samples::page))
+        .route(&at("run/{run}/sample"), get(sample::page))
+        .route(&at("compare"), get(compare::page))
+        .route(&at("pair"), get(compare::pair))
+        .route(&at("view.css"), fixed("text/css; charset=utf-8", &STYLE))
+        .route(&at("view.js"), fixed("text/javascript; charset=utf-8", SCRIPT))
+        .fallback(async || {
+            (StatusCode::NOT_FOUND, "There is no such page. `earnest view` printed the address of the first one.\n")
+        })
+        .layer(from_fn(check_host))
+        .layer(map_response(secure))
+        .with_state(app)
+}
+
+/// Refuses names that a page of somebody else could have pointed at this machine.
+async fn check_host(request: Request, next: Next) -> Response {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let name = host.and_then(|host| host.parse::<Authority>().ok()).map(|host| host.host().to_owned());
+    match name.as_deref() {
+        Some("localhost" | "127.0.0.1") => next.run(request).await,
+        _ => (StatusCode::FORBIDDEN, "only localhost and 127.0.0.1 are served\n").into_response(),
+    }
+}
+
+/// Forbids pages to load anything from elsewhere, to be framed, and to tell other sites their address, which has the token.
+async fn secure(mut response: Response) -> Response {
+    const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; img-src data:; connect-src 'self'; \
+                          form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    let templates = [
+        ("base.html", include_str!("../templates/base.html")),
+        ("error.html", include_str!("../templates/error.html")),
+        ("leaderboard.html", include_str!("../templates/leaderboard.html")),
+        ("differences.html", include_str!("../templates/differences.html")),
+        ("run.html", include_str!("../templates/run.html")),
+        ("samples.html", include_str!("../templates/samples.html")),
+        ("sample.html", include_str!("../templates/sample.html")),
+        ("sample_body.html", include_str!("../templates/sample_body.html")),
+        ("compare.html", include_str!("../templates/compare.html")),
+        ("pair.html", include_str!("../templates/pair.html")),
+        ("macros.html", include_str!("../templates/macros.html")),
+    ];
+    for (name, source) in templates {
+        environment.add_template(name, source).expect("the templates are part of the program and tested");
+    }
+    environment.add_filter("percent", shape::percent);
+    environment.add_filter("points", shape::points);
+    environment.add_filter("count", shape::count);
+    environment.add_filter("segment", |text: &str| shape::path_segment(text));
+    environment.add_filter("p", shape::p_value);
+    environment
+}

@@ -1,0 +1,116 @@
+//! `earnest view`: pages on the runs of a results folder, in a browser on this machine.
+//!
+//! Read-only and on the loopback; every address begins with a token, which [`Viewer::address`] has. Pages are made on the server from
+//! templates (`templates/`); the script adds keys, copying and what changes while a run works. A request opens the results file, so that pages are as
+//! new as the file, and reads at most a page of samples; only comparisons read whole runs.
+//!
+//! `app` (routes, token, errors), `pages` (one module a page), `text` (thinking, marked readings, differences of two texts), `shape` (numbers
+//! and bars for templates).
+
+mod app;
+mod pages;
+mod shape;
+mod text;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use earnest_eval::EvalError;
+use earnest_eval::run::store::Store;
+
+/// Reasons why a viewer cannot start or continue.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// The port cannot be bound.
+    #[error("cannot listen on 127.0.0.1:{port}: {source}")]
+    Listen {
+        /// Port.
+        port: u16,
+        /// Reason.
+        source: io::Error,
+    },
+    /// The threads or sockets for HTTP cannot be set up, or failed.
+    #[error("cannot serve pages: {0}")]
+    Http(#[source] io::Error),
+    /// The results cannot be opened.
+    #[error(transparent)]
+    Results(#[from] EvalError),
+}
+
+/// A viewer that is bound to its port; [`Viewer::run`] starts answering.
+#[derive(Debug)]
+pub struct Viewer {
+    listener: TcpListener,
+    results: PathBuf,
+    token: String,
+}
+
+impl Viewer {
+    /// Binds a port of the loopback for a results folder; 0 takes a free port.
+    ///
+    /// # Errors
+    /// [`ViewError::Results`] if there are no results, [`ViewError::Listen`].
+    pub fn bind(results: &Path, port: u16) -> Result<Viewer, ViewError> {
+        Store::open(results).map_err(EvalError::from)?;
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|source| ViewError::Listen { port, source })?;
+        let token = format!("{:032x}", rand::random::<u128>());
+        Ok(Viewer { listener, results: results.to_owned(), token })
+    }
+
+    /// Returns the address of the first page; its token is the permission to see the others.
+    ///
+    /// # Errors
+    /// [`ViewError::Http`].
+    pub fn address(&self) -> Result<String, ViewError> {
+        Ok(format!("http://{}/{}/", self.socket()?, self.token))
+    }
+
+    /// Returns the address of a run's page, for its full name.
+    ///
+    /// # Errors
+    /// [`ViewError::Http`].
+    pub fn address_of(&self, run: &str) -> Result<String, ViewError> {
+        Ok(format!("{}run/{}", self.address()?, shape::path_segment(run)))
+    }
+
+    fn socket(&self) -> Result<SocketAddr, ViewError> {
+        self.listener.local_addr().map_err(ViewError::Http)
+    }
+
+    /// Answers on this thread until `stop` is set.
+    ///
+    /// # Errors
+    /// [`ViewError::Http`].
+    pub fn run(self, stop: &Arc<AtomicBool>) -> Result<(), ViewError> {
+        let stop = Arc::clone(stop);
+        let router = app::router(self.results, &self.token);
+        let serve = async move {
+            self.listener.set_nonblocking(true)?;
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let stopped = async move {
+                while !stop.load(Ordering::Relaxed) {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            };
+            // Open pages keep connections open; what they wait for need not be finished.
+            tokio::select! {
+                served = axum::serve(listener, router) => served,
+                () = stopped => Ok(()),
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(4)
+            .build()
+            .map_err(ViewError::Http)?;
+        let outcome = runtime.block_on(serve);
+        runtime.shutdown_background();
+        outcome.map_err(ViewError::Http)
+    }
+}

@@ -1,0 +1,101 @@
+//! Two runs: paired differences by task, the items they answer differently, and one item side by side.
+use axum::extract::{Query, State};
+use axum::response::Response;
+use earnest_eval::compare::{CompareSettings, compare_runs};
+use earnest_eval::report::{Difference, comparison_figure};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::leaderboard::Warnings;
+use super::{record, sample};
+use crate::app::{Page, Shared};
+use crate::text::difference;
+
+/// Items that are listed of each kind.
+const LISTED: usize = 200;
+
+/// Two runs.
+#[derive(Deserialize)]
+pub(crate) struct Two {
+    a: String,
+    b: String,
+}
+
+/// A row of the differences.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    items: u64,
+    a: f64,
+    b: f64,
+    difference: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    p: Option<f64>,
+    is_total: bool,
+}
+
+impl Row {
+    fn of(found: &Difference, is_total: bool) -> Row {
+        Row {
+            name: found.name.clone(),
+            items: found.items as u64,
+            a: found.baseline,
+            b: found.run,
+            difference: found.difference,
+            low: found.interval.map(|interval| interval.0),
+            high: found.interval.map(|interval| interval.1),
+            p: if is_total { found.p } else { found.p_holm.or(found.p) },
+            is_total,
+        }
+    }
+}
+
+/// Shows the comparison of two runs.
+pub(crate) async fn page(State(app): Shared, Query(Two { a, b }): Query<Two>) -> Response {
+    app.page(move |store| {
+        let (one, other) = (record(store, &a)?, record(store, &b)?);
+        let mut warnings = Warnings::default();
+        let names = [a.clone(), b.clone()];
+        let compared = compare_runs(store, &names, &CompareSettings::default(), &mut warnings)?;
+        let found = compared.into_iter().next().ok_or_else(|| crate::app::Failed::not_found("there is nothing to compare"))?;
+        let mut rows: Vec<Row> = found.tasks.iter().map(|task| Row::of(task, false)).collect();
+        rows.push(Row::of(&found.overall, true));
+        let model = found.model.as_ref().map(|model| model.remark());
+        let figure = comparison_figure(std::slice::from_ref(&found), str::to_owned).map(|figure| figure.inline());
+        let gained: Vec<_> = found.flips.iter().filter(|flip| flip.run > flip.baseline).take(LISTED).collect();
+        let lost: Vec<_> = found.flips.iter().filter(|flip| flip.run < flip.baseline).take(LISTED).collect();
+        let models = [one.manifest.model.name, other.manifest.model.name];
+        let title = format!("{} and {}", models[0], models[1]);
+        let (all_gained, all_lost) = (found.gained as u64, found.lost as u64);
+        let context = json!({"title": title, "a": a, "b": b, "models": models, "rows": rows, "model": model, "figure": figure, "gained": gained, "lost": lost, "all_gained": all_gained, "all_lost": all_lost, "warnings": warnings.0, "items": found.items as u64, "right_or_wrong": found.right_or_wrong});
+        Ok(Page::new("compare.html", context))
+    })
+    .await
+}
+
+/// An item of two runs.
+#[derive(Deserialize)]
+pub(crate) struct OneItem {
+    a: String,
+    b: String,
+    item: String,
+    #[serde(default)]
+    n: u32,
+}
+
+/// Shows the answers of two runs to one item.
+pub(crate) async fn pair(State(app): Shared, Query(OneItem { a, b, item, n }): Query<OneItem>) -> Response {
+    app.page(move |store| {
+        let [one, other] = [record(store, &a)?, record(store, &b)?];
+        let shown = [sample::find(store, &one, &item, n)?, sample::find(store, &other, &item, n)?];
+        let sides = difference(&shown[0].text, &shown[1].text);
+        let models = [one.manifest.model.name, other.manifest.model.name];
+        let title = format!("{item}: {} and {}", models[0], models[1]);
+        Ok(Page::new(
+            "pair.html",
+            json!({"title": title, "a": a, "b": b, "item": item, "models": models, "shown": shown, "sides": sides}),
+        ))
+    })
+    .await
+}

@@ -1,0 +1,233 @@
+//! The first page: runs by suite, best first, and tasks by runs.
+use std::collections::BTreeMap;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use earnest_eval::compare::{CompareSettings, compare_runs};
+use earnest_eval::report::Document;
+use earnest_eval::run::store::{RunRecord, Store};
+use earnest_eval::run::{Reporter, RunEvent};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{headline, record, status};
+use crate::app::{Failed, Page, Shared};
+use crate::shape::Share;
+
+/// Runs of a suite.
+#[derive(Serialize)]
+struct Board {
+    suite: String,
+    runs: Vec<Entry>,
+    /// Tasks by runs, in the order of `runs`.
+    tasks: Vec<TaskRow>,
+}
+
+/// A run.
+#[derive(Serialize)]
+struct Entry {
+    run: String,
+    model: String,
+    /// Settings in which the runs of one model differ, to tell them apart.
+    details: String,
+    status: &'static str,
+    started: String,
+    recorded: u64,
+    planned: Option<u64>,
+    headline: Option<Share>,
+    rule: String,
+    /// Reason for the run not being readable.
+    problem: Option<String>,
+    #[serde(skip)]
+    values: BTreeMap<String, Share>,
+    #[serde(skip)]
+    order: Vec<String>,
+}
+
+/// A task, with a cell for each run.
+#[derive(Serialize)]
+struct TaskRow {
+    task: String,
+    cells: Vec<Option<Share>>,
+}
+
+/// Shows all runs.
+pub(crate) async fn page(State(app): Shared) -> Response {
+    app.page(|store| {
+        let mut boards: Vec<Board> = Vec::new();
+        for run in store.runs()? {
+            let suite = run.manifest.settings.suite.clone();
+            let entry = entry(store, &run);
+            match boards.iter_mut().find(|board| board.suite == suite) {
+                Some(board) => board.runs.push(entry),
+                None => boards.push(Board { suite, runs: vec![entry], tasks: Vec::new() }),
+            }
+        }
+        for board in &mut boards {
+            let value = |entry: &Entry| entry.headline.map_or(f64::NEG_INFINITY, |share| share.value);
+            board.runs.sort_by(|one, other| value(other).total_cmp(&value(one)).then_with(|| one.run.cmp(&other.run)));
+            board.tasks = tasks(&board.runs);
+        }
+        Ok(Page::new("leaderboard.html", json!({"title": "Runs", "boards": boards})))
+    })
+    .await
+}
+
+/// A run that cannot be read keeps its row, with the reason.
+fn entry(store: &Store, run: &RunRecord) -> Entry {
+    let manifest = &run.manifest;
+    let mut entry = Entry {
+        run: manifest.run.clone(),
+        model: manifest.model.name.clone(),
+        details: details(run),
+        status: "",
+        started: manifest.started.chars().take(16).collect::<String>().replace('T', " "),
+        recorded: 0,
+        planned: run.planned.map(|planned| planned as u64),
+        headline: None,
+        rule: String::new(),
+        problem: None,
+        values: BTreeMap::new(),
+        order: Vec::new(),
+    };
+    let mut fill = || -> Result<(), Failed> {
+        entry.status = status(store, run)?;
+        let document = super::document(store, run)?;
+        entry.recorded = document.totals.recorded as u64;
+        if let Some((share, rule)) = headline(&document) {
+            entry.headline = share.value.is_finite().then_some(share);
+            entry.rule = rule;
+        }
+        for (task, share) in values(&document) {
+            entry.order.push(task.clone());
+            entry.values.insert(task, share);
+        }
+        Ok(())
+    };
+    if let Err(failed) = fill() {
+        entry.problem = Some(failed.to_string());
+    }
+    entry
+}
+
+/// Weights, prompt and number of samples, as far as they are not the usual ones.
+fn details(run: &RunRecord) -> String {
+    let settings = &run.manifest.settings;
+    let mut details = vec![settings.prompt_mode.to_string()];
+    if settings.samples > 1 {
+        details.push(format!("{} samples", settings.samples));
+    }
+    if let Some(limit) = settings.limit {
+        details.push(format!("first {limit} items"));
+    }
+    if settings.is_log() {
+        details = vec!["log".to_owned()];
+    } else if settings.imported() {
+        details.push("imported".to_owned());
+    }
+    details.join(", ")
+}
+
+fn values(document: &Document) -> Vec<(String, Share)> {
+    let rows = document.summary.rows.iter().filter(|row| row.name != "all");
+    let share = |row| {
+        let (_, value) = document.main_value(row)?;
+        value.estimate.is_finite().then_some(Share { value: value.estimate, low: value.low, high: value.high })
+    };
+    rows.filter_map(|row| Some((row.name.clone(), share(row)?))).collect()
+}
+
+fn tasks(runs: &[Entry]) -> Vec<TaskRow> {
+    let mut names: Vec<&String> = Vec::new();
+    for name in runs.iter().flat_map(|run| &run.order) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let cells = |task: &String| runs.iter().map(|run| run.values.get(task).copied()).collect();
+    names.into_iter().map(|task| TaskRow { task: task.clone(), cells: cells(task) }).collect()
+}
+
+/// Query of the differences.
+#[derive(Deserialize)]
+pub(crate) struct ToBase {
+    base: String,
+}
+
+/// Keeps warnings for the page.
+#[derive(Default)]
+pub(crate) struct Warnings(pub Vec<String>);
+
+impl Reporter for Warnings {
+    fn event(&mut self, event: &RunEvent) {
+        if let RunEvent::Warning(text) = event {
+            self.0.push(text.clone());
+        }
+    }
+}
+
+/// A run beside the base.
+#[derive(Serialize)]
+struct Beside {
+    run: String,
+    model: String,
+    items: u64,
+    difference: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    p: Option<f64>,
+    /// Reason for there being no difference.
+    problem: Option<String>,
+}
+
+/// Shows the paired differences of a suite's runs to one of them, with Holm's adjustment over the runs.
+pub(crate) async fn differences(State(app): Shared, Query(ToBase { base }): Query<ToBase>) -> Response {
+    app.page(move |store| {
+        let base = record(store, &base)?;
+        let suite = &base.manifest.settings.suite;
+        let others = store.runs()?.into_iter().filter(|run| run.manifest.settings.suite == *suite && run.id != base.id);
+        let mut rows: Vec<Beside> = others.map(|run| beside(store, &base, &run)).collect();
+        holm(&mut rows);
+        rows.sort_by(|one, other| {
+            let value = |row: &Beside| row.difference.unwrap_or(f64::NEG_INFINITY);
+            value(other).total_cmp(&value(one))
+        });
+        let title = format!("Differences to {}", base.manifest.run);
+        Ok(Page::new(
+            "differences.html",
+            json!({"title": title, "base_run": base.manifest.run, "suite": suite, "rows": rows}),
+        ))
+    })
+    .await
+}
+
+fn beside(store: &Store, base: &RunRecord, run: &RunRecord) -> Beside {
+    let names = [base, run].map(|run| run.manifest.run.clone());
+    let compared = compare_runs(store, &names, &CompareSettings::default(), &mut Warnings::default());
+    let (run, model) = (run.manifest.run.clone(), run.manifest.model.name.clone());
+    let none = Beside { run, model, items: 0, difference: None, low: None, high: None, p: None, problem: None };
+    match compared.map(|mut found| found.pop()) {
+        Ok(Some(found)) => Beside {
+            items: found.items as u64,
+            difference: Some(found.overall.difference),
+            low: found.overall.interval.map(|interval| interval.0),
+            high: found.overall.interval.map(|interval| interval.1),
+            p: found.overall.p,
+            ..none
+        },
+        Ok(None) => none,
+        Err(error) => Beside { problem: Some(error.to_string()), ..none },
+    }
+}
+
+/// Adjusts the p values of a family in place, by Holm's method.
+fn holm(rows: &mut [Beside]) {
+    let mut tested: Vec<&mut f64> = rows.iter_mut().filter_map(|row| row.p.as_mut()).collect();
+    tested.sort_by(|one, other| one.total_cmp(other));
+    let count = tested.len();
+    let mut least: f64 = 0.0;
+    for (place, p) in tested.into_iter().enumerate() {
+        least = least.max((*p * (count - place) as f64).min(1.0));
+        *p = least;
+    }
+}

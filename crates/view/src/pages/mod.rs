@@ -1,0 +1,42 @@
+//! Pages, one module each.
+pub(crate) mod compare;
+pub(crate) mod leaderboard;
+pub(crate) mod run;
+pub(crate) mod sample;
+pub(crate) mod samples;
+
+use earnest_eval::report::Document;
+use earnest_eval::results;
+use earnest_eval::run::Status;
+use earnest_eval::run::store::{RunLock, RunRecord, Store};
+
+use crate::app::Failed;
+use crate::shape::Share;
+
+/// Returns a run by its full name.
+pub(crate) fn record(store: &Store, name: &str) -> Result<RunRecord, Failed> {
+    store.exactly(name)?.ok_or_else(|| Failed::not_found(format!("there is no run {name} in these results")))
+}
+
+/// Returns the status in the words of `runs list`.
+pub(crate) fn status(store: &Store, run: &RunRecord) -> Result<&'static str, Failed> {
+    Ok(match run.manifest.status {
+        Status::Finished => "finished",
+        _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
+        _ if run.manifest.settings.imported() => "partial",
+        Status::Running | Status::Interrupted => "interrupted",
+    })
+}
+
+/// Headline of a run: its main value over all tasks, and the rule or scorer that gives it.
+pub(crate) fn headline(document: &Document) -> Option<(Share, String)> {
+    let all = document.summary.rows.last()?;
+    let (name, value) = document.main_value(all)?;
+    let rule = document.readings.as_ref().map_or_else(|| name.clone(), |readings| readings.decides());
+    Some((Share { value: value.estimate, low: value.low, high: value.high }, rule))
+}
+
+/// Returns the document of a run, its seal checked.
+pub(crate) fn document(store: &Store, run: &RunRecord) -> Result<Document, Failed> {
+    Ok(results::document(store, run)?)
+}

@@ -1,0 +1,142 @@
+//! A run: headline, what it was asked, figures, notes; live while it works.
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use earnest_eval::report::page::{QuestionTexts, ReportRun, Section, figures};
+use earnest_eval::report::warnings;
+use earnest_eval::run::store::Store;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{headline, record, status};
+use crate::app::{Failed, Page, Shared};
+use crate::shape::Share;
+
+/// A row of the run's table.
+#[derive(Serialize)]
+struct TaskValue {
+    task: String,
+    n: u64,
+    share: Option<Share>,
+    is_total: bool,
+}
+
+/// A figure.
+#[derive(Serialize)]
+struct Drawn {
+    title: String,
+    svg: String,
+    wide: bool,
+}
+
+/// Shows a run.
+pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Response {
+    app.page(move |store| {
+        let run = record(store, &name)?;
+        let document = super::document(store, &run)?;
+        let (share, rule) = headline(&document).unzip();
+        let rows: Vec<TaskValue> = document
+            .summary
+            .rows
+            .iter()
+            .map(|row| TaskValue {
+                task: row.name.clone(),
+                n: row.n as u64,
+                share: document.main_value(row).map(|(_, value)| Share {
+                    value: value.estimate,
+                    low: value.low,
+                    high: value.high,
+                }),
+                is_total: row.name == "all",
+            })
+            .collect();
+        let facts = facts(&document, status(store, &run)?);
+        let mut notes = document.summary.notes.clone();
+        notes.extend(warnings(&document));
+        let working = status(store, &run)? == "working";
+        // Figures of outcomes and latencies need every sample, and are in the report.
+        let drawn = ReportRun::stored(document, Vec::new(), QuestionTexts::default());
+        let placed = figures(std::slice::from_ref(&drawn), false);
+        let wanted = |section| matches!(section, Section::Heat | Section::Curves);
+        let figures: Vec<Drawn> = placed
+            .into_iter()
+            .filter(|placed| wanted(placed.section))
+            .map(|placed| Drawn {
+                title: placed.figure.title.clone(),
+                svg: placed.figure.inline(),
+                wide: placed.section == Section::Heat,
+            })
+            .collect();
+        let title = format!("{} on {}", run.manifest.settings.suite, run.manifest.model.name);
+        let others: Vec<String> = store
+            .runs()?
+            .into_iter()
+            .filter(|other| other.id != run.id && other.manifest.settings.suite == run.manifest.settings.suite)
+            .map(|other| other.manifest.run)
+            .collect();
+        Ok(Page::new(
+            "run.html",
+            json!({"title": title, "run": name, "share": share, "rule": rule, "rows": rows, "facts": facts, "notes": notes, "figures": figures, "working": working, "others": others}),
+        ))
+    })
+    .await
+}
+
+/// What was run, by name.
+fn facts(document: &earnest_eval::report::Document, status: &str) -> Vec<(&'static str, String)> {
+    let (manifest, totals) = (&document.manifest, &document.totals);
+    let settings = &manifest.settings;
+    let mut facts = vec![
+        ("model", manifest.model.name.clone()),
+        ("suite", format!("{} {}", settings.suite, settings.suite_version)),
+        ("status", status.to_owned()),
+        ("samples", format!("{} of {} planned", totals.recorded, totals.planned)),
+        ("prompts", settings.prompt_mode.to_string()),
+        ("no answer", totals.failed.to_string()),
+        ("cut by the budget", totals.truncated.to_string()),
+        ("started", manifest.started.clone()),
+    ];
+    if totals.completion_tokens > 0 {
+        facts.push(("tokens", totals.completion_tokens.to_string()));
+    }
+    if manifest.generation_s > 0.0 {
+        facts.push(("seconds", format!("{:.1}", manifest.generation_s)));
+    }
+    facts.push(("settings", manifest.settings_sha256.clone()));
+    facts
+}
+
+/// Progress of a run.
+#[derive(Serialize)]
+struct Progress {
+    status: &'static str,
+    recorded: usize,
+    planned: Option<usize>,
+    accuracy: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+/// Returns the progress of a run as JSON.
+pub(crate) async fn progress(State(app): Shared, Path(name): Path<String>) -> Response {
+    let results = app.results.clone();
+    let work = move || -> Result<Progress, Failed> {
+        let store = Store::open(&results)?;
+        let run = record(&store, &name)?;
+        let sums = store.aggregate(&run)?;
+        let accuracy = sums.accuracy();
+        Ok(Progress {
+            status: status(&store, &run)?,
+            recorded: sums.totals.recorded,
+            planned: run.planned,
+            accuracy: accuracy.map(|accuracy| accuracy.value),
+            low: accuracy.map(|accuracy| accuracy.low),
+            high: accuracy.map(|accuracy| accuracy.high),
+        })
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(progress)) => Json(progress).into_response(),
+        Ok(Err(failed)) => failed.into_response(),
+        Err(_) => axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

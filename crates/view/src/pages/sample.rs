@@ -1,0 +1,199 @@
+//! A sample: prompt, completion with its thinking folded and its readings marked, and every rule's score.
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use earnest_eval::run::Sample;
+use earnest_eval::run::store::{Filter, RunRecord, Store, StoredQuestion};
+use earnest_eval::samples::{AskedSample, each_asked};
+use earnest_tasks::suite::FailureClass;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::record;
+use crate::app::{Failed, Page, Shared};
+use crate::text::{Piece, pieces};
+
+/// Outcome of a sample: a word, and its colour.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Outcome {
+    pub word: String,
+    /// `good`, `bad` or `none`.
+    pub kind: &'static str,
+}
+
+/// Returns the outcome of a sample.
+pub(crate) fn outcome(sample: &Sample, of_log: bool) -> Outcome {
+    let of = |word: &str, kind| Outcome { word: word.to_owned(), kind };
+    match (&sample.score, &sample.failure) {
+        (Some(score), _) if score.correct => of("right", "good"),
+        // A log's scorer may give numbers between right and wrong.
+        (Some(score), _) if of_log && score.failure.is_none() => of("scored", "none"),
+        (Some(score), _) => match &score.failure {
+            None | Some(FailureClass::Wrong) => of("wrong", "bad"),
+            Some(reason) => of(&reason.as_str().replace('_', " "), "bad"),
+        },
+        (None, Some(_)) => of("no answer", "bad"),
+        (None, None) => of("not scored", "none"),
+    }
+}
+
+/// A rule's reading.
+#[derive(Serialize)]
+struct Reading {
+    rule: String,
+    right: bool,
+    /// What it read; none for rules that look for the expected answer instead of reading one.
+    read: Option<String>,
+    primary: bool,
+}
+
+/// A sample as the page shows it.
+#[derive(Serialize)]
+pub(crate) struct Shown {
+    pub item: String,
+    pub sample: u32,
+    pub task: String,
+    pub cluster: String,
+    pub outcome: Outcome,
+    /// Whole prompt, where it is stored.
+    pub prompt: Option<String>,
+    pub system: Option<String>,
+    pub question: String,
+    pub gold: String,
+    pub answer: Option<String>,
+    pub completion: Vec<Piece>,
+    pub text: String,
+    pub failure: Option<String>,
+    readings: Vec<Reading>,
+    facts: Vec<(String, String)>,
+}
+
+/// Which sample of a run.
+#[derive(Deserialize)]
+pub(crate) struct Which {
+    item: String,
+    #[serde(default)]
+    n: u32,
+    /// Only the sample, for the list's side.
+    #[serde(default)]
+    bare: bool,
+}
+
+/// Shows a sample.
+pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(which): Query<Which>) -> Response {
+    app.page(move |store| {
+        let run = record(store, &name)?;
+        let shown = find(store, &run, &which.item, which.n)?;
+        let template = if which.bare { "sample_body.html" } else { "sample.html" };
+        let title = format!("{} of {name}", shown.item);
+        Ok(Page::new(template, json!({"title": title, "run": name, "shown": shown})))
+    })
+    .await
+}
+
+/// Finds a sample of an item by its number.
+pub(crate) fn find(store: &Store, run: &RunRecord, item: &str, number: u32) -> Result<Shown, Failed> {
+    store.check_seal(run)?;
+    let filter = Filter { item: Some(item.to_owned()), ..Filter::default() };
+    let mut found = None;
+    each_asked(store, run, filter, usize::MAX, |asked: AskedSample| {
+        if asked.sample.sample == number {
+            found = Some(shown(run, asked));
+        }
+        Ok::<(), Failed>(())
+    })?;
+    found.ok_or_else(|| {
+        let name = &run.manifest.run;
+        Failed::not_found(format!("{name} has no sample {number} of the item {item}"))
+    })
+}
+
+fn shown(run: &RunRecord, asked: AskedSample) -> Shown {
+    let AskedSample { sample, question, .. } = asked;
+    let of_log = run.manifest.settings.is_log();
+    let primary = earnest_eval::suites::primary(&run.manifest.settings);
+    let outcome = outcome(&sample, of_log);
+    let text = sample.completion_text();
+    let readings = readings(&sample, &primary);
+    let marked: Vec<(String, String)> =
+        readings.iter().filter_map(|reading| Some((reading.rule.clone(), reading.read.clone()?))).collect();
+    let completion = match sample.likelihoods() {
+        Some(_) => pieces(&text, None, &[]),
+        None => pieces(&text, run.manifest.opened_thinking(), &marked),
+    };
+    let (prompt, system, question) = match question {
+        Some(StoredQuestion { item, prompt }) => (prompt, item.segments.system, item.segments.question),
+        None => (None, None, "(this version's suite does not have this item)".to_owned()),
+    };
+    Shown {
+        facts: facts(&sample),
+        item: sample.item.clone(),
+        sample: sample.sample,
+        task: sample.task.clone(),
+        cluster: sample.cluster.clone(),
+        outcome,
+        prompt,
+        system,
+        question,
+        gold: sample.gold.clone(),
+        answer: sample.score.as_ref().and_then(|score| score.answer.clone()),
+        completion,
+        text,
+        failure: sample.failure.as_ref().map(|failure| failure.message.clone()),
+        readings,
+    }
+}
+
+fn readings(sample: &Sample, primary: &[String]) -> Vec<Reading> {
+    let Some(score) = &sample.score else { return Vec::new() };
+    let reading = |(rule, right): (&str, bool)| {
+        let is_primary = primary.iter().any(|name| name == rule);
+        let read = match is_primary {
+            true => score.answer.clone(),
+            false => score.evidence.readings.get(rule).cloned().flatten(),
+        };
+        Reading { rule: rule.to_owned(), right, read, primary: is_primary }
+    };
+    score.rules.iter().map(reading).collect()
+}
+
+fn facts(sample: &Sample) -> Vec<(String, String)> {
+    let mut facts: Vec<(String, String)> = Vec::new();
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    if let Some(completion) = &sample.completion {
+        if !completion.ids.is_empty() {
+            fact("tokens", completion.ids.len().to_string());
+        }
+        let seconds = completion.timings.prefill_s + completion.timings.decode_s;
+        if seconds > 0.0 {
+            fact("seconds", format!("{seconds:.3}"));
+        }
+        if sample.truncated() {
+            fact("end", "cut by the token budget".to_owned());
+        }
+    }
+    if let Some(score) = &sample.score {
+        for (name, value) in score.metrics.iter() {
+            fact(name, format!("{value:.3}"));
+        }
+        if let Some(mark) = &score.evidence.mark {
+            fact("final mark", mark.clone());
+        }
+        if !score.evidence.rivals.is_empty() {
+            fact("other answers", score.evidence.rivals.join(", "));
+        }
+        if let Some(reason) = &score.evidence.reason {
+            fact("reason", reason.clone());
+        }
+        for (scorer, value) in &score.evidence.values {
+            fact(scorer, value.to_string());
+        }
+        for (scorer, text) in &score.evidence.explanations {
+            fact(&format!("{scorer} says"), text.clone());
+        }
+    }
+    for (name, value) in &sample.covariates {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        facts.push((name.clone(), text));
+    }
+    facts
+}

@@ -1,0 +1,176 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const at = (id) => document.getElementById(id);
+  const every = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  // Dark or light: the reader's system decides until a choice is made.
+  const stored = (value) => {
+    try {
+      if (value) localStorage.setItem("earnest-theme", value);
+      return localStorage.getItem("earnest-theme");
+    } catch { return null; }
+  };
+  const theme = stored();
+  if (theme === "dark" || theme === "light") root.dataset.theme = theme;
+  at("theme").hidden = at("keys").hidden = false;
+  at("theme").addEventListener("click", () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    stored(root.dataset.theme);
+  });
+  at("keys").addEventListener("click", () => at("help").showModal());
+
+  // Tables as text. Columns with `data-skip` are pictures and links.
+  const cells = (table) => every("tr", table).map((row) => {
+    const heads = every("thead th", table);
+    let column = 0;
+    return [...row.children].flatMap((cell) => {
+      const skip = cell.dataset.skip !== undefined || heads[column]?.dataset.skip !== undefined;
+      column += cell.colSpan;
+      return skip ? [] : [cell.innerText.replace(/\s+/g, " ").trim()];
+    });
+  });
+  const latex = (text) => text.replace(/[&%$#_{}]/g, "\\$&").replace(/~/g, "\\textasciitilde{}").replace(/−/g, "$-$");
+  const formats = {
+    markdown: ([head, ...rows]) => [head, head.map(() => "---"), ...rows].map((row) => `| ${row.map((cell) => cell.replace(/\|/g, "\\|")).join(" | ")} |`).join("\n"),
+    latex: ([head, ...rows]) => [`\\begin{tabular}{${head.map((_, place) => (place ? "r" : "l")).join("")}}`, "\\hline", `${head.map(latex).join(" & ")} \\\\`, "\\hline",
+      ...rows.map((row) => `${row.map(latex).join(" & ")} \\\\`), "\\hline", "\\end{tabular}"].join("\n"),
+    csv: (rows) => rows.map((row) => row.map((cell) => (/[",\n]/.test(cell) ? `"${cell.replace(/"/g, '""')}"` : cell)).join(",")).join("\n"),
+  };
+  const copy = async (button) => {
+    const holder = button.closest(".copies");
+    const table = holder.previousElementSibling.matches("table") ? holder.previousElementSibling : holder.previousElementSibling.querySelector("table");
+    const text = `${formats[button.dataset.copy](cells(table))}\n`;
+    try { await navigator.clipboard.writeText(text); } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    root.dataset.copied = text;
+    const word = button.textContent;
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = word; }, 1200);
+  };
+
+  const prepare = (within) => {
+    for (const copies of every(".copies", within)) copies.hidden = false;
+    for (const button of every("[data-copy]", within)) button.addEventListener("click", () => copy(button));
+    for (const heading of every(".sortable thead th:not([data-skip])", within)) {
+      heading.tabIndex = 0;
+      const sort = () => {
+        const table = heading.closest("table");
+        const column = [...heading.parentNode.children].indexOf(heading);
+        const numeric = heading.classList.contains("num");
+        const up = heading.getAttribute("aria-sort") === (numeric ? "descending" : "ascending") ? numeric : !numeric;
+        for (const other of every("thead th", table)) other.removeAttribute("aria-sort");
+        heading.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const value = (row) => {
+          const text = row.children[column].innerText;
+          return numeric ? Number.parseFloat(text.replace(/,/g, "").replace(/^< /, "")) || 0 : text;
+        };
+        const order = (a, b) => {
+          const total = a.classList.contains("total") - b.classList.contains("total");
+          const [one, two] = [value(a), value(b)];
+          const sign = numeric ? one - two : one.localeCompare(two, "en", { numeric: true });
+          return total || (up ? sign : -sign);
+        };
+        table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
+      };
+      heading.addEventListener("click", sort);
+      heading.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
+    }
+  };
+  prepare(document);
+
+  // Parts that take longer come when they are asked for, in place.
+  for (const link of every("a.fetch")) {
+    link.addEventListener("click", async (event) => {
+      event.preventDefault();
+      const title = link.textContent;
+      link.textContent = "computing …";
+      const reply = await fetch(link.href);
+      const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+      const part = page.querySelector(".part") ?? page.querySelector("main");
+      const heading = document.createElement("h3");
+      heading.textContent = title;
+      link.parentNode.replaceWith(heading, part);
+      prepare(part);
+    });
+  }
+
+  // A run that works.
+  const live = at("live");
+  const percent = (value) => (100 * value).toFixed(1);
+  const watch = async () => {
+    const reply = await fetch(live.dataset.progress).then((found) => (found.ok ? found.json() : null), () => null);
+    if (reply) {
+      const of = reply.planned ? ` of ${reply.planned}` : "";
+      const accuracy = reply.accuracy === null ? "" : `, ${percent(reply.accuracy)} % right [${percent(reply.low)}, ${percent(reply.high)}]`;
+      at("progress").textContent = `${reply.recorded}${of} samples${accuracy}`;
+      at("bar").value = reply.planned ? reply.recorded / reply.planned : 0;
+      if (reply.status !== "working") { location.reload(); return; }
+    }
+    setTimeout(watch, 2000);
+  };
+  if (live) watch();
+  if (every("[data-working]").length > 0) setTimeout(() => location.reload(), 15000);
+
+  // Samples: the list stays, the chosen one is beside it.
+  const lines = every(".line");
+  const detail = at("detail");
+  let open = -1;
+  let wanted = 0;
+  const choose = async (place, scroll = true) => {
+    if (place < 0 || place >= lines.length) return;
+    lines[open]?.classList.remove("open");
+    open = place;
+    const line = lines[open];
+    line.classList.add("open");
+    if (scroll) line.scrollIntoView({ block: "nearest" });
+    history.replaceState(null, "", `#${open}`);
+    wanted += 1;
+    const mine = wanted;
+    const reply = await fetch(`${line.href}&bare=true`);
+    const text = await reply.text();
+    // A later choice may have been answered already.
+    if (mine !== wanted) return;
+    const page = new DOMParser().parseFromString(text, "text/html");
+    detail.replaceChildren(page.querySelector("article") ?? page.querySelector("main"));
+    detail.scrollTop = 0;
+    prepare(detail);
+  };
+  const beside = () => detail && getComputedStyle(detail).position === "sticky";
+  lines.forEach((line, place) => line.addEventListener("click", (event) => {
+    if (!beside() || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    choose(place, false);
+  }));
+  if (lines.length > 0 && beside()) choose(Math.min(Number.parseInt(location.hash.slice(1), 10) || 0, lines.length - 1), location.hash !== "");
+  for (const select of every("#filters select")) select.addEventListener("change", () => at("filters").requestSubmit());
+  // Empty fields would only make addresses long.
+  at("filters")?.addEventListener("formdata", (event) => { for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name); });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, select, textarea")) { if (event.key === "Escape") event.target.blur(); return; }
+    const go = (element) => { if (element) location.href = element.href; };
+    const keys = {
+      j: () => (open + 1 < lines.length ? choose(open + 1) : go(at("next"))),
+      k: () => choose(open - 1),
+      n: () => go(at("next")),
+      u: () => go(document.querySelector("[data-up]") ?? document.querySelector("header .home")),
+      t: () => { const all = every(".thinking"); const closed = all.some((one) => !one.open); for (const one of all) one.open = closed; },
+      "/": () => at("search")?.focus(),
+      "?": () => at("help").showModal(),
+      Enter: () => { if (open >= 0 && event.target === document.body) go(lines[open]); },
+    };
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  root.dataset.ready = "true";
+})();
