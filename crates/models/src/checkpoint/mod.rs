@@ -10,6 +10,7 @@ mod hf_config;
 mod hf_family;
 mod hf_rope;
 mod hf_names;
+mod hf_quant;
 mod hf_weights;
 mod gguf_file;
 mod gguf_config;

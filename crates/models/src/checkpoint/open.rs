@@ -2,6 +2,7 @@
 use super::gguf_config::{self, GgufArchitecture};
 use super::gguf_file::GgufFile;
 use super::gguf_weights::{self, GgufWeights};
+use super::hf_quant::Quantisation;
 use super::hf_weights::HfWeights;
 use super::{
     BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, MemoryEstimate,
@@ -37,6 +38,8 @@ pub struct Checkpoint {
     pub chat_template: Option<ChatTemplate>,
     /// End-of-sequence ids and recommended sampling.
     pub generation: GenerationDefaults,
+    /// Of a folder; a GGUF file's is part of its format.
+    quantisation: Option<Quantisation>,
     shapes: HashMap<Parameter, Vec<usize>>,
     metadata_files: Vec<PathBuf>,
     weights: Weights,
@@ -78,18 +81,20 @@ impl Checkpoint {
     }
 
     fn open_folder(folder: &Path, with_weights: bool) -> Result<Checkpoint, CheckpointError> {
-        let (config, family, ids) = hf_config::read(folder)?;
+        let (config, family, ids, quantisation) = hf_config::read(folder)?;
         let tokenizer_config = json_fields::read_optional_object(&folder.join("tokenizer_config.json"))?;
         let generation = GenerationDefaults::from_folder(folder, &ids.eos)?;
         let tokenizer = Tokenizer::from_folder(folder, tokenizer_config.as_ref(), ids.bos, config.vocab_size)?;
         let generation = generation.complete(folder, &tokenizer, config.vocab_size)?;
         let chat_template = ChatTemplate::from_folder(folder, tokenizer_config.as_ref())?;
         chat_template.as_ref().map_or(Ok(()), ChatTemplate::check)?;
+        let stored = quantisation.clone();
         let weights =
-            if with_weights { Weights::Hf(HfWeights::open(folder, family, &config)?) } else { Weights::Absent };
+            if with_weights { Weights::Hf(HfWeights::open(folder, family, &config, stored)?) } else { Weights::Absent };
         Ok(Checkpoint {
             source: folder.to_path_buf(),
             format: Format::Safetensors,
+            quantisation,
             shapes: config.parameters().into_iter().collect(),
             config,
             tokenizer,
@@ -117,6 +122,7 @@ impl Checkpoint {
         Ok(Checkpoint {
             source: path.to_path_buf(),
             format: Format::Gguf { quantisation },
+            quantisation: None,
             shapes: config.parameters().into_iter().collect(),
             weights: Weights::Gguf(GgufWeights::new(file, arch, &config)?),
             config,
@@ -196,9 +202,24 @@ impl Checkpoint {
         self.weight_format = format;
     }
 
-    /// True if the files' own weights are quantised: a GGUF file of any type but floats.
+    /// True if the files' own weights are quantised.
     pub fn is_quantised(&self) -> bool {
-        matches!(&self.format, Format::Gguf { quantisation } if !["F32", "F16", "BF16"].contains(&quantisation.as_str()))
+        self.quantisation().is_some()
+    }
+
+    /// Name of the quantisation of the files' own weights, e.g. `Q4_K_M` or `awq 4-bit, groups of 128`; none for floats.
+    pub fn quantisation(&self) -> Option<&str> {
+        match &self.format {
+            Format::Gguf { quantisation } => {
+                Some(quantisation.as_str()).filter(|name| !["F32", "F16", "BF16"].contains(name))
+            }
+            Format::Safetensors => self.quantisation.as_ref().map(|quantisation| quantisation.name.as_str()),
+        }
+    }
+
+    /// True if the files are meant for an engine that quantises activations, keys or values, too, which the native one does not.
+    pub fn quantises_activations(&self) -> bool {
+        self.quantisation.as_ref().is_some_and(|quantisation| quantisation.of_activations)
     }
 
     /// True if products with this parameter, a matrix of `width` input columns, are computed in 8-bit integers.
