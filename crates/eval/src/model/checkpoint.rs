@@ -51,7 +51,10 @@ pub fn record(located: &LocatedModel, checkpoint: &Checkpoint) -> ModelRecord {
         name,
         path: located.given.display().to_string(),
         format: match &checkpoint.format {
-            Format::Safetensors => "safetensors".to_owned(),
+            Format::Safetensors => match checkpoint.quantisation() {
+                Some(quantisation) => format!("safetensors {quantisation}"),
+                None => "safetensors".to_owned(),
+            },
             Format::Gguf { quantisation } => format!("gguf {quantisation}"),
         },
         architecture: checkpoint.config.architecture.clone(),

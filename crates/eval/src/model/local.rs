@@ -203,6 +203,13 @@ pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) 
                 .to_owned(),
         );
     }
+    if checkpoint.quantises_activations() {
+        warnings.push(format!(
+            "the weights are those of {}, but activations, keys and values are not quantised as that format has it: other \
+             engines may answer differently",
+            checkpoint.quantisation().unwrap_or("the file")
+        ));
+    }
     if let Some((commit, files)) = unverifiable(checkpoint) {
         warnings.push(format!(
             "no local digest to check {} of {commit} against; `earnest models verify --remote {commit}` asks the hub",
