@@ -219,7 +219,8 @@ mod tests {
             let recorded = Recorded::read(&folder.join("golden.json")).unwrap();
             let checkpoint = Checkpoint::open(&folder).unwrap();
             assert!(checkpoint.is_quantised(), "{name}");
-            let found = compare(&mut CpuEngine::load(&checkpoint, Options::default()).unwrap(), name, &recorded).unwrap();
+            let found =
+                compare(&mut CpuEngine::load(&checkpoint, Options::default()).unwrap(), name, &recorded).unwrap();
             assert!(found.exact && found.largest_difference < 1e-4 && found.prompts == 6, "{found:?}");
         }
     }

@@ -250,6 +250,7 @@ impl OpenModel for LocalModel {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
+        warnings.extend(self.located.note.clone());
         // Between the warnings about thinking and those about files.
         if let Some(note) = &self.note {
             warnings.insert(usize::from(self.thinks_anyway), note.to_string());

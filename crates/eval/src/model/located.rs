@@ -19,6 +19,8 @@ pub struct LocatedModel {
     pub(super) weights: WeightFormat,
     /// Sampling that the list of models recommends.
     pub(super) decoding: Option<Decoding>,
+    /// Note for the user on how the commit was chosen, if the reference does not name it.
+    pub note: Option<String>,
 }
 
 impl LocatedModel {
@@ -44,16 +46,24 @@ impl LocatedModel {
         let Some(reference) = reference else {
             let is_built_in = given == Path::new(BUILT_IN) && !given.exists();
             let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
-            return Ok(LocatedModel { given: given.to_owned(), path, pinned: None, weights, decoding: None });
+            return Ok(LocatedModel {
+                given: given.to_owned(),
+                path,
+                pinned: None,
+                weights,
+                decoding: None,
+                note: None,
+            });
         };
         let path = reference.folder(hub, with_weights)?;
+        let note = reference.note;
         let decoding = reference.entry.as_ref().and_then(|entry| entry.decoding);
         let pinned = Pinned {
             repo: reference.repo.to_string(),
             commit: reference.commit.to_string(),
             name: reference.entry.map(|entry| entry.name),
         };
-        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, decoding })
+        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, decoding, note })
     }
 
     /// The folder or file.

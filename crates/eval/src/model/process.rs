@@ -86,7 +86,9 @@ impl OpenModel for ProcessModel {
     }
 
     fn warnings(&self) -> Vec<String> {
-        checkpoint_warnings(&self.checkpoint, self.thinks_anyway)
+        let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
+        warnings.extend(self.located.note.clone());
+        warnings
     }
 
     fn check_likelihoods(&self) -> Result<(), EvalError> {

@@ -87,7 +87,7 @@ pub struct Entry {
     /// Name for `--model`.
     pub name: String,
     pub repo: RepoId,
-    /// None if the paper gives no commit and none was resolved.
+    /// None if no source gives a commit and none was resolved or chosen.
     pub commit: Option<Commit>,
     /// `model_type` of the configuration.
     pub family: Option<String>,
@@ -258,11 +258,6 @@ impl Registry {
         })
     }
 
-    /// Finds the first entry of a repository, for hints.
-    pub fn of_repo(&self, repo: &RepoId) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.repo == *repo)
-    }
-
     /// Returns the reason why a repository is not runnable, with its entry, at any commit; none if one of its entries is runnable.
     /// A repository without an organisation is matched by name, because the hub has moved such repositories to organisations.
     pub fn not_runnable(&self, repo: &RepoId) -> Option<(&Entry, &str)> {
@@ -316,7 +311,8 @@ pub fn save_commit(path: &Path, name: &str, repo: &RepoId, commit: &Commit) -> R
     }
     models.push(toml::Value::Table(row));
     let text = toml::to_string(&table).map_err(|error| failed(error.to_string()))?;
-    let text = format!("# Commits that `earnest models resolve` asked the hub for.\n{text}");
+    let text =
+        format!("# Commits that `earnest models resolve` asked the hub for, or `earnest models use` chose.\n{text}");
     super::snapshot::write_atomically(path, text.as_bytes())
 }
 
