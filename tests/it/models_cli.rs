@@ -326,7 +326,6 @@ fn only_commits_are_run() {
         }
         assert_says(&place.run(&["models", "fetch", &given]), 2, &[why]);
     }
-    assert_says(&place.run(&["show", "nupa", "--model", REPO]), 2, &["names no commit", "earnest models resolve"]);
     assert_says(&place.run(&["show", "nupa", "--model", "microsoft/phi-2"]), 2, &["as phi-2"]);
     assert_says(
         &place.run(&["show", "nupa", "--model", "Qwen2-7B"]),
@@ -339,6 +338,73 @@ fn only_commits_are_run() {
         &["names no commit", "earnest models resolve Qwen/Qwen2-7B@main"],
     );
     assert_says(&place.run(&["show", "nupa", "--model", "gema-2b"]), 3, &["did you mean gemma-2b"]);
+    assert!(place.hub.seen().is_empty());
+}
+
+#[test]
+fn a_repository_without_a_commit_is_its_only_one_in_the_cache() {
+    let place = Place::fetched();
+    let mut ask = ASK.to_vec();
+    ask.extend(["--model", REPO]);
+    let named = format!("{REPO} is taken at {COMMIT}");
+    let output = place.run(&ask);
+    assert_says(&output, 0, &[&named, "earnest models use"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&named) && place.hub.seen().is_empty());
+    // A second one: neither is taken.
+    let other = "f".repeat(40);
+    std::fs::create_dir(place.repo().join("snapshots").join(&other)).unwrap();
+    assert_says(&place.run(&ask), 2, &["2 of it are in the cache", COMMIT, &other, "earnest models use"]);
+    assert_says(&place.run(&["models", "use", REPO]), 2, &["2 of it are in the cache", COMMIT, &other]);
+    // Pinned, it is taken without a word, by its repository or its name.
+    let output = place.run(&["models", "use", &pinned()]);
+    let list = place.at().join("config/earnest/resolved.toml");
+    assert_says(&output, 0, &[&format!("tiny-llama is now {}", pinned()), list.to_str().unwrap()]);
+    assert!(std::fs::read_to_string(&list).unwrap().contains(COMMIT));
+    for model in [REPO, "tiny-llama"] {
+        let mut ask = ASK.to_vec();
+        ask.extend(["--model", model]);
+        let output = place.run(&ask);
+        assert_eq!(code(&output), 0, "{}", text(&output));
+        assert!(!text(&output).contains("is taken at"), "{}", text(&output));
+    }
+    // None in the cache.
+    assert_says(
+        &place.run(&["models", "use", "microsoft/phi-2"]),
+        3,
+        &["no commit of microsoft/phi-2", "models resolve"],
+    );
+    assert!(place.hub.seen().is_empty());
+}
+
+#[test]
+fn a_pin_needs_a_name_that_is_free_and_a_commit() {
+    let place = Place::fetched();
+    let used = |words: &[&str]| place.run(&[&["models", "use"], words].concat());
+    assert_says(&used(&[&format!("{REPO}@main")]), 2, &["a branch or tag can be moved"]);
+    assert_says(&used(&["./tiny"]), 2, &["is a path"]);
+    assert_says(&used(&["gema-2b"]), 3, &["did you mean gemma-2b"]);
+    assert_says(&used(&[REPO, "--name", "a/b"]), 2, &["--name 'a/b'"]);
+    assert_says(&used(&[REPO, "--name", "phi-2"]), 2, &["phi-2 is the list's name of microsoft/phi-2", "OTHER-NAME"]);
+    let other = format!("microsoft/phi-2@{}", "e".repeat(40));
+    let output = used(&[&other, "--name", "phi-2"]);
+    assert_says(&output, 2, &["phi-2 is already pinned by the built-in list", "OTHER-NAME"]);
+    // A name of its own, which `use` may move; the commit need not be there yet.
+    assert_says(&used(&[&other, "--name", "mine"]), 0, &["mine is now", "`earnest models fetch mine` fetches it"]);
+    let moved = json(&used(&[&format!("microsoft/phi-2@{}", "d".repeat(40)), "--name", "mine", "--json"]));
+    assert_eq!((moved["commit"].as_str(), moved["cached"].as_bool()), (Some("d".repeat(40).as_str()), Some(false)));
+    // An entry of the list without a commit gets it.
+    let mut words = vec!["models", "use", "Qwen2-7B"];
+    assert_says(&place.run(&words), 3, &["no commit of Qwen/Qwen2-7B is in the cache"]);
+    let commit = "c".repeat(40);
+    std::fs::create_dir_all(place.at().join("hub/models--Qwen--Qwen2-7B/snapshots").join(&commit)).unwrap();
+    assert_says(&place.run(&words), 0, &[&format!("Qwen2-7B is now Qwen/Qwen2-7B@{commit}")]);
+    words[2] = "Qwen/Qwen2-7B";
+    assert_says(&place.run(&words), 0, &[&format!("Qwen2-7B is now Qwen/Qwen2-7B@{commit}")]);
+    // The user's own file has the last word.
+    let own = place.at().join("config/earnest/models.toml");
+    std::fs::write(&own, format!("format = 1\n[[model]]\nname = \"Qwen2-7B\"\ncommit = \"{}\"\n", "a".repeat(40)))
+        .unwrap();
+    assert_says(&place.run(&words), 2, &["already pinned by", own.to_str().unwrap(), "OTHER-NAME"]);
     assert!(place.hub.seen().is_empty());
 }
 

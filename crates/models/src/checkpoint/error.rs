@@ -59,6 +59,14 @@ pub enum CheckpointError {
 }
 
 impl CheckpointError {
+    /// Returns the next step for the user, where the message does not have it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            CheckpointError::UnknownArchitecture { path, found, .. } => Some(super::elsewhere::next_step(path, found)),
+            _ => None,
+        }
+    }
+
     /// Wraps an I/O error; a missing file gets `advice`.
     pub(super) fn io(path: &std::path::Path, advice: &str, source: std::io::Error) -> CheckpointError {
         if source.kind() == std::io::ErrorKind::NotFound {

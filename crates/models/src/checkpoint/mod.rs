@@ -35,12 +35,14 @@ mod weight_format;
 mod quantise;
 mod nf4;
 mod memory;
+mod elsewhere;
 mod error;
 
 pub use chat_template::{ChatMessage, ChatTemplate};
 pub use config::{
     Activation, BlockLayout, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling, alibi_slopes,
 };
+pub use elsewhere::mistralrs_knows;
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;
 pub use isolation::serve_if_worker;
