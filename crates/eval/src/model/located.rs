@@ -35,6 +35,14 @@ impl LocatedModel {
         Self::locate(given, hub, weights, true)
     }
 
+    /// Resolves a model for mistral.rs, which may run what the native engine does not.
+    ///
+    /// # Errors
+    /// Models that are not in the cache.
+    pub fn find_for_mistralrs(given: &Path, hub: &HubSettings) -> Result<Self, EvalError> {
+        Self::locate(given, hub, WeightFormat::default(), true)
+    }
+
     /// Resolves a model that runs elsewhere, of which the tokenizer's files are enough.
     pub fn find_tokenizer(given: &Path, hub: &HubSettings) -> Result<Self, EvalError> {
         Self::locate(given, hub, WeightFormat::default(), false)

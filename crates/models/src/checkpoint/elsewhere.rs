@@ -5,37 +5,37 @@ use super::{CheckpointError, DecoderConfig};
 use serde_json::json;
 use std::path::Path;
 
-/// Text decoders of mistral.rs 0.8.1 that the native engine may lack (`NormalLoaderType::from_causal_lm_name` in
-/// `pipeline/loaders/normal_loaders.rs`).
-const MISTRALRS: [&str; 11] = [
-    "DeepseekV2ForCausalLM",
-    "DeepseekV3ForCausalLM",
-    "Glm4ForCausalLM",
-    "Glm4MoeForCausalLM",
-    "Glm4MoeLiteForCausalLM",
-    "GptOssForCausalLM",
-    "GraniteMoeHybridForCausalLM",
-    "PhiMoEForCausalLM",
-    "Qwen3MoeForCausalLM",
-    "Qwen3NextForCausalLM",
-    "Starcoder2ForCausalLM",
+/// Text decoders of mistral.rs 0.8.1 that the native engine may lack, by architecture and `model_type`
+/// (`NormalLoaderType::from_causal_lm_name` in `pipeline/loaders/normal_loaders.rs`).
+const MISTRALRS: [(&str, &str); 11] = [
+    ("DeepseekV2ForCausalLM", "deepseek_v2"),
+    ("DeepseekV3ForCausalLM", "deepseek_v3"),
+    ("Glm4ForCausalLM", "glm4"),
+    ("Glm4MoeForCausalLM", "glm4_moe"),
+    ("Glm4MoeLiteForCausalLM", "glm4_moe_lite"),
+    ("GptOssForCausalLM", "gpt_oss"),
+    ("GraniteMoeHybridForCausalLM", "granitemoehybrid"),
+    ("PhiMoEForCausalLM", "phimoe"),
+    ("Qwen3MoeForCausalLM", "qwen3_moe"),
+    ("Qwen3NextForCausalLM", "qwen3_next"),
+    ("Starcoder2ForCausalLM", "starcoder2"),
 ];
 
 /// True if mistral.rs loads this architecture, whose answers nobody here compared with a reference.
 pub fn mistralrs_knows(architecture: &str) -> bool {
-    MISTRALRS.contains(&architecture)
+    MISTRALRS.iter().any(|(name, _)| *name == architecture)
 }
 
-/// Returns the next step for a checkpoint of an architecture that the native engine lacks; `path` is its config.json or GGUF file.
-pub(super) fn next_step(path: &Path, architecture: &str) -> String {
+/// Returns the next step for a model that the native engine cannot run: the commands for other engines. `model` is what `--model`
+/// takes, `family` its architecture or `model_type`.
+pub(crate) fn next_step(model: &str, family: &str) -> String {
     let endpoint =
         "serve it with another program (vLLM, SGLang, llama.cpp) and run with `--engine openai --base-url URL`";
-    match path.parent().filter(|_| mistralrs_knows(architecture)) {
-        Some(folder) => format!(
-            "`--engine mistralrs --model {}` tries it with mistral.rs, which has this architecture (not verified by us); or {endpoint}",
-            folder.display()
+    match MISTRALRS.iter().any(|(architecture, kind)| [*architecture, *kind].contains(&family)) {
+        true => format!(
+            "`--engine mistralrs --model {model}` tries it with mistral.rs, which has this architecture (not verified by us); or {endpoint}"
         ),
-        None => endpoint.to_owned(),
+        false => endpoint.to_owned(),
     }
 }
 

@@ -43,6 +43,7 @@ pub use config::{
     Activation, BlockLayout, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling, alibi_slopes,
 };
 pub use elsewhere::mistralrs_knows;
+pub(crate) use elsewhere::next_step;
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;
 pub use isolation::serve_if_worker;

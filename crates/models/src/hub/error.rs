@@ -42,7 +42,7 @@ pub enum HubError {
     Unresolved { name: String, repo: String },
     /// An entry that the native engine does not support.
     #[error("{name} cannot be run here: {reason}")]
-    NotRunnable { name: String, reason: String },
+    NotRunnable { name: String, reason: String, family: String },
     /// A list of models that cannot be read.
     #[error("cannot use the list of models {}: {what}", path.display())]
     Registry { path: PathBuf, what: String },
@@ -163,7 +163,10 @@ impl HubError {
                      cache; or name one yourself as {repo}@<40 digits>"
                 )
             }
-            HubError::NotRunnable { .. } => "`earnest models list` shows which models can be run".into(),
+            HubError::NotRunnable { name, family, .. } => {
+                let elsewhere = crate::checkpoint::next_step(name, family);
+                format!("`earnest models list` shows which models can be run; for this one: {elsewhere}")
+            }
             HubError::Registry { .. } => "docs/models.md describes the fields; models.toml in earnest's repository is an example".into(),
             HubError::NotCached { fetch, .. } | HubError::MissingFile { fetch, .. } => {
                 format!("`{fetch}` fetches it; a run never does")

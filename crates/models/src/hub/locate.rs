@@ -182,7 +182,8 @@ impl CommitReference {
             Reference::Path => None,
         };
         marked.map_or(Ok(()), |(entry, reason)| {
-            Err(HubError::NotRunnable { name: entry.name.clone(), reason: reason.to_owned() })
+            let family = entry.family.clone().unwrap_or_default();
+            Err(HubError::NotRunnable { name: entry.name.clone(), reason: reason.to_owned(), family })
         })
     }
 
