@@ -30,7 +30,7 @@ pub(super) struct Stored {
 /// Source of a parameter's values.
 enum Found<'a> {
     Plain(&'a Stored),
-    Quantised(Matrix<'a>),
+    Quantised(Box<Matrix<'a>>),
 }
 
 /// The tensors of a folder.
@@ -186,7 +186,7 @@ impl HfWeights {
             if let Some(quantisation) = &self.quantisation
                 && let Some(matrix) = quantisation.find(self, &place.tensor, &place.whole)?
             {
-                return Ok((place, Found::Quantised(matrix)));
+                return Ok((place, Found::Quantised(Box::new(matrix))));
             }
             let Some(stored) = self.tensors.get(&place.tensor) else { continue };
             if stored.shape != place.whole {

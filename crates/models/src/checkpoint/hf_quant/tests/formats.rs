@@ -87,6 +87,16 @@ fn parts_of_fused_matrices_are_read() {
 }
 
 #[test]
+fn experts_of_a_mixture_are_read() {
+    let sizes = json!({"hidden_size": 40, "intermediate_size": 36, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "num_local_experts": 3, "num_experts_per_tok": 2});
+    let writer = |random: &mut Random, outputs, inputs| gptq(random, [outputs, inputs], 4, 16, true, 1);
+    Folder::of(9, "MixtralForCausalLM", sizes.clone(), gptq_settings(4, 16, true, None), &writer).check();
+    let settings = json!({"quant_method": "awq", "bits": 4, "group_size": 8, "version": "gemm", "zero_point": true});
+    Folder::of(9, "MixtralForCausalLM", sizes, settings, &|r, o, i| awq(r, o, i, 8)).check();
+}
+
+#[test]
 fn empty_biases_of_gptq_are_ignored_and_others_are_not() {
     let writer = |random: &mut Random, outputs, inputs| {
         let mut packed = gptq(random, [outputs, inputs], 4, 16, false, 1);
