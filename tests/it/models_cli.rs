@@ -825,6 +825,42 @@ fn removal_frees_what_nobody_else_uses() {
 }
 
 #[test]
+fn published_quantisations_are_named() {
+    let place = Place::new();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints");
+    for (name, quantisation, activations) in [
+        ("llama-fp8-block128", "fp8 e4m3, blocks of 128 x 128", true),
+        ("llama-gptq-desc-act", "gptq 4-bit, groups of 128, act order", false),
+    ] {
+        let model = golden.join(name);
+        let model = model.to_str().unwrap();
+        assert_says(&place.run(&["models", "show", model]), 0, &["quantised", quantisation, "may be widened"]);
+        let output = place.run(&[&ASK[..], &["--model", model, "--results", name]].concat());
+        assert_eq!(code(&output), 0, "{}", text(&output));
+        assert_eq!(
+            text(&output).contains("activations, keys and values are not quantised"),
+            activations,
+            "{}",
+            text(&output)
+        );
+        let run = &Store::open(&place.at().join(name)).unwrap().runs().unwrap()[0];
+        assert_eq!(run.manifest.model.format, format!("safetensors {quantisation}"));
+        assert_eq!(run.manifest.model.published_quantisation(), Some(quantisation));
+        assert!(!run.manifest.model.is_gguf() && run.manifest.model.weights.is_none());
+    }
+    // What is not read names the format and other ways.
+    let folder = place.at().join("hqq");
+    std::fs::create_dir(&folder).unwrap();
+    for entry in std::fs::read_dir(golden.join("llama-gptq")).unwrap().flatten() {
+        std::fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+    }
+    let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    std::fs::write(folder.join("config.json"), config.replace("\"gptq\"", "\"hqq\"")).unwrap();
+    let output = place.run(&[&ASK[..], &["--model", "hqq"]].concat());
+    assert_says(&output, 3, &["quantization_config.quant_method", "hqq", "GGUF file", "--engine openai"]);
+}
+
+#[test]
 fn a_list_of_ones_own() {
     let place = Place::new();
     let list = format!("format = 1\n[[model]]\nname = \"mine\"\nrepo = \"{REPO}\"\ncommit = \"{COMMIT}\"\n");

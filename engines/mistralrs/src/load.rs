@@ -28,6 +28,9 @@ pub(crate) fn check(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     if checkpoint.is_foreign() && mistralrs_knows(architecture) {
         return Ok(());
     }
+    if let Some(quantisation) = checkpoint.quantisation() {
+        bail!("its weights are {quantisation}, which mistral.rs 0.8.1 computes in its own way; that was not compared");
+    }
     if !COMPARED.contains(&architecture) {
         bail!(
             "{architecture} is not among those that mistral.rs 0.8.1 was seen to compute as the native engine does ({}; folders only)",

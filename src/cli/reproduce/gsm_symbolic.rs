@@ -298,6 +298,8 @@ fn limits(run: &StoredRun, label: &str) -> Vec<String> {
         limits.push(format!("is a quantised model ({quantised}), not {name} itself"));
     } else if manifest.model.is_gguf() && paper_name(label).0.is_some() {
         limits.push(format!("is from a GGUF file ({}); the study used half precision", manifest.model.format));
+    } else if let Some(quantisation) = manifest.model.published_quantisation() {
+        limits.push(format!("has quantised weights ({quantisation}); the study used half precision"));
     }
     if settings.prompt_mode != Mode::Raw {
         limits.push("uses a chat template; the study sends bare prompts".to_owned());

@@ -75,7 +75,7 @@ impl<'a> Nf4Matrix<'a> {
         if self.state.count() > MAX_STATE {
             return Err(self.state.error(&format!("its description is longer than {MAX_STATE} bytes")));
         }
-        let text = self.state.bytes(0, self.state.count(), |byte| byte)?;
+        let text = self.state.bytes(0, self.state.count())?;
         let state: State = serde_json::from_slice(&text)
             .map_err(|error| self.state.error(&format!("it does not describe a matrix of bitsandbytes: {error}")))?;
         if state.quant_type != "nf4" || state.shape != self.size {
@@ -104,7 +104,7 @@ impl<'a> Nf4Matrix<'a> {
         }
         count(nested, blocks.div_ceil(size))?;
         let (nested, levels) = (nested.numbers()?, levels.numbers()?);
-        let codes = self.scales.bytes(0, blocks, |byte| byte)?;
+        let codes = self.scales.bytes(0, blocks)?;
         let scale = |(block, code): (usize, &u8)| levels[usize::from(*code)] * nested[block / size] + offset;
         Ok(codes.iter().enumerate().map(scale).collect())
     }
@@ -119,7 +119,7 @@ impl<'a> Nf4Matrix<'a> {
         let levels = self.levels.numbers()?;
         let inputs = self.size[1];
         let (first, last) = (rows.start * inputs, rows.end * inputs);
-        let codes = self.codes.bytes(first / 2, last.div_ceil(2) - first / 2, |byte| byte)?;
+        let codes = self.codes.bytes(first / 2, last.div_ceil(2) - first / 2)?;
         let mut values = vec![0f32; last - first];
         values.par_iter_mut().enumerate().for_each(|(at, value)| {
             let at = first + at;

@@ -80,10 +80,9 @@ impl<'a> Part<'a> {
         read_values(self.path, self.stored.offset, self.count(), u32::from_le_bytes)
     }
 
-    /// Reads `count` bytes from byte `start`, converted one by one.
-    pub(super) fn bytes<T>(&self, start: usize, count: usize, convert: fn(u8) -> T) -> Result<Vec<T>, CheckpointError> {
-        let raw = read_values(self.path, self.stored.offset + start as u64, count, |[byte]: [u8; 1]| byte)?;
-        Ok(raw.into_iter().map(convert).collect())
+    /// Reads `count` bytes from byte `start`.
+    pub(super) fn bytes(&self, start: usize, count: usize) -> Result<Vec<u8>, CheckpointError> {
+        read_values(self.path, self.stored.offset + start as u64, count, |[byte]: [u8; 1]| byte)
     }
 
     /// Reads `count` E4M3 floats from element `start`, widened while they are read.

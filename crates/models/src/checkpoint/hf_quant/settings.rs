@@ -318,9 +318,11 @@ fn awq(f: &Fields) -> Result<Quantisation, CheckpointError> {
     if f.size(bits)? != Some(4) {
         return Err(f.error(bits, format!("AWQ of 4 bits is read; {INSTEAD}")));
     }
-    match f.text("version")?.map(str::to_ascii_lowercase).as_deref() {
+    // Newer files may have it as `format`.
+    let version = if f.value("version").is_some() { "version" } else { "format" };
+    match f.text(version)?.map(str::to_ascii_lowercase).as_deref() {
         None | Some("gemm") => {}
-        Some(_) => return Err(f.error("version", format!("of AWQ's layouts gemm is read; {INSTEAD}"))),
+        Some(_) => return Err(f.error(version, format!("of AWQ's layouts gemm is read; {INSTEAD}"))),
     }
     if f.flag("zero_point")? == Some(false) {
         return Err(f.error("zero_point", format!("AWQ without zero points is not read; {INSTEAD}")));
