@@ -73,6 +73,7 @@ impl From<HubError> for CliError {
             | HubError::IsAPath { .. }
             | HubError::NotPinned { .. }
             | HubError::NoRevision { .. }
+            | HubError::SeveralCommits { .. }
             | HubError::BadEndpoint { .. }
             | HubError::Registry { .. } => Exit::Usage,
             _ => Exit::Model,

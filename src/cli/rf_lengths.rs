@@ -1,5 +1,5 @@
 //! `earnest rf-lengths`: the longest numbers whose rule-following traces fit a context window.
-use earnest_eval::model::{self, LocatedModel};
+use earnest_eval::model;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Exit;
 use super::catalogue::suite_error;
 use super::error::CliError;
-use super::models::HubArgs;
+use super::models::{HubArgs, locate};
 use super::printer::Printer;
 use earnest_eval::report::{Align, Table};
 use earnest_tasks::suite::nupa::{self, RuleReach, TASKS, TaskId, rule, rule_reach, ruled_tasks};
@@ -72,7 +72,7 @@ pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError>
     for &task in &tasks {
         rule(task).map_err(suite_error)?;
     }
-    let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;
+    let chosen = locate(&args.model, &args.hub, Default::default(), printer)?;
     let checkpoint = model::open(&chosen)?;
     let count = |text: &str| checkpoint.tokenizer.encode(text, false).map_or(UNREADABLE, |ids| ids.len());
     let measure = |task: TaskId| rule_reach(task, args.context, args.questions as usize, args.seed, &count);

@@ -1,5 +1,5 @@
 //! `earnest serve`: the native engine behind OpenAI's HTTP API.
-use earnest_eval::model::{self, LISTENING, LoadedEngine, LocatedModel};
+use earnest_eval::model::{self, LISTENING, LoadedEngine};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use super::Exit;
 use super::args::EngineArgs;
 use super::error::CliError;
 use super::interrupt::stop_on_signal;
-use super::models::HubArgs;
+use super::models::{HubArgs, locate};
 use super::printer::Printer;
 use super::values::ByteSize;
 use earnest_serve::{Limits, ServeError, Server, Settings};
@@ -82,7 +82,7 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         );
         return Err(CliError::usage(message));
     }
-    let chosen = LocatedModel::find(&args.model, &args.hub.settings(), Default::default())?;
+    let chosen = locate(&args.model, &args.hub, Default::default(), printer)?;
     let checkpoint = model::open(&chosen)?;
     // Bound first: a port in use is reported before the weights are loaded.
     let server = Server::bind(&args.host, args.port).map_err(failed)?;

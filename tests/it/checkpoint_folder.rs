@@ -157,6 +157,42 @@ fn an_unknown_architecture_is_named_beside_the_supported_ones() {
 }
 
 #[test]
+fn an_architecture_that_native_lacks_has_other_engines() {
+    // Where mistral.rs has it, both ways are named.
+    let folder = with_config("llama", json!({"architectures": ["Starcoder2ForCausalLM"], "attention_sinks": 4}));
+    let help = refusal(&folder).help().unwrap();
+    let command = format!("`--engine mistralrs --model {}`", folder.path().display());
+    for part in [&command, "not verified by us", "`--engine openai --base-url URL`"] {
+        assert!(help.contains(part), "{part} is not in: {help}");
+    }
+    let help = refusal(&with_config("llama", json!({"architectures": ["MambaForCausalLM"]}))).help().unwrap();
+    assert!(!help.contains("mistralrs") && help.contains("`--engine openai --base-url URL`"), "{help}");
+    // What both need is read: tokenizer, context and ids; the weights are only listed.
+    let native = Checkpoint::open(copy("llama").path()).unwrap();
+    let c = Checkpoint::open_for_mistralrs(folder.path()).unwrap();
+    assert!(c.is_foreign() && !native.is_foreign());
+    assert_eq!(
+        (c.config.architecture.as_str(), c.config.vocab_size, c.config.max_positions),
+        ("Starcoder2ForCausalLM", 512, 512)
+    );
+    assert_eq!(c.generation, native.generation);
+    assert_eq!(c.tokenizer.encode("12 + 30 =", true).unwrap(), native.tokenizer.encode("12 + 30 =", true).unwrap());
+    assert!(c.files().iter().any(|file| file.ends_with("model.safetensors")));
+    assert!(c.tensor(Parameter::Embedding, &[512, 64]).is_err());
+    let mamba = with_config(
+        "llama",
+        json!({"architectures": ["MambaForCausalLM"], "vocab_size": null, "max_position_embeddings": null,
+        "text_config": {"vocab_size": 512, "max_position_embeddings": 99, "eos_token_id": [2, 7]}}),
+    );
+    assert!(Checkpoint::open_for_mistralrs(mamba.path()).is_err());
+    let c = Checkpoint::open_without_weights(mamba.path()).unwrap();
+    assert_eq!((c.config.max_positions, c.generation.eos_ids.as_slice()), (99, [2, 7].as_slice()));
+    std::fs::remove_file(folder.path().join("model.safetensors")).unwrap();
+    let error = Checkpoint::open_for_mistralrs(folder.path()).unwrap_err();
+    assert!(matches!(error, CheckpointError::FileMissing { .. }), "{error}");
+}
+
+#[test]
 fn fields_that_change_the_maths_are_refused_by_name() {
     let cases = [
         ("llama", json!({"attention_sinks": 4}), vec!["attention_sinks", "4", "not known"]),
@@ -328,9 +364,7 @@ fn damaged_weights_are_refused() {
         tensor.0 = "F64".into();
         tensor.2 = vec![0; 160 * 64 * 8];
     });
-    let c = Checkpoint::open(folder.path()).unwrap();
-    let error = c.tensor(Parameter::Layer(1, LayerParameter::Up), &[160, 64]).unwrap_err();
-    assert_says(&error, &[name, "F64", "BF16"]);
+    assert_says(&refusal(&folder), &[name, "F64", "BF16", "model.safetensors"]);
 
     let folder = copy("llama");
     let path = folder.path().join("model.safetensors");

@@ -557,6 +557,33 @@ fn an_engine_in_a_process_of_its_own() {
     let run = &Store::open(&folder.path().join("process")).unwrap().runs().unwrap()[0];
     assert_eq!(run.manifest.settings.engine, "mistralrs");
     std::fs::remove_dir_all(folder.path().join("process")).unwrap();
+    // An architecture that only mistral.rs has: the native engine names both ways, and this one works and says what it is not.
+    let foreign = folder.path().join("foreign");
+    std::fs::create_dir(&foreign).unwrap();
+    for entry in std::fs::read_dir(&model).unwrap().flatten() {
+        std::fs::copy(entry.path(), foreign.join(entry.file_name())).unwrap();
+    }
+    let config = std::fs::read_to_string(foreign.join("config.json")).unwrap();
+    std::fs::write(foreign.join("config.json"), config.replace("LlamaForCausalLM", "Starcoder2ForCausalLM")).unwrap();
+    let mut run = earnest(folder.path(), &["run", "arithmetic-bench", "--model", "foreign"]);
+    let output = run.args(QUESTIONS).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+    for part in ["Starcoder2ForCausalLM is not supported", "`--engine mistralrs --model foreign`", "`--engine openai"] {
+        assert!(text(&output).contains(part), "{part}: {}", text(&output));
+    }
+    let serve = env!("CARGO_BIN_EXE_earnest");
+    let script =
+        format!("#!/bin/sh\nexec '{serve}' serve --threads 1 --quiet --port 0 --model '{}'\n", model.display());
+    std::fs::write(&program, script).unwrap();
+    let mut run = earnest(folder.path(), &["run", "arithmetic-bench", "--engine", "mistralrs", "--model", "foreign"]);
+    run.args(QUESTIONS).args(["--results", "process"]).env("EARNEST_MISTRALRS", &program);
+    let output = run.output().unwrap();
+    assert!(output.status.success() && text(&output).contains("not verified by us"), "{}", text(&output));
+    assert_eq!(samples(&folder.path().join("process")), expected);
+    let run = &Store::open(&folder.path().join("process")).unwrap().runs().unwrap()[0];
+    assert_eq!(run.manifest.model.architecture, "Starcoder2ForCausalLM");
+    assert!(run.manifest.settings.model_files.iter().any(|file| file.name == "model.safetensors"));
+    std::fs::remove_dir_all(folder.path().join("process")).unwrap();
     let output = command(Path::new("/nonexistent/earnest-mistralrs"));
     assert_eq!(output.status.code(), Some(5));
     assert!(text(&output).contains("docs/engines.md"), "{}", text(&output));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use earnest_eval::run::store::Store;
+use earnest_models::hub::Registry;
 use serde_json::Value;
 
 #[allow(dead_code, reason = "shared by tests, each of which needs another part of it")]
@@ -326,7 +327,6 @@ fn only_commits_are_run() {
         }
         assert_says(&place.run(&["models", "fetch", &given]), 2, &[why]);
     }
-    assert_says(&place.run(&["show", "nupa", "--model", REPO]), 2, &["names no commit", "earnest models resolve"]);
     assert_says(&place.run(&["show", "nupa", "--model", "microsoft/phi-2"]), 2, &["as phi-2"]);
     assert_says(
         &place.run(&["show", "nupa", "--model", "Qwen2-7B"]),
@@ -343,11 +343,78 @@ fn only_commits_are_run() {
 }
 
 #[test]
+fn a_repository_without_a_commit_is_its_only_one_in_the_cache() {
+    let place = Place::fetched();
+    let mut ask = ASK.to_vec();
+    ask.extend(["--model", REPO]);
+    let named = format!("{REPO} is taken at {COMMIT}");
+    let output = place.run(&ask);
+    assert_says(&output, 0, &[&named, "earnest models use"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&named) && place.hub.seen().is_empty());
+    // A second one: neither is taken.
+    let other = "f".repeat(40);
+    std::fs::create_dir(place.repo().join("snapshots").join(&other)).unwrap();
+    assert_says(&place.run(&ask), 2, &["2 of it are in the cache", COMMIT, &other, "earnest models use"]);
+    assert_says(&place.run(&["models", "use", REPO]), 2, &["2 of it are in the cache", COMMIT, &other]);
+    // Pinned, it is taken without a word, by its repository or its name.
+    let output = place.run(&["models", "use", &pinned()]);
+    let list = place.at().join("config/earnest/resolved.toml");
+    assert_says(&output, 0, &[&format!("tiny-llama is now {}", pinned()), list.to_str().unwrap()]);
+    assert!(std::fs::read_to_string(&list).unwrap().contains(COMMIT));
+    for model in [REPO, "tiny-llama"] {
+        let mut ask = ASK.to_vec();
+        ask.extend(["--model", model]);
+        let output = place.run(&ask);
+        assert_eq!(code(&output), 0, "{}", text(&output));
+        assert!(!text(&output).contains("is taken at"), "{}", text(&output));
+    }
+    // None in the cache.
+    assert_says(
+        &place.run(&["models", "use", "microsoft/phi-2"]),
+        3,
+        &["no commit of microsoft/phi-2", "models resolve"],
+    );
+    assert!(place.hub.seen().is_empty());
+}
+
+#[test]
+fn a_pin_needs_a_name_that_is_free_and_a_commit() {
+    let place = Place::fetched();
+    let used = |words: &[&str]| place.run(&[&["models", "use"], words].concat());
+    assert_says(&used(&[&format!("{REPO}@main")]), 2, &["a branch or tag can be moved"]);
+    assert_says(&used(&["./tiny"]), 2, &["is a path"]);
+    assert_says(&used(&["gema-2b"]), 3, &["did you mean gemma-2b"]);
+    assert_says(&used(&[REPO, "--name", "a/b"]), 2, &["--name 'a/b'"]);
+    assert_says(&used(&[REPO, "--name", "phi-2"]), 2, &["phi-2 is the list's name of microsoft/phi-2", "OTHER-NAME"]);
+    let other = format!("microsoft/phi-2@{}", "e".repeat(40));
+    let output = used(&[&other, "--name", "phi-2"]);
+    assert_says(&output, 2, &["phi-2 is already pinned by the built-in list", "OTHER-NAME"]);
+    // A name of its own, which `use` may move; the commit need not be there yet.
+    assert_says(&used(&[&other, "--name", "mine"]), 0, &["mine is now", "`earnest models fetch mine` fetches it"]);
+    let moved = json(&used(&[&format!("microsoft/phi-2@{}", "d".repeat(40)), "--name", "mine", "--json"]));
+    assert_eq!((moved["commit"].as_str(), moved["cached"].as_bool()), (Some("d".repeat(40).as_str()), Some(false)));
+    // An entry of the list without a commit gets it.
+    let mut words = vec!["models", "use", "Qwen2-7B"];
+    assert_says(&place.run(&words), 3, &["no commit of Qwen/Qwen2-7B is in the cache"]);
+    let commit = "c".repeat(40);
+    std::fs::create_dir_all(place.at().join("hub/models--Qwen--Qwen2-7B/snapshots").join(&commit)).unwrap();
+    assert_says(&place.run(&words), 0, &[&format!("Qwen2-7B is now Qwen/Qwen2-7B@{commit}")]);
+    words[2] = "Qwen/Qwen2-7B";
+    assert_says(&place.run(&words), 0, &[&format!("Qwen2-7B is now Qwen/Qwen2-7B@{commit}")]);
+    // The user's own file has the last word.
+    let own = place.at().join("config/earnest/models.toml");
+    std::fs::write(&own, format!("format = 1\n[[model]]\nname = \"Qwen2-7B\"\ncommit = \"{}\"\n", "a".repeat(40)))
+        .unwrap();
+    assert_says(&place.run(&words), 2, &["already pinned by", own.to_str().unwrap(), "OTHER-NAME"]);
+    assert!(place.hub.seen().is_empty());
+}
+
+#[test]
 fn what_the_engine_does_not_run_is_said_before_it_is_resolved_or_fetched() {
     let place = Place::new();
     let listed = json(&place.run(&["models", "list", "--json"]));
-    let closed: Vec<&Value> =
-        listed.as_array().unwrap().iter().filter(|entry| entry["not_runnable"].is_string()).collect();
+    let of_papers = |entry: &&Value| entry["not_runnable"].is_string() && entry["papers"][0].is_string();
+    let closed: Vec<&Value> = listed.as_array().unwrap().iter().filter(of_papers).collect();
     assert_eq!(closed.len(), 6);
     for entry in closed {
         let (name, repo) = (entry["name"].as_str().unwrap(), entry["repo"].as_str().unwrap());
@@ -357,7 +424,9 @@ fn what_the_engine_does_not_run_is_said_before_it_is_resolved_or_fetched() {
             ask.extend(["--model", &given]);
             let output = place.run(&ask);
             // Words are wrapped nowhere in a message.
-            assert_says(&output, 3, &["cannot be run here", reason]);
+            assert_says(&output, 3, &["cannot be run here", reason, "`--engine openai --base-url URL`"]);
+            let other = text(&output).contains(&format!("`--engine mistralrs --model {name}`"));
+            assert_eq!(other, ["Qwen3-235B-A22B", "DeepSeek-R1"].contains(&name), "{}", text(&output));
             assert!(!text(&output).contains("models fetch") && !text(&output).contains("models resolve"), "{given}");
         }
     }
@@ -756,6 +825,42 @@ fn removal_frees_what_nobody_else_uses() {
 }
 
 #[test]
+fn published_quantisations_are_named() {
+    let place = Place::new();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints");
+    for (name, quantisation, activations) in [
+        ("llama-fp8-block128", "fp8 e4m3, blocks of 128 x 128", true),
+        ("llama-gptq-desc-act", "gptq 4-bit, groups of 128, act order", false),
+    ] {
+        let model = golden.join(name);
+        let model = model.to_str().unwrap();
+        assert_says(&place.run(&["models", "show", model]), 0, &["quantised", quantisation, "may be widened"]);
+        let output = place.run(&[&ASK[..], &["--model", model, "--results", name]].concat());
+        assert_eq!(code(&output), 0, "{}", text(&output));
+        assert_eq!(
+            text(&output).contains("activations, keys and values are not quantised"),
+            activations,
+            "{}",
+            text(&output)
+        );
+        let run = &Store::open(&place.at().join(name)).unwrap().runs().unwrap()[0];
+        assert_eq!(run.manifest.model.format, format!("safetensors {quantisation}"));
+        assert_eq!(run.manifest.model.published_quantisation(), Some(quantisation));
+        assert!(!run.manifest.model.is_gguf() && run.manifest.model.weights.is_none());
+    }
+    // What is not read names the format and other ways.
+    let folder = place.at().join("hqq");
+    std::fs::create_dir(&folder).unwrap();
+    for entry in std::fs::read_dir(golden.join("llama-gptq")).unwrap().flatten() {
+        std::fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+    }
+    let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    std::fs::write(folder.join("config.json"), config.replace("\"gptq\"", "\"hqq\"")).unwrap();
+    let output = place.run(&[&ASK[..], &["--model", "hqq"]].concat());
+    assert_says(&output, 3, &["quantization_config.quant_method", "hqq", "GGUF file", "--engine openai"]);
+}
+
+#[test]
 fn a_list_of_ones_own() {
     let place = Place::new();
     let list = format!("format = 1\n[[model]]\nname = \"mine\"\nrepo = \"{REPO}\"\ncommit = \"{COMMIT}\"\n");
@@ -773,7 +878,7 @@ fn a_list_of_ones_own() {
     assert_says(&place.run(&["models", "list", "--models", "none.toml"]), 3, &["none.toml"]);
     assert_says(&place.run(&["models", "list", "--paper", "nonsense"]), 2, &["gsm-symbolic"]);
     let listed = json(&place.run(&["models", "list", "--models", "mine.toml", "--json"]));
-    assert_eq!(listed.as_array().unwrap().len(), 48);
+    assert_eq!(listed.as_array().unwrap().len(), Registry::built_in().entries.len() + 1);
     // A folder of a model's name is the folder.
     std::os::unix::fs::symlink(tiny(), place.at().join("phi-2")).unwrap();
     assert_says(&place.run(&["show", "arithmetic-bench", "--model", "phi-2"]), 0, &["item"]);

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use earnest_models::checkpoint::Checkpoint;
+use earnest_models::checkpoint::{Checkpoint, mistralrs_knows};
 use mistralrs::Device;
 use mistralrs::core::{
     DefaultSchedulerMethod, DeviceMapSetting, Loader, MistralRs, MistralRsBuilder, ModelDType, NormalLoaderBuilder,
@@ -21,9 +21,16 @@ const COMPARED: [&str; 6] = [
     "Phi3ForCausalLM",
 ];
 
-/// Refuses what was not compared; GGUF files, whose weights mistral.rs multiplies in their blocks, were not.
+/// Refuses what the native engine runs and was not compared; GGUF files, whose weights mistral.rs multiplies in their blocks, were
+/// not. What the native engine lacks cannot be compared with it: earnest warns that it is not verified.
 pub(crate) fn check(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     let architecture = checkpoint.config.architecture.as_str();
+    if checkpoint.is_foreign() && mistralrs_knows(architecture) {
+        return Ok(());
+    }
+    if let Some(quantisation) = checkpoint.quantisation() {
+        bail!("its weights are {quantisation}, which mistral.rs 0.8.1 computes in its own way; that was not compared");
+    }
     if !COMPARED.contains(&architecture) {
         bail!(
             "{architecture} is not among those that mistral.rs 0.8.1 was seen to compute as the native engine does ({}; folders only)",

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(args: Args) -> anyhow::Result<()> {
-    let checkpoint = Checkpoint::open(&args.model).context("cannot use the checkpoint")?;
+    let checkpoint = Checkpoint::open_for_mistralrs(&args.model).context("cannot use the checkpoint")?;
     // A port that is taken is noticed before the weights are loaded.
     let server = Server::bind("127.0.0.1", args.port)?;
     let mut engine = MistralRs::load(&args.model)?;

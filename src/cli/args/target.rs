@@ -124,10 +124,10 @@ impl RunArgs {
             return Err(CliError::usage(format!("{option} needs --engine openai")));
         }
         let model = self.model.as_deref().unwrap_or(Path::new(BUILT_IN));
-        let model = LocatedModel::find(model, &self.hub.settings(), weights)?;
         if engine == EngineName::Mistralrs {
-            return Ok(ModelSource::Mistralrs(model));
+            return Ok(ModelSource::Mistralrs(LocatedModel::find_for_mistralrs(model, &self.hub.settings())?));
         }
+        let model = LocatedModel::find(model, &self.hub.settings(), weights)?;
         let (device, note) = Device::choose(&self.session.engine.settings()?)?;
         Ok(ModelSource::Local { model, device, note })
     }

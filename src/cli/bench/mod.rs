@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use super::Exit;
 use super::dev::{self, DevCommand};
 use super::error::CliError;
-use super::models::{HubArgs, WeightArgs};
+use super::models::{HubArgs, WeightArgs, locate};
 use super::printer::Printer;
 use earnest_engine::bench::BenchError;
 use earnest_models::checkpoint::Checkpoint;
@@ -33,13 +33,13 @@ pub struct BenchModel {
 
 impl BenchModel {
     /// Locates the checkpoint.
-    pub(super) fn locate(&self) -> Result<LocatedModel, CliError> {
-        Ok(LocatedModel::find(&self.path, &self.hub.settings(), self.weights.into())?)
+    pub(super) fn locate(&self, printer: Printer) -> Result<LocatedModel, CliError> {
+        locate(&self.path, &self.hub, self.weights.into(), printer)
     }
 
     /// Opens the checkpoint.
-    pub(super) fn open(&self) -> Result<Checkpoint, CliError> {
-        Ok(model::open(&self.locate()?)?)
+    pub(super) fn open(&self, printer: Printer) -> Result<Checkpoint, CliError> {
+        Ok(model::open(&self.locate(printer)?)?)
     }
 }
 

@@ -9,10 +9,10 @@ use serde::Serialize;
 use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
-use crate::cli::models::{HubArgs, WeightArgs};
+use crate::cli::models::{HubArgs, WeightArgs, locate};
 use crate::cli::printer::Printer;
 use earnest_engine::bench::{GoldenResult, compare, random_prompts, record};
-use earnest_eval::model::{self, BUILT_IN, DeviceChoice, EngineSettings, LocatedModel};
+use earnest_eval::model::{self, BUILT_IN, DeviceChoice, EngineSettings};
 
 /// Configuration of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -107,7 +107,7 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
     if args.prompts == 0 || args.new == 0 {
         return Err(CliError::usage("--prompts and --new must be at least 1"));
     }
-    let chosen = LocatedModel::find(&args.model, &args.hub.settings(), args.weights.into())?;
+    let chosen = locate(&args.model, &args.hub, args.weights.into(), printer)?;
     let checkpoint = model::open(&chosen)?;
     let config = &checkpoint.config;
     let longest = args.shared + args.own * 13 / 10 + 1 + args.new;

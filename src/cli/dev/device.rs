@@ -113,7 +113,7 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     if ![args.bandwidth, args.arithmetic].into_iter().flatten().all(|peak| peak > 0.0) {
         return Err(CliError::usage("--bandwidth and --arithmetic must be above 0"));
     }
-    let checkpoint = args.model.open()?;
+    let checkpoint = args.model.open(printer)?;
     say(format!("loading {}", args.model.path.display()));
     let start = std::time::Instant::now();
     let mut settings = args.engine.settings()?;

@@ -117,6 +117,7 @@ Examples:
   earnest models fetch gemma-2-2b-it
   earnest models fetch microsoft/phi-2@810d367871c1d460086d9f82db8696f2e0a0fcd0
   earnest models resolve Qwen2-7B                 asks the hub for the current commit and keeps it
+  earnest models use HuggingFaceTB/SmolLM3-3B     keeps the commit that is in the cache
   earnest models quant-check arithmetic-bench --model model.gguf --quant q4k"
 )]
 pub struct ModelsArgs {
@@ -136,6 +137,8 @@ pub enum ModelsCommand {
     Verify(VerifyArgs),
     /// Ask the hub for the current commit of a branch, a tag or a short hash
     Resolve(ResolveArgs),
+    /// Pin a commit of the cache in your own list, for --model by name or org/repo
+    Use(UseArgs),
     /// Remove a commit from the cache
     Remove(RemoveArgs),
     /// Measure the effect of --quant, --dtype or --compute: perplexity and greedy agreement on a suite's prompts
@@ -223,6 +226,24 @@ pub struct ResolveArgs {
     /// Name under which to keep the commit
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct UseArgs {
+    /// Repository, whose only commit in the cache is taken; org/repo@<40-digit commit>; or a name in the list
+    #[arg(value_name = "MODEL")]
+    pub model: String,
+
+    /// Name of the entry [default: the list's name of the repository, else the repository's own]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 
     #[command(flatten)]
     pub hub: HubArgs,

@@ -94,7 +94,7 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut text = table.render();
     let places: Vec<String> = list.files.iter().map(|path| path.display().to_string()).collect();
     text.push_str(&format!(
-        "\ncache  {}\nlists  built in{}\nCommits are shortened; `earnest models show MODEL` prints them in full. \"unresolved\": the paper names none;\n\
+        "\ncache  {}\nlists  built in{}\nCommits are shortened; `earnest models show MODEL` prints them in full. \"unresolved\": no source names one;\n\
          `earnest models resolve MODEL` asks the hub.\n",
         cache.map_or_else(|| "none".to_owned(), |cache| cache.folder().display().to_string()),
         places.iter().map(|path| format!(", {path}")).collect::<String>(),

@@ -4,6 +4,7 @@ mod args;
 mod estimate;
 mod fetch;
 mod list;
+mod pin;
 mod quant_check;
 mod remove;
 mod resolve;
@@ -11,6 +12,11 @@ mod show;
 mod verify;
 
 pub use args::{ComputeArg, HubArgs, ModelsArgs, WeightArgs};
+
+use std::path::Path;
+
+use earnest_eval::model::LocatedModel;
+use earnest_models::checkpoint::WeightFormat;
 
 use super::Exit;
 use super::error::CliError;
@@ -22,6 +28,15 @@ fn files(count: usize) -> String {
     format!("{count} file{}", if count == 1 { "" } else { "s" })
 }
 
+/// Locates a model that a command loads, and says which commit it took where the reference names none.
+pub fn locate(model: &Path, hub: &HubArgs, weights: WeightFormat, printer: Printer) -> Result<LocatedModel, CliError> {
+    let located = LocatedModel::find(model, &hub.settings(), weights)?;
+    if let Some(note) = &located.note {
+        printer.warning(note);
+    }
+    Ok(located)
+}
+
 /// Runs the subcommand.
 pub fn execute(args: &ModelsArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     match &args.command {
@@ -30,6 +45,7 @@ pub fn execute(args: &ModelsArgs, quiet: bool, printer: Printer) -> Result<Exit,
         ModelsCommand::Fetch(args) => fetch::execute(args, quiet, printer),
         ModelsCommand::Verify(args) => verify::execute(args, quiet, printer),
         ModelsCommand::Resolve(args) => resolve::execute(args, quiet, printer),
+        ModelsCommand::Use(args) => pin::execute(args, quiet, printer),
         ModelsCommand::Remove(args) => remove::execute(args, printer),
         ModelsCommand::QuantCheck(args) => quant_check::execute(args, quiet, printer),
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::args::QuantCheckArgs;
+use super::locate;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};
@@ -36,7 +37,7 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
     }
     let prompts = args.prompt.clone().unwrap_or_default();
     let chosen = catalogue::choose(args.suite.name, &args.suite.options, args.seed.seed, &prompts)?;
-    let plain = LocatedModel::find(&args.model, &args.hub.settings(), WeightFormat::default())?;
+    let plain = locate(&args.model, &args.hub, WeightFormat::default(), printer)?;
     let changed = LocatedModel::find(&args.model, &args.hub.settings(), format)?;
     let checkpoint = model::open(&plain)?;
     let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_else(|| chosen.default_mode()))?;

@@ -11,7 +11,7 @@ use super::{estimate, files};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use earnest_models::checkpoint::{ElementType, MemoryEstimate};
+use earnest_models::checkpoint::{Checkpoint, ElementType, MemoryEstimate};
 use earnest_models::hub::{
     Cache, CachedCommit, CommitReference, Entry, Environment, HubError, Listing, Reference, Remote,
 };
@@ -31,6 +31,9 @@ struct Shown {
     kv_per_token: Option<u64>,
     /// Memory of a local checkpoint in the engine.
     here: Option<MemoryEstimate>,
+    /// Name of the quantisation of a local checkpoint's own weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantisation: Option<String>,
     cached: Option<CachedCommit>,
     /// Files of the commit, from the hub or as fetched.
     listing: Option<Listing>,
@@ -70,6 +73,7 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
         return Ok(Shown {
             model: text.to_owned(),
             here: Some(checkpoint.memory()),
+            quantisation: checkpoint.quantisation().map(str::to_owned),
             files: Some(files),
             ..Shown::default()
         });
@@ -89,8 +93,10 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
     shown.listing = listing;
     if found.files + found.missing.len() > 0 {
         let ready = cache.checkpoint_folder(&target.repo, &target.commit, text).ok();
-        shown.here =
-            ready.and_then(|folder| earnest_models::checkpoint::Checkpoint::open(&folder).ok()).map(|it| it.memory());
+        if let Some(checkpoint) = ready.and_then(|folder| Checkpoint::open(&folder).ok()) {
+            shown.here = Some(checkpoint.memory());
+            shown.quantisation = checkpoint.quantisation().map(str::to_owned);
+        }
         shown.cached = Some(found);
     }
     Ok(shown)
@@ -148,8 +154,15 @@ fn screen(shown: &Shown) -> String {
     if let Some(bytes) = shown.kv_per_token.or(shown.here.map(|here| here.kv_per_token)) {
         lines.push(("context", format!("{} of keys and values per token", human_bytes(bytes))));
     }
+    if let Some(quantisation) = &shown.quantisation {
+        lines.push(("quantised", quantisation.clone()));
+    }
     if let Some(here) = shown.here {
-        lines.push(("here", format!("{} of weights in these files' type", human_bytes(here.weights))));
+        let held = match shown.quantisation {
+            Some(_) => "as the engine holds them (quantised ones may be widened)",
+            None => "in these files' type",
+        };
+        lines.push(("here", format!("{} of weights {held}", human_bytes(here.weights))));
     }
     if let Some(cached) = &shown.cached {
         lines.push((

@@ -1,5 +1,5 @@
 //! `earnest reproduce arithmetic-bench`.
-use earnest_eval::model::{self, LocatedModel};
+use earnest_eval::model;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use super::ComparedRuns;
 use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
-use crate::cli::models::HubArgs;
+use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
 use crate::cli::stored::write_file;
 use crate::cli::values::Prompts;
@@ -108,7 +108,7 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
     let plan = match args.measure.model(args.model.as_ref(), args.measure.measure || args.prompt.is_some())? {
         None => plan(None),
         Some(path) => {
-            let checkpoint = model::open(&LocatedModel::find(&path, &args.hub.settings(), args.measure.weights())?)?;
+            let checkpoint = model::open(&locate(&path, &args.hub, args.measure.weights(), printer)?)?;
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(

@@ -9,7 +9,7 @@ use super::gsm_symbolic_runs::{self, Executed, StudyModel};
 use super::{ComparedRuns, device};
 use crate::cli::args::{EngineArgs, GenerationArgs, SeedArgs};
 use crate::cli::error::CliError;
-use crate::cli::models::HubArgs;
+use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
 use crate::cli::stored::{StoredRun, write_file};
 use crate::cli::values::Prompts;
@@ -298,6 +298,8 @@ fn limits(run: &StoredRun, label: &str) -> Vec<String> {
         limits.push(format!("is a quantised model ({quantised}), not {name} itself"));
     } else if manifest.model.is_gguf() && paper_name(label).0.is_some() {
         limits.push(format!("is from a GGUF file ({}); the study used half precision", manifest.model.format));
+    } else if let Some(quantisation) = manifest.model.published_quantisation() {
+        limits.push(format!("has quantised weights ({quantisation}); the study used half precision"));
     }
     if settings.prompt_mode != Mode::Raw {
         limits.push("uses a chat template; the study sends bare prompts".to_owned());
@@ -348,6 +350,8 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
     // Counted before the measurement, which takes minutes: data may be missing.
     let counted = match &model {
         Some(path) => {
+            // Said once, not for every prompt.
+            locate(path, &args.hub, args.measure.weights(), printer)?;
             Some(args.chosen_prompts().into_iter().map(|prompt| count(args, path, prompt)).collect::<Result<_, _>>()?)
         }
         None => None,

@@ -1,5 +1,5 @@
 //! `earnest reproduce nupa`.
-use earnest_eval::model::{self, LocatedModel};
+use earnest_eval::model;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,7 +9,7 @@ use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::cli::Exit;
 use crate::cli::catalogue;
 use crate::cli::error::CliError;
-use crate::cli::models::HubArgs;
+use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
 use crate::cli::stored::{StoredRun, write_file};
 use crate::cli::values::Prompts;
@@ -166,7 +166,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
                 );
             }
             let mode = prompts.mode.unwrap_or_default();
-            let chosen = LocatedModel::find(&path, &args.hub.settings(), args.measure.weights())?;
+            let chosen = locate(&path, &args.hub, args.measure.weights(), printer)?;
             let checkpoint = model::open(&chosen)?;
             let mut options = format!("--model {}", device::shell_word(&path));
             // Counted before the measurement, which takes minutes: a template may fail.

@@ -1,5 +1,4 @@
 //! `earnest train merge`.
-use earnest_eval::model::LocatedModel;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,7 +7,7 @@ use serde::Serialize;
 use super::number_model::StoredArg;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
-use crate::cli::models::HubArgs;
+use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_train::{AdapterFolder, Base, Merged, merge};
@@ -60,7 +59,7 @@ pub fn execute(args: &MergeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     check_folder(&args.out)?;
     let adapters = args.adapter.as_deref().map(AdapterFolder::open).transpose()?;
     let retrofit = adapters.as_ref().and_then(AdapterFolder::settings).map(|settings| settings.retrofit);
-    let path = LocatedModel::find(&args.model, &args.hub.settings(), WeightFormat::default())?.path().to_owned();
+    let path = locate(&args.model, &args.hub, WeightFormat::default(), printer)?.path().to_owned();
     let base = Base::open(&path, retrofit.unwrap_or_default())?;
     if !quiet {
         printer.message(&format!("writing {} parameters", base.checkpoint().config.parameter_count()));

@@ -207,6 +207,25 @@ mod tests {
     }
 
     #[test]
+    fn published_quantisations_are_computed_as_recorded() {
+        for name in [
+            "llama-awq-gemm",
+            "llama-fp8-block128",
+            "llama-fp8-compressed-tensors",
+            "llama-gptq",
+            "llama-gptq-desc-act",
+        ] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints").join(name);
+            let recorded = Recorded::read(&folder.join("golden.json")).unwrap();
+            let checkpoint = Checkpoint::open(&folder).unwrap();
+            assert!(checkpoint.is_quantised(), "{name}");
+            let found =
+                compare(&mut CpuEngine::load(&checkpoint, Options::default()).unwrap(), name, &recorded).unwrap();
+            assert!(found.exact && found.largest_difference < 1e-4 && found.prompts == 6, "{found:?}");
+        }
+    }
+
+    #[test]
     fn the_cpu_engine_is_the_recorded_one_and_a_changed_record_is_noticed() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints/qwen2");
         let mut recorded = Recorded::read(&folder.join("golden.json")).unwrap();

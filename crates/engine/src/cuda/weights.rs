@@ -78,8 +78,8 @@ pub(crate) struct Weights {
     pub(crate) bytes: u64,
 }
 
-/// The type that a checkpoint is computed in: the one that was asked for, else the file's; what a GGUF file has in blocks or f32
-/// is computed in bf16.
+/// The type that a checkpoint is computed in: the one that was asked for, else the file's; what a GGUF file has in blocks or f32,
+/// and what a folder has quantised, is computed in bf16.
 pub(crate) fn element_of(checkpoint: &Checkpoint) -> Result<Element, CudaError> {
     let c = &checkpoint.config;
     if let Some(asked) = checkpoint.weight_format().dtype {
@@ -98,7 +98,7 @@ pub(crate) fn element_of(checkpoint: &Checkpoint) -> Result<Element, CudaError> 
         Values::Bf16(_) => Element::Bf16,
         Values::F16(_) => Element::F16,
         // Quantised in a way that has no kernel here, or at load: 16 bits hold more than those values have.
-        Values::F32(_) if checkpoint.format != Format::Safetensors => Element::Bf16,
+        Values::F32(_) if checkpoint.format != Format::Safetensors || checkpoint.is_quantised() => Element::Bf16,
         Values::F32(_) if checkpoint.weight_format().quant.is_some() => Element::Bf16,
         Values::F32(_) => Element::F32,
     })

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use earnest_digest::DigestCache;
-use earnest_models::checkpoint::{Checkpoint, Format, METADATA_FILES};
+use earnest_models::checkpoint::{Checkpoint, CheckpointError, Format, METADATA_FILES};
 use earnest_models::hub::Expected;
 
 use super::LocatedModel;
@@ -11,8 +11,20 @@ use crate::run::{FileRecord, ModelRecord, Pinned};
 
 /// Opens a checkpoint: headers, tokenizer and template, no weights.
 pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
+    open_with(located, Checkpoint::open)
+}
+
+/// Opens a checkpoint for mistral.rs, which has architectures that the native engine lacks.
+pub(super) fn open_for_mistralrs(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
+    open_with(located, Checkpoint::open_for_mistralrs)
+}
+
+fn open_with(
+    located: &LocatedModel,
+    open: fn(&Path) -> Result<Checkpoint, CheckpointError>,
+) -> Result<Checkpoint, EvalError> {
     let path = located.path.as_path();
-    let opened = Checkpoint::open(path).map(|mut checkpoint| {
+    let opened = open(path).map(|mut checkpoint| {
         checkpoint.set_weight_format(located.weights);
         checkpoint
     });
@@ -26,6 +38,9 @@ pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
     }
     opened.map_err(|error| {
         let failed = EvalError::model(format!("cannot use the checkpoint: {error}"));
+        if let Some(help) = error.help() {
+            return failed.hint(help);
+        }
         if path.exists() {
             match &located.pinned {
                 Some(Pinned { repo, commit, .. }) => failed.hint(format!(
@@ -51,7 +66,10 @@ pub fn record(located: &LocatedModel, checkpoint: &Checkpoint) -> ModelRecord {
         name,
         path: located.given.display().to_string(),
         format: match &checkpoint.format {
-            Format::Safetensors => "safetensors".to_owned(),
+            Format::Safetensors => match checkpoint.quantisation() {
+                Some(quantisation) => format!("safetensors {quantisation}"),
+                None => "safetensors".to_owned(),
+            },
             Format::Gguf { quantisation } => format!("gguf {quantisation}"),
         },
         architecture: checkpoint.config.architecture.clone(),

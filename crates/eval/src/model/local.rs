@@ -203,6 +203,13 @@ pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) 
                 .to_owned(),
         );
     }
+    if checkpoint.quantises_activations() {
+        warnings.push(format!(
+            "the weights are those of {}, but activations, keys and values are not quantised as that format has it: other \
+             engines may answer differently",
+            checkpoint.quantisation().unwrap_or("the file")
+        ));
+    }
     if let Some((commit, files)) = unverifiable(checkpoint) {
         warnings.push(format!(
             "no local digest to check {} of {commit} against; `earnest models verify --remote {commit}` asks the hub",
@@ -243,6 +250,7 @@ impl OpenModel for LocalModel {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
+        warnings.extend(self.located.note.clone());
         // Between the warnings about thinking and those about files.
         if let Some(note) = &self.note {
             warnings.insert(usize::from(self.thinks_anyway), note.to_string());

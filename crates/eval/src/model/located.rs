@@ -19,6 +19,8 @@ pub struct LocatedModel {
     pub(super) weights: WeightFormat,
     /// Sampling that the list of models recommends.
     pub(super) decoding: Option<Decoding>,
+    /// Note for the user on how the commit was chosen, if the reference does not name it.
+    pub note: Option<String>,
 }
 
 impl LocatedModel {
@@ -33,6 +35,14 @@ impl LocatedModel {
         Self::locate(given, hub, weights, true)
     }
 
+    /// Resolves a model for mistral.rs, which may run what the native engine does not.
+    ///
+    /// # Errors
+    /// Models that are not in the cache.
+    pub fn find_for_mistralrs(given: &Path, hub: &HubSettings) -> Result<Self, EvalError> {
+        Self::locate(given, hub, WeightFormat::default(), true)
+    }
+
     /// Resolves a model that runs elsewhere, of which the tokenizer's files are enough.
     pub fn find_tokenizer(given: &Path, hub: &HubSettings) -> Result<Self, EvalError> {
         Self::locate(given, hub, WeightFormat::default(), false)
@@ -44,16 +54,24 @@ impl LocatedModel {
         let Some(reference) = reference else {
             let is_built_in = given == Path::new(BUILT_IN) && !given.exists();
             let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
-            return Ok(LocatedModel { given: given.to_owned(), path, pinned: None, weights, decoding: None });
+            return Ok(LocatedModel {
+                given: given.to_owned(),
+                path,
+                pinned: None,
+                weights,
+                decoding: None,
+                note: None,
+            });
         };
         let path = reference.folder(hub, with_weights)?;
+        let note = reference.note;
         let decoding = reference.entry.as_ref().and_then(|entry| entry.decoding);
         let pinned = Pinned {
             repo: reference.repo.to_string(),
             commit: reference.commit.to_string(),
             name: reference.entry.map(|entry| entry.name),
         };
-        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, decoding })
+        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, decoding, note })
     }
 
     /// The folder or file.

@@ -50,11 +50,13 @@ impl ModelSource {
                 context: endpoint.context,
             }));
         }
+        if settings.engine == MISTRALRS {
+            return Ok(ModelSource::Mistralrs(LocatedModel::find_for_mistralrs(path, hub)?));
+        }
         let model = LocatedModel::find(path, hub, settings.weights.unwrap_or_default())?;
         // The device is part of a run's identity.
         match Device::of_engine(&settings.engine) {
             Some(device) => Ok(ModelSource::Local { model, device, note: None }),
-            None if settings.engine == MISTRALRS => Ok(ModelSource::Mistralrs(model)),
             None => Err(EvalError::setting(format!(
                 "the run was made with the engine {}, which this version of earnest does not have",
                 settings.engine

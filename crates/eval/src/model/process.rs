@@ -10,7 +10,7 @@ use earnest_engine::endpoint::{Address, Api, Concurrency, EndpointEngine, Option
 use earnest_engine::{Card, Engine, EngineError, Event, Rejected, Request, RequestId, Statistics};
 use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 
-use super::checkpoint::{hash_files, open, record};
+use super::checkpoint::{hash_files, open_for_mistralrs, record};
 use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, TrafficSettings, checkpoint_defaults};
 use crate::EvalError;
@@ -45,7 +45,7 @@ impl ProcessModel {
     ) -> Result<Self, EvalError> {
         traffic.check()?;
         check()?;
-        let checkpoint = open(located)?;
+        let checkpoint = open_for_mistralrs(located)?;
         Ok(ProcessModel {
             located: located.clone(),
             enable_thinking: thinking_switch(&checkpoint, thinking),
@@ -86,7 +86,15 @@ impl OpenModel for ProcessModel {
     }
 
     fn warnings(&self) -> Vec<String> {
-        checkpoint_warnings(&self.checkpoint, self.thinks_anyway)
+        let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
+        warnings.extend(self.located.note.clone());
+        let architecture = self.checkpoint.config.architecture.as_str();
+        if self.checkpoint.is_foreign() {
+            warnings.push(format!(
+                "{architecture} is computed by mistral.rs alone: not verified by us, no reference was compared with its answers"
+            ));
+        }
+        warnings
     }
 
     fn check_likelihoods(&self) -> Result<(), EvalError> {

@@ -300,6 +300,11 @@ impl ModelRecord {
     pub fn is_gguf(&self) -> bool {
         self.format.split(' ').next() == Some("gguf")
     }
+
+    /// Name of the quantisation that a folder was published with: its format is `safetensors` and that name.
+    pub fn published_quantisation(&self) -> Option<&str> {
+        self.format.strip_prefix("safetensors ")
+    }
 }
 
 /// A commit in a hub repository.

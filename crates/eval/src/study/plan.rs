@@ -201,9 +201,7 @@ fn locate(model: &ModelDefinition, hub: &HubSettings) -> Result<Option<ModelSour
             let (device, note) = Device::choose(&model.engine)?;
             Some(ModelSource::Local { model: located, device, note })
         }
-        ModelReference::Mistralrs(path) => {
-            Some(ModelSource::Mistralrs(LocatedModel::find(path, hub, Default::default())?))
-        }
+        ModelReference::Mistralrs(path) => Some(ModelSource::Mistralrs(LocatedModel::find_for_mistralrs(path, hub)?)),
         ModelReference::Endpoint(_) => None,
     })
 }

@@ -59,6 +59,19 @@ pub enum CheckpointError {
 }
 
 impl CheckpointError {
+    /// Returns the next step for the user, where the message does not have it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            CheckpointError::UnknownArchitecture { path, found, .. } => {
+                // mistral.rs takes folders only.
+                let family = if path.ends_with("config.json") { found.as_str() } else { "" };
+                let folder = path.parent().unwrap_or(path).display().to_string();
+                Some(super::elsewhere::next_step(&folder, family))
+            }
+            _ => None,
+        }
+    }
+
     /// Wraps an I/O error; a missing file gets `advice`.
     pub(super) fn io(path: &std::path::Path, advice: &str, source: std::io::Error) -> CheckpointError {
         if source.kind() == std::io::ErrorKind::NotFound {

@@ -4,6 +4,7 @@
 //! fields (`rope_theta` and `rope_scaling` instead of `rope_parameters`, no `layer_types`) is read as that library
 //! reads it. Every key of the file is translated, listed here as irrelevant to inference, or rejected by name.
 use super::hf_family::{Family, SUPPORTED};
+use super::hf_quant::Quantisation;
 use super::hf_rope;
 use super::json_fields::{self, Fields};
 use super::{Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope};
@@ -87,8 +88,8 @@ pub(super) struct NamedIds {
     pub(super) eos: Vec<u32>,
 }
 
-/// Reads the configuration, the family, which also determines tensor names, and the token ids.
-pub(super) fn read(folder: &Path) -> Result<(DecoderConfig, Family, NamedIds), CheckpointError> {
+/// Reads the configuration, the family, which also determines tensor names, the token ids, and the quantisation of the weights.
+pub(super) fn read(folder: &Path) -> Result<(DecoderConfig, Family, NamedIds, Option<Quantisation>), CheckpointError> {
     let path = folder.join("config.json");
     let advice =
         "a checkpoint folder holds config.json, tokenizer.json and model.safetensors; fetch it, or name a .gguf file";
@@ -112,15 +113,12 @@ impl DecoderConfig {
 fn parse(
     path: &Path,
     map: &serde_json::Map<String, serde_json::Value>,
-) -> Result<(DecoderConfig, Family, NamedIds), CheckpointError> {
+) -> Result<(DecoderConfig, Family, NamedIds, Option<Quantisation>), CheckpointError> {
     let fields = Fields::new(path, "", map);
     let family = family(path, &fields)?;
     let mut ids =
         NamedIds { bos: fields.token_ids("bos_token_id")?.first().copied(), eos: fields.token_ids("eos_token_id")? };
-    if fields.contains("quantization_config") && fields.value("quantization_config").is_some() {
-        let reason = "pre-quantised safetensors are not supported; use the original checkpoint or a GGUF file";
-        return Err(fields.error("quantization_config", reason));
-    }
+    let mut quantisation = Quantisation::read(&fields)?;
     let config = if let Some(text) = fields.object("text_config")? {
         if family != Family::Gemma3 {
             return Err(fields.error("text_config", "nested configurations are supported for Gemma 3 only"));
@@ -131,11 +129,12 @@ fn parse(
         let tied = fields.flag("tie_word_embeddings")?;
         fields.finish()?;
         ids.eos.extend(text.token_ids("eos_token_id")?);
+        quantisation = quantisation.or(Quantisation::read(&text)?);
         decoder(&text, family, tied)?
     } else {
         decoder(&fields, family, None)?
     };
-    Ok((config, family, ids))
+    Ok((config, family, ids, quantisation))
 }
 
 fn family(path: &Path, fields: &Fields) -> Result<Family, CheckpointError> {

@@ -3,6 +3,7 @@
 //! Files are read, not mapped, because pages of a mapped file count as memory of the process.
 use super::hf_family::Family;
 use super::hf_names::{self, Place};
+use super::hf_quant::{Matrix, Quantisation};
 use super::json_fields;
 use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use safetensors::Dtype;
@@ -19,17 +20,24 @@ const MAX_HEADER_BYTES: u64 = 100_000_000;
 
 /// A tensor as its file declares it; its bytes are checked to lie inside the file.
 #[derive(Debug, Clone)]
-struct Stored {
+pub(super) struct Stored {
     file: usize,
-    offset: u64,
-    dtype: Dtype,
-    shape: Vec<usize>,
+    pub(super) offset: u64,
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<usize>,
+}
+
+/// Source of a parameter's values.
+enum Found<'a> {
+    Plain(&'a Stored),
+    Quantised(Box<Matrix<'a>>),
 }
 
 /// The tensors of a folder.
 #[derive(Debug)]
 pub(super) struct HfWeights {
     family: Family,
+    quantisation: Option<Quantisation>,
     files: Vec<PathBuf>,
     index: Option<PathBuf>,
     tensors: HashMap<String, Stored>,
@@ -37,10 +45,15 @@ pub(super) struct HfWeights {
 
 impl HfWeights {
     /// Reads the headers of all shards, and checks that they have every parameter of `config` in its shape and no other tensors.
-    pub(super) fn open(folder: &Path, family: Family, config: &DecoderConfig) -> Result<HfWeights, CheckpointError> {
+    pub(super) fn open(
+        folder: &Path,
+        family: Family,
+        config: &DecoderConfig,
+        quantisation: Option<Quantisation>,
+    ) -> Result<HfWeights, CheckpointError> {
         let single = folder.join("model.safetensors");
         let index = folder.join("model.safetensors.index.json");
-        let mut weights = HfWeights { family, files: Vec::new(), index: None, tensors: HashMap::new() };
+        let mut weights = HfWeights { family, quantisation, files: Vec::new(), index: None, tensors: HashMap::new() };
         if single.is_file() {
             weights.add_file(&single)?;
         } else if index.is_file() {
@@ -51,12 +64,22 @@ impl HfWeights {
         }
         let mut used = BTreeSet::new();
         for (parameter, shape) in config.parameters() {
-            used.insert(weights.place(config, parameter, &shape)?.0.tensor);
+            match weights.place(config, parameter, &shape)? {
+                (place, Found::Plain(_)) => used.extend([place.tensor]),
+                (_, Found::Quantised(matrix)) => used.extend(matrix.names()),
+            }
         }
-        // The smallest name, so that the message is deterministic.
-        let extra =
-            weights.tensors.keys().filter(|name| !used.contains(*name) && !hf_names::is_redundant(name, config));
-        if let Some(name) = extra.min() {
+        let mut extra: Vec<&String> = weights
+            .tensors
+            .keys()
+            .filter(|name| !used.contains(*name) && !hf_names::is_redundant(name, config))
+            .collect();
+        // Sorted, so that the message is deterministic.
+        extra.sort_unstable();
+        for name in extra {
+            if weights.is_beside_quantised(name)? {
+                continue;
+            }
             let what = format!(
                 "tensor {name} has no place in architecture {} as config.json describes it ({} layers), so the checkpoint \
                  computes something else",
@@ -156,10 +179,15 @@ impl HfWeights {
         config: &DecoderConfig,
         parameter: Parameter,
         shape: &[usize],
-    ) -> Result<(Place, &Stored), CheckpointError> {
+    ) -> Result<(Place, Found<'_>), CheckpointError> {
         let places = hf_names::places(self.family, config, parameter, shape);
         let usual = places.first().map(|p| p.tensor.clone()).unwrap_or_default();
         for place in places {
+            if let Some(quantisation) = &self.quantisation
+                && let Some(matrix) = quantisation.find(self, &place.tensor, &place.whole)?
+            {
+                return Ok((place, Found::Quantised(Box::new(matrix))));
+            }
             let Some(stored) = self.tensors.get(&place.tensor) else { continue };
             if stored.shape != place.whole {
                 return Err(CheckpointError::WrongShape {
@@ -169,13 +197,45 @@ impl HfWeights {
                     expected: place.whole,
                 });
             }
-            return Ok((place, stored));
+            if !matches!(stored.dtype, Dtype::F32 | Dtype::BF16 | Dtype::F16) {
+                return Err(self.wrong_type(place.tensor, stored));
+            }
+            return Ok((place, Found::Plain(stored)));
         }
+        let tensor = match &self.quantisation {
+            Some(quantisation) if shape.len() == 2 => quantisation.missing(&usual),
+            _ => usual,
+        };
         Err(CheckpointError::TensorMissing {
-            tensor: usual,
+            tensor,
             parameter: parameter.to_string(),
             path: self.index.clone().or(self.files.first().cloned()).unwrap_or_default(),
         })
+    }
+
+    /// Returns the error for a tensor that is neither plain floats nor part of the quantisation that `config.json` names.
+    fn wrong_type(&self, tensor: String, stored: &Stored) -> CheckpointError {
+        let advice = match &self.quantisation {
+            Some(quantisation) => format!(
+                "config.json says that weights are {}, or F32, BF16 and F16; fetch the checkpoint again",
+                quantisation.name
+            ),
+            None => "F32, BF16 and F16 are supported, others need a quantization_config in config.json; convert the checkpoint"
+                .into(),
+        };
+        let (path, dtype) = (self.file(stored).to_path_buf(), format!("{:?}", stored.dtype));
+        CheckpointError::ElementType { tensor, path, dtype, advice }
+    }
+
+    /// True for a tensor without effect that formats of quantised weights bring along.
+    fn is_beside_quantised(&self, name: &str) -> Result<bool, CheckpointError> {
+        let Some(quantisation) = &self.quantisation else { return Ok(false) };
+        Ok(quantisation.is_of_activations(name) || quantisation.is_empty_bias(self, name)?)
+    }
+
+    /// Returns a tensor as its file declares it, with the file.
+    pub(super) fn stored(&self, name: &str) -> Option<(&Stored, &Path)> {
+        self.tensors.get(name).map(|stored| (stored, self.file(stored)))
     }
 
     fn file(&self, stored: &Stored) -> &Path {
@@ -184,9 +244,9 @@ impl HfWeights {
 
     /// Returns the type of a parameter's values as read.
     pub(super) fn held_as(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> ElementType {
-        match self.place(config, parameter, shape).map(|(_, stored)| stored.dtype) {
-            Ok(Dtype::BF16) => ElementType::Bf16,
-            Ok(Dtype::F16) => ElementType::F16,
+        match self.place(config, parameter, shape) {
+            Ok((_, Found::Plain(Stored { dtype: Dtype::BF16, .. }))) => ElementType::Bf16,
+            Ok((_, Found::Plain(Stored { dtype: Dtype::F16, .. }))) => ElementType::F16,
             _ => ElementType::F32,
         }
     }
@@ -201,20 +261,19 @@ impl HfWeights {
         parameter: Parameter,
         shape: &[usize],
     ) -> Result<Tensor, CheckpointError> {
-        let (place, stored) = self.place(config, parameter, shape)?;
-        let path = self.file(stored);
-        let width = match stored.dtype {
-            Dtype::F32 => 4,
-            Dtype::BF16 | Dtype::F16 => 2,
-            other => {
-                return Err(CheckpointError::ElementType {
-                    tensor: place.tensor,
-                    path: path.to_path_buf(),
-                    dtype: format!("{other:?}"),
-                    advice: "F32, BF16 and F16 are supported; convert the checkpoint".into(),
-                });
+        let (place, found) = self.place(config, parameter, shape)?;
+        let stored = match found {
+            Found::Plain(stored) => stored,
+            Found::Quantised(matrix) => {
+                let width = place.whole.last().copied().unwrap_or(1).max(1);
+                let first = place.start / width;
+                let rows = place.part.first().copied().unwrap_or_default();
+                let values = Values::F32(matrix.rows(first..first + rows)?);
+                return Ok(Tensor { shape: place.part, values });
             }
         };
+        let path = self.file(stored);
+        let width = stored.dtype.bitsize() / 8;
         let count: usize = place.part.iter().product();
         let offset = stored.offset + (place.start * width) as u64;
         let values = match stored.dtype {

@@ -55,6 +55,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Returns all keys.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'a String> + use<'a> {
+        self.map.keys()
+    }
+
     /// Marks keys as known without reading them.
     pub(super) fn ignore(&self, keys: &[&str]) {
         self.known.borrow_mut().extend(keys.iter().map(|k| k.to_string()));

@@ -10,6 +10,7 @@ mod hf_config;
 mod hf_family;
 mod hf_rope;
 mod hf_names;
+mod hf_quant;
 mod hf_weights;
 mod gguf_file;
 mod gguf_config;
@@ -34,12 +35,15 @@ mod weight_format;
 mod quantise;
 mod nf4;
 mod memory;
+mod elsewhere;
 mod error;
 
 pub use chat_template::{ChatMessage, ChatTemplate};
 pub use config::{
     Activation, BlockLayout, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling, alibi_slopes,
 };
+pub use elsewhere::mistralrs_knows;
+pub(crate) use elsewhere::next_step;
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;
 pub use isolation::serve_if_worker;

@@ -2,10 +2,13 @@
 use super::gguf_config::{self, GgufArchitecture};
 use super::gguf_file::GgufFile;
 use super::gguf_weights::{self, GgufWeights};
+use super::hf_config::NamedIds;
+use super::hf_quant::Quantisation;
 use super::hf_weights::HfWeights;
 use super::{
     BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, MemoryEstimate,
-    Parameter, Tensor, Tokenizer, WeightFormat, WeightRecord, gguf_tokenizer, hf_config, json_fields,
+    Parameter, Tensor, Tokenizer, WeightFormat, WeightRecord, elsewhere, gguf_tokenizer, hf_config, json_fields,
+    mistralrs_knows,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -37,6 +40,8 @@ pub struct Checkpoint {
     pub chat_template: Option<ChatTemplate>,
     /// End-of-sequence ids and recommended sampling.
     pub generation: GenerationDefaults,
+    /// Of a folder; a GGUF file's is part of its format.
+    quantisation: Option<Quantisation>,
     shapes: HashMap<Parameter, Vec<usize>>,
     metadata_files: Vec<PathBuf>,
     weights: Weights,
@@ -69,34 +74,76 @@ impl Checkpoint {
     }
 
     /// Opens a checkpoint for a model that runs elsewhere. A folder's weights are not opened, so config.json and tokenizer.json
-    /// suffice; [`Checkpoint::tensor`] then always fails.
+    /// suffice, and of a decoder that is not supported only the sizes of vocabulary and context are read; [`Checkpoint::tensor`] then
+    /// always fails.
     ///
     /// # Errors
     /// [`CheckpointError`].
     pub fn open_without_weights(path: &Path) -> Result<Checkpoint, CheckpointError> {
-        if path.is_dir() { Checkpoint::open_folder(path, false) } else { Checkpoint::open(path) }
+        if !path.is_dir() {
+            return Checkpoint::open(path);
+        }
+        match Checkpoint::open_folder(path, false) {
+            Err(CheckpointError::UnknownArchitecture { .. } | CheckpointError::Field { .. }) => {
+                Checkpoint::open_foreign(path, Vec::new())
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens a checkpoint for `--engine mistralrs`: as [`Checkpoint::open`], and without the weights if only mistral.rs has the
+    /// architecture.
+    ///
+    /// # Errors
+    /// [`CheckpointError`].
+    pub fn open_for_mistralrs(path: &Path) -> Result<Checkpoint, CheckpointError> {
+        match Checkpoint::open(path) {
+            Err(CheckpointError::UnknownArchitecture { found, .. }) if path.is_dir() && mistralrs_knows(&found) => {
+                Checkpoint::open_foreign(path, weight_files(path)?)
+            }
+            opened => opened,
+        }
     }
 
     fn open_folder(folder: &Path, with_weights: bool) -> Result<Checkpoint, CheckpointError> {
-        let (config, family, ids) = hf_config::read(folder)?;
+        let (config, family, ids, quantisation) = hf_config::read(folder)?;
+        let mut checkpoint = Checkpoint::beside_weights(folder, config, &ids)?;
+        if with_weights {
+            let weights = HfWeights::open(folder, family, &checkpoint.config, quantisation.clone())?;
+            checkpoint.weights = Weights::Hf(weights);
+        }
+        checkpoint.shapes = checkpoint.config.parameters().into_iter().collect();
+        checkpoint.quantisation = quantisation;
+        Ok(checkpoint)
+    }
+
+    /// Opens a folder of any architecture; `files` are its weights, which are not read.
+    fn open_foreign(folder: &Path, files: Vec<PathBuf>) -> Result<Checkpoint, CheckpointError> {
+        let (config, ids) = elsewhere::read(folder)?;
+        let mut checkpoint = Checkpoint::beside_weights(folder, config, &ids)?;
+        checkpoint.metadata_files.extend(files);
+        Ok(checkpoint)
+    }
+
+    /// Opens what a folder has beside its weights.
+    fn beside_weights(folder: &Path, config: DecoderConfig, ids: &NamedIds) -> Result<Checkpoint, CheckpointError> {
         let tokenizer_config = json_fields::read_optional_object(&folder.join("tokenizer_config.json"))?;
         let generation = GenerationDefaults::from_folder(folder, &ids.eos)?;
         let tokenizer = Tokenizer::from_folder(folder, tokenizer_config.as_ref(), ids.bos, config.vocab_size)?;
         let generation = generation.complete(folder, &tokenizer, config.vocab_size)?;
         let chat_template = ChatTemplate::from_folder(folder, tokenizer_config.as_ref())?;
         chat_template.as_ref().map_or(Ok(()), ChatTemplate::check)?;
-        let weights =
-            if with_weights { Weights::Hf(HfWeights::open(folder, family, &config)?) } else { Weights::Absent };
         Ok(Checkpoint {
             source: folder.to_path_buf(),
             format: Format::Safetensors,
-            shapes: config.parameters().into_iter().collect(),
+            quantisation: None,
+            shapes: HashMap::new(),
             config,
             tokenizer,
             chat_template,
             generation,
             metadata_files: METADATA_FILES.iter().map(|f| folder.join(f)).filter(|f| f.is_file()).collect(),
-            weights,
+            weights: Weights::Absent,
             weight_format: WeightFormat::default(),
         })
     }
@@ -117,6 +164,7 @@ impl Checkpoint {
         Ok(Checkpoint {
             source: path.to_path_buf(),
             format: Format::Gguf { quantisation },
+            quantisation: None,
             shapes: config.parameters().into_iter().collect(),
             weights: Weights::Gguf(GgufWeights::new(file, arch, &config)?),
             config,
@@ -196,9 +244,29 @@ impl Checkpoint {
         self.weight_format = format;
     }
 
-    /// True if the files' own weights are quantised: a GGUF file of any type but floats.
+    /// True if the native engine lacks the architecture, so that only prompts can be made here.
+    pub fn is_foreign(&self) -> bool {
+        self.config.layers.is_empty()
+    }
+
+    /// True if the files' own weights are quantised.
     pub fn is_quantised(&self) -> bool {
-        matches!(&self.format, Format::Gguf { quantisation } if !["F32", "F16", "BF16"].contains(&quantisation.as_str()))
+        self.quantisation().is_some()
+    }
+
+    /// Name of the quantisation of the files' own weights, e.g. `Q4_K_M` or `awq 4-bit, groups of 128`; none for floats.
+    pub fn quantisation(&self) -> Option<&str> {
+        match &self.format {
+            Format::Gguf { quantisation } => {
+                Some(quantisation.as_str()).filter(|name| !["F32", "F16", "BF16"].contains(name))
+            }
+            Format::Safetensors => self.quantisation.as_ref().map(|quantisation| quantisation.name.as_str()),
+        }
+    }
+
+    /// True if the files are meant for an engine that quantises activations, keys or values, too, which the native one does not.
+    pub fn quantises_activations(&self) -> bool {
+        self.quantisation.as_ref().is_some_and(|quantisation| quantisation.of_activations)
     }
 
     /// True if products with this parameter, a matrix of `width` input columns, are computed in 8-bit integers.
@@ -244,4 +312,23 @@ impl Checkpoint {
         }
         files
     }
+}
+
+/// Returns the safetensors files of a folder, sorted, with their index.
+fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, CheckpointError> {
+    let failed = |error| CheckpointError::io(folder, "fetch the checkpoint again", error);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(".safetensors") || name == "model.safetensors.index.json" {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let advice = "it and no other safetensors file is in the folder; fetch the checkpoint again".to_owned();
+        return Err(CheckpointError::FileMissing { path: folder.join("model.safetensors"), advice });
+    }
+    Ok(files)
 }

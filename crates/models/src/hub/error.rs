@@ -31,15 +31,18 @@ pub enum HubError {
     /// A repository without a revision.
     #[error("{repo} is not a file or folder, and as a repository of the hub it names no commit")]
     NoRevision { repo: String, entry: Option<String> },
+    /// A repository without a revision, of which the cache has several.
+    #[error("{repo} names no commit, and {} of it are in the cache: {}", commits.len(), commits.join(", "))]
+    SeveralCommits { repo: String, commits: Vec<String> },
     /// A name that is not in the list.
     #[error("'{name}' is not a file, a folder or a model of the list")]
     UnknownModel { name: String, near: Option<String> },
     /// An entry without a commit.
-    #[error("{name} has no pinned commit: its paper gives none for {repo}")]
+    #[error("{name} has no pinned commit: no source gives one for {repo}")]
     Unresolved { name: String, repo: String },
     /// An entry that the native engine does not support.
     #[error("{name} cannot be run here: {reason}")]
-    NotRunnable { name: String, reason: String },
+    NotRunnable { name: String, reason: String, family: String },
     /// A list of models that cannot be read.
     #[error("cannot use the list of models {}: {what}", path.display())]
     Registry { path: PathBuf, what: String },
@@ -143,6 +146,10 @@ impl HubError {
             HubError::NoRevision { repo, entry: None } => {
                 format!("`earnest models resolve {repo}@main` prints the current commit; name it as {repo}@<40 digits>")
             }
+            HubError::SeveralCommits { repo, commits } => {
+                let first = commits.first().map_or("<40 digits>", String::as_str);
+                format!("name one as {repo}@{first}; `earnest models use {repo}@{first}` pins it in your list")
+            }
             HubError::UnknownModel { near: Some(near), .. } => {
                 format!("did you mean {near}? `earnest models list` lists all models; a file or folder is named by its path")
             }
@@ -151,9 +158,15 @@ impl HubError {
                     .into()
             }
             HubError::Unresolved { name, repo } => {
-                format!("`earnest models resolve {name}` pins the current commit of {repo}; or name one yourself as {repo}@<40 digits>")
+                format!(
+                    "`earnest models resolve {name}` pins the current commit of {repo}, `earnest models use {name}` the one in the \
+                     cache; or name one yourself as {repo}@<40 digits>"
+                )
             }
-            HubError::NotRunnable { .. } => "`earnest models list` shows which models can be run".into(),
+            HubError::NotRunnable { name, family, .. } => {
+                let elsewhere = crate::checkpoint::next_step(name, family);
+                format!("`earnest models list` shows which models can be run; for this one: {elsewhere}")
+            }
             HubError::Registry { .. } => "docs/models.md describes the fields; models.toml in earnest's repository is an example".into(),
             HubError::NotCached { fetch, .. } | HubError::MissingFile { fetch, .. } => {
                 format!("`{fetch}` fetches it; a run never does")

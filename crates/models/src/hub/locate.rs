@@ -1,4 +1,5 @@
 //! A model reference and the files it names: a list entry or a commit, in the local cache.
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{Cache, Commit, Entry, Environment, HubError, Reference, Registry, RepoId};
@@ -24,6 +25,37 @@ impl HubSettings {
         Registry::read(&files, self.list.as_deref())
     }
 
+    /// Returns the commit for a repository that was named without one, and a note if nothing but the cache says it: the commit of
+    /// the user's own lists, else the only one in the cache.
+    ///
+    /// # Errors
+    /// [`HubError::NoRevision`], [`HubError::SeveralCommits`].
+    pub fn commit_of(&self, repo: &RepoId, list: &Registry) -> Result<(Commit, Option<String>), HubError> {
+        let of_repo = || list.entries.iter().filter(|entry| entry.repo == *repo);
+        let own: BTreeSet<&Commit> =
+            of_repo().filter(|entry| entry.from.is_some()).filter_map(|entry| entry.commit.as_ref()).collect();
+        if let (Some(commit), 1) = (own.first(), own.len()) {
+            return Ok(((*commit).clone(), None));
+        }
+        let cached = Cache::from_environment(&self.environment()).map(|cache| cache.commits(repo)).unwrap_or_default();
+        match cached.as_slice() {
+            [only] => {
+                let note = format!(
+                    "{repo} is taken at {only}, its only commit in the cache; `earnest models use {repo}` pins it in your list"
+                );
+                Ok((only.clone(), Some(note)))
+            }
+            [] => {
+                let entry = of_repo().find(|entry| entry.commit.is_some()).map(|entry| entry.name.clone());
+                Err(HubError::NoRevision { repo: repo.to_string(), entry })
+            }
+            several => Err(HubError::SeveralCommits {
+                repo: repo.to_string(),
+                commits: several.iter().map(Commit::to_string).collect(),
+            }),
+        }
+    }
+
     /// Reads the hub's environment variables, with this offline setting.
     pub fn environment(&self) -> Environment {
         Environment::read(self.offline)
@@ -41,6 +73,8 @@ pub struct CommitReference {
     pub not_runnable: Option<String>,
     /// The reference as the user wrote it, for commands in messages.
     pub given: String,
+    /// Note for the user on how the commit was chosen, if the reference does not name it.
+    pub note: Option<String>,
 }
 
 /// Returns the user's configuration folder.
@@ -67,7 +101,14 @@ impl CommitReference {
             entry: Some(entry.clone()),
             not_runnable: entry.not_runnable.clone(),
             given: entry.name.clone(),
+            note: None,
         })
+    }
+
+    fn of_repo(repo: RepoId, commit: Commit, list: Registry, given: &str) -> CommitReference {
+        let not_runnable = list.not_runnable(&repo).map(|(_, reason)| reason.to_owned());
+        let entry = list.entries.into_iter().find(|e| e.repo == repo && e.commit.as_ref() == Some(&commit));
+        CommitReference { repo, commit, entry, not_runnable, given: given.to_owned(), note: None }
     }
 
     /// Returns the commit that a model reference names; none for a path. An existing file or folder takes precedence over a name.
@@ -82,9 +123,7 @@ impl CommitReference {
             Reference::Path => Ok(None),
             Reference::Pinned(repo, commit) => {
                 let list = hub.registry()?;
-                let not_runnable = list.not_runnable(&repo).map(|(_, reason)| reason.to_owned());
-                let entry = list.entries.into_iter().find(|e| e.repo == repo && e.commit.as_ref() == Some(&commit));
-                Ok(Some(CommitReference { repo, commit, entry, not_runnable, given: text.to_owned() }))
+                Ok(Some(CommitReference::of_repo(repo, commit, list, text)))
             }
             Reference::Unpinned(repo, revision, reason) => {
                 // A bare word may be a name of the list, whose repository has the revision.
@@ -97,9 +136,9 @@ impl CommitReference {
             }
             Reference::Repository(repo) => {
                 let list = hub.registry()?;
-                let pinned = list.of_repo(&repo).filter(|entry| entry.commit.is_some());
-                let entry = pinned.map(|entry| entry.name.clone());
-                Err(HubError::NoRevision { repo: repo.to_string(), entry })
+                let (commit, note) = hub.commit_of(&repo, &list)?;
+                let given = format!("{repo}@{commit}");
+                Ok(Some(CommitReference { note, ..CommitReference::of_repo(repo, commit, list, &given) }))
             }
             Reference::Name(name) => {
                 let list = hub.registry()?;
@@ -143,7 +182,8 @@ impl CommitReference {
             Reference::Path => None,
         };
         marked.map_or(Ok(()), |(entry, reason)| {
-            Err(HubError::NotRunnable { name: entry.name.clone(), reason: reason.to_owned() })
+            let family = entry.family.clone().unwrap_or_default();
+            Err(HubError::NotRunnable { name: entry.name.clone(), reason: reason.to_owned(), family })
         })
     }
 

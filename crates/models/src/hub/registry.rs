@@ -87,7 +87,7 @@ pub struct Entry {
     /// Name for `--model`.
     pub name: String,
     pub repo: RepoId,
-    /// None if the paper gives no commit and none was resolved.
+    /// None if no source gives a commit and none was resolved or chosen.
     pub commit: Option<Commit>,
     /// `model_type` of the configuration.
     pub family: Option<String>,
@@ -258,11 +258,6 @@ impl Registry {
         })
     }
 
-    /// Finds the first entry of a repository, for hints.
-    pub fn of_repo(&self, repo: &RepoId) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.repo == *repo)
-    }
-
     /// Returns the reason why a repository is not runnable, with its entry, at any commit; none if one of its entries is runnable.
     /// A repository without an organisation is matched by name, because the hub has moved such repositories to organisations.
     pub fn not_runnable(&self, repo: &RepoId) -> Option<(&Entry, &str)> {
@@ -316,7 +311,8 @@ pub fn save_commit(path: &Path, name: &str, repo: &RepoId, commit: &Commit) -> R
     }
     models.push(toml::Value::Table(row));
     let text = toml::to_string(&table).map_err(|error| failed(error.to_string()))?;
-    let text = format!("# Commits that `earnest models resolve` asked the hub for.\n{text}");
+    let text =
+        format!("# Commits that `earnest models resolve` asked the hub for, or `earnest models use` chose.\n{text}");
     super::snapshot::write_atomically(path, text.as_bytes())
 }
 
@@ -342,10 +338,17 @@ mod tests {
             let gsm = entry.papers.iter().any(|paper| paper == "gsm-symbolic");
             assert_eq!(entry.commit.is_some(), gsm, "{}: only that paper gives commits", entry.name);
             assert_eq!(entry.name, entry.repo.name());
-            assert!(entry.parameters.is_some() && entry.kind.is_some() && entry.licence.is_some());
+            assert!(entry.kind.is_some() && entry.licence.is_some() && entry.family.is_some());
+            if entry.papers.is_empty() {
+                assert!(entry.shape.is_none() && entry.parameters.is_none() && entry.decoding.is_none());
+                continue;
+            }
+            assert!(entry.parameters.is_some());
             // A shape is what makes a model runnable; the test of the table says that native takes it.
             assert_eq!(entry.shape.is_some(), entry.not_runnable.is_none(), "{}", entry.name);
         }
+        let today = list.entries.iter().filter(|entry| entry.papers.is_empty()).count();
+        assert!(today > 40, "{today}");
         // Nothing but the licences of one paper has a source.
         for entry in &list.entries {
             let claims = |claim| entry.unverified.contains(&claim);
@@ -356,6 +359,18 @@ mod tests {
         let llama = list.get("Meta-Llama-3-8B-Instruct").unwrap();
         assert_eq!(llama.commit.as_ref().unwrap().as_str(), "8afb486c1db24fe5011ec46dfbe5b5dccdb575c2");
         assert!(llama.notes.iter().any(|note| note.contains("8afb486c1db24fe5011ec46dfbe5b5dccb575c2")));
+    }
+
+    #[test]
+    fn models_of_today_are_runnable_where_native_has_their_architecture() {
+        use crate::checkpoint::{CheckpointError, DecoderConfig};
+        for entry in Registry::built_in().entries.iter().filter(|entry| entry.papers.is_empty()) {
+            let keys = [("model_type".to_owned(), entry.family.clone().into())].into_iter().collect();
+            // Other errors are about keys that are missing here.
+            let read = DecoderConfig::from_config_keys(Path::new("config.json"), &keys);
+            let known = !matches!(read, Err(CheckpointError::UnknownArchitecture { .. }));
+            assert_eq!(entry.not_runnable.is_none(), known, "{} of {:?}", entry.name, entry.family);
+        }
     }
 
     #[test]

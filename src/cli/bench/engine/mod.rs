@@ -138,7 +138,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
         return Err(CliError::usage("--sweep measures the engine on a CPU")
             .help("use `earnest dev device` for a GPU, or add --device cpu"));
     }
-    let checkpoint = args.model.open()?;
+    let checkpoint = args.model.open(printer)?;
     let workloads = if args.sweep { Vec::new() } else { workloads(args, &checkpoint)? };
     if let Some(path) = &args.dump {
         let failed = |error: String| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()));

@@ -108,7 +108,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let samples = args.samples.map_or(largest, |samples| samples as usize);
     let engine_settings = super::with_batch(args.engine.settings()?, largest)?;
     let options = options(args, &modes)?;
-    let chosen = args.model.locate()?;
+    let chosen = args.model.locate(printer)?;
     let checkpoint = model::open(&chosen)?;
     let defaults = model::checkpoint_defaults(&chosen, &checkpoint);
     let context = checkpoint.config.max_positions;

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::Exit;
 use crate::cli::error::CliError;
-use crate::cli::models::HubArgs;
+use crate::cli::models::{HubArgs, locate};
+use crate::cli::printer::Printer;
 use crate::cli::train::number_model::{StoredArg, Weighted};
-use earnest_eval::model::LocatedModel;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_train::{
     AdamWSettings, AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings, PromptForm, Retrofit,
@@ -298,8 +298,8 @@ impl LoraArgs {
         })
     }
 
-    fn new_settings(&self, given: &Path) -> Result<LoraSettings, CliError> {
-        let path = LocatedModel::find(given, &self.hub.settings(), WeightFormat::default())?.path().to_owned();
+    fn new_settings(&self, given: &Path, printer: Printer) -> Result<LoraSettings, CliError> {
+        let path = locate(given, &self.hub, WeightFormat::default(), printer)?.path().to_owned();
         // Absolute, so that `--resume` finds it from another folder.
         let path = std::path::absolute(&path).unwrap_or(path);
         let retrofit = Retrofit { nope: self.nope, single_digits: self.single_digits };
@@ -347,7 +347,7 @@ impl LoraArgs {
     ///
     /// # Errors
     /// The folder does not fit the options.
-    pub(super) fn settings(&self) -> Result<LoraSettings, CliError> {
+    pub(super) fn settings(&self, printer: Printer) -> Result<LoraSettings, CliError> {
         let in_folder = |name: &str| self.out.join(name);
         let unfinished = in_folder("state.json").exists();
         let Some(given) = self.model.as_deref().filter(|_| !self.resume) else {
@@ -361,8 +361,7 @@ impl LoraArgs {
             let mut settings: LoraSettings = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
             if let Some(given) = &self.model {
                 // It may have moved; the digests of its files are compared later.
-                settings.base.path =
-                    LocatedModel::find(given, &self.hub.settings(), WeightFormat::default())?.path().to_owned();
+                settings.base.path = locate(given, &self.hub, WeightFormat::default(), printer)?.path().to_owned();
             }
             return Ok(settings);
         };
@@ -374,6 +373,6 @@ impl LoraArgs {
             let message = format!("{} already holds adapters or a model", self.out.display());
             return Err(CliError::new(Exit::Results, message).help("name another folder"));
         }
-        self.new_settings(given)
+        self.new_settings(given, printer)
     }
 }

@@ -40,11 +40,11 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
     if let Some(folder) = args.merge.as_deref() {
         super::merge::check_folder(folder)?;
     }
-    let mut settings = args.settings()?;
+    let mut settings = args.settings(printer)?;
     let _lock = lock_folder(&args.out)?;
     if args.resume {
         // Another process may have finished it before the lock was acquired.
-        settings = args.settings()?;
+        settings = args.settings(printer)?;
     }
     super::one_thread_per_part(settings.parts);
     if !quiet {
