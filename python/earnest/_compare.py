@@ -35,8 +35,7 @@ class Difference:
     shares: bool
 
     def __str__(self) -> str:
-        scale, unit = (100.0, " points") if self.shares else (1.0, "")
-        return f"{self.name}: {scale * self.difference:+.4g}{unit}{_interval(self.interval, scale)}{_p(self.p)}, {self.items} items"
+        return f"{self.name}: {_in_words(self.difference, self.interval, self.p, self.shares)}, {self.items} items"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,11 +80,8 @@ class Comparison:
         return None if estimate is None else float(estimate["p"])
 
     def __str__(self) -> str:
-        scale, unit = (100.0, " points") if self.overall.shares else (1.0, "")
-        return (
-            f"{self.run} - {self.baseline}: {scale * self.difference:+.4g}{unit}{_interval(self.interval, scale)}{_p(self.p)}, "
-            f"{self.items} items"
-        )
+        found = _in_words(self.difference, self.interval, self.p, self.overall.shares)
+        return f"{self.run} - {self.baseline}: {found}, {self.items} items"
 
 
 def compare(
@@ -144,9 +140,11 @@ def _difference(document: Mapping[str, Any]) -> Difference:
     return Difference(**fields)
 
 
-def _interval(interval: Optional[Tuple[float, float]], scale: float) -> str:
-    return "" if interval is None else f" [{scale * interval[0]:+.4g}, {scale * interval[1]:+.4g}]"
+def _in_words(difference: float, interval: Optional[Tuple[float, float]], p: Optional[float], shares: bool) -> str:
+    def number(value: float) -> str:
+        return f"{100 * value:+.1f}" if shares else f"{value:+.4g}"
 
-
-def _p(p: Optional[float]) -> str:
-    return "" if p is None else ", p < 0.001" if p < 0.001 else f", p = {p:.2g}"
+    unit = " points" if shares else ""
+    between = "" if interval is None else f" [{number(interval[0])}, {number(interval[1])}]"
+    tested = "" if p is None else ", p < 0.001" if p < 0.001 else f", p = {p:.2g}"
+    return f"{number(difference)}{unit}{between}{tested}"

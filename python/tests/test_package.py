@@ -98,7 +98,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(found.p, found.document["overall"]["p"])
         self.assertEqual([len(found.tasks), sum(task.items for task in found.tasks)], [2, 40])
         self.assertIn(("generation.sampling.temperature", 0.0, 1.5), found.settings)
-        self.assertIn(f"{100 * found.difference:+.4g} points", str(found))
+        self.assertIn(f"{100 * found.difference:+.1f} points", str(found))
         self.assertIn("<svg", svg.read_text())
         other = earnest.compare(self.a.name, self.b, task="add_Integer", quiet=True)
         self.assertEqual(other.items, 20)
