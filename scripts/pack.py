@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Packs what scripts/release.sh has made: pack.py NAME FOLDER WHEEL OUT.
 
-Writes OUT/NAME.tar.gz with the files of FOLDER below a folder NAME, the same bytes for the same files; OUT/NAME.cdx.json, the list of all
-crates in the program (SBOM, CycloneDX) that maturin put into WHEEL; a copy of WHEEL; and OUT/SHA256SUMS of everything in OUT.
+Writes OUT/NAME.tar.gz with the files of FOLDER below a folder NAME, the same bytes for the same files; OUT/NAME.cdx.json, the list of the
+program's crates on all platforms (SBOM, CycloneDX) that maturin put into WHEEL; a copy of WHEEL; and OUT/SHA256SUMS of the three.
 """
 
 import gzip
@@ -34,7 +34,8 @@ def sbom(wheel, path):
         text = packed.read(member)
     document = json.loads(text)
     assert document["bomFormat"] == "CycloneDX", document["bomFormat"]
-    path.write_bytes(text)
+    # Crates of the workspace are named by their path on the machine that built them.
+    path.write_bytes(text.replace(Path.cwd().as_uri().encode(), b"file://"))
     return len(document["components"])
 
 
@@ -45,7 +46,7 @@ def main():
     if wheel.parent.resolve() != out.resolve():
         shutil.copy(wheel, out)
     sums = out / "SHA256SUMS"
-    files = sorted(path for path in out.iterdir() if path.is_file() and path != sums)
+    files = [out / f"{name}.cdx.json", out / f"{name}.tar.gz", out / wheel.name]
     sums.write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files))
     for path in files:
         print(f"{path.name}: {path.stat().st_size} bytes")
