@@ -9,8 +9,8 @@
 #   --out       folder for the wheel (default: dist)
 #   --no-try    only pack
 #
-# Tried are: the time from an empty folder to the first result, and python/tests with pyarrow, pandas and polars. Needs python3 and the Python
-# index, for maturin once and for the libraries; exit code 77 if the index cannot be reached.
+# Tried are: the time from an empty folder to the first result, the types, and python/tests with pyarrow, pandas and polars. Needs python3 and the
+# Python index, for maturin once and for the libraries; exit code 77 if the index cannot be reached.
 set -euo pipefail
 
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
@@ -88,10 +88,12 @@ print(f"time to the first result (530 questions of nupa): {ended - begun:.1f} s,
 END
 
 index=1
-clean/bin/pip install --quiet --disable-pip-version-check pyarrow pandas polars || index=
+clean/bin/pip install --quiet --disable-pip-version-check pyarrow pandas pandas-stubs polars mypy || index=
 if [ -z "$index" ]; then
   EARNEST_TEST_WITHOUT=1 clean/bin/python "$tests/test_package.py"
   echo "skipped: samples as arrow, pandas and polars; they cannot be installed, is the Python index reachable?" >&2
   exit 77
 fi
+# The types that its users' checkers read.
+clean/bin/mypy --cache-dir="$work/types" --config-file="$tests/../../pyproject.toml" --package earnest
 clean/bin/python "$tests/test_package.py"
