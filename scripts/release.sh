@@ -54,30 +54,31 @@ if [ -z "$program" ]; then
   folder=${CARGO_TARGET_DIR:-target}/$target/dist
   zig=
   if cargo zigbuild --help > /dev/null 2>&1; then zig=1; fi
-  rustup=
-  if command -v rustup > /dev/null; then rustup=1; fi
-  [ -z "$rustup" ] || rustup target list --installed | grep -qx "$target" || step rustup target add "$target"
   case $target in
-    *-linux-gnu)
+    x86_64-unknown-linux-gnu | aarch64-unknown-linux-gnu)
       if [ -n "$zig" ]; then
-        step cargo zigbuild --profile dist --locked --bin earnest --target "$target.$glibc"
+        build=(cargo zigbuild --target "$target.$glibc")
       elif [ "$target" = "$host" ]; then
         echo "cargo-zigbuild is not installed: the program will need the glibc of this machine"
-        step cargo build --profile dist --locked --bin earnest --target "$target"
+        build=(cargo build --target "$target")
       else
         fail "$target from $host needs cargo-zigbuild: pip install cargo-zigbuild ziglang"
       fi
       ;;
-    *-linux-musl)
+    x86_64-unknown-linux-musl | aarch64-unknown-linux-musl)
       [ -n "$zig" ] || fail "$target needs cargo-zigbuild: pip install cargo-zigbuild ziglang"
-      step cargo zigbuild --profile dist --locked --bin earnest --target "$target"
+      build=(cargo zigbuild --target "$target")
       ;;
-    *-apple-darwin)
+    x86_64-apple-darwin | aarch64-apple-darwin)
       [ "$(uname -s)" = Darwin ] || fail "$target needs Apple's SDK: run this on a Mac"
-      step cargo build --profile dist --locked --bin earnest --target "$target"
+      build=(cargo build --target "$target")
       ;;
     *) fail "there is no release for $target: see --help" 2 ;;
   esac
+  if command -v rustup > /dev/null && ! rustup target list --installed | grep -qx "$target"; then
+    step rustup target add "$target"
+  fi
+  step "${build[@]}" --profile dist --locked --bin earnest
   program=$folder/earnest
 fi
 
