@@ -80,6 +80,7 @@ mod train_lora;
 mod train_lora_cli;
 mod unsafe_code;
 mod until;
+mod view;
 
 // A subject uses a part of what the golden vectors' own program needs.
 #[allow(dead_code)]

@@ -1,0 +1,105 @@
+// Pages of a running `earnest view` in headless Chromium: ADDRESS [FOLDER for screenshots] (see view-browser.sh).
+import chromium from "@sparticuz/chromium";
+import puppeteer from "puppeteer-core";
+
+const [address, shots] = process.argv.slice(2);
+const browser = await puppeteer.launch({ args: [...chromium.args, "--no-sandbox"], executablePath: await chromium.executablePath(), headless: "shell" });
+let failed = 0;
+const check = (what, holds, found = "") => {
+  console.log(`${holds ? "  " : "FAILED: "}${what}${holds ? "" : ` ${JSON.stringify(found)}`}`);
+  failed += holds ? 0 : 1;
+};
+const page = await browser.newPage();
+await page.setViewport({ width: 1440, height: 900 });
+const errors = [];
+const elsewhere = [];
+page.on("pageerror", (error) => errors.push(String(error)));
+page.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
+page.on("request", (request) => { if (!request.url().startsWith(address.split("/").slice(0, 3).join("/")) && !request.url().startsWith("data:")) elsewhere.push(request.url()); });
+const shot = async (name) => { if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true }); };
+const ready = () => page.waitForSelector("html[data-ready=true]");
+const open = async (path) => { await page.goto(path, { waitUntil: "load" }); await ready(); };
+const text = (selector) => page.$eval(selector, (element) => element.innerText);
+const count = (selector) => page.$$eval(selector, (all) => all.length);
+const click = async (selector) => { await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click(selector)]); await ready(); };
+
+await open(address);
+await shot("leaderboard");
+check("two runs are listed", (await count("section.board tbody")) >= 1 && (await count("section.board:first-of-type > .scroll tbody tr")) === 2);
+const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+check(`first paint after ${Math.round(paint)} ms`, paint < 1000, paint);
+await page.click("a.fetch");
+await page.waitForSelector(".part table");
+check("differences come in place", (await text(".part")).includes("Holm"));
+await page.click("section.board .copies [data-copy=markdown]");
+const markdown = await page.$eval("html", (html) => html.dataset.copied);
+check("a table is copied as Markdown", markdown.startsWith("| model |") && markdown.split("\n").length >= 4, markdown);
+await page.click("section.board .copies [data-copy=csv]");
+check("and as CSV", (await page.$eval("html", (html) => html.dataset.copied)).startsWith("model,"));
+await page.click("section.board .copies [data-copy=latex]");
+check("and as LaTeX", (await page.$eval("html", (html) => html.dataset.copied)).includes("\\begin{tabular}"));
+
+await click("section.board tbody tr th a");
+await shot("run");
+check("a run has its heat map", (await count("figure.wide svg")) === 1);
+const wide = await page.$eval("figure.wide svg", (svg) => svg.getBoundingClientRect().width / innerWidth);
+check(`the heat map takes ${Math.round(100 * wide)} % of the width`, wide > 0.6, wide);
+await page.$$eval("details:not([open]) > summary", (all) => all.forEach((summary) => summary.click()));
+await page.click(".sortable thead th:nth-child(3)");
+check("a table sorts", (await page.$eval(".sortable thead th:nth-child(3)", (head) => head.getAttribute("aria-sort"))) !== null);
+
+await click(".links a.button");
+await page.waitForSelector("#detail article");
+await shot("samples");
+const first = await text("#detail .item");
+await page.keyboard.press("j");
+await page.waitForFunction((before) => document.querySelector("#detail .item")?.innerText !== before, {}, first);
+check("j shows the next sample", (await count(".line.open")) === 1 && page.url().endsWith("#1"), page.url());
+await page.keyboard.press("k");
+await page.waitForFunction((before) => document.querySelector("#detail .item")?.innerText === before, {}, first);
+check("k goes back", true);
+await page.keyboard.press("/");
+check("/ searches", (await page.evaluate(() => document.activeElement.id)) === "search");
+await page.keyboard.type("1");
+await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.keyboard.press("Enter")]);
+await ready();
+check("filters are in the address, empty ones are not", page.url().includes("q=1") && !page.url().includes("task="), page.url());
+await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.select("select[name=outcome]", "correct")]);
+await ready();
+const badges = await page.$$eval(".line .badge", (all) => [...new Set(all.map((badge) => badge.innerText))]);
+check("only right answers are left", badges.join() === "right", badges);
+check("the extracted answer is marked", (await count("#detail mark")) >= 1);
+await page.keyboard.press("?");
+check("? lists the keys", await page.$eval("#help", (dialog) => dialog.open));
+await page.keyboard.press("Escape");
+await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.keyboard.press("u")]);
+await ready();
+check("u goes up to the run", /\/run\/[^/]+$/.test(page.url()), page.url());
+
+await click(".links form button");
+await shot("compare");
+check("a comparison says its interval", (await text(".big")).includes("95 % interval"));
+if ((await count(".flips a")) > 0) {
+  await click(".flips a");
+  await shot("pair");
+  check("two answers stand side by side", (await count("pre.completion")) === 2);
+}
+
+await page.setViewport({ width: 390, height: 844, isMobile: true });
+for (const [name, path] of [["leaderboard-phone", address], ["samples-phone", `${address}run/x`]]) {
+  if (name === "samples-phone") { await open(address); await click("section.board tbody td a"); } else await open(path);
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  await shot(name);
+  check(`${name} fits the width`, over <= 1, over);
+}
+await page.setViewport({ width: 1440, height: 900 });
+await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
+await open(address);
+await shot("leaderboard-dark");
+const missing = await page.goto(`${address}run/none`);
+check("a run that is not there is said", missing.status() === 404);
+await shot("missing");
+check("no page asks another site", elsewhere.length === 0, elsewhere);
+check("no page has an error", errors.filter((error) => !error.includes("404")).length === 0, errors);
+await browser.close();
+process.exit(failed > 0 ? 1 : 0);

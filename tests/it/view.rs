@@ -1,0 +1,203 @@
+//! `earnest view`: what its pages hold, and who gets them. `scripts/view-browser.sh` tries them in a browser.
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use crate::program::*;
+
+const SMALL: [&str; 7] = ["--lengths", "1..2", "--per-length", "2", "--max-tokens", "6", "--quiet"];
+
+/// A running viewer, which is ended with it.
+struct Viewed {
+    child: Child,
+    /// `127.0.0.1:PORT`.
+    host: String,
+    /// `/TOKEN/`.
+    base: String,
+}
+
+impl Drop for Viewed {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn view(folder: &Path, words: &[&str]) -> Viewed {
+    let mut child =
+        earnest(folder).arg("view").args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line:?}")).to_owned();
+    let (host, path) = address.split_once('/').unwrap();
+    let token = path.split('/').next().unwrap();
+    assert!(token.len() == 32 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{address}");
+    Viewed { child, host: host.to_owned(), base: format!("/{token}/") }
+}
+
+impl Viewed {
+    /// Status, head and body of an address below the token.
+    fn get(&self, path: &str) -> (u16, String, String) {
+        self.ask(&format!("{}{path}", self.base), &self.host)
+    }
+
+    fn page(&self, path: &str) -> String {
+        let (status, _, body) = self.get(path);
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    }
+
+    fn ask(&self, path: &str, host: &str) -> (u16, String, String) {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_owned(), body.to_owned())
+    }
+}
+
+fn two_runs() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for more in [&["--dtype", "f32"][..], &["--dtype", "f32", "--temperature", "1"]] {
+        let output = tiny_run(folder.path(), &[&SMALL[..], more].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+    }
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    store(folder).runs().unwrap().into_iter().map(|run| run.manifest.run).collect()
+}
+
+#[test]
+fn pages_show_runs_samples_and_comparisons() {
+    let folder = two_runs();
+    let runs = names(folder.path());
+    let viewed = view(folder.path(), &[]);
+    let first = viewed.page("");
+    for run in &runs {
+        assert!(first.contains(run.as_str()), "{first}");
+    }
+    assert!(first.contains("arithmetic-bench") && first.contains("finished"));
+    let run = viewed.page(&format!("run/{}", runs[0]));
+    assert!(run.contains("<figure") && run.contains("95 % interval") && run.contains("earnest-results"), "{run}");
+    let (_, _, progress) = viewed.get(&format!("run/{}/progress", runs[0]));
+    let progress: serde_json::Value = serde_json::from_str(&progress).unwrap();
+    assert_eq!((&progress["status"], &progress["recorded"]), (&"finished".into(), &progress["planned"]));
+
+    // A list, its filters, and one of its samples.
+    let list = viewed.page(&format!("run/{}/samples", runs[0]));
+    assert_eq!(list.matches("class=\"line\"").count(), 50, "a page has 50 samples");
+    let next = list.split("id=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
+    let second = viewed.page(&format!("run/{}/samples{next}", runs[0]));
+    assert!(second.contains("class=\"line\"") && !second.contains(first_item(&list)));
+    let of_task = viewed.page(&format!("run/{}/samples?task=add&outcome=", runs[0]));
+    assert!(of_task.contains("arithmetic-bench/add/") && !of_task.contains("arithmetic-bench/mul/"), "{of_task}");
+    let item = first_item(&list).to_owned();
+    let path = format!("run/{}/sample?item={}&n=0", runs[0], item.replace('/', "%2F"));
+    let sample = viewed.page(&path);
+    let expected = run_in(folder.path(), &["samples", &runs[0], "--item", &item, "--json"]);
+    let expected = document(&expected);
+    assert!(sample.contains(&item) && sample.contains(expected["gold"].as_str().unwrap()), "{sample}");
+    assert!(viewed.page(&format!("{path}&bare=true")).starts_with("<article"));
+
+    let compared = viewed.page(&format!("compare?a={}&b={}", runs[0], runs[1]));
+    let json = document(&run_in(folder.path(), &["compare", &runs[0], &runs[1], "--json"]));
+    let items = json[0]["items"].as_u64().unwrap();
+    assert!(compared.contains(&format!("{items} common items")), "{compared}");
+    let differences = viewed.page(&format!("differences?base={}", runs[0]));
+    assert!(differences.contains(&runs[1]) && differences.contains("Holm"), "{differences}");
+    let pair = viewed.page(&format!("pair?a={}&b={}&item={}", runs[0], runs[1], item.replace('/', "%2F")));
+    assert_eq!(pair.matches("class=\"completion\"").count(), 2, "{pair}");
+}
+
+/// Item of the first line of a list.
+fn first_item(list: &str) -> &str {
+    let line = list.split("class=\"head\"").nth(1).unwrap();
+    line.split("<small>").nth(1).unwrap().split(['<', ' ']).next().unwrap()
+}
+
+#[test]
+fn only_the_token_opens_pages_and_no_other_site_gets_them() {
+    let folder = two_runs();
+    let run = names(folder.path()).remove(0);
+    let viewed = view(folder.path(), &[&run]);
+    for path in ["/", "/run/x", &format!("/{}/", "0".repeat(32)), &format!("/{}/run/{run}", "0".repeat(32))] {
+        let (status, _, body) = viewed.ask(path, &viewed.host);
+        assert!(status == 404 && !body.contains(&run), "{path}: {status} {body}");
+    }
+    let (status, _, body) = viewed.ask(&viewed.base, "evil.example");
+    assert!(status == 403 && !body.contains(&run), "{status} {body}");
+    let (_, head, _) = viewed.get("");
+    let head = head.to_lowercase();
+    for header in [
+        "content-security-policy: default-src 'none'",
+        "referrer-policy: no-referrer",
+        "x-content-type-options: nosniff",
+    ] {
+        assert!(head.contains(header), "{head}");
+    }
+    // Nothing writes.
+    let mut stream = TcpStream::connect(&viewed.host).unwrap();
+    write!(
+        stream,
+        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        viewed.base, viewed.host
+    )
+    .unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 405"), "{reply}");
+}
+
+#[test]
+fn texts_of_models_are_no_markup_and_what_is_not_there_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let completions = folder.path().join("c.jsonl");
+    let hostile = "<script>alert(1)</script> <think>so & so</think> The answer is 7.";
+    let line = serde_json::json!({"a": "3", "b": "4", "task": "add_Integer", "completion": hostile});
+    std::fs::write(&completions, format!("{line}\n")).unwrap();
+    let model = "<b>model</b>";
+    let words = ["import", "nupa", "--completions", completions.to_str().unwrap(), "--name", model, "--quiet"];
+    let output = run_in(folder.path(), &words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let run = names(folder.path()).remove(0);
+    let viewed = view(folder.path(), &[]);
+    let segment: String = run.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let list = viewed.page(&format!("run/{segment}/samples"));
+    let item = first_item(&list).to_owned();
+    let sample = viewed.page(&format!("run/{segment}/sample?item={}", item.replace('/', "%2F")));
+    for page in [viewed.page(""), viewed.page(&format!("run/{segment}")), list, sample.clone()] {
+        assert!(!page.contains("<script>alert") && !page.contains("<b>model"), "{page}");
+    }
+    assert!(sample.contains("class=\"thinking\"") && sample.contains("so &amp; so"), "{sample}");
+    assert!(sample.contains("<mark title=\"read by") && sample.contains(">7<sup>"), "the reading is marked: {sample}");
+
+    for (path, status, word) in [
+        ("run/none".to_owned(), 404, "there is no run none"),
+        (format!("run/{segment}/samples?task=nonsense"), 422, "nonsense"),
+        (format!("run/{segment}/samples?after=x"), 400, "not a number"),
+        (format!("run/{segment}/samples?disagree=one"), 400, "joined by a comma"),
+        (format!("run/{segment}/sample?item=nonsense"), 404, "nonsense"),
+        (format!("compare?a={segment}&b=none"), 404, "there is no run none"),
+    ] {
+        let (found, _, body) = viewed.get(&path);
+        assert!(found == status && body.contains(word), "{path}: {found} {body}");
+    }
+}
+
+#[test]
+fn wrong_places_are_refused_before_anything_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = run_in(folder.path(), &["view"]);
+    assert!(code(&none) == 4 && stderr(&none).contains("there are no results"), "{}", stderr(&none));
+    let runs = two_runs();
+    let unknown = run_in(runs.path(), &["view", "nonsense"]);
+    assert!(code(&unknown) == 4 && stderr(&unknown).contains("there is no run nonsense"), "{}", stderr(&unknown));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let refused = run_in(runs.path(), &["view", "--port", &port]);
+    assert!(code(&refused) == 5 && stderr(&refused).contains("--port"), "{}", stderr(&refused));
+}
