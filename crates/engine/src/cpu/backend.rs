@@ -2,13 +2,13 @@
 
 use super::decoder::{Forward, LoadError, Weights};
 use super::kernels::{Int8Isa, Isa, Peaks, SharedMut};
-use super::kv::{BlockLayout, CacheType, KvStore};
+use super::kv::{CacheLayout, CacheType, KvStore};
 use super::options::Options;
 use super::team::Team;
 use crate::EngineError;
 use crate::core::sampler::sample_row;
 use crate::core::{Backend, BackendInfo, BlockOp, EngineCore, Limits, Sampled, SamplingMetadata, Step};
-use earnest_models::checkpoint::{Checkpoint, DecoderConfig};
+use earnest_models::checkpoint::{Checkpoint, DecoderConfig, KeysValues};
 
 /// Rows of logits computed at a time: bounds their memory with large vocabularies.
 const LOGIT_ROWS: usize = 48;
@@ -33,12 +33,15 @@ impl EngineCore<CpuBackend> {
     pub fn load(checkpoint: &Checkpoint, options: Options) -> Result<CpuEngine, LoadError> {
         let team = Team::start(options.threads(), Isa::detect()).map_err(LoadError::Threads)?;
         let config = checkpoint.config.clone();
-        let layout = BlockLayout {
-            cache: if checkpoint.weight_format().is_int8() { CacheType::Int8 } else { CacheType::F32 },
-            layers: config.layers.len(),
-            kv_heads: config.num_kv_heads,
-            head_dim: config.head_dim,
-        };
+        let cache = if checkpoint.weight_format().is_int8() { CacheType::Int8 } else { CacheType::F32 };
+        let layout = CacheLayout::new(
+            cache,
+            config.layers.iter().map(|layer| match layer.keys_values {
+                // Those of another layer need no memory.
+                KeysValues::OfLayer(_) => (0, layer.head_dim),
+                _ => (layer.num_kv_heads, layer.head_dim),
+            }),
+        );
         let given = options.kv_bytes();
         let blocks = (given / layout.size_bytes()) as usize;
         if blocks == 0 {

@@ -3,9 +3,9 @@
 //! llama.cpp is the reference for the meaning and defaults of the keys and for the architectures. Every key of the
 //! architecture's section is translated or rejected by name; a bias exists if its tensor does.
 use super::gguf_file::GgufFile;
-use super::json_fields::Fields;
+use super::json_fields::{Fields, PassedKeys};
 use super::{
-    Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling,
+    Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, QkNorm, Rope, RopeScaling,
 };
 
 /// Supported architectures (`general.architecture`).
@@ -81,10 +81,11 @@ pub(super) fn read(
     file: &GgufFile,
     arch: GgufArchitecture,
     rope_tensors: RopeTensors,
-) -> Result<DecoderConfig, CheckpointError> {
+    allow: &[String],
+) -> Result<(DecoderConfig, PassedKeys), CheckpointError> {
     reject_parts(file)?;
     let section = file.section(&format!("{}.", arch.name()));
-    let f = Fields::new(&file.path, &format!("{}.", arch.name()), &section);
+    let f = Fields::allowing(&file.path, &format!("{}.", arch.name()), &section, allow);
     let hidden_size = f.positive("embedding_length", None)?;
     let num_heads = f.positive("attention.head_count", None)?;
     let num_kv_heads = f.positive("attention.head_count_kv", Some(num_heads))?;
@@ -123,7 +124,7 @@ pub(super) fn read(
             if per_token > count {
                 return Err(f.error("expert_used_count", format!("exceeds the number of experts, {count}")));
             }
-            Some(Experts { count, per_token })
+            Some(Experts::mixtral(count, per_token, f.positive("feed_forward_length", None)?))
         }
         Some(_) => return Err(f.error("expert_count", "mixtures of experts are supported for architecture llama only")),
     };
@@ -137,6 +138,7 @@ pub(super) fn read(
     if f.flag("attention.causal")? == Some(false) {
         return Err(f.error("attention.causal", "only causal decoders are supported"));
     }
+    let inner = f.positive("feed_forward_length", None)?;
     let windows = windows(&f, arch, num_layers, max_positions)?;
     let (ropes, local) = ropes(&f, arch, head_dim, max_positions, rope_tensors)?;
     let has = |name: &str| file.tensors.contains_key(name);
@@ -144,12 +146,12 @@ pub(super) fn read(
         architecture: format!("gguf:{}", arch.name()),
         vocab_size,
         hidden_size,
-        intermediate_size: f.positive("feed_forward_length", None)?,
+        intermediate_size: inner,
         num_heads,
         num_kv_heads,
         head_dim,
         max_positions,
-        norm: if phi2 { Norm::Layer { eps } } else { Norm::Rms { eps } },
+        norm: if phi2 { Norm::Layer { eps, bias: true } } else { Norm::Rms { eps } },
         block: match arch {
             GgufArchitecture::Gemma2 | GgufArchitecture::Gemma3 => BlockLayout::Sandwich,
             GgufArchitecture::Phi2 => BlockLayout::Parallel,
@@ -159,24 +161,42 @@ pub(super) fn read(
         gated: !phi2,
         experts,
         embedding_scale: if arch.is_gemma() { (hidden_size as f64).sqrt() as f32 } else { 1.0 },
+        residual_scale: 1.0,
+        logit_scale: 1.0,
         tied_embeddings: !has("output.weight"),
         head_bias: has("output.bias"),
         qkv_bias: has("blk.0.attn_q.bias") || has("blk.0.attn_qkv.bias"),
         output_bias: has("blk.0.attn_output.bias"),
         mlp_bias: has("blk.0.ffn_down.bias"),
-        qk_norm: matches!(arch, GgufArchitecture::Qwen3 | GgufArchitecture::Gemma3),
+        qk_norm: match arch {
+            GgufArchitecture::Qwen3 | GgufArchitecture::Gemma3 => QkNorm::Head,
+            _ => QkNorm::None,
+        },
+        value_norm: false,
+        sinks: false,
+        query_growth: None,
+        latent: None,
+        layer_inputs: None,
+        streams: None,
+        layer_scalar: false,
+        // What the converter left in pairs is put in order when it is read.
+        rotary_pairs: false,
         attention_scale: attention_scale(arch, num_layers, hidden_size, num_heads, head_dim),
         attention_softcap: caps.0,
         final_softcap: caps.1,
         layers: windows
             .into_iter()
-            .map(|window| LayerConfig { window, position: Position::Rotary(if window.is_some() { local } else { 0 }) })
+            .map(|window| {
+                let position = Position::Rotary(if window.is_some() { local } else { 0 });
+                let layer = LayerConfig::plain(window, position, num_kv_heads, head_dim, inner);
+                if experts.is_some() { layer.with_experts() } else { layer }
+            })
             .collect(),
         ropes,
     };
     f.ignore(&IRRELEVANT);
     f.finish()?;
-    Ok(config)
+    Ok((config, f.passed()))
 }
 
 /// Rejects adapters and parts of a split file.

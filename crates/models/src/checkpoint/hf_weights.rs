@@ -4,6 +4,7 @@
 use super::hf_family::Family;
 use super::hf_names::{self, Place};
 use super::json_fields;
+use super::layout::{MXFP4_BLOCK, Mxfp4Rows, PairedRows};
 use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
@@ -51,11 +52,16 @@ impl HfWeights {
         }
         let mut used = BTreeSet::new();
         for (parameter, shape) in config.parameters() {
-            used.insert(weights.place(config, parameter, &shape)?.0.tensor);
+            let place = weights.place(config, parameter, &shape)?.0;
+            if place.mxfp4 {
+                used.insert(weights.mxfp4_scales(&place)?.0);
+            }
+            used.insert(place.tensor);
         }
         // The smallest name, so that the message is deterministic.
+        let has = |name: &str| weights.tensors.contains_key(name);
         let extra =
-            weights.tensors.keys().filter(|name| !used.contains(*name) && !hf_names::is_redundant(name, config));
+            weights.tensors.keys().filter(|name| !used.contains(*name) && !hf_names::is_redundant(name, config, &has));
         if let Some(name) = extra.min() {
             let what = format!(
                 "tensor {name} has no place in architecture {} as config.json describes it ({} layers), so the checkpoint \
@@ -184,9 +190,11 @@ impl HfWeights {
 
     /// Returns the type of a parameter's values as read.
     pub(super) fn held_as(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> ElementType {
-        match self.place(config, parameter, shape).map(|(_, stored)| stored.dtype) {
-            Ok(Dtype::BF16) => ElementType::Bf16,
-            Ok(Dtype::F16) => ElementType::F16,
+        match self.place(config, parameter, shape).map(|(place, stored)| (stored.dtype, place.mxfp4)) {
+            // Read as bfloat16.
+            Ok((_, true)) => ElementType::Bf16,
+            Ok((Dtype::BF16, _)) => ElementType::Bf16,
+            Ok((Dtype::F16, _)) => ElementType::F16,
             _ => ElementType::F32,
         }
     }
@@ -203,6 +211,9 @@ impl HfWeights {
     ) -> Result<Tensor, CheckpointError> {
         let (place, stored) = self.place(config, parameter, shape)?;
         let path = self.file(stored);
+        if place.mxfp4 {
+            return self.mxfp4(place, stored);
+        }
         let width = match stored.dtype {
             Dtype::F32 => 4,
             Dtype::BF16 | Dtype::F16 => 2,
@@ -215,15 +226,65 @@ impl HfWeights {
                 });
             }
         };
-        let count: usize = place.part.iter().product();
+        let (rows, columns) = (place.part.first().copied().unwrap_or(1), place.part.get(1).copied().unwrap_or(1));
+        let count: usize = place.strides.map_or(place.part.iter().product(), |strides| strides.span(rows, columns));
         let offset = stored.offset + (place.start * width) as u64;
         let values = match stored.dtype {
             Dtype::F32 => Values::F32(read_values(path, offset, count, f32::from_le_bytes)?),
             Dtype::BF16 => Values::Bf16(read_values(path, offset, count, u16::from_le_bytes)?),
             _ => Values::F16(read_values(path, offset, count, u16::from_le_bytes)?),
         };
+        let values = match place.strides {
+            Some(strides) => strides.pick_values(values, rows, columns),
+            None => values,
+        };
+        let values = match PairedRows::of(config, parameter) {
+            Some(pairs) => pairs.halves_of_values(values, columns),
+            None => values,
+        };
         let values = if self.family.norms_are_offsets() && is_norm(parameter) { add_one(values) } else { values };
         Ok(Tensor { shape: place.part, values })
+    }
+}
+
+impl HfWeights {
+    /// Returns the name of the scales of MXFP4 blocks and their tensor.
+    fn mxfp4_scales(&self, place: &Place) -> Result<(String, &Stored), CheckpointError> {
+        let name = place.tensor.replace("_blocks", "_scales");
+        let expected: Vec<usize> = place.whole.iter().take(3).copied().collect();
+        let Some(stored) = self.tensors.get(&name) else {
+            let path = self.index.clone().or(self.files.first().cloned()).unwrap_or_default();
+            return Err(CheckpointError::TensorMissing { tensor: name, parameter: "scales of MXFP4".into(), path });
+        };
+        if stored.shape != expected {
+            let path = self.file(stored).to_path_buf();
+            return Err(CheckpointError::WrongShape { tensor: name, path, found: stored.shape.clone(), expected });
+        }
+        Ok((name, stored))
+    }
+
+    fn mxfp4(&self, place: Place, stored: &Stored) -> Result<Tensor, CheckpointError> {
+        let (name, scales) = self.mxfp4_scales(&place)?;
+        for (tensor, stored) in [(&place.tensor, stored), (&name, scales)] {
+            if stored.dtype != Dtype::U8 {
+                return Err(CheckpointError::ElementType {
+                    tensor: tensor.clone(),
+                    path: self.file(stored).to_path_buf(),
+                    dtype: format!("{:?}", stored.dtype),
+                    advice: "blocks and scales of MXFP4 are U8; fetch the checkpoint again".into(),
+                });
+            }
+        }
+        let (rows, columns) = (place.part.first().copied().unwrap_or(1), place.part.get(1).copied().unwrap_or(1));
+        let rows = Mxfp4Rows {
+            blocks: (self.file(stored), stored.offset),
+            scales: (self.file(scales), scales.offset),
+            first: place.start,
+            row_step: place.strides.map_or(columns / MXFP4_BLOCK, |strides| strides.row),
+            rows,
+            per_row: columns / MXFP4_BLOCK,
+        };
+        Ok(Tensor { values: Values::Bf16(rows.read()?), shape: place.part })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod open;
 mod config;
+mod features;
 mod parameters;
 mod weights;
 mod bounded_file;
@@ -9,7 +10,13 @@ mod json_fields;
 mod hf_config;
 mod hf_family;
 mod hf_rope;
+mod hf_experts;
+mod hf_keys;
+mod hf_layers;
+mod hf_recent;
 mod hf_names;
+mod hf_expert_names;
+mod layout;
 mod hf_weights;
 mod gguf_file;
 mod gguf_config;
@@ -38,11 +45,13 @@ mod error;
 
 pub use chat_template::{ChatMessage, ChatTemplate};
 pub use config::{
-    Activation, BlockLayout, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling, alibi_slopes,
+    Activation, BlockLayout, DecoderConfig, ExpertPlacement, Experts, KeysValues, LatentAttention, LayerConfig, LayerInputs,
+    Norm, Position, QkNorm, QueryGrowth, Rope, RopeScaling, Routing, Streams, alibi_slopes,
 };
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;
 pub use isolation::serve_if_worker;
+pub use json_fields::PassedKeys;
 pub use memory::MemoryEstimate;
 pub use open::{Checkpoint, Format, METADATA_FILES};
 pub use prompt_ids::{PromptIdsError, with_one_bos};

@@ -5,7 +5,7 @@ use super::gguf_weights::{self, GgufWeights};
 use super::hf_weights::HfWeights;
 use super::{
     BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, MemoryEstimate,
-    Parameter, Tensor, Tokenizer, WeightFormat, WeightRecord, gguf_tokenizer, hf_config, json_fields,
+    Parameter, PassedKeys, Tensor, Tokenizer, WeightFormat, WeightRecord, gguf_tokenizer, hf_config, json_fields,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ pub struct Checkpoint {
     pub chat_template: Option<ChatTemplate>,
     /// End-of-sequence ids and recommended sampling.
     pub generation: GenerationDefaults,
+    /// Configuration keys that are not part of the decoder.
+    pub passed_keys: PassedKeys,
     shapes: HashMap<Parameter, Vec<usize>>,
     metadata_files: Vec<PathBuf>,
     weights: Weights,
@@ -62,10 +64,19 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError`].
     pub fn open(path: &Path) -> Result<Checkpoint, CheckpointError> {
+        Checkpoint::open_allowing(path, &[])
+    }
+
+    /// Opens a checkpoint as [`Checkpoint::open`] does, and lets the configuration keys of `allow` through if they are unknown:
+    /// [`Checkpoint::passed_keys`] says which.
+    ///
+    /// # Errors
+    /// [`CheckpointError`].
+    pub fn open_allowing(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
         let metadata = std::fs::metadata(path).map_err(|e| {
             CheckpointError::io(path, "name a checkpoint folder or a .gguf file, or fetch the model first", e)
         })?;
-        if metadata.is_dir() { Checkpoint::open_folder(path, true) } else { Checkpoint::open_file(path) }
+        if metadata.is_dir() { Checkpoint::open_folder(path, true, allow) } else { Checkpoint::open_file(path, allow) }
     }
 
     /// Opens a checkpoint for a model that runs elsewhere. A folder's weights are not opened, so config.json and tokenizer.json
@@ -74,11 +85,11 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError`].
     pub fn open_without_weights(path: &Path) -> Result<Checkpoint, CheckpointError> {
-        if path.is_dir() { Checkpoint::open_folder(path, false) } else { Checkpoint::open(path) }
+        if path.is_dir() { Checkpoint::open_folder(path, false, &[]) } else { Checkpoint::open(path) }
     }
 
-    fn open_folder(folder: &Path, with_weights: bool) -> Result<Checkpoint, CheckpointError> {
-        let (config, family, ids) = hf_config::read(folder)?;
+    fn open_folder(folder: &Path, with_weights: bool, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
+        let hf_config::Read { config, family, ids, passed } = hf_config::read(folder, allow)?;
         let tokenizer_config = json_fields::read_optional_object(&folder.join("tokenizer_config.json"))?;
         let generation = GenerationDefaults::from_folder(folder, &ids.eos)?;
         let tokenizer = Tokenizer::from_folder(folder, tokenizer_config.as_ref(), ids.bos, config.vocab_size)?;
@@ -95,16 +106,17 @@ impl Checkpoint {
             tokenizer,
             chat_template,
             generation,
+            passed_keys: passed,
             metadata_files: METADATA_FILES.iter().map(|f| folder.join(f)).filter(|f| f.is_file()).collect(),
             weights,
             weight_format: WeightFormat::default(),
         })
     }
 
-    fn open_file(path: &Path) -> Result<Checkpoint, CheckpointError> {
+    fn open_file(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
         let file = GgufFile::open(path)?;
         let arch = GgufArchitecture::of(&file)?;
-        let config = gguf_config::read(&file, arch, gguf_weights::rope_tensors(&file)?)?;
+        let (config, passed) = gguf_config::read(&file, arch, gguf_weights::rope_tensors(&file)?, allow)?;
         let tokenizer = gguf_tokenizer::build(&file, config.vocab_size)?;
         let generation = GenerationDefaults::from_gguf(&file).complete(path, &tokenizer, config.vocab_size)?;
         let template = file.text("tokenizer.chat_template").map(|source| {
@@ -123,6 +135,7 @@ impl Checkpoint {
             tokenizer,
             chat_template: template,
             generation,
+            passed_keys: passed,
             metadata_files: Vec::new(),
             weight_format: WeightFormat::default(),
         })

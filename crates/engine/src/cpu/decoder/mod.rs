@@ -1,7 +1,12 @@
 //! One decoder for every architecture: weights packed for the kernels, and the forward pass of a step.
 
+mod attention;
 mod experts;
+mod feed_forward;
 mod forward;
+mod layer_inputs;
+mod reader;
+mod streams;
 mod weights;
 
 pub(crate) use forward::Forward;
