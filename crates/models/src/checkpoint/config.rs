@@ -66,6 +66,8 @@ pub struct DecoderConfig {
     pub streams: Option<Streams>,
     /// A factor on the output of each layer is stored (Gemma 4).
     pub layer_scalar: bool,
+    /// Ids that stand for other inputs than text (Gemma 4).
+    pub placeholders: Option<Placeholders>,
     /// The file's queries and keys rotate neighbouring dimensions, `2 i` and `2 i + 1`. [`super::Checkpoint::tensor`] returns
     /// their rows in the order of the half-split layout, in which engines rotate: scores are the same.
     pub rotary_pairs: bool,
@@ -164,6 +166,15 @@ pub struct LayerInputs {
     pub vocab_size: usize,
     /// Width of one layer's input.
     pub width: usize,
+}
+
+/// Ids of images, video and audio: as text they have the embedding of another id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placeholders {
+    /// The ids.
+    pub ids: [Option<usize>; 3],
+    /// The id whose embedding they have.
+    pub embedded_as: usize,
 }
 
 /// Alternating updates of several residual streams (Gemma 3n), with its low-rank branch beside attention.
@@ -320,6 +331,27 @@ pub enum RopeScaling {
     Yarn { factor: f64, low: f64, high: f64, attention_factor: f64 },
     /// `f_i / factor` of the first `rotated` pairs, 0 of the others (Gemma 4).
     Proportional { rotated: usize, factor: f64 },
+}
+
+impl DecoderConfig {
+    /// Returns the longest sequence that engines compute: the declared one, and more with YaRN, whose files have the longest sequence
+    /// either before or after its factor.
+    pub fn position_limit(&self) -> usize {
+        let factor = |rope: &Rope| match rope.scaling {
+            RopeScaling::Yarn { factor, .. } => factor.max(1.0),
+            _ => 1.0,
+        };
+        let factor = self.ropes.iter().map(factor).fold(1.0, f64::max);
+        (self.max_positions as f64 * factor) as usize
+    }
+
+    /// Returns the id whose embedding a token has.
+    pub fn embedded_id(&self, id: usize) -> usize {
+        match self.placeholders {
+            Some(p) if p.ids.contains(&Some(id)) => p.embedded_as,
+            _ => id,
+        }
+    }
 }
 
 impl Rope {

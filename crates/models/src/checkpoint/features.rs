@@ -38,6 +38,7 @@ impl DecoderConfig {
             layer_inputs,
             streams,
             layer_scalar,
+            placeholders,
             // Done when tensors are read.
             rotary_pairs: _,
             attention_scale: _,
@@ -97,6 +98,7 @@ impl DecoderConfig {
             (latent.is_some(), "latent attention"),
             (layer_inputs.is_some(), "inputs of every layer"),
             (streams.is_some(), "several residual streams"),
+            (placeholders.is_some(), "ids of other inputs than text"),
             (*layer_scalar, "factors on the output of layers"),
         ]
         .into_iter()

@@ -179,6 +179,7 @@ pub(super) fn read(
         layer_inputs: None,
         streams: None,
         layer_scalar: false,
+        placeholders: None,
         // What the converter left in pairs is put in order when it is read.
         rotary_pairs: false,
         attention_scale: attention_scale(arch, num_layers, hidden_size, num_heads, head_dim),

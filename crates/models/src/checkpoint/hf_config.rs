@@ -74,12 +74,13 @@ fn parse(
         if !family.has_text_config() {
             return Err(fields.error("text_config", "this architecture has no nested configuration"));
         }
+        let placeholders = hf_recent::placeholders(&fields, &text, family)?;
         hf_keys::ignore_around_text(&fields);
         let tied = fields.flag("tie_word_embeddings")?;
         fields.finish()?;
         ids.bos = ids.bos.or(text.token_ids("bos_token_id")?.first().copied());
         ids.eos.extend(text.token_ids("eos_token_id")?);
-        decoder(&text, family, tied)?
+        DecoderConfig { placeholders, ..decoder(&text, family, tied)? }
     } else {
         decoder(&fields, family, None)?
     };
@@ -219,6 +220,7 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
         layer_inputs: hf_recent::layer_inputs(f, family)?,
         streams: hf_recent::streams(f, family)?,
         layer_scalar: family == Family::Gemma4,
+        placeholders: None,
         attention_scale: (scales.attention * attention.score_factor) as f32,
         attention_softcap,
         final_softcap,

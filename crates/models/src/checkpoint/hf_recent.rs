@@ -1,7 +1,7 @@
 //! Parts of a `config.json` that one or two recent families have.
 use super::hf_family::Family;
 use super::json_fields::Fields;
-use super::{CheckpointError, LatentAttention, LayerInputs, Streams};
+use super::{CheckpointError, LatentAttention, LayerInputs, Placeholders, Streams};
 
 /// Reads the latent projections of DeepSeek-V3.
 pub(super) fn latent(f: &Fields, family: Family) -> Result<Option<LatentAttention>, CheckpointError> {
@@ -57,4 +57,23 @@ pub(super) fn streams(f: &Fields, family: Family) -> Result<Option<Streams>, Che
         scaled: f.flag("altup_correct_scale")?.unwrap_or(true),
         branch_rank: f.positive("laurel_rank", Some(64))?,
     }))
+}
+
+/// Reads the ids that Gemma 4 with other inputs than text keeps for them; `f` is the object around `text`.
+pub(super) fn placeholders(
+    f: &Fields,
+    text: &Fields,
+    family: Family,
+) -> Result<Option<Placeholders>, CheckpointError> {
+    if family != Family::Gemma4 {
+        return Ok(None);
+    }
+    let id = |key: &str, default: usize| if f.contains(key) { f.size(key) } else { Ok(Some(default)) };
+    let ids = [id("image_token_id", 258_880)?, id("video_token_id", 258_884)?, id("audio_token_id", 258_881)?];
+    let vocabulary = text.positive("vocab_size", Some(family.defaults().vocab_size))?;
+    let embedded_as = text.size("pad_token_id")?.unwrap_or(0);
+    if embedded_as >= vocabulary {
+        return Err(text.error("pad_token_id", format!("must be below the vocabulary's size, {vocabulary}")));
+    }
+    Ok(Some(Placeholders { ids, embedded_as }))
 }

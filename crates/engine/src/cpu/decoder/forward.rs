@@ -48,7 +48,7 @@ impl Forward {
             for row in piece * TOKENS_PER_PIECE..((piece + 1) * TOKENS_PER_PIECE).min(m) {
                 // SAFETY: rows are disjoint.
                 let target = unsafe { x.slice(row * hidden, hidden) };
-                w.embedding.row(step.token_ids[row] as usize, c.embedding_scale, target);
+                w.embedding.row(c.embedded_id(step.token_ids[row] as usize), c.embedding_scale, target);
             }
         });
         if let (Some(spec), Some(table)) = (c.layer_inputs, &w.layer_inputs) {

@@ -46,7 +46,7 @@ impl LayerInputBuffers {
             for t in piece * TOKENS_PER_PIECE..((piece + 1) * TOKENS_PER_PIECE).min(m) {
                 // SAFETY: rows are disjoint.
                 let (inputs, table) = unsafe { (inputs.slice(t * row, row), table.slice(t * row, row)) };
-                let id = step.token_ids[t] as usize;
+                let id = c.embedded_id(step.token_ids[t] as usize);
                 w.table.row(if id < spec.vocab_size { id } else { 0 }, scale, table);
                 for (input, embedded) in inputs.iter_mut().zip(table) {
                     *input = (*input + *embedded) * std::f32::consts::FRAC_1_SQRT_2;
