@@ -12,7 +12,7 @@ use crate::run::{FileRecord, ModelRecord, Pinned};
 /// Opens a checkpoint: headers, tokenizer and template, no weights.
 pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
     let path = located.path.as_path();
-    let opened = Checkpoint::open(path).map(|mut checkpoint| {
+    let opened = Checkpoint::open_allowing(path, &located.allow_config).map(|mut checkpoint| {
         checkpoint.set_weight_format(located.weights);
         checkpoint
     });
@@ -59,6 +59,7 @@ pub fn record(located: &LocatedModel, checkpoint: &Checkpoint) -> ModelRecord {
         chat_template_sha256: checkpoint.chat_template.as_ref().map(|template| template.sha256()),
         pinned: located.pinned.clone(),
         weights: checkpoint.weight_record(),
+        allowed_config: checkpoint.passed_keys.allowed.iter().cloned().collect(),
     }
 }
 

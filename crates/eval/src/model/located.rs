@@ -17,6 +17,8 @@ pub struct LocatedModel {
     pub(super) path: PathBuf,
     pub(super) pinned: Option<Pinned>,
     pub(super) weights: WeightFormat,
+    /// Unknown keys of config.json that are let through.
+    pub(super) allow_config: Vec<String>,
     /// Sampling that the list of models recommends.
     pub(super) decoding: Option<Decoding>,
 }
@@ -41,10 +43,11 @@ impl LocatedModel {
     fn locate(given: &Path, hub: &HubSettings, weights: WeightFormat, with_weights: bool) -> Result<Self, EvalError> {
         let named = given.to_str().filter(|text| *text != BUILT_IN);
         let reference = named.map(|text| CommitReference::find(text, hub)).transpose()?.flatten();
+        let allow_config = hub.allow_config.clone();
         let Some(reference) = reference else {
             let is_built_in = given == Path::new(BUILT_IN) && !given.exists();
             let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
-            return Ok(LocatedModel { given: given.to_owned(), path, pinned: None, weights, decoding: None });
+            return Ok(LocatedModel { given: given.to_owned(), path, pinned: None, weights, allow_config, decoding: None });
         };
         let path = reference.folder(hub, with_weights)?;
         let decoding = reference.entry.as_ref().and_then(|entry| entry.decoding);
@@ -53,7 +56,7 @@ impl LocatedModel {
             commit: reference.commit.to_string(),
             name: reference.entry.map(|entry| entry.name),
         };
-        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, decoding })
+        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, allow_config, decoding })
     }
 
     /// The folder or file.

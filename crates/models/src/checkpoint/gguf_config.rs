@@ -3,6 +3,7 @@
 //! llama.cpp is the reference for the meaning and defaults of the keys and for the architectures. Every key of the
 //! architecture's section is translated or rejected by name; a bias exists if its tensor does.
 use super::gguf_file::GgufFile;
+use super::hf_rope;
 use super::json_fields::{Fields, PassedKeys};
 use super::{
     Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, QkNorm, Rope, RopeScaling,
@@ -20,9 +21,15 @@ pub(super) enum GgufArchitecture {
     Gemma3,
     Phi2,
     Phi3,
+    Qwen3Moe,
+    SmolLm3,
+    Granite,
+    /// OLMo 2; OLMo 3 has the same name and a sliding window.
+    Olmo2,
 }
 
-const SUPPORTED: &str = "llama, qwen2, qwen3, gemma, gemma2, gemma3, phi2, phi3";
+const SUPPORTED: &str = "llama, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, smollm3, granite, olmo2; the safetensors of more \
+     architectures";
 /// Largest accepted number of layers, so that a hostile count cannot exhaust memory.
 const MAX_LAYERS: usize = 4096;
 /// Keys that do not affect inference: training (`finetuned`) and the tool that wrote the file (`tensor_data_layout`).
@@ -40,6 +47,10 @@ impl GgufArchitecture {
             "gemma3" => GgufArchitecture::Gemma3,
             "phi2" => GgufArchitecture::Phi2,
             "phi3" => GgufArchitecture::Phi3,
+            "qwen3moe" => GgufArchitecture::Qwen3Moe,
+            "smollm3" => GgufArchitecture::SmolLm3,
+            "granite" => GgufArchitecture::Granite,
+            "olmo2" => GgufArchitecture::Olmo2,
             _ => {
                 return Err(CheckpointError::UnknownArchitecture {
                     path: file.path.clone(),
@@ -60,7 +71,21 @@ impl GgufArchitecture {
             GgufArchitecture::Gemma3 => "gemma3",
             GgufArchitecture::Phi2 => "phi2",
             GgufArchitecture::Phi3 => "phi3",
+            GgufArchitecture::Qwen3Moe => "qwen3moe",
+            GgufArchitecture::SmolLm3 => "smollm3",
+            GgufArchitecture::Granite => "granite",
+            GgufArchitecture::Olmo2 => "olmo2",
         }
+    }
+
+    /// True if the converter reorders the rows of queries and keys for rotary embeddings of adjacent pairs.
+    pub(super) fn has_pairs(self) -> bool {
+        matches!(self, GgufArchitecture::Llama | GgufArchitecture::SmolLm3 | GgufArchitecture::Granite)
+    }
+
+    /// True if YaRN is supported.
+    fn has_yarn(self) -> bool {
+        matches!(self, GgufArchitecture::Qwen2 | GgufArchitecture::Qwen3 | GgufArchitecture::Qwen3Moe)
     }
 
     fn is_gemma(self) -> bool {
@@ -126,7 +151,18 @@ pub(super) fn read(
             }
             Some(Experts::mixtral(count, per_token, f.positive("feed_forward_length", None)?))
         }
-        Some(_) => return Err(f.error("expert_count", "mixtures of experts are supported for architecture llama only")),
+        Some(count) if arch == GgufArchitecture::Qwen3Moe && count <= MAX_LAYERS => {
+            let per_token = f.positive("expert_used_count", None)?;
+            if per_token > count {
+                return Err(f.error("expert_used_count", format!("exceeds the number of experts, {count}")));
+            }
+            // llama.cpp always divides the weights by their sum.
+            Some(Experts::mixtral(count, per_token, f.positive("expert_feed_forward_length", None)?))
+        }
+        Some(_) => {
+            let reason = "mixtures of experts are supported for architectures llama and qwen3moe only";
+            return Err(f.error("expert_count", reason));
+        }
     };
     let caps = match arch {
         GgufArchitecture::Gemma2 => {
@@ -141,6 +177,8 @@ pub(super) fn read(
     let inner = f.positive("feed_forward_length", None)?;
     let windows = windows(&f, arch, num_layers, max_positions)?;
     let (ropes, local) = ropes(&f, arch, head_dim, max_positions, rope_tensors)?;
+    let rotated = rotated(&f, arch)?;
+    let scales = scales(&f, arch)?;
     let has = |name: &str| file.tensors.contains_key(name);
     let config = DecoderConfig {
         architecture: format!("gguf:{}", arch.name()),
@@ -150,26 +188,35 @@ pub(super) fn read(
         num_heads,
         num_kv_heads,
         head_dim,
-        max_positions,
+        max_positions: match &ropes[..] {
+            // The context is that before or after scaling.
+            [Rope { scaling: RopeScaling::Yarn { factor, .. }, .. }] => {
+                let original = f.size("rope.scaling.original_context_length")?.unwrap_or(max_positions);
+                max_positions.max((original as f64 * factor) as usize)
+            }
+            _ => max_positions,
+        },
         norm: if phi2 { Norm::Layer { eps, bias: true } } else { Norm::Rms { eps } },
         block: match arch {
             GgufArchitecture::Gemma2 | GgufArchitecture::Gemma3 => BlockLayout::Sandwich,
             GgufArchitecture::Phi2 => BlockLayout::Parallel,
+            GgufArchitecture::Olmo2 => BlockLayout::PostNorm,
             _ => BlockLayout::PreNorm,
         },
         activation: if phi2 || arch.is_gemma() { Activation::GeluTanh } else { Activation::Silu },
         gated: !phi2,
         experts,
-        embedding_scale: if arch.is_gemma() { (hidden_size as f64).sqrt() as f32 } else { 1.0 },
-        residual_scale: 1.0,
-        logit_scale: 1.0,
+        embedding_scale: if arch.is_gemma() { (hidden_size as f64).sqrt() as f32 } else { scales.embedding },
+        residual_scale: scales.residual,
+        logit_scale: scales.logits,
         tied_embeddings: !has("output.weight"),
         head_bias: has("output.bias"),
         qkv_bias: has("blk.0.attn_q.bias") || has("blk.0.attn_qkv.bias"),
         output_bias: has("blk.0.attn_output.bias"),
         mlp_bias: has("blk.0.ffn_down.bias"),
         qk_norm: match arch {
-            GgufArchitecture::Qwen3 | GgufArchitecture::Gemma3 => QkNorm::Head,
+            GgufArchitecture::Qwen3 | GgufArchitecture::Qwen3Moe | GgufArchitecture::Gemma3 => QkNorm::Head,
+            GgufArchitecture::Olmo2 => QkNorm::Width,
             _ => QkNorm::None,
         },
         value_norm: false,
@@ -182,13 +229,20 @@ pub(super) fn read(
         placeholders: None,
         // What the converter left in pairs is put in order when it is read.
         rotary_pairs: false,
-        attention_scale: attention_scale(arch, num_layers, hidden_size, num_heads, head_dim),
+        attention_scale: match scales.attention {
+            Some(scale) => scale,
+            None => attention_scale(arch, num_layers, hidden_size, num_heads, head_dim),
+        },
         attention_softcap: caps.0,
         final_softcap: caps.1,
         layers: windows
             .into_iter()
-            .map(|window| {
-                let position = Position::Rotary(if window.is_some() { local } else { 0 });
+            .enumerate()
+            .map(|(i, window)| {
+                let position = match rotated(i) {
+                    true => Position::Rotary(if window.is_some() { local } else { 0 }),
+                    false => Position::None,
+                };
                 let layer = LayerConfig::plain(window, position, num_kv_heads, head_dim, inner);
                 if experts.is_some() { layer.with_experts() } else { layer }
             })
@@ -268,6 +322,42 @@ fn windows(
     Ok((0..layers).map(|i| window.filter(|_| i % period + 1 < period)).collect())
 }
 
+/// Returns which layers have a rotary embedding.
+fn rotated(f: &Fields, arch: GgufArchitecture) -> Result<fn(usize) -> bool, CheckpointError> {
+    Ok(match arch {
+        // No key says so; llama.cpp has the number.
+        GgufArchitecture::SmolLm3 => |layer| !(layer + 1).is_multiple_of(4),
+        // Granite's converter uses the key for this.
+        GgufArchitecture::Granite if f.flag("rope.scaling.finetuned")? == Some(false) => |_| false,
+        _ => |_| true,
+    })
+}
+
+/// Constant factors, which Granite has.
+struct Scales {
+    embedding: f32,
+    residual: f32,
+    attention: Option<f32>,
+    logits: f32,
+}
+
+fn scales(f: &Fields, arch: GgufArchitecture) -> Result<Scales, CheckpointError> {
+    if arch != GgufArchitecture::Granite {
+        return Ok(Scales { embedding: 1.0, residual: 1.0, attention: None, logits: 1.0 });
+    }
+    // Absent and zero mean none.
+    let scale = |key: &str| match f.number(key)?.filter(|n| *n != 0.0) {
+        Some(n) if n < 0.0 => Err(f.error(key, "must be positive")),
+        n => Ok(n.map(|n| n as f32)),
+    };
+    Ok(Scales {
+        embedding: scale("embedding_scale")?.unwrap_or(1.0),
+        residual: scale("residual_scale")?.unwrap_or(1.0),
+        attention: scale("attention.scale")?,
+        logits: 1.0 / scale("logit_scale")?.unwrap_or(1.0),
+    })
+}
+
 /// Returns the rotary embeddings and the index of the one for layers with a window.
 fn ropes(
     f: &Fields,
@@ -287,7 +377,7 @@ fn ropes(
             f.error("rope.dimension_count", format!("rotating {dims} of {head_dim} dimensions is not supported"))
         );
     }
-    let scaling = scaling(f, arch, dims, max_positions, tensors)?;
+    let scaling = scaling(f, arch, (theta, dims), max_positions, tensors)?;
     let rope = Rope { theta, dims, scaling };
     if arch != GgufArchitecture::Gemma3 {
         return Ok((vec![rope], 0));
@@ -299,7 +389,7 @@ fn ropes(
 fn scaling(
     f: &Fields,
     arch: GgufArchitecture,
-    dims: usize,
+    (theta, dims): (f64, usize),
     max_positions: usize,
     tensors: RopeTensors,
 ) -> Result<RopeScaling, CheckpointError> {
@@ -328,6 +418,18 @@ fn scaling(
         let attention_factor = attention.unwrap_or(default);
         return Ok(RopeScaling::LongRope { short, long, original_max_positions: original, attention_factor });
     }
+    if kind == Some("yarn") && arch.has_yarn() && tensors.divisors.is_none() {
+        let factor = factor.filter(|factor| *factor > 0.0);
+        let factor = factor.ok_or_else(|| f.error("rope.scaling.factor", "must be a positive number for yarn"))?;
+        let original = f.positive("rope.scaling.original_context_length", Some(max_positions))?;
+        let (low, high) = hf_rope::yarn_ramp(theta, dims, original, (32.0, 1.0), true);
+        let magnitude = if factor <= 1.0 { 1.0 } else { 0.1 * factor.ln() + 1.0 };
+        let attention_factor = attention.unwrap_or(1.0) * magnitude;
+        if !(low.is_finite() && high.is_finite() && attention_factor > 0.0) {
+            return Err(f.error("rope.scaling.factor", "results in no finite frequencies"));
+        }
+        return Ok(RopeScaling::Yarn { factor, low, high, attention_factor });
+    }
     if attention.is_some_and(|a| a != 1.0) {
         return Err(f.error("rope.scaling.attn_factor", "supported for architecture phi3 only"));
     }
@@ -337,7 +439,7 @@ fn scaling(
         _ => {
             return Err(f.error(
                 "rope.scaling.type",
-                "supported types are none and linear, and the factors of Llama 3.1 and Phi-3",
+                "supported types are none and linear, yarn for Qwen 2 and 3, and the factors of Llama 3.1 and Phi-3",
             ));
         }
     };

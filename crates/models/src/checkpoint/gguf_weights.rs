@@ -186,7 +186,7 @@ impl GgufWeights {
     fn permuted_heads(&self, config: &DecoderConfig, parameter: Parameter) -> usize {
         use LayerParameter::{Key, KeyBias, Query, QueryBias};
         match parameter {
-            _ if self.arch != GgufArchitecture::Llama => 0,
+            _ if !self.arch.has_pairs() => 0,
             Parameter::Layer(_, Query | QueryBias) => config.num_heads,
             Parameter::Layer(_, Key | KeyBias) => config.num_kv_heads,
             _ => 0,

@@ -52,7 +52,8 @@ impl DecoderConfig {
     }
 }
 
-fn parse(
+/// Translates the keys of a file; `path` is its name in errors.
+pub(super) fn parse(
     path: &Path,
     map: &serde_json::Map<String, serde_json::Value>,
     allow: &[String],

@@ -210,3 +210,127 @@ fn unread(family: Family) -> &'static [&'static str] {
         _ => &[],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CheckpointError, hf_config};
+    use super::*;
+    use serde_json::{Map, Value, json};
+    use std::path::Path;
+
+    /// A value of a key that is neither null nor false, small enough for a decoder of four layers.
+    fn value(key: &str, model_type: &str) -> Value {
+        let local = if model_type == "llama4_text" { "chunked_attention" } else { "sliding_attention" };
+        let rope = match model_type {
+            "phi3" => json!({"type": "longrope", "short_factor": [1, 1, 1, 1, 1, 1], "long_factor": [1, 1, 1, 1, 1, 1]}),
+            "hunyuan_v1_dense" => json!({"type": "dynamic", "alpha": 10.0, "factor": 1.0}),
+            "gemma4_text" => json!({
+                "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.25},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+            }),
+            "ministral3" => json!({
+                "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 40,
+                "llama_4_scaling_beta": 0.1,
+            }),
+            _ => json!({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 40}),
+        };
+        match key {
+            "rope_scaling" | "rope_parameters" => rope,
+            "hidden_act" | "hidden_activation" if model_type == "gpt_oss" => json!("silu"),
+            "hidden_act" | "hidden_activation" => json!("gelu_pytorch_tanh"),
+            "layer_types" if model_type == "granitemoehybrid" => json!(vec!["attention"; 4]),
+            "layer_types" => json!([local, "full_attention", local, "full_attention"]),
+            "no_rope_layers" => json!([1, 1, 1, 0]),
+            "activation_sparsity_pattern" => json!([0.5, 0.0, 0.0, 0.0]),
+            "position_embedding_type" => json!("rope"),
+            "sliding_window_pattern" | "interleave_moe_layer_step" | "num_hidden_layers" => json!(4),
+            "hidden_size" | "vocab_size" | "intermediate_size" | "vocab_size_per_layer_input" => json!(96),
+            "num_attention_heads" | "num_experts" | "num_local_experts" | "n_routed_experts" => json!(4),
+            "head_dim" | "global_head_dim" | "qk_rope_head_dim" | "qk_nope_head_dim" | "v_head_dim" => json!(16),
+            "num_key_value_heads" | "n_group" | "num_experts_per_tok" | "top_k_experts" | "num_kv_shared_layers" => json!(2),
+            "max_position_embeddings" => json!(160),
+            "original_max_position_embeddings" => json!(40),
+            "rope_theta" | "rope_local_base_freq" => json!(1e4),
+            "partial_rotary_factor" => json!(0.5),
+            "mlp_only_layers" => json!([1]),
+            "attention_multiplier" | "embedding_multiplier" | "residual_multiplier" | "logit_scale" => json!(0.5),
+            "attn_scale" | "query_pre_attn_scalar" | "rms_norm_eps" | "layer_norm_eps" | "norm_epsilon" => json!(0.5),
+            // A latent projection with biases is refused, rightly.
+            "attention_bias" if model_type == "deepseek_v3" => json!(false),
+            "use_bidirectional_attention" => json!("vision"),
+            "enable_moe_block" => json!(false),
+            "attention_bias" | "mlp_bias" | "use_bias" | "attention_k_eq_v" | "norm_topk_prob" => {
+                json!(true)
+            }
+            "attn_temperature_tuning" | "tie_word_embeddings" | "use_double_wide_mlp" | "use_qk_norm" => json!(true),
+            "use_sliding_window" => json!(true),
+            "altup_correct_scale" => json!(true),
+            "altup_active_idx" => json!(0),
+            _ => json!(1),
+        }
+    }
+
+    fn parse(map: &Map<String, Value>, allow: &[String]) -> Result<hf_config::Read, CheckpointError> {
+        hf_config::parse(Path::new("config.json"), map, allow)
+    }
+
+    #[test]
+    fn keys_of_published_models_of_supported_families_are_understood_or_named() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/config_keys.json");
+        let list: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let mut opened = 0;
+        for model in list["models"].as_array().unwrap() {
+            let (name, model_type) = (model["model"].as_str().unwrap(), model["model_type"].as_str().unwrap());
+            if Family::from_model_type(model_type).is_none() {
+                assert!(["qwen3_5_text", "ernie4_5"].contains(&model_type), "{name} is not supported");
+                continue;
+            }
+            let strings = |key: &str| model[key].as_array().unwrap().iter().map(|k| k.as_str().unwrap()).collect::<Vec<_>>();
+            let mut map = Map::from_iter([("model_type".to_owned(), json!(model_type))]);
+            for key in strings("keys") {
+                if key != "quantization_config" {
+                    map.insert(key.to_owned(), value(key, model_type));
+                }
+            }
+            // Sparse files have the class's number of layers.
+            let layers = map.get("num_hidden_layers").and_then(Value::as_u64);
+            assert!(layers.is_none_or(|n| n == 4));
+            let read = parse(&map, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            for key in strings("ignored_by_transformers") {
+                let silent = [TRAINING, EXECUTION, TOKENS, IDENTITY].iter().any(|list| list.contains(&key));
+                // A count of layers without experts is listed, but read by none.
+                assert!(silent || read.passed.ignored.contains(key), "{name}: {key} is passed over in silence");
+            }
+            assert!(read.passed.allowed.is_empty());
+            opened += 1;
+        }
+        assert_eq!(opened, 32, "of 34");
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_by_name_and_let_through_by_name() {
+        let mut map = Map::from_iter([
+            ("model_type".to_owned(), json!("llama")),
+            ("hidden_twist".to_owned(), json!(3)),
+            ("other_twist".to_owned(), json!(false)),
+            ("activation".to_owned(), json!("swiglu")),
+        ]);
+        let error = parse(&map, &[]).err().unwrap().to_string();
+        assert!(error.contains("`hidden_twist` is 3") && error.contains("`--allow-config hidden_twist`"), "{error}");
+        let read = parse(&map, &["hidden_twist".to_owned(), "absent".to_owned()]).unwrap();
+        assert_eq!(Vec::from_iter(read.passed.allowed), ["hidden_twist"]);
+        assert_eq!(Vec::from_iter(read.passed.ignored), ["activation"]);
+        // Within an object, by its whole name or its own.
+        map.remove("hidden_twist");
+        map.insert("rope_scaling".to_owned(), json!({"type": "linear", "factor": 2.0, "twist": 1}));
+        let error = parse(&map, &[]).err().unwrap().to_string();
+        assert!(error.contains("`--allow-config rope_scaling.twist`"), "{error}");
+        for name in ["twist", "rope_scaling.twist"] {
+            let read = parse(&map, &[name.to_owned()]).unwrap();
+            assert_eq!(Vec::from_iter(read.passed.allowed), ["rope_scaling.twist"]);
+        }
+        // What is known can not be allowed away.
+        map.insert("num_key_value_heads".to_owned(), json!(5));
+        assert!(parse(&map, &["twist".to_owned(), "num_key_value_heads".to_owned()]).is_err());
+    }
+}

@@ -212,6 +212,22 @@ fn parse(
     Ok(Parsed { rope, reach, growth, score_factor })
 }
 
+/// Returns the pairs at which YaRN's ramp begins and ends: those that turn `fast` and `slow` times in the original context.
+pub(super) fn yarn_ramp(
+    theta: f64,
+    dims: usize,
+    original: usize,
+    (fast, slow): (f64, f64),
+    truncate: bool,
+) -> (f64, f64) {
+    let width = dims as f64;
+    let turns = |n: f64| width * (original as f64 / (n * 2.0 * std::f64::consts::PI)).ln() / (2.0 * theta.ln());
+    let (low, high) = (turns(fast), turns(slow));
+    let (low, high) = if truncate { (low.floor(), high.ceil()) } else { (low, high) };
+    let (low, high) = (low.max(0.0), high.min(width - 1.0));
+    (low, if low == high { high + 0.001 } else { high })
+}
+
 /// The keys of YaRN, as `_compute_yarn_parameters` reads them.
 struct Yarn {
     factor: f64,
@@ -260,14 +276,7 @@ impl Yarn {
             (0.0, _) | (_, 0.0) => self.scale(1.0),
             (one, all) => self.scale(one) / self.scale(all),
         });
-        let width = dims as f64;
-        let turns = |n: f64| {
-            width * (self.original as f64 / (n * 2.0 * std::f64::consts::PI)).ln() / (2.0 * theta.ln())
-        };
-        let (low, high) = (turns(self.fast), turns(self.slow));
-        let (low, high) = if self.truncate { (low.floor(), high.ceil()) } else { (low, high) };
-        let (low, high) = (low.max(0.0), high.min(width - 1.0));
-        let high = if low == high { high + 0.001 } else { high };
+        let (low, high) = yarn_ramp(theta, dims, self.original, (self.fast, self.slow), self.truncate);
         if ![low, high, attention_factor].iter().all(|n| n.is_finite()) || attention_factor <= 0.0 {
             return Err(inner.error("factor", "the keys of yarn result in no finite frequencies"));
         }

@@ -80,12 +80,16 @@ impl Checkpoint {
     }
 
     /// Opens a checkpoint for a model that runs elsewhere. A folder's weights are not opened, so config.json and tokenizer.json
-    /// suffice; [`Checkpoint::tensor`] then always fails.
+    /// suffice; [`Checkpoint::tensor`] then always fails. Unknown configuration keys of `allow` are let through.
     ///
     /// # Errors
     /// [`CheckpointError`].
-    pub fn open_without_weights(path: &Path) -> Result<Checkpoint, CheckpointError> {
-        if path.is_dir() { Checkpoint::open_folder(path, false, &[]) } else { Checkpoint::open(path) }
+    pub fn open_without_weights(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
+        if path.is_dir() {
+            Checkpoint::open_folder(path, false, allow)
+        } else {
+            Checkpoint::open_allowing(path, allow)
+        }
     }
 
     fn open_folder(folder: &Path, with_weights: bool, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
