@@ -33,7 +33,9 @@ pub(super) fn layer_inputs(f: &Fields, family: Family) -> Result<Option<LayerInp
     if !matches!(family, Family::Gemma3n | Family::Gemma4) {
         return Ok(None);
     }
-    let width = f.size("hidden_size_per_layer_input")?.unwrap_or(256);
+    let key = "hidden_size_per_layer_input";
+    // Null and zero mean none.
+    let width = if f.contains(key) { f.size(key)?.unwrap_or(0) } else { 256 };
     let vocab_size = f.positive("vocab_size_per_layer_input", Some(262_144))?;
     if width == 0 && family == Family::Gemma3n {
         return Err(f.error("hidden_size_per_layer_input", "must be a positive integer"));
