@@ -113,7 +113,9 @@ fn run(checkpoint: &Checkpoint, setting: &Setting, requests: &[Request]) -> Hash
         setting.name, s.steps, s.prefilled_tokens, s.cached_tokens, s.evictions, s.preemptions
     );
     if setting.name.contains("nearly full") {
-        assert!(s.evictions > 0, "the cache was not full");
+        // Linear attention caches no prefixes, so that only sequences can give way.
+        let without_cache = checkpoint.config.linear.is_some() && s.preemptions > 0;
+        assert!(s.evictions > 0 || without_cache, "the cache was not full");
     }
     done
 }
@@ -151,7 +153,7 @@ fn golden(name: &str) -> PathBuf {
 
 /// Bytes of a cache of `blocks` blocks.
 fn blocks(checkpoint: &Checkpoint, blocks: u64) -> u64 {
-    let own = |l: &&LayerConfig| !matches!(l.keys_values, KeysValues::OfLayer(_));
+    let own = |l: &&LayerConfig| !l.linear && !matches!(l.keys_values, KeysValues::OfLayer(_));
     let width = |l: &LayerConfig| (l.head_dim + l.head_dim.next_multiple_of(16)) * l.num_kv_heads;
     let width: usize = checkpoint.config.layers.iter().filter(own).map(width).sum();
     blocks * 32 * width as u64 * 4
@@ -173,7 +175,9 @@ fn tiny_checkpoints_of_recent_architectures() {
         eprintln!("skipped: EARNEST_GOLDEN is not set, so checkpoints that are not committed are not tested");
         return;
     };
-    for name in ["gemma3n-text", "gemma4-moe", "deepseek-v3", "llama4", "glm4.5-moe", "ministral3", "cohere2"] {
+    for name in
+        ["gemma3n-text", "gemma4-moe", "deepseek-v3", "llama4", "glm4.5-moe", "ministral3", "cohere2", "qwen3.5"]
+    {
         tiny(&PathBuf::from(&root).join("engine/checkpoints").join(name));
     }
 }
@@ -191,12 +195,7 @@ fn tiny(folder: &Path) {
         Setting { name: "batch of 7", alone: false, shuffled: false, options: options(2, 7, true, 1 << 26) },
         Setting { name: "batch of 64", alone: false, shuffled: true, options: options(2, 64, false, 1 << 26) },
         Setting { name: "batch of 64, small budget", alone: false, shuffled: true, options: odd },
-        Setting {
-            name: "batch of 64, nearly full",
-            alone: false,
-            shuffled: true,
-            options: options(2, 64, true, full),
-        },
+        Setting { name: "batch of 64, nearly full", alone: false, shuffled: true, options: options(2, 64, true, full) },
         Setting { name: "all at once", alone: false, shuffled: false, options: options(1, 200, true, 1 << 26) },
     ];
     compare(&checkpoint, &settings, &requests);

@@ -1,7 +1,7 @@
 //! The tiny reference checkpoints, one per architecture, load and tokenise as in transformers.
 use earnest_models::checkpoint::{
-    BlockLayout, Checkpoint, Format, KeysValues, LayerParameter, Norm, Parameter, Position, QkNorm, RopeScaling, Routing,
-    Values,
+    BlockLayout, Checkpoint, Format, KeysValues, LayerParameter, Norm, Parameter, Position, QkNorm, RopeScaling,
+    Routing, Values,
 };
 use std::path::PathBuf;
 

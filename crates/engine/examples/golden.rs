@@ -35,10 +35,9 @@ fn check(folder: &Path) -> Result<String, Failure> {
     }
     let together = hashes(&checkpoint, &recorded, Options::default(), false)?;
     let chunked = Options { token_budget: 19, max_batch: 3, threads: Some(1), ..Options::default() };
-    for (name, options, alone) in [
-        ("alone", Options { prefix_cache: false, ..Options::default() }, true),
-        ("chunked", chunked, false),
-    ] {
+    for (name, options, alone) in
+        [("alone", Options { prefix_cache: false, ..Options::default() }, true), ("chunked", chunked, false)]
+    {
         if hashes(&checkpoint, &recorded, options, alone)? != together {
             return Err(format!("other bits {name}").into());
         }

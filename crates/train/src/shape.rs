@@ -121,6 +121,8 @@ impl Size {
             sinks: false,
             query_growth: None,
             latent: None,
+            linear: None,
+            gated_attention: false,
             layer_inputs: None,
             streams: None,
             layer_scalar: false,

@@ -38,6 +38,7 @@ impl EngineCore<CpuBackend> {
             cache,
             config.layers.iter().map(|layer| match layer.keys_values {
                 // Those of another layer need no memory.
+                _ if layer.linear => (0, layer.head_dim),
                 KeysValues::OfLayer(_) => (0, layer.head_dim),
                 _ => (layer.num_kv_heads, layer.head_dim),
             }),
@@ -47,13 +48,18 @@ impl EngineCore<CpuBackend> {
         if blocks == 0 {
             return Err(LoadError::KvMemory { given, needed: layout.size_bytes() });
         }
-        let max_batch = options.max_batch.max(1);
+        // What linear attention keeps of sequences has at most as much memory as keys and values.
+        let kept =
+            config.linear.map_or(0, |l| l.state_floats() * config.layers.iter().filter(|l| l.linear).count() * 4);
+        let most = given.checked_div(kept as u64).map_or(usize::MAX, |n| n as usize);
+        let max_batch = options.max_batch.min(most).max(1);
         let limits = Limits {
             // Decoding sequences always run; a prompt needs at least one token of the budget to make progress.
             token_budget: options.token_budget.max(max_batch + 1),
             max_batch,
             blocks,
-            prefix_cache: options.prefix_cache,
+            // The state of linear attention after a shared beginning is not kept.
+            prefix_cache: options.prefix_cache && config.linear.is_none(),
         };
         let weights = Weights::load(checkpoint)?;
         let kv = KvStore::new(layout, blocks);

@@ -101,6 +101,7 @@ fn recent_architectures_are_computed_or_refused() {
             ("gemma3n-text", Some("a norm of values")),
             ("llama4", Some("the norm of queries and keys")),
             ("deepseek-v3", Some("latent attention")),
+            ("qwen3.5", Some("linear attention")),
             ("glm4.5-moe", Some("the routing of its experts")),
             ("exaone4-hybrid", Some("norms after the blocks only")),
         ]);

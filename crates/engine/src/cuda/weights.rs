@@ -264,7 +264,9 @@ impl Placer<'_> {
             },
             mlp_norm: match c.block {
                 BlockLayout::Parallel => None,
-                BlockLayout::PreNorm | BlockLayout::Sandwich | BlockLayout::PostNorm => Some(self.norm(at(P::MlpNorm), at(P::MlpNormBias))?),
+                BlockLayout::PreNorm | BlockLayout::Sandwich | BlockLayout::PostNorm => {
+                    Some(self.norm(at(P::MlpNorm), at(P::MlpNormBias))?)
+                }
             },
             feed_forward: self.feed_forward(i)?,
             post_mlp_norm: match sandwich {

@@ -203,7 +203,8 @@ pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) 
                 .to_owned(),
         );
     }
-    let list = |keys: &std::collections::BTreeSet<String>| keys.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let list =
+        |keys: &std::collections::BTreeSet<String>| keys.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     let passed = &checkpoint.passed_keys;
     if !passed.ignored.is_empty() {
         warnings.push(format!(

@@ -47,7 +47,14 @@ impl LocatedModel {
         let Some(reference) = reference else {
             let is_built_in = given == Path::new(BUILT_IN) && !given.exists();
             let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
-            return Ok(LocatedModel { given: given.to_owned(), path, pinned: None, weights, allow_config, decoding: None });
+            return Ok(LocatedModel {
+                given: given.to_owned(),
+                path,
+                pinned: None,
+                weights,
+                allow_config,
+                decoding: None,
+            });
         };
         let path = reference.folder(hub, with_weights)?;
         let decoding = reference.entry.as_ref().and_then(|entry| entry.decoding);

@@ -60,6 +60,10 @@ pub struct DecoderConfig {
     pub query_growth: Option<QueryGrowth>,
     /// Projections of attention through narrow latent vectors (DeepSeek-V3).
     pub latent: Option<LatentAttention>,
+    /// Linear attention of the layers that have it (Qwen 3.5).
+    pub linear: Option<LinearAttention>,
+    /// Attention's output is multiplied by the sigmoid of gates, which are projected with the queries: `[queries, gates]` (Qwen 3.5).
+    pub gated_attention: bool,
     /// Width of the inputs that every layer gets from a second embedding table (Gemma 3n and 4).
     pub layer_inputs: Option<LayerInputs>,
     /// Several residual streams, of which a layer computes one (Gemma 3n).
@@ -98,6 +102,8 @@ pub struct LayerConfig {
     pub head_dim: usize,
     /// Source of keys and values.
     pub keys_values: KeysValues,
+    /// The layer has the linear attention of [`DecoderConfig::linear`], and no keys and values.
+    pub linear: bool,
     /// Queries grow with their position, by [`DecoderConfig::query_growth`].
     pub query_growth: bool,
     /// Width of the dense feed-forward block, or of what is computed for every token beside the experts; 0 for none.
@@ -157,6 +163,40 @@ pub struct LatentAttention {
     pub rotary_dims: usize,
     /// Dimensions of a head's value, at most those of its key.
     pub value_dims: usize,
+}
+
+/// Linear attention by the gated delta rule: a matrix for each value head is the memory of all positions before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinearAttention {
+    /// Heads of queries and keys; divides the value heads.
+    pub key_heads: usize,
+    pub value_heads: usize,
+    pub key_dims: usize,
+    pub value_dims: usize,
+    /// Positions that the convolution over queries, keys and values sees.
+    pub kernel: usize,
+}
+
+impl LinearAttention {
+    /// Width of queries, keys and values together.
+    pub fn channels(&self) -> usize {
+        2 * self.key_heads * self.key_dims + self.values()
+    }
+
+    /// Width of all values.
+    pub fn values(&self) -> usize {
+        self.value_heads * self.value_dims
+    }
+
+    /// Returns the floats of the inputs that a layer's convolution keeps.
+    pub fn kept_inputs(&self) -> usize {
+        (self.kernel - 1) * self.channels()
+    }
+
+    /// Returns the floats that a layer keeps of a sequence: inputs of the convolution, and a matrix for each value head.
+    pub fn state_floats(&self) -> usize {
+        self.kept_inputs() + self.values() * self.key_dims
+    }
 }
 
 /// Inputs of every layer from a second embedding table.
@@ -358,7 +398,9 @@ impl Rope {
     /// Returns the factor on cosine and sine.
     pub fn attention_factor(&self) -> f64 {
         match self.scaling {
-            RopeScaling::LongRope { attention_factor, .. } | RopeScaling::Yarn { attention_factor, .. } => attention_factor,
+            RopeScaling::LongRope { attention_factor, .. } | RopeScaling::Yarn { attention_factor, .. } => {
+                attention_factor
+            }
             _ => 1.0,
         }
     }
@@ -380,6 +422,7 @@ impl LayerConfig {
             num_kv_heads,
             head_dim,
             keys_values: KeysValues::Projected,
+            linear: false,
             query_growth: false,
             intermediate_size,
             experts: false,

@@ -6,7 +6,8 @@ use super::gguf_file::GgufFile;
 use super::hf_rope;
 use super::json_fields::{Fields, PassedKeys};
 use super::{
-    Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, QkNorm, Rope, RopeScaling,
+    Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, QkNorm, Rope,
+    RopeScaling,
 };
 
 /// Supported architectures (`general.architecture`).
@@ -223,6 +224,8 @@ pub(super) fn read(
         sinks: false,
         query_growth: None,
         latent: None,
+        linear: None,
+        gated_attention: false,
         layer_inputs: None,
         streams: None,
         layer_scalar: false,

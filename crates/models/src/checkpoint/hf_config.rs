@@ -93,7 +93,8 @@ fn family(path: &Path, fields: &Fields, text: Option<&Fields>) -> Result<Family,
         fields.value("architectures").and_then(|v| v.as_array()).and_then(|a| a.first()).and_then(|v| v.as_str());
     let model_type = fields.text("model_type")?;
     let found = named.or(model_type).unwrap_or("(none named)");
-    let wraps = named == Some("Mistral3ForConditionalGeneration") || (named.is_none() && model_type == Some("mistral3"));
+    let wraps =
+        named == Some("Mistral3ForConditionalGeneration") || (named.is_none() && model_type == Some("mistral3"));
     let (found, family) = match (named, text) {
         // A vision model around one of several text models.
         (_, Some(text)) if wraps => {
@@ -218,6 +219,8 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
             _ => family.rotates_pairs(),
         },
         latent,
+        linear: hf_recent::linear(f, family)?,
+        gated_attention: family == Family::Qwen35,
         layer_inputs: hf_recent::layer_inputs(f, family)?,
         streams: hf_recent::streams(f, family)?,
         layer_scalar: family == Family::Gemma4,
@@ -246,6 +249,7 @@ fn qk_norm(f: &Fields, family: Family) -> Result<QkNorm, CheckpointError> {
     Ok(match family {
         Family::Qwen3
         | Family::Qwen3Moe
+        | Family::Qwen35
         | Family::Gemma3
         | Family::Gemma3n
         | Family::Gemma4
@@ -284,8 +288,7 @@ struct Scales {
 }
 
 fn scales(f: &Fields, family: Family, head_dim: usize) -> Result<Scales, CheckpointError> {
-    let mut scales =
-        Scales { embedding: 1.0, residual: 1.0, attention: (head_dim as f64).powf(-0.5), logits: 1.0 };
+    let mut scales = Scales { embedding: 1.0, residual: 1.0, attention: (head_dim as f64).powf(-0.5), logits: 1.0 };
     let positive = |key: &str, default: f64| match f.number(key)?.unwrap_or(default) {
         n if n > 0.0 => Ok(n),
         _ => Err(f.error(key, "must be positive")),
@@ -330,7 +333,9 @@ fn activation(f: &Fields, family: Family) -> Result<Activation, CheckpointError>
             }
             newer.or(act).unwrap_or(Activation::GeluTanh)
         }
-        Family::Gemma2 | Family::Gemma3 | Family::Gemma3n | Family::Gemma4 => parse("hidden_activation")?.unwrap_or(Activation::GeluTanh),
+        Family::Gemma2 | Family::Gemma3 | Family::Gemma3n | Family::Gemma4 => {
+            parse("hidden_activation")?.unwrap_or(Activation::GeluTanh)
+        }
         Family::GptOss => {
             let number = |key: &str, default: f64| match f.number(key)?.unwrap_or(default) {
                 n if n > 0.0 => Ok(n as f32),

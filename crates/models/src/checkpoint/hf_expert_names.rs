@@ -39,10 +39,9 @@ pub(super) fn places(family: Family, c: &DecoderConfig, p: LayerParameter, shape
             };
             vec![single(format!("block_sparse_moe.experts.{e}.{name}.weight")), s.rows("mlp.experts", "", shape)]
         }
-        Family::GraniteMoe | Family::GraniteMoeHybrid => vec![s.named_rows(
-            ["block_sparse_moe.input_linear.weight", "block_sparse_moe.output_linear.weight"],
-            shape,
-        )],
+        Family::GraniteMoe | Family::GraniteMoeHybrid => {
+            vec![s.named_rows(["block_sparse_moe.input_linear.weight", "block_sparse_moe.output_linear.weight"], shape)]
+        }
         Family::Gemma4 => vec![s.rows("experts", "", shape)],
         Family::GptOss => vec![s.columns("mlp.experts", 2, shape), s.mxfp4(shape)],
         Family::Llama4 => vec![s.columns("feed_forward.experts", 1, shape)],
@@ -116,6 +115,10 @@ impl Stack {
         let step = if down { 1 } else { 2 };
         let tensor = format!("mlp.experts.{name}_blocks");
         let place = Place::run(tensor, vec![count, rows, blocks, MXFP4_BLOCK / 2], (e * rows + first) * blocks, shape);
-        Place { strides: Some(Strides { row: step * blocks, column: 1 }), mxfp4: width.is_multiple_of(MXFP4_BLOCK), ..place }
+        Place {
+            strides: Some(Strides { row: step * blocks, column: 1 }),
+            mxfp4: width.is_multiple_of(MXFP4_BLOCK),
+            ..place
+        }
     }
 }

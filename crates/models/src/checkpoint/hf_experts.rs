@@ -45,7 +45,11 @@ pub(super) fn read(f: &Fields, family: Family, sizes: &Sizes) -> Result<FeedForw
             let shared = f.positive("shared_intermediate_size", Some(1024))?;
             if f.size("num_local_experts")?.unwrap_or(8) == 0 {
                 f.ignore(&["num_experts_per_tok"]);
-                return Ok(FeedForward { intermediate_size: shared, experts: None, layers: vec![dense(shared); layers] });
+                return Ok(FeedForward {
+                    intermediate_size: shared,
+                    experts: None,
+                    layers: vec![dense(shared); layers],
+                });
             }
             let (count, chosen) = counts(f, "num_local_experts", 8, "num_experts_per_tok", 2)?;
             all(inner, Experts::mixtral(count, chosen, inner), shared, &|_| true, 0)
@@ -76,11 +80,12 @@ pub(super) fn read(f: &Fields, family: Family, sizes: &Sizes) -> Result<FeedForw
             let shared = f.size("n_shared_experts")?.unwrap_or(1);
             let first = f.size("first_k_dense_replace")?.unwrap_or(if deepseek { 3 } else { 1 });
             let key = if f.contains("n_routed_experts") { "n_routed_experts" } else { "num_local_experts" };
-            let (count, chosen) =
-                counts(f, key, if deepseek { 256 } else { 128 }, "num_experts_per_tok", 8)?;
+            let (count, chosen) = counts(f, key, if deepseek { 256 } else { 128 }, "num_experts_per_tok", 8)?;
             let (groups, kept) = (f.positive("n_group", of(1, 8))?, f.positive("topk_group", of(1, 4))?);
-            if !count.is_multiple_of(groups) || count / groups < 2 || kept > groups || chosen > kept * (count / groups) {
-                let reason = format!("{count} experts do not divide into {groups} groups of which {kept} have {chosen} experts");
+            if !count.is_multiple_of(groups) || count / groups < 2 || kept > groups || chosen > kept * (count / groups)
+            {
+                let reason =
+                    format!("{count} experts do not divide into {groups} groups of which {kept} have {chosen} experts");
                 return Err(f.error("n_group", reason));
             }
             let scale = f.number("routed_scaling_factor")?.unwrap_or(if deepseek { 2.5 } else { 1.0 }) as f32;

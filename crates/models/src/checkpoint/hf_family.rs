@@ -7,7 +7,8 @@ pub(super) const SUPPORTED: &str = "LlamaForCausalLM, MistralForCausalLM, Mixtra
      Qwen3MoeForCausalLM, Gemma3nForCausalLM, Gemma3nForConditionalGeneration, Gemma4ForCausalLM, Gemma4ForConditionalGeneration, \
      Olmo2ForCausalLM, Olmo3ForCausalLM, GraniteForCausalLM, GraniteMoeForCausalLM, GraniteMoeHybridForCausalLM (without Mamba \
      layers), GptOssForCausalLM, Glm4ForCausalLM, Glm4MoeForCausalLM, Cohere2ForCausalLM, Exaone4ForCausalLM, \
-     HunYuanDenseV1ForCausalLM, Starcoder2ForCausalLM, Llama4ForCausalLM, Llama4ForConditionalGeneration, DeepseekV3ForCausalLM";
+     HunYuanDenseV1ForCausalLM, Starcoder2ForCausalLM, Llama4ForCausalLM, Llama4ForConditionalGeneration, DeepseekV3ForCausalLM, \
+     Qwen3_5ForCausalLM, Qwen3_5ForConditionalGeneration";
 
 /// A family of checkpoints that share configuration fields and tensor names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,7 @@ pub(super) enum Family {
     Starcoder2,
     Llama4,
     DeepseekV3,
+    Qwen35,
     /// Llama with linear biases (ALiBi) instead of a rotary embedding. It has its own name, because other libraries would apply
     /// a rotary embedding to a Llama.
     EarnestAlibi,
@@ -93,6 +95,7 @@ impl Family {
             "Starcoder2ForCausalLM" => Family::Starcoder2,
             "Llama4ForCausalLM" | "Llama4ForConditionalGeneration" => Family::Llama4,
             "DeepseekV3ForCausalLM" => Family::DeepseekV3,
+            "Qwen3_5ForCausalLM" | "Qwen3_5ForConditionalGeneration" => Family::Qwen35,
             "EarnestAlibiForCausalLM" => Family::EarnestAlibi,
             _ => return None,
         })
@@ -129,6 +132,7 @@ impl Family {
             "starcoder2" => Family::Starcoder2,
             "llama4" | "llama4_text" => Family::Llama4,
             "deepseek_v3" => Family::DeepseekV3,
+            "qwen3_5" | "qwen3_5_text" => Family::Qwen35,
             "earnest_alibi" => Family::EarnestAlibi,
             _ => return None,
         })
@@ -166,6 +170,7 @@ impl Family {
             Family::Starcoder2 => "Starcoder2ForCausalLM",
             Family::Llama4 => "Llama4ForCausalLM",
             Family::DeepseekV3 => "DeepseekV3ForCausalLM",
+            Family::Qwen35 => "Qwen3_5ForCausalLM",
             Family::EarnestAlibi => "EarnestAlibiForCausalLM",
         }
     }
@@ -192,6 +197,7 @@ impl Family {
                 | Family::Glm4
                 | Family::Glm4Moe
                 | Family::Cohere2
+                | Family::Qwen35
                 | Family::HunyuanDense
                 | Family::Llama4
         )
@@ -204,6 +210,7 @@ impl Family {
             Family::Gemma3
                 | Family::Gemma3n
                 | Family::Gemma4
+                | Family::Qwen35
                 | Family::Llama4
                 | Family::Mistral
                 | Family::Ministral3
@@ -212,7 +219,7 @@ impl Family {
 
     /// True if a part of a head may be rotated.
     pub(super) fn rotates_partly(self) -> bool {
-        matches!(self, Family::Phi | Family::Phi3 | Family::Glm4 | Family::Glm4Moe)
+        matches!(self, Family::Phi | Family::Phi3 | Family::Glm4 | Family::Glm4Moe | Family::Qwen35)
     }
 
     /// True if queries and keys rotate neighbouring dimensions. DeepSeek-V3 has a key for it.
@@ -232,7 +239,7 @@ impl Family {
 
     /// True if norm weights are stored as the difference from one.
     pub(super) fn norms_are_offsets(self) -> bool {
-        matches!(self, Family::Gemma | Family::Gemma2 | Family::Gemma3)
+        matches!(self, Family::Gemma | Family::Gemma2 | Family::Gemma3 | Family::Qwen35)
     }
 
     #[rustfmt::skip]
@@ -267,6 +274,7 @@ impl Family {
             Family::Starcoder2 => table(49_152, 3072, 12_288, 30, 24, Some(2), None, 4096, 1e-5),
             Family::Llama4 =>  table(202_048, 5120, 8192, 48, 40, Some(8), Some(128), 131_072, 1e-5),
             Family::DeepseekV3 => table(129_280, 7168, 18_432, 61, 128, Some(128), None, 4096, 1e-6),
+            Family::Qwen35 =>  table(248_320, 4096, 12_288, 32, 16, Some(4), Some(256), 32_768, 1e-6),
         }
     }
 }

@@ -51,6 +51,12 @@ pub(super) fn read(
     if family == Family::Gemma4 {
         gemma4_heads(f, sizes, &windows, &mut layers)?;
     }
+    if family == Family::Qwen35 {
+        for (layer, _) in layers.iter_mut().zip(&windows).filter(|(_, w)| w.sliding) {
+            layer.linear = true;
+            layer.position = Position::None;
+        }
+    }
     if matches!(family, Family::Gemma3n | Family::Gemma4) {
         share_keys(f, family, &windows, &mut layers)?;
     }
@@ -209,6 +215,9 @@ fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWin
     if family == Family::Llama4 {
         return Ok(vec![LayerWindow { sliding: false, window: None }; num_layers]);
     }
+    if family == Family::Qwen35 {
+        return linear_layers(f, num_layers);
+    }
     if family == Family::GraniteMoeHybrid {
         return attention_layers(f, num_layers);
     }
@@ -227,10 +236,8 @@ fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWin
         Family::GptOss => Some(128),
         _ => None,
     };
-    let has_window = default.is_some() || matches!(
-            family,
-            Family::Mixtral | Family::Phi3 | Family::SmolLm3 | Family::Ministral3 | Family::Starcoder2
-        );
+    let has_window = default.is_some()
+        || matches!(family, Family::Mixtral | Family::Phi3 | Family::SmolLm3 | Family::Ministral3 | Family::Starcoder2);
     let window = match has_window {
         true if f.contains("sliding_window") => f.size("sliding_window")?,
         true => default,
@@ -320,6 +327,19 @@ fn alternating(f: &Fields, family: Family, window: bool, num_layers: usize) -> R
     Ok((1..=num_layers).map(|layer| !layer.is_multiple_of(period)).collect())
 }
 
+/// Reads the layers of Qwen 3.5, of which those marked as sliding have linear attention.
+fn linear_layers(f: &Fields, num_layers: usize) -> Result<Vec<LayerWindow>, CheckpointError> {
+    let interval = f.positive("full_attention_interval", Some(4))?;
+    let types = match f.value("layer_types") {
+        Some(_) => layer_types_named(f, num_layers, "linear_attention")?,
+        None => (1..=num_layers).map(|layer| !layer.is_multiple_of(interval)).collect(),
+    };
+    if types.iter().all(|linear| *linear) {
+        return Err(f.error("layer_types", "at least one layer of full attention is needed"));
+    }
+    Ok(types.into_iter().map(|sliding| LayerWindow { sliding, window: None }).collect())
+}
+
 /// Checks that every layer of a hybrid is one of attention.
 fn attention_layers(f: &Fields, num_layers: usize) -> Result<Vec<LayerWindow>, CheckpointError> {
     let key = if f.contains("layer_types") { "layer_types" } else { "layers_block_type" };
@@ -381,4 +401,3 @@ fn layer_types_named(f: &Fields, num_layers: usize, local: &str) -> Result<Vec<b
         None => Err(f.error("layer_types", format!("only {local} and full_attention are supported"))),
     }
 }
-

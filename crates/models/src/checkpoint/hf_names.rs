@@ -89,6 +89,13 @@ fn candidates(family: Family, c: &DecoderConfig, parameter: Parameter, shape: &[
     if p == LayerParameter::Query && c.latent.is_some_and(|l| l.query_rank.is_some()) {
         return vec![one("self_attn.q_b_proj.weight")];
     }
+    if c.layers.get(layer).is_some_and(|l| l.linear) && p == LayerParameter::Output {
+        return vec![one("linear_attn.out_proj.weight")];
+    }
+    if p == LayerParameter::LinearConvolution {
+        let whole = shape.iter().take(1).chain(&[1]).chain(shape.iter().skip(1)).copied().collect();
+        return vec![Place::run(at("linear_attn.conv1d.weight"), whole, 0, shape)];
+    }
     let with_experts = c.layers.get(layer).is_some_and(|l| l.experts);
     vec![one(name(family, p, with_experts))]
 }
@@ -181,6 +188,14 @@ fn name(family: Family, p: LayerParameter, with_experts: bool) -> &'static str {
         ExpertsNorm => "pre_feedforward_layernorm_2.weight",
         PostExpertsNorm => "post_feedforward_layernorm_2.weight",
         PostDenseNorm => "post_feedforward_layernorm_1.weight",
+        LinearQkv => "linear_attn.in_proj_qkv.weight",
+        LinearGate => "linear_attn.in_proj_z.weight",
+        LinearStrength => "linear_attn.in_proj_b.weight",
+        LinearDecay => "linear_attn.in_proj_a.weight",
+        LinearConvolution => "linear_attn.conv1d.weight",
+        LinearDecayLog => "linear_attn.A_log",
+        LinearDecayBias => "linear_attn.dt_bias",
+        LinearNorm => "linear_attn.norm.weight",
         LayerInputGate => "per_layer_input_gate.weight",
         LayerInputUp => "per_layer_projection.weight",
         PostLayerInputNorm => "post_per_layer_input_norm.weight",
@@ -200,12 +215,7 @@ fn name(family: Family, p: LayerParameter, with_experts: bool) -> &'static str {
 }
 
 /// Matrices stacked in one tensor: name, rows of the whole, first row of the part.
-fn fused(
-    family: Family,
-    c: &DecoderConfig,
-    layer: usize,
-    p: LayerParameter,
-) -> Option<(&'static str, usize, usize)> {
+fn fused(family: Family, c: &DecoderConfig, layer: usize, p: LayerParameter) -> Option<(&'static str, usize, usize)> {
     let (queries, keys) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
     let inner = c.layers.get(layer).map_or(0, |l| l.intermediate_size);
     let gate_up = match family {

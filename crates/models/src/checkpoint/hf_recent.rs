@@ -1,7 +1,7 @@
 //! Parts of a `config.json` that one or two recent families have.
 use super::hf_family::Family;
 use super::json_fields::Fields;
-use super::{CheckpointError, LatentAttention, LayerInputs, Placeholders, Streams};
+use super::{CheckpointError, LatentAttention, LayerInputs, LinearAttention, Placeholders, Streams};
 
 /// Reads the latent projections of DeepSeek-V3.
 pub(super) fn latent(f: &Fields, family: Family) -> Result<Option<LatentAttention>, CheckpointError> {
@@ -26,6 +26,28 @@ pub(super) fn latent(f: &Fields, family: Family) -> Result<Option<LatentAttentio
         return Err(f.error("attention_bias", "biases of latent projections are not supported"));
     }
     Ok(Some(latent))
+}
+
+/// Reads the linear attention of Qwen 3.5.
+pub(super) fn linear(f: &Fields, family: Family) -> Result<Option<LinearAttention>, CheckpointError> {
+    if family != Family::Qwen35 {
+        return Ok(None);
+    }
+    let linear = LinearAttention {
+        key_heads: f.positive("linear_num_key_heads", Some(16))?,
+        value_heads: f.positive("linear_num_value_heads", Some(32))?,
+        key_dims: f.positive("linear_key_head_dim", Some(128))?,
+        value_dims: f.positive("linear_value_head_dim", Some(128))?,
+        kernel: f.positive("linear_conv_kernel_dim", Some(4))?,
+    };
+    if !linear.value_heads.is_multiple_of(linear.key_heads) {
+        let reason = format!("must divide the {} value heads", linear.value_heads);
+        return Err(f.error("linear_num_key_heads", reason));
+    }
+    if f.text("hidden_act")?.is_some_and(|act| act != "silu") {
+        return Err(f.error("hidden_act", "linear attention is supported with silu only"));
+    }
+    Ok(Some(linear))
 }
 
 /// Reads the second embedding table of Gemma 3n and 4.
@@ -62,11 +84,7 @@ pub(super) fn streams(f: &Fields, family: Family) -> Result<Option<Streams>, Che
 }
 
 /// Reads the ids that Gemma 4 with other inputs than text keeps for them; `f` is the object around `text`.
-pub(super) fn placeholders(
-    f: &Fields,
-    text: &Fields,
-    family: Family,
-) -> Result<Option<Placeholders>, CheckpointError> {
+pub(super) fn placeholders(f: &Fields, text: &Fields, family: Family) -> Result<Option<Placeholders>, CheckpointError> {
     if family != Family::Gemma4 {
         return Ok(None);
     }

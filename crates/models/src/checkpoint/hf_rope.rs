@@ -37,6 +37,7 @@ pub(super) fn single(f: &Fields, context: &Context) -> Result<Parsed, Checkpoint
     let theta = f.number("rope_theta")?.unwrap_or(default_theta);
     let partial = match context.family {
         Family::Phi | Family::Glm4 | Family::Glm4Moe => Some(f.number("partial_rotary_factor")?.unwrap_or(0.5)),
+        Family::Qwen35 => Some(f.number("partial_rotary_factor")?.unwrap_or(0.25)),
         _ => f.number("partial_rotary_factor")?,
     };
     let scaling = f.object("rope_scaling")?;
@@ -87,7 +88,9 @@ pub(super) fn by_layer_type(f: &Fields, context: &Context) -> Result<(Parsed, Pa
 pub(super) fn gemma4(f: &Fields, full: &Context, sliding: &Context) -> Result<(Rope, Rope), CheckpointError> {
     let proportional = |theta: f64, share: f64, factor: f64| -> Result<Rope, CheckpointError> {
         if !(share > 0.0 && share <= 1.0 && theta > 0.0 && factor > 0.0) {
-            return Err(f.error("rope_parameters", "needs a positive theta and factor, and a partial_rotary_factor up to 1"));
+            return Err(
+                f.error("rope_parameters", "needs a positive theta and factor, and a partial_rotary_factor up to 1")
+            );
         }
         let dims = full.head_dim;
         if !dims.is_multiple_of(2) {
@@ -150,6 +153,10 @@ fn parse(
         Some(v) if v > 0.0 => Ok(v),
         _ => Err(inner.error(key, format!("must be a positive number for rope type {kind}"))),
     };
+    if context.family == Family::Qwen35 {
+        // Sections of positions in images, which are equal for text.
+        inner.ignore(&["mrope_section", "mrope_interleaved"]);
+    }
     let mut reach = context.max_positions;
     let mut score_factor = 1.0;
     let scaling = match kind {
@@ -186,7 +193,8 @@ fn parse(
             RopeScaling::None
         }
         _ => {
-            let reason = "supported rope types are default, linear, llama3, yarn and, for Phi-3, longrope (also spelled su)";
+            let reason =
+                "supported rope types are default, linear, llama3, yarn and, for Phi-3, longrope (also spelled su)";
             return Err(inner.error(key, reason));
         }
     };

@@ -4,7 +4,7 @@
 use super::hf_family::Family;
 use super::hf_names::{self, Place};
 use super::json_fields;
-use super::layout::{MXFP4_BLOCK, Mxfp4Rows, PairedRows};
+use super::layout::{MXFP4_BLOCK, Mxfp4Rows, PairedRows, split_gates};
 use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
@@ -242,6 +242,7 @@ impl HfWeights {
             Some(pairs) => pairs.halves_of_values(values, columns),
             None => values,
         };
+        let values = split_gates(config, parameter, values, columns);
         let values = if self.family.norms_are_offsets() && is_norm(parameter) { add_one(values) } else { values };
         Ok(Tensor { shape: place.part, values })
     }

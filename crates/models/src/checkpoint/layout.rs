@@ -14,7 +14,10 @@ impl Strides {
     /// Picks the elements of a `[rows, columns]` parameter from those that begin with its first.
     pub(super) fn pick<T: Copy + Default>(self, stored: &[T], rows: usize, columns: usize) -> Vec<T> {
         let at = |row: usize, column: usize| stored.get(row * self.row + column * self.column).copied();
-        (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))).map(|(r, c)| at(r, c).unwrap_or_default()).collect()
+        (0..rows)
+            .flat_map(|row| (0..columns).map(move |column| (row, column)))
+            .map(|(r, c)| at(r, c).unwrap_or_default())
+            .collect()
     }
 
     /// Returns the number of elements from the first of a parameter to its last.
@@ -88,6 +91,22 @@ impl PairedRows {
             Values::Bf16(v) => Values::Bf16(self.halves(&v, width)),
             Values::F16(v) => Values::F16(self.halves(&v, width)),
         }
+    }
+}
+
+/// Moves the rows of queries before those of gates, which alternate by head; other parameters and decoders stay.
+pub(super) fn split_gates(c: &DecoderConfig, parameter: Parameter, values: Values, width: usize) -> Values {
+    use LayerParameter::{Query, QueryBias};
+    let Parameter::Layer(i, Query | QueryBias) = parameter else { return values };
+    let Some(d) = c.layers.get(i).filter(|_| c.gated_attention).map(|l| l.head_dim) else { return values };
+    fn split<T: Copy>(rows: &[T], heads: usize, d: usize, width: usize) -> Vec<T> {
+        let runs = (0..2).flat_map(|half| (0..heads).map(move |head| (2 * head + half) * d * width));
+        runs.flat_map(|start| rows.get(start..start + d * width).unwrap_or_default().iter().copied()).collect()
+    }
+    match values {
+        Values::F32(v) => Values::F32(split(&v, c.num_heads, d, width)),
+        Values::Bf16(v) => Values::Bf16(split(&v, c.num_heads, d, width)),
+        Values::F16(v) => Values::F16(split(&v, c.num_heads, d, width)),
     }
 }
 

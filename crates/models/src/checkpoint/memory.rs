@@ -42,5 +42,5 @@ impl MemoryEstimate {
 
 /// The layers with keys and values of their own.
 fn cached(config: &DecoderConfig) -> impl Iterator<Item = &LayerConfig> {
-    config.layers.iter().filter(|l| !matches!(l.keys_values, KeysValues::OfLayer(_)))
+    config.layers.iter().filter(|l| !l.linear && !matches!(l.keys_values, KeysValues::OfLayer(_)))
 }

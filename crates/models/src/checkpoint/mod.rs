@@ -45,8 +45,9 @@ mod error;
 
 pub use chat_template::{ChatMessage, ChatTemplate};
 pub use config::{
-    Activation, BlockLayout, DecoderConfig, ExpertPlacement, Experts, KeysValues, LatentAttention, LayerConfig, LayerInputs,
-    Norm, Placeholders, Position, QkNorm, QueryGrowth, Rope, RopeScaling, Routing, Streams, alibi_slopes,
+    Activation, BlockLayout, DecoderConfig, ExpertPlacement, Experts, KeysValues, LatentAttention, LayerConfig,
+    LayerInputs, LinearAttention, Norm, Placeholders, Position, QkNorm, QueryGrowth, Rope, RopeScaling, Routing,
+    Streams, alibi_slopes,
 };
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;

@@ -85,11 +85,7 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError`].
     pub fn open_without_weights(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
-        if path.is_dir() {
-            Checkpoint::open_folder(path, false, allow)
-        } else {
-            Checkpoint::open_allowing(path, allow)
-        }
+        if path.is_dir() { Checkpoint::open_folder(path, false, allow) } else { Checkpoint::open_allowing(path, allow) }
     }
 
     fn open_folder(folder: &Path, with_weights: bool, allow: &[String]) -> Result<Checkpoint, CheckpointError> {

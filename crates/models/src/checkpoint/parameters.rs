@@ -60,6 +60,7 @@ impl DecoderConfig {
         }
         match self.latent {
             Some(latent) => self.latent_parameters(latent, add),
+            None if layer.linear => self.linear_parameters(add),
             None => self.attention_parameters(layer, add),
         }
         if self.output_bias {
@@ -112,6 +113,7 @@ impl DecoderConfig {
         };
         let all = [(Query, QueryBias, queries), (Key, KeyBias, keys), (Value, ValueBias, keys)];
         for (weight, bias, rows) in all.into_iter().take(projected) {
+            let rows = if weight == Query && self.gated_attention { 2 * rows } else { rows };
             add(weight, rows, Some(hidden));
             if self.qkv_bias {
                 add(bias, rows, None);
@@ -133,6 +135,21 @@ impl DecoderConfig {
             add(Sinks, self.num_heads, None);
         }
         add(Output, hidden, Some(queries));
+    }
+
+    fn linear_parameters(&self, add: Add<'_>) {
+        use LayerParameter::*;
+        let Some(linear) = self.linear else { return };
+        let hidden = self.hidden_size;
+        add(LinearQkv, linear.channels(), Some(hidden));
+        add(LinearGate, linear.values(), Some(hidden));
+        add(LinearStrength, linear.value_heads, Some(hidden));
+        add(LinearDecay, linear.value_heads, Some(hidden));
+        add(LinearConvolution, linear.channels(), Some(linear.kernel));
+        add(LinearDecayLog, linear.value_heads, None);
+        add(LinearDecayBias, linear.value_heads, None);
+        add(LinearNorm, linear.value_dims, None);
+        add(Output, hidden, Some(linear.values()));
     }
 
     fn latent_parameters(&self, latent: LatentAttention, add: Add<'_>) {

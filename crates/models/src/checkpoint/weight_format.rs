@@ -328,6 +328,8 @@ fn is_projection(parameter: Parameter) -> bool {
             | QueryDown
             | KvDown
             | KvUp
+            | LinearQkv
+            | LinearGate
             | LayerInputGate
             | LayerInputUp
             | BranchDown
@@ -338,7 +340,19 @@ fn is_projection(parameter: Parameter) -> bool {
 /// True for matrices with which products are always computed in floats.
 fn is_exact(parameter: Parameter) -> bool {
     use LayerParameter::*;
-    matches!(parameter, Parameter::Layer(_, Router | StreamRouter | StreamPrediction | StreamCorrection))
+    matches!(
+        parameter,
+        Parameter::Layer(
+            _,
+            Router
+                | StreamRouter
+                | StreamPrediction
+                | StreamCorrection
+                | LinearStrength
+                | LinearDecay
+                | LinearConvolution
+        )
+    )
 }
 
 /// Returns the name of a parameter without its layer and expert.

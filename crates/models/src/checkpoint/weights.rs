@@ -86,6 +86,16 @@ pub enum LayerParameter {
     KvDown,
     KvDownNorm,
     KvUp,
+    /// Linear attention: queries, keys and values `[channels, hidden]`, gates `[values, hidden]`, strengths and decays
+    /// `[value_heads, hidden]`, convolution `[channels, kernel]`, decay's logarithm and bias `[value_heads]`, norm `[value_dims]`.
+    LinearQkv,
+    LinearGate,
+    LinearStrength,
+    LinearDecay,
+    LinearConvolution,
+    LinearDecayLog,
+    LinearDecayBias,
+    LinearNorm,
     /// Inputs of every layer: `[width, hidden]`, `[hidden, width]`, `[hidden]`.
     LayerInputGate,
     LayerInputUp,

@@ -1,10 +1,11 @@
 //! The attention part of a layer.
 
+use super::linear::LinearBuffers;
 use super::weights::{LatentWeights, LayerWeights, Projection};
 use crate::core::{BLOCK_SIZE, RopeFactors, Step};
 use crate::cpu::kernels::{
-    Angles, Attention, BlockPointer, MatmulScratch, QueryToken, SharedMut, Target, attend, matmul,
-    rms_norm, rms_norm_row, rms_norm_row_plain, rotate, write_kv,
+    Angles, Attention, BlockPointer, MatmulScratch, QueryToken, SharedMut, Target, attend, matmul, rms_norm,
+    rms_norm_row, rms_norm_row_plain, rotate, write_kv,
 };
 use crate::cpu::kv::{BlockLayout, CacheLayout};
 use crate::cpu::team::Team;
@@ -28,6 +29,7 @@ pub(crate) struct AttentionBuffers {
     latent: Vec<f32>,
     normed: Vec<f32>,
     projected: Vec<f32>,
+    pub(super) linear: LinearBuffers,
     /// Output of all heads, before their projection.
     pub(super) attended: Vec<f32>,
 }
@@ -36,6 +38,8 @@ pub(crate) struct AttentionBuffers {
 #[derive(Clone, Copy)]
 struct Row {
     queries: usize,
+    /// Gates of attention's output, 0 for none.
+    gates: usize,
     /// Keys of the layer, 0 if it has those of another.
     keys: usize,
     /// Values with a projection of their own.
@@ -45,15 +49,16 @@ struct Row {
 impl Row {
     fn of(c: &DecoderConfig, layer: &LayerConfig) -> Row {
         let (queries, keys) = (c.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim);
+        let gates = if c.gated_attention { queries } else { 0 };
         match layer.keys_values {
-            KeysValues::Projected => Row { queries, keys, values: keys },
-            KeysValues::OneProjection => Row { queries, keys, values: 0 },
-            KeysValues::OfLayer(_) => Row { queries, keys: 0, values: 0 },
+            KeysValues::Projected => Row { queries, gates, keys, values: keys },
+            KeysValues::OneProjection => Row { queries, gates, keys, values: 0 },
+            KeysValues::OfLayer(_) => Row { queries, gates, keys: 0, values: 0 },
         }
     }
 
     fn width(self) -> usize {
-        self.queries + self.keys + self.values
+        self.queries + self.gates + self.keys + self.values
     }
 }
 
@@ -88,6 +93,10 @@ impl AttentionBuffers {
         let m = self.tokens.len();
         let row = Row::of(c, &spec);
         self.qkv.resize(m * row.width(), 0.0);
+        if let Projection::Linear(weights) = &layer.weights.projection {
+            self.linear.run(team, scratch, layer, weights, h, &mut self.attended);
+            return;
+        }
         match &layer.weights.projection {
             Projection::Direct { qkv, bias } => {
                 matmul(team, scratch, h, qkv, bias.as_deref(), Target::Overwrite, &mut self.qkv);
@@ -96,6 +105,7 @@ impl AttentionBuffers {
                 let latent = c.latent.expect("latent projections have a configuration");
                 self.project_latent(team, scratch, c, latent, weights, h);
             }
+            Projection::Linear(_) => unreachable!("computed above"),
         }
         let angles = match spec.position {
             Position::Rotary(rope) => Some(&self.angles[rope]),
@@ -119,6 +129,12 @@ impl AttentionBuffers {
             query_row: row.width(),
         };
         attend(team, &attention, &mut self.attended);
+        if row.gates > 0 {
+            for (out, qkv) in self.attended.chunks_exact_mut(row.queries).zip(self.qkv.chunks_exact(row.width())) {
+                let gates = &qkv[row.queries..row.queries + row.gates];
+                out.iter_mut().zip(gates).for_each(|(o, gate)| *o *= 1.0 / (1.0 + libm::expf(-gate)));
+            }
+        }
         if let Some(latent) = c.latent {
             // Values are narrower than keys; what pads them is dropped.
             let (from, to) = (spec.head_dim, latent.value_dims);
@@ -218,6 +234,7 @@ fn rotate_and_cache(
             let angles = angles.map(|angles| angles.of(position, is_long(layer.step, token)));
             // SAFETY: rows are disjoint.
             let (queries, rest) = unsafe { all.slice(t * row.width(), row.width()) }.split_at_mut(row.queries);
+            let rest = &mut rest[row.gates..];
             let (keys, values) = rest.split_at_mut(row.keys);
             let prepare = |x: &mut [f32], scale: Option<&Vec<f32>>| {
                 if let (QkNorm::Width, Some(scale)) = (c.qk_norm, scale) {

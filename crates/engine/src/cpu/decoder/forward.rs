@@ -67,8 +67,14 @@ impl Forward {
             step.block_table(piece).iter().map(|&block| BlockPointer(kv.pointer(block as usize))).collect()
         };
         let tables: Vec<Vec<BlockPointer>> = (0..step.pieces.len()).map(pointers).collect();
+        if let Some(linear) = c.linear {
+            self.attention.linear.begin(linear, c.layers.iter().filter(|l| l.linear).count(), step);
+        }
         for (index, weights) in w.layers.iter().enumerate() {
             self.layer(team, &Layer { config: c, index, weights, cache: kv.layout(), step, tables: &tables });
+        }
+        if c.linear.is_some() {
+            self.attention.linear.end(step);
         }
         if c.streams.is_some() {
             self.streams.end(team, &mut self.scratch, w, &mut self.x);

@@ -5,6 +5,7 @@ mod experts;
 mod feed_forward;
 mod forward;
 mod layer_inputs;
+mod linear;
 mod reader;
 mod streams;
 mod weights;

@@ -2,7 +2,7 @@
 
 use super::weights::{
     BesideWeights, ExpertWeights, FeedForward, LatentWeights, LayerInputTable, LayerInputWeights, LayerWeights,
-    LoadError, MlpWeights, NormWeights, Projection, StreamWeights,
+    LinearWeights, LoadError, MlpWeights, NormWeights, Projection, StreamWeights,
 };
 use crate::cpu::kernels::PackedMatrix;
 use earnest_models::checkpoint::{
@@ -102,6 +102,7 @@ impl Reader<'_> {
         };
         let (projection, output_width) = match c.latent {
             Some(latent) => (self.latent(i, latent)?, c.num_heads * latent.value_dims),
+            None if layer.linear => self.linear(i)?,
             None => (self.direct(i, layer)?, c.num_heads * layer.head_dim),
         };
         let (query_norm, key_norm) = self.qk_norms(i, layer)?;
@@ -130,6 +131,7 @@ impl Reader<'_> {
         let c = self.c();
         let at = |p| Parameter::Layer(i, p);
         let (q, kv) = (c.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim);
+        let q = if c.gated_attention { 2 * q } else { q };
         let projected = match layer.keys_values {
             KeysValues::Projected => 3,
             KeysValues::OneProjection => 2,
@@ -141,6 +143,30 @@ impl Reader<'_> {
             qkv: self.matrix(&matrices[..projected], c.hidden_size)?,
             bias: self.bias(c.qkv_bias, &biases[..projected])?,
         })
+    }
+
+    /// Linear attention, and the width of its output.
+    fn linear(&self, i: usize) -> Result<(Projection, usize), LoadError> {
+        let hidden = self.c().hidden_size;
+        let at = |p| Parameter::Layer(i, p);
+        let linear = self.c().linear.expect("a linear layer's config has its sizes");
+        let (channels, values, heads) = (linear.channels(), linear.values(), linear.value_heads);
+        // A matrix by its shape; here it is read row by row.
+        let convolution = match self.tensor(at(P::LinearConvolution), &[channels, linear.kernel])?.values {
+            Values::F32(v) => v,
+            Values::Bf16(v) => v.into_iter().map(|x| half::bf16::from_bits(x).to_f32()).collect(),
+            Values::F16(v) => v.into_iter().map(|x| half::f16::from_bits(x).to_f32()).collect(),
+        };
+        let logarithm = self.vector(at(P::LinearDecayLog), heads)?;
+        let weights = LinearWeights {
+            input: self.matrix(&[(at(P::LinearQkv), channels), (at(P::LinearGate), values)], hidden)?,
+            rates: self.matrix(&[(at(P::LinearStrength), heads), (at(P::LinearDecay), heads)], hidden)?,
+            convolution,
+            decay: logarithm.into_iter().map(|log| -libm::expf(log)).collect(),
+            decay_bias: self.vector(at(P::LinearDecayBias), heads)?,
+            norm: self.vector(at(P::LinearNorm), linear.value_dims)?,
+        };
+        Ok((Projection::Linear(Box::new(weights)), values))
     }
 
     fn latent(&self, i: usize, latent: LatentAttention) -> Result<Projection, LoadError> {
@@ -169,6 +195,7 @@ impl Reader<'_> {
     fn qk_norms(&self, i: usize, layer: &LayerConfig) -> Result<(Option<Vec<f32>>, Option<Vec<f32>>), LoadError> {
         let c = self.c();
         let (query, key) = match c.qk_norm {
+            _ if layer.linear => return Ok((None, None)),
             QkNorm::None | QkNorm::PlainAfterRotary => return Ok((None, None)),
             QkNorm::Head | QkNorm::HeadAfterRotary => (layer.head_dim, layer.head_dim),
             QkNorm::Width => (c.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim),

@@ -92,8 +92,26 @@ pub(crate) struct BesideWeights {
 /// Projections of attention's input.
 pub(crate) enum Projection {
     /// Queries, keys and values on top of each other, as far as the layer has them.
-    Direct { qkv: PackedMatrix, bias: Option<Vec<f32>> },
+    Direct {
+        qkv: PackedMatrix,
+        bias: Option<Vec<f32>>,
+    },
     Latent(Box<LatentWeights>),
+    Linear(Box<LinearWeights>),
+}
+
+/// Linear attention.
+pub(crate) struct LinearWeights {
+    /// Queries, keys, values and gates on top of each other.
+    pub(crate) input: PackedMatrix,
+    /// Strengths and decays on top of each other.
+    pub(crate) rates: PackedMatrix,
+    /// `[channels, kernel]`
+    pub(crate) convolution: Vec<f32>,
+    /// `-e^log`
+    pub(crate) decay: Vec<f32>,
+    pub(crate) decay_bias: Vec<f32>,
+    pub(crate) norm: Vec<f32>,
 }
 
 /// Projections through latent vectors.
@@ -235,6 +253,7 @@ impl LayerWeights {
         let mut all = vec![&self.output];
         match &self.projection {
             Projection::Direct { qkv, .. } => all.push(qkv),
+            Projection::Linear(l) => all.extend([&l.input, &l.rates]),
             Projection::Latent(l) => {
                 all.extend([&l.query, &l.kv_down, &l.kv_up]);
                 all.extend(l.query_down.iter().map(|(matrix, _)| matrix));

@@ -124,14 +124,7 @@ impl BlockLayout {
     /// # Safety
     /// `block` points to the elements of a block with this layer that no other thread reads; two threads may write different
     /// positions or heads at once.
-    pub(crate) unsafe fn write(
-        &self,
-        block: *mut f32,
-        head: usize,
-        slot: usize,
-        key: &[f32],
-        value: &[f32],
-    ) {
+    pub(crate) unsafe fn write(&self, block: *mut f32, head: usize, slot: usize, key: &[f32], value: &[f32]) {
         assert!(self.cache == CacheType::F32, "an int8 block");
         assert!(
             slot < BLOCK_SIZE && key.len() == self.head_dim && value.len() == self.head_dim,
@@ -158,14 +151,14 @@ impl BlockLayout {
         let mut copy =
             |start: usize, length: usize| to[start..start + length].copy_from_slice(&from[start..start + length]);
         for head in 0..self.kv_heads {
-                for line in 0..BLOCK_SIZE / LANES * self.head_dim {
-                    let lanes = count.saturating_sub(line / self.head_dim * LANES).min(LANES);
-                    copy(self.keys(head) + line * LANES, lanes);
-                }
-                for panel in 0..self.head_dim.div_ceil(LANES) {
-                    copy(self.values(head) + panel * BLOCK_SIZE * LANES, count * LANES);
-                }
+            for line in 0..BLOCK_SIZE / LANES * self.head_dim {
+                let lanes = count.saturating_sub(line / self.head_dim * LANES).min(LANES);
+                copy(self.keys(head) + line * LANES, lanes);
             }
+            for panel in 0..self.head_dim.div_ceil(LANES) {
+                copy(self.values(head) + panel * BLOCK_SIZE * LANES, count * LANES);
+            }
+        }
     }
 
     /// [`copy_positions`](Self::copy_positions) of an int8 block.
@@ -176,22 +169,22 @@ impl BlockLayout {
         const FLOAT: usize = size_of::<f32>();
         let groups = self.head_dim.div_ceil(KEY_DIMENSIONS);
         let panels = self.head_dim.div_ceil(LANES);
-            for head in 0..self.kv_heads {
-                let (keys, values) = (self.keys(head) * FLOAT, self.values(head) * FLOAT);
-                copy(values + panels * VALUE_PANEL * FLOAT, count * FLOAT);
-                for slot in 0..count {
-                    for group in slot / LANES * groups..(slot / LANES + 1) * groups {
-                        // A key's step, least value and codes are in lines of sixteen times four bytes.
-                        for line in 0..KEY_GROUP / LANES {
-                            copy(keys + (group * KEY_GROUP + line * LANES + slot % LANES) * FLOAT, FLOAT);
-                        }
-                    }
-                    for dimension in 0..panels * LANES {
-                        let quad = dimension / LANES * VALUE_PANEL + slot / QUAD * LANES + dimension % LANES;
-                        copy(values + quad * FLOAT + slot % QUAD, 1);
+        for head in 0..self.kv_heads {
+            let (keys, values) = (self.keys(head) * FLOAT, self.values(head) * FLOAT);
+            copy(values + panels * VALUE_PANEL * FLOAT, count * FLOAT);
+            for slot in 0..count {
+                for group in slot / LANES * groups..(slot / LANES + 1) * groups {
+                    // A key's step, least value and codes are in lines of sixteen times four bytes.
+                    for line in 0..KEY_GROUP / LANES {
+                        copy(keys + (group * KEY_GROUP + line * LANES + slot % LANES) * FLOAT, FLOAT);
                     }
                 }
+                for dimension in 0..panels * LANES {
+                    let quad = dimension / LANES * VALUE_PANEL + slot / QUAD * LANES + dimension % LANES;
+                    copy(values + quad * FLOAT + slot % QUAD, 1);
+                }
             }
+        }
     }
 }
 

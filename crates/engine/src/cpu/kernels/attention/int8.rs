@@ -7,7 +7,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Format, MAX_HEAD_DIM, QUERY_STRIDE, QUERY_WORDS, Scratch, WEIGHT_WORDS, VALUE_STRIDE};
+use super::{Format, MAX_HEAD_DIM, QUERY_STRIDE, QUERY_WORDS, Scratch, VALUE_STRIDE, WEIGHT_WORDS};
 use crate::core::BLOCK_SIZE;
 use crate::cpu::kernels::int8::{
     GROUP, Int8Group, Int8Isa, Int8Unit, QUAD, QUADS, ROW_WORDS, SMALLEST, TILE_ROWS, fold_group, for_each_unit,

@@ -117,7 +117,6 @@ trait Format {
 ///
 /// # Safety
 /// `block` points to a block of the layout that nobody reads; two threads may write different positions or heads at once.
-#[expect(clippy::too_many_arguments, reason = "a slot and its key and value")]
 pub(crate) unsafe fn write_kv(
     isa: Isa,
     layout: BlockLayout,
