@@ -1,7 +1,8 @@
 //! Tensors of a GGUF file, read and dequantised one at a time.
-use super::gguf_config::{GgufArchitecture, RopeTensors};
+use super::gguf_config::GgufArchitecture;
 use super::gguf_file::{GgufFile, GgufTensor};
 use super::gguf_names;
+use super::gguf_rope::RopeTensors;
 use super::hf_names::Place;
 use super::hf_weights::read_values;
 use super::{BlockType, CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};

@@ -2,6 +2,7 @@
 
 mod open;
 mod config;
+mod config_parts;
 mod features;
 mod parameters;
 mod weights;
@@ -20,6 +21,7 @@ mod layout;
 mod hf_weights;
 mod gguf_file;
 mod gguf_config;
+mod gguf_rope;
 mod gguf_names;
 mod gguf_weights;
 mod gguf_tokenizer;
@@ -45,10 +47,10 @@ mod error;
 
 pub use chat_template::{ChatMessage, ChatTemplate};
 pub use config::{
-    Activation, BlockLayout, DecoderConfig, ExpertPlacement, Experts, KeysValues, LatentAttention, LayerConfig,
-    LayerInputs, LinearAttention, Norm, Placeholders, Position, QkNorm, QueryGrowth, Rope, RopeScaling, Routing,
-    Streams, alibi_slopes,
+    Activation, BlockLayout, DecoderConfig, ExpertPlacement, Experts, KeysValues, LayerConfig, Norm, Position, QkNorm,
+    Rope, RopeScaling, Routing, alibi_slopes,
 };
+pub use config_parts::{LatentAttention, LayerInputs, LinearAttention, Placeholders, QueryGrowth, Streams};
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;
 pub use isolation::serve_if_worker;
