@@ -163,8 +163,8 @@ fn fields_that_change_the_maths_are_refused_by_name() {
         ("llama", json!({"quantization_config": {"bits": 4}}), vec!["quantization_config", "GGUF"]),
         (
             "llama",
-            json!({"rope_scaling": {"type": "yarn", "factor": 4.0}}),
-            vec!["rope_scaling.type", "yarn", "linear"],
+            json!({"rope_scaling": {"type": "dynamic", "factor": 4.0}}),
+            vec!["rope_scaling.type", "dynamic", "linear"],
         ),
         (
             "llama",
