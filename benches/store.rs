@@ -239,6 +239,7 @@ fn manifest(name: &str, suite: &Questions) -> Manifest {
             chat_template_sha256: None,
             pinned: None,
             weights: None,
+            allowed_config: Vec::new(),
         },
         first_prompt: None,
         engine: None,

@@ -74,7 +74,7 @@ impl Scratch {
         put("task/questions.jsonl", QUESTIONS);
         put("logs/none", b"");
         put("store/none", b"");
-        let served = Checkpoint::open_without_weights(&folder.path().join("served")).expect("a checkpoint");
+        let served = Checkpoint::open_without_weights(&folder.path().join("served"), &[]).expect("a checkpoint");
         Scratch { checker: Checker::new(served, "tiny", 256), folder }
     }
 
@@ -155,14 +155,14 @@ fn config(scratch: &Scratch, data: &[u8]) {
     for (place, (name, usual)) in files.into_iter().enumerate() {
         scratch.write(&format!("config/{name}"), if place == kind { data } else { usual });
     }
-    if let Ok(checkpoint) = Checkpoint::open_without_weights(&scratch.path("config")) {
+    if let Ok(checkpoint) = Checkpoint::open_without_weights(&scratch.path("config"), &[]) {
         use_checkpoint(&checkpoint, false);
     }
 }
 
 fn tokenizer(scratch: &Scratch, data: &[u8]) {
     scratch.write("tokenizer/tokenizer.json", data);
-    if let Ok(checkpoint) = Checkpoint::open_without_weights(&scratch.path("tokenizer")) {
+    if let Ok(checkpoint) = Checkpoint::open_without_weights(&scratch.path("tokenizer"), &[]) {
         use_checkpoint(&checkpoint, false);
         if let Ok(single) = checkpoint.tokenizer.with_single_digits() {
             let _ = single.encode("12345", false);

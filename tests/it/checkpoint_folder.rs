@@ -169,7 +169,7 @@ fn an_architecture_that_native_lacks_has_other_engines() {
     assert!(!help.contains("mistralrs") && help.contains("`--engine openai --base-url URL`"), "{help}");
     // What both need is read: tokenizer, context and ids; the weights are only listed.
     let native = Checkpoint::open(copy("llama").path()).unwrap();
-    let c = Checkpoint::open_for_mistralrs(folder.path()).unwrap();
+    let c = Checkpoint::open_for_mistralrs(folder.path(), &[]).unwrap();
     assert!(c.is_foreign() && !native.is_foreign());
     assert_eq!(
         (c.config.architecture.as_str(), c.config.vocab_size, c.config.max_positions),
@@ -184,11 +184,11 @@ fn an_architecture_that_native_lacks_has_other_engines() {
         json!({"architectures": ["MambaForCausalLM"], "vocab_size": null, "max_position_embeddings": null,
         "text_config": {"vocab_size": 512, "max_position_embeddings": 99, "eos_token_id": [2, 7]}}),
     );
-    assert!(Checkpoint::open_for_mistralrs(mamba.path()).is_err());
-    let c = Checkpoint::open_without_weights(mamba.path()).unwrap();
+    assert!(Checkpoint::open_for_mistralrs(mamba.path(), &[]).is_err());
+    let c = Checkpoint::open_without_weights(mamba.path(), &[]).unwrap();
     assert_eq!((c.config.max_positions, c.generation.eos_ids.as_slice()), (99, [2, 7].as_slice()));
     std::fs::remove_file(folder.path().join("model.safetensors")).unwrap();
-    let error = Checkpoint::open_for_mistralrs(folder.path()).unwrap_err();
+    let error = Checkpoint::open_for_mistralrs(folder.path(), &[]).unwrap_err();
     assert!(matches!(error, CheckpointError::FileMissing { .. }), "{error}");
 }
 
@@ -199,8 +199,8 @@ fn fields_that_change_the_maths_are_refused_by_name() {
         ("llama", json!({"quantization_config": {"bits": 4}}), vec!["quantization_config", "GGUF"]),
         (
             "llama",
-            json!({"rope_scaling": {"type": "yarn", "factor": 4.0}}),
-            vec!["rope_scaling.type", "yarn", "linear"],
+            json!({"rope_scaling": {"type": "dynamic", "factor": 4.0}}),
+            vec!["rope_scaling.type", "dynamic", "linear"],
         ),
         (
             "llama",

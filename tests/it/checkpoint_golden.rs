@@ -1,5 +1,8 @@
 //! The tiny reference checkpoints, one per architecture, load and tokenise as in transformers.
-use earnest_models::checkpoint::{BlockLayout, Checkpoint, Format, Norm, Parameter, Position, RopeScaling, Values};
+use earnest_models::checkpoint::{
+    BlockLayout, Checkpoint, Format, KeysValues, LayerParameter, Norm, Parameter, Position, QkNorm, RopeScaling,
+    Routing, Values,
+};
 use std::path::PathBuf;
 
 const NAMES: [&str; 14] = [
@@ -18,6 +21,8 @@ const NAMES: [&str; 14] = [
     "phi3",
     "phi3-longrope",
 ];
+
+const RECENT: [&str; 6] = ["qwen3-moe", "smollm3", "phi4-mini", "gpt-oss-mxfp4", "gemma4-e2b", "olmo3-yarn"];
 
 fn golden() -> PathBuf {
     // The committed copy: `EARNEST_GOLDEN` may name a folder that holds other vectors.
@@ -76,8 +81,8 @@ fn configurations_say_what_the_architectures_compute() {
     assert_eq!((c.ropes[0].theta, c.norm), (1e6, Norm::Rms { eps: 1e-5 }));
 
     let c = open("qwen2").config;
-    assert!(c.qkv_bias && !c.output_bias && !c.qk_norm);
-    assert!(open("qwen3").config.qk_norm);
+    assert!(c.qkv_bias && !c.output_bias && c.qk_norm == QkNorm::None);
+    assert_eq!(open("qwen3").config.qk_norm, QkNorm::Head);
 
     let c = open("gemma").config;
     assert_eq!((c.embedding_scale, c.block), (8.0, BlockLayout::PreNorm));
@@ -96,7 +101,7 @@ fn configurations_say_what_the_architectures_compute() {
 
     let c = open("phi2").config;
     assert!(c.head_bias && c.qkv_bias && c.output_bias && c.mlp_bias && !c.gated);
-    assert_eq!((c.block, c.norm, c.ropes[0].dims), (BlockLayout::Parallel, Norm::Layer { eps: 1e-5 }, 8));
+    assert_eq!((c.block, c.norm, c.ropes[0].dims), (BlockLayout::Parallel, Norm::Layer { eps: 1e-5, bias: true }, 8));
 
     let c = open("phi3-longrope").config;
     let RopeScaling::LongRope { short, long, original_max_positions, attention_factor } = &c.ropes[0].scaling else {
@@ -106,6 +111,71 @@ fn configurations_say_what_the_architectures_compute() {
     let expected = (1.0 + (512f64 / 100.0).ln() / 100f64.ln()).sqrt();
     assert!((attention_factor - expected).abs() < 1e-12);
     assert_eq!(open("phi3").config.ropes[0].scaling, RopeScaling::None);
+}
+
+#[test]
+fn configurations_of_recent_architectures_say_what_they_compute() {
+    let c = open("smollm3").config;
+    assert!(c.tied_embeddings, "by default");
+    assert_eq!(c.layers.iter().map(|l| l.position != Position::None).collect::<Vec<_>>(), [true, true, true, false]);
+
+    let c = open("qwen3-moe").config;
+    let experts = c.experts.unwrap();
+    assert_eq!((experts.count, experts.per_token, experts.intermediate_size), (6, 2, 24));
+    assert_eq!(experts.routing, Routing::Softmax { normalised: true });
+    assert!(c.layers.iter().all(|l| l.experts && l.intermediate_size == 0));
+
+    let c = open("phi4-mini").config;
+    assert_eq!((c.ropes[0].dims, c.head_dim, c.tied_embeddings), (12, 16, true));
+
+    let c = open("olmo3-yarn").config;
+    assert_eq!((c.block, c.qk_norm), (BlockLayout::PostNorm, QkNorm::Width));
+    assert!(matches!(c.ropes[0].scaling, RopeScaling::Yarn { factor: 8.0, .. }));
+    assert_eq!(c.ropes[1].scaling, RopeScaling::None);
+    let positions: Vec<Position> = c.layers.iter().map(|l| l.position).collect();
+    assert_eq!(positions, [1, 1, 1, 0].map(Position::Rotary));
+
+    let c = open("gpt-oss-mxfp4").config;
+    assert!(c.sinks && c.qkv_bias && c.output_bias && c.experts.is_some_and(|e| e.router_bias && e.bias));
+    assert_eq!(c.recent_feature(), Some("a clamped SwiGLU"));
+    assert_eq!(c.layers.iter().map(|l| l.window).collect::<Vec<_>>(), [Some(16), None, Some(16), None]);
+
+    let c = open("gemma4-e2b").config;
+    assert_eq!(c.layers.iter().map(|l| l.head_dim).collect::<Vec<_>>(), [16, 16, 32, 16, 16, 32]);
+    assert_eq!(c.layers.iter().map(|l| l.intermediate_size).collect::<Vec<_>>(), [96, 96, 96, 192, 192, 192]);
+    let shared: Vec<KeysValues> = c.layers.iter().skip(3).map(|l| l.keys_values).collect();
+    assert_eq!(shared, [1, 1, 2].map(KeysValues::OfLayer));
+    assert_eq!((c.embedded_id(500), c.embedded_id(499)), (0, 499));
+    // Only the first three layers have keys and values of their own.
+    assert_eq!(Checkpoint::memory(&open("gemma4-e2b")).kv_per_token, 2 * 4 * 2 * (16 + 16 + 32));
+}
+
+#[test]
+fn experts_in_blocks_are_their_values() {
+    // `(nibble, scale)` of the first block of the first expert's down projection, by hand.
+    let c = open("gpt-oss-mxfp4");
+    let file = golden().join("checkpoints/gpt-oss-mxfp4/model.safetensors");
+    let bytes = std::fs::read(file).unwrap();
+    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let json: serde_json::Value = serde_json::from_slice(&bytes[8..8 + header]).unwrap();
+    let start = |name: &str| {
+        let tensor = &json[format!("model.layers.0.mlp.experts.{name}")];
+        8 + header + tensor["data_offsets"][0].as_u64().unwrap() as usize
+    };
+    let (blocks, scales) = (start("down_proj_blocks"), start("down_proj_scales"));
+    let down = Parameter::Layer(0, LayerParameter::ExpertDown(0));
+    let Values::Bf16(values) = c.tensor(down, &[64, 32]).unwrap().values else { panic!() };
+    let table = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    for row in [0, 1, 63] {
+        let scale = 2f32.powi(i32::from(bytes[scales + row]) - 127);
+        for i in 0..32 {
+            let byte = bytes[blocks + row * 16 + i / 2];
+            let code = if i % 2 == 0 { byte & 15 } else { byte >> 4 };
+            let size = table[usize::from(code & 7)] * scale;
+            let value = f32::from_bits(u32::from(values[row * 32 + i]) << 16);
+            assert_eq!(value, if code < 8 { size } else { -size }, "{row} {i}");
+        }
+    }
 }
 
 #[test]
@@ -119,7 +189,7 @@ fn gemma_norms_come_as_factors() {
 
 #[test]
 fn prompts_tokenize_as_in_transformers() {
-    for name in NAMES {
+    for name in NAMES.into_iter().chain(RECENT) {
         let c = open(name);
         let text = std::fs::read_to_string(golden().join("checkpoints").join(name).join("golden.json")).unwrap();
         let golden: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -301,7 +301,7 @@ fn in_int8(name: &str, options: Options) -> CpuEngine {
 
 #[test]
 fn eight_bit_integers_give_every_request_the_bits_it_has_alone() {
-    for name in ["llama", "gemma2", "mixtral", "phi2"] {
+    for name in ["llama", "gemma2", "mixtral", "phi2", "qwen3-moe", "gpt-oss-mxfp4", "gemma4-e2b", "olmo3-yarn"] {
         let prompt =
             |i: u64| -> Vec<u32> { (0..20 + 7 * (i as u32 % 6)).map(|p| (p * p + i as u32 / 3) % 500 + 1).collect() };
         let requests: Vec<Request> =

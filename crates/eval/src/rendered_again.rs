@@ -23,7 +23,8 @@ impl PromptRenderer {
         if settings.endpoint.is_some() || settings.imported() {
             return None;
         }
-        let hub = HubSettings { offline: true, ..HubSettings::default() };
+        let allow_config = manifest.model.allowed_config.clone();
+        let hub = HubSettings { offline: true, allow_config, ..HubSettings::default() };
         let located = LocatedModel::find(Path::new(&manifest.model.path), &hub, Default::default()).ok()?;
         let checkpoint = model::open(&located).ok()?;
         Some(PromptRenderer { checkpoint, enable_thinking: settings.enable_thinking, mode: settings.prompt_mode })

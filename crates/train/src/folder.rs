@@ -122,7 +122,7 @@ pub(super) fn safetensors_bytes<'a>(
 
 fn config_json(c: &DecoderConfig, stored: StoredType) -> Value {
     let eps = match c.norm {
-        Norm::Rms { eps } | Norm::Layer { eps } => eps,
+        Norm::Rms { eps } | Norm::Layer { eps, .. } => eps,
     };
     let model_type = match c.architecture.as_str() {
         "SmolLM3ForCausalLM" => "smollm3",

@@ -54,6 +54,13 @@ fn frequencies(rope: &Rope, length: usize) -> (Vec<f64>, f64) {
     match &rope.scaling {
         RopeScaling::None => (all(&|_, f| f), 1.0),
         RopeScaling::Linear { factor } => (all(&|_, f| f / factor), 1.0),
+        RopeScaling::Yarn { factor, low, high, attention_factor } => {
+            let share = |index: usize| ((index as f64 - low) / (high - low)).clamp(0.0, 1.0);
+            (all(&|index, f| f / factor * share(index) + f * (1.0 - share(index))), *attention_factor)
+        }
+        RopeScaling::Proportional { rotated, factor } => {
+            (all(&|index, f| if index < *rotated { f / factor } else { 0.0 }), 1.0)
+        }
         RopeScaling::Divisors(divisors) => (all(&|index, f| f / divisors[index]), 1.0),
         RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_max_positions } => {
             let context = *original_max_positions as f64;

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use earnest_models::checkpoint::{
-    Activation, BlockLayout, DecoderConfig, LayerConfig, Norm, Position, Rope, RopeScaling,
+    Activation, BlockLayout, DecoderConfig, LayerConfig, Norm, Position, QkNorm, Rope, RopeScaling,
 };
 
 /// Positional encoding (Number Cookbook, A.4.3).
@@ -109,16 +109,29 @@ impl Size {
             gated: true,
             experts: None,
             embedding_scale: 1.0,
+            residual_scale: 1.0,
+            logit_scale: 1.0,
             tied_embeddings: true,
             head_bias: false,
             qkv_bias: false,
             output_bias: false,
             mlp_bias: false,
-            qk_norm: false,
+            qk_norm: QkNorm::None,
+            value_norm: false,
+            sinks: false,
+            query_growth: None,
+            latent: None,
+            linear: None,
+            gated_attention: false,
+            layer_inputs: None,
+            streams: None,
+            layer_scalar: false,
+            placeholders: None,
+            rotary_pairs: false,
             attention_scale: 1.0 / (head_dim as f32).sqrt(),
             attention_softcap: None,
             final_softcap: None,
-            layers: vec![LayerConfig { window: None, position }; self.layers],
+            layers: vec![LayerConfig::plain(None, position, self.kv_heads, head_dim, self.intermediate); self.layers],
             ropes: vec![Rope { theta: 10_000.0, dims: head_dim, scaling: RopeScaling::None }],
         }
     }

@@ -19,12 +19,17 @@ pub struct HubArgs {
     /// Connect to this machine only: nothing is fetched (only `earnest models` ever does), and an endpoint must be local
     #[arg(long, help_heading = "Model")]
     pub offline: bool,
+
+    /// Key of config.json that this program does not know and that changes nothing; may be given several times. The error about
+    /// such a key names this option, so help pages need not
+    #[arg(long, value_name = "KEY", help_heading = "Model", hide = true)]
+    pub allow_config: Vec<String>,
 }
 
 impl HubArgs {
     /// The settings.
     pub fn settings(&self) -> HubSettings {
-        HubSettings { list: self.models.clone(), offline: self.offline }
+        HubSettings { list: self.models.clone(), offline: self.offline, allow_config: self.allow_config.clone() }
     }
 }
 

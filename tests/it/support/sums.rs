@@ -107,6 +107,7 @@ pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
             chat_template_sha256: None,
             pinned: None,
             weights: None,
+            allowed_config: Vec::new(),
         },
         first_prompt: None,
         engine: None,

@@ -76,6 +76,7 @@ pub fn manifest(name: &str, model: &str, suite: &dyn Suite) -> Manifest {
             chat_template_sha256: None,
             pinned: None,
             weights: None,
+            allowed_config: Vec::new(),
         },
         first_prompt: None,
         engine: None,

@@ -29,7 +29,7 @@ pub(super) fn check(request: &Request, prompt: &[u32], config: &DecoderConfig) -
         return Err(Rejected::UnknownToken { id, position, vocab });
     }
     check_sampling(&request.sampling)?;
-    let context = config.max_positions;
+    let context = config.position_limit();
     let max_tokens = request.max_tokens;
     if prompt.len().saturating_add(max_tokens) > context {
         return Err(Rejected::BeyondContext { prompt: prompt.len(), max_tokens, context });

@@ -165,6 +165,8 @@ impl<B: Backend> EngineCore<B> {
         batch.rows.clear();
         batch.prefilled = 0;
         batch.step.block_ops.extend_from_slice(&plan.ops);
+        let first_blocks = self.scheduler.running().iter().filter_map(|s| s.blocks.first());
+        batch.step.live.extend(first_blocks.map(|&block| block as i32));
         let comes_first = |chunk: &&Chunk| !B::DECODE_FIRST || chunk.count == 1;
         let (first, rest) = (plan.chunks.iter().filter(comes_first), plan.chunks.iter().filter(|c| !comes_first(c)));
         for chunk in first.chain(rest) {

@@ -38,6 +38,8 @@ pub struct Step {
     pub rope_factors: Vec<RopeFactors>,
     /// Block tables of all pieces, one after the other.
     pub block_tables: Vec<i32>,
+    /// First blocks of all running sequences, also of those that have no piece.
+    pub live: Vec<i32>,
     /// Operations on blocks before the tokens are computed, in order.
     pub block_ops: Vec<BlockOp>,
     /// Indices of the tokens whose logits are wanted, ascending.
@@ -96,6 +98,7 @@ impl Step {
         self.pieces.clear();
         self.rope_factors.clear();
         self.block_tables.clear();
+        self.live.clear();
         self.block_ops.clear();
         self.logits_indices.clear();
         self.sampling.clear();

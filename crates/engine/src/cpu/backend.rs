@@ -2,13 +2,13 @@
 
 use super::decoder::{Forward, LoadError, Weights};
 use super::kernels::{Int8Isa, Isa, Peaks, SharedMut};
-use super::kv::{BlockLayout, CacheType, KvStore};
+use super::kv::{CacheLayout, CacheType, KvStore};
 use super::options::Options;
 use super::team::Team;
 use crate::EngineError;
 use crate::core::sampler::sample_row;
 use crate::core::{Backend, BackendInfo, BlockOp, EngineCore, Limits, Sampled, SamplingMetadata, Step};
-use earnest_models::checkpoint::{Checkpoint, DecoderConfig};
+use earnest_models::checkpoint::{Checkpoint, DecoderConfig, KeysValues};
 
 /// Rows of logits computed at a time: bounds their memory with large vocabularies.
 const LOGIT_ROWS: usize = 48;
@@ -33,24 +33,33 @@ impl EngineCore<CpuBackend> {
     pub fn load(checkpoint: &Checkpoint, options: Options) -> Result<CpuEngine, LoadError> {
         let team = Team::start(options.threads(), Isa::detect()).map_err(LoadError::Threads)?;
         let config = checkpoint.config.clone();
-        let layout = BlockLayout {
-            cache: if checkpoint.weight_format().is_int8() { CacheType::Int8 } else { CacheType::F32 },
-            layers: config.layers.len(),
-            kv_heads: config.num_kv_heads,
-            head_dim: config.head_dim,
-        };
+        let cache = if checkpoint.weight_format().is_int8() { CacheType::Int8 } else { CacheType::F32 };
+        let layout = CacheLayout::new(
+            cache,
+            config.layers.iter().map(|layer| match layer.keys_values {
+                // Those of another layer need no memory.
+                _ if layer.linear => (0, layer.head_dim),
+                KeysValues::OfLayer(_) => (0, layer.head_dim),
+                _ => (layer.num_kv_heads, layer.head_dim),
+            }),
+        );
         let given = options.kv_bytes();
         let blocks = (given / layout.size_bytes()) as usize;
         if blocks == 0 {
             return Err(LoadError::KvMemory { given, needed: layout.size_bytes() });
         }
-        let max_batch = options.max_batch.max(1);
+        // What linear attention keeps of sequences has at most as much memory as keys and values.
+        let kept =
+            config.linear.map_or(0, |l| l.state_floats() * config.layers.iter().filter(|l| l.linear).count() * 4);
+        let most = given.checked_div(kept as u64).map_or(usize::MAX, |n| n as usize);
+        let max_batch = options.max_batch.min(most).max(1);
         let limits = Limits {
             // Decoding sequences always run; a prompt needs at least one token of the budget to make progress.
             token_budget: options.token_budget.max(max_batch + 1),
             max_batch,
             blocks,
-            prefix_cache: options.prefix_cache,
+            // The state of linear attention after a shared beginning is not kept.
+            prefix_cache: options.prefix_cache && config.linear.is_none(),
         };
         let weights = Weights::load(checkpoint)?;
         let kv = KvStore::new(layout, blocks);

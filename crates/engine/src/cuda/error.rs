@@ -39,6 +39,14 @@ pub enum CudaError {
     /// The run's settings say that products are cublasLt's, and no library of it can be used; the reasons.
     #[error("matrix products by cublasLt were settled on, and it can not be used: {0}")]
     NoLibrary(String),
+    /// A feature of the decoder that the kernels do not compute.
+    #[error("{architecture} has {feature}, which is not supported on a GPU: run this checkpoint with --device cpu")]
+    Feature {
+        /// The checkpoint's architecture.
+        architecture: String,
+        /// The feature.
+        feature: &'static str,
+    },
     /// More experts than the routing kernel supports.
     #[error("{0} experts are not supported on a GPU (at most 64): run this checkpoint with --device cpu")]
     TooManyExperts(usize),

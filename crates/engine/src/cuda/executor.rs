@@ -76,6 +76,9 @@ impl Executor {
         demands: &Demands,
     ) -> Result<(Executor, Vec<String>), CudaError> {
         let c = checkpoint.config.clone();
+        if let Some(feature) = c.recent_feature() {
+            return Err(CudaError::Feature { architecture: c.architecture, feature });
+        }
         if c.head_dim > 256 {
             return Err(CudaError::HeadTooWide(c.head_dim));
         }
@@ -342,7 +345,8 @@ impl Executor {
                     // Without a norm of its own (parallel layout) the block reads what attention read.
                     self.feed_forward(&w.feed_forward, m, b.x, Out::Add)?;
                 }
-                BlockLayout::Sandwich => {
+                // The executor refuses decoders with norms after the blocks only.
+                BlockLayout::Sandwich | BlockLayout::PostNorm => {
                     self.products.run(d, &w.output, b.attended, m, b.branch, Out::Floats)?;
                     self.add_bias(w.output_bias, c.hidden_size, m, b.branch)?;
                     self.add_branch(w.post_attention_norm.as_ref(), m)?;
@@ -359,7 +363,7 @@ impl Executor {
 
     fn eps(&self) -> f32 {
         match self.config.norm {
-            Norm::Rms { eps } | Norm::Layer { eps } => eps,
+            Norm::Rms { eps } | Norm::Layer { eps, .. } => eps,
         }
     }
 
@@ -520,6 +524,7 @@ impl Executor {
             Activation::Silu => 0,
             Activation::GeluTanh => 1,
             Activation::GeluErf => 2,
+            Activation::ClampedSwiglu { .. } => unreachable!("refused when the model was loaded"),
         };
         let width = c.intermediate_size;
         let arguments = [

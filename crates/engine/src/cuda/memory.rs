@@ -108,7 +108,7 @@ impl Exchange {
 /// or 16 rows of those before it.
 pub(crate) fn step_bytes(c: &DecoderConfig, tokens: usize, sequences: usize, blocks: usize) -> usize {
     const INT: usize = 4;
-    let tables = sequences * blocks.min(c.max_positions.div_ceil(BLOCK_SIZE));
+    let tables = sequences * blocks.min(c.position_limit().div_ceil(BLOCK_SIZE));
     let states = states(tokens);
     let items = 8 * (tokens + states) * (c.num_heads / c.num_kv_heads).div_ceil(WIDE_ROWS);
     let merges = 3 * tokens;
@@ -283,7 +283,7 @@ pub(crate) fn rope_tables(
     c: &DecoderConfig,
     cached: usize,
 ) -> Result<Vec<RopeTables>, DeviceError> {
-    let positions = c.max_positions.min(cached);
+    let positions = c.position_limit().min(cached);
     let mut all = vec![];
     for rope in &c.ropes {
         let set = |long: bool| {

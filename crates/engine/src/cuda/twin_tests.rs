@@ -75,6 +75,56 @@ fn every_architecture_has_the_logits_of_the_cpu_engine() {
     }
 }
 
+/// What the kernels do not compute is refused by its name; the rest has the logits of the CPU engine.
+#[test]
+fn recent_architectures_are_computed_or_refused() {
+    if skipped() {
+        return;
+    }
+    let root = std::env::var_os("EARNEST_GOLDEN").map(|root| Path::new(&root).join("engine/checkpoints"));
+    let mut cases = vec![
+        ("smollm3", None),
+        ("phi4-mini", None),
+        ("qwen3-moe", Some("the width of its experts")),
+        ("gpt-oss-mxfp4", Some("a clamped SwiGLU")),
+        ("gemma4-e2b", Some("a norm of values")),
+        ("olmo3-yarn", Some("norms after the blocks only")),
+    ];
+    if root.is_some() {
+        cases.extend(
+            ["falcon3", "qwen2.5-yarn", "qwen3-yarn", "glm4", "starcoder2", "mistral-small-3.1"].map(|n| (n, None)),
+        );
+        cases.extend([
+            ("granite3", Some("a factor on residual branches")),
+            ("cohere2", Some("a layer norm without bias")),
+            ("hunyuan-dense", Some("the norm of queries and keys")),
+            ("ministral3", Some("queries that grow with their position")),
+            ("qwen3-moe-mixed-layers", Some("the routing of its experts")),
+            ("gemma3n-text", Some("a norm of values")),
+            ("llama4", Some("the norm of queries and keys")),
+            ("deepseek-v3", Some("latent attention")),
+            ("qwen3.5", Some("linear attention")),
+            ("glm4.5-moe", Some("the routing of its experts")),
+            ("exaone4-hybrid", Some("norms after the blocks only")),
+        ]);
+    }
+    for (name, feature) in cases {
+        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints").join(name);
+        let folder = root.as_ref().map(|root| root.join(name)).unwrap_or(committed);
+        let checkpoint = Checkpoint::open(&folder).unwrap();
+        if let Some(feature) = feature {
+            let error = CudaEngine::on(Box::new(Twin::new()), &checkpoint, &options()).err().unwrap().to_string();
+            assert!(error.contains(feature) && error.contains("--device cpu"), "{name}: {error}");
+            continue;
+        }
+        let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 = 8, and 744 + 543 =", true).unwrap();
+        let expected = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap().logits_after(&prompt, 5).unwrap();
+        let got = twin(&checkpoint, true, 0, &options()).logits_after(&prompt, 5).unwrap();
+        let d = distance(&got, &expected);
+        assert!(d < 2e-4, "{name}: {d}");
+    }
+}
+
 /// The program's own model is held in f16.
 #[test]
 fn halves_have_the_logits_of_the_cpu_engine_too() {

@@ -9,7 +9,7 @@ use super::error::CudaError;
 use super::kernels::Kind;
 use earnest_models::checkpoint::{
     BlockLayout, BlockType, Checkpoint, DecoderConfig, ElementType, Format, LayerParameter as P, Norm, Parameter,
-    Values,
+    QkNorm, Values,
 };
 
 /// Most threads that read.
@@ -253,8 +253,8 @@ impl Placer<'_> {
             attention_norm: self.norm(at(P::AttentionNorm), at(P::AttentionNormBias))?,
             qkv: self.matrix(&[(at(P::Query), q), (at(P::Key), kv), (at(P::Value), kv)], hidden)?,
             qkv_bias: self.bias(c.qkv_bias, &[(at(P::QueryBias), q), (at(P::KeyBias), kv), (at(P::ValueBias), kv)])?,
-            query_norm: self.bias(c.qk_norm, &[(at(P::QueryNorm), d)])?,
-            key_norm: self.bias(c.qk_norm, &[(at(P::KeyNorm), d)])?,
+            query_norm: self.bias(c.qk_norm == QkNorm::Head, &[(at(P::QueryNorm), d)])?,
+            key_norm: self.bias(c.qk_norm == QkNorm::Head, &[(at(P::KeyNorm), d)])?,
             output: self.matrix(&[(at(P::Output), hidden)], q)?,
             output_bias: self.bias(c.output_bias, &[(at(P::OutputBias), hidden)])?,
             // Only RMS norms exist in the sandwich layout, so the offset's name is never asked for.
@@ -264,7 +264,9 @@ impl Placer<'_> {
             },
             mlp_norm: match c.block {
                 BlockLayout::Parallel => None,
-                BlockLayout::PreNorm | BlockLayout::Sandwich => Some(self.norm(at(P::MlpNorm), at(P::MlpNormBias))?),
+                BlockLayout::PreNorm | BlockLayout::Sandwich | BlockLayout::PostNorm => {
+                    Some(self.norm(at(P::MlpNorm), at(P::MlpNormBias))?)
+                }
             },
             feed_forward: self.feed_forward(i)?,
             post_mlp_norm: match sandwich {

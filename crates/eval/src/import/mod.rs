@@ -192,6 +192,7 @@ fn manifest(settings: &ImportSettings, suite: &dyn Suite, mode: Mode, plan: Plan
             chat_template_sha256: None,
             pinned: None,
             weights: None,
+            allowed_config: Vec::new(),
         },
         first_prompt: None,
         engine: None,

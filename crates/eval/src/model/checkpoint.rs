@@ -11,7 +11,7 @@ use crate::run::{FileRecord, ModelRecord, Pinned};
 
 /// Opens a checkpoint: headers, tokenizer and template, no weights.
 pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
-    open_with(located, Checkpoint::open)
+    open_with(located, Checkpoint::open_allowing)
 }
 
 /// Opens a checkpoint for mistral.rs, which has architectures that the native engine lacks.
@@ -21,10 +21,10 @@ pub(super) fn open_for_mistralrs(located: &LocatedModel) -> Result<Checkpoint, E
 
 fn open_with(
     located: &LocatedModel,
-    open: fn(&Path) -> Result<Checkpoint, CheckpointError>,
+    open: fn(&Path, &[String]) -> Result<Checkpoint, CheckpointError>,
 ) -> Result<Checkpoint, EvalError> {
     let path = located.path.as_path();
-    let opened = open(path).map(|mut checkpoint| {
+    let opened = open(path, &located.allow_config).map(|mut checkpoint| {
         checkpoint.set_weight_format(located.weights);
         checkpoint
     });
@@ -77,6 +77,7 @@ pub fn record(located: &LocatedModel, checkpoint: &Checkpoint) -> ModelRecord {
         chat_template_sha256: checkpoint.chat_template.as_ref().map(|template| template.sha256()),
         pinned: located.pinned.clone(),
         weights: checkpoint.weight_record(),
+        allowed_config: checkpoint.passed_keys.allowed.iter().cloned().collect(),
     }
 }
 

@@ -143,7 +143,7 @@ impl EndpointModel {
 
 /// Opens a tokenizer's folder, which needs no weights.
 fn open_tokenizer(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
-    Checkpoint::open_without_weights(located.path())
+    Checkpoint::open_without_weights(located.path(), &located.allow_config)
         .map_err(|error| EvalError::model(format!("cannot use the tokenizer: {error}")))
 }
 
@@ -224,6 +224,7 @@ impl OpenModel for EndpointModel {
             chat_template_sha256: here.as_ref().and_then(|here| here.chat_template_sha256.clone()),
             pinned: here.and_then(|here| here.pinned),
             weights: None,
+            allowed_config: Vec::new(),
         }
     }
 

@@ -210,6 +210,22 @@ pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) 
             checkpoint.quantisation().unwrap_or("the file")
         ));
     }
+    let list =
+        |keys: &std::collections::BTreeSet<String>| keys.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let passed = &checkpoint.passed_keys;
+    if !passed.ignored.is_empty() {
+        warnings.push(format!(
+            "config.json sets {}, which transformers does not read for {}: ignored",
+            list(&passed.ignored),
+            checkpoint.config.architecture
+        ));
+    }
+    if !passed.allowed.is_empty() {
+        warnings.push(format!(
+            "config.json sets {}, which is not known here: ignored, as --allow-config says, and recorded",
+            list(&passed.allowed)
+        ));
+    }
     if let Some((commit, files)) = unverifiable(checkpoint) {
         warnings.push(format!(
             "no local digest to check {} of {commit} against; `earnest models verify --remote {commit}` asks the hub",

@@ -17,6 +17,8 @@ pub struct LocatedModel {
     pub(super) path: PathBuf,
     pub(super) pinned: Option<Pinned>,
     pub(super) weights: WeightFormat,
+    /// Unknown keys of config.json that are let through.
+    pub(super) allow_config: Vec<String>,
     /// Sampling that the list of models recommends.
     pub(super) decoding: Option<Decoding>,
     /// Note for the user on how the commit was chosen, if the reference does not name it.
@@ -51,6 +53,7 @@ impl LocatedModel {
     fn locate(given: &Path, hub: &HubSettings, weights: WeightFormat, with_weights: bool) -> Result<Self, EvalError> {
         let named = given.to_str().filter(|text| *text != BUILT_IN);
         let reference = named.map(|text| CommitReference::find(text, hub)).transpose()?.flatten();
+        let allow_config = hub.allow_config.clone();
         let Some(reference) = reference else {
             let is_built_in = given == Path::new(BUILT_IN) && !given.exists();
             let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
@@ -59,6 +62,7 @@ impl LocatedModel {
                 path,
                 pinned: None,
                 weights,
+                allow_config,
                 decoding: None,
                 note: None,
             });
@@ -71,7 +75,7 @@ impl LocatedModel {
             commit: reference.commit.to_string(),
             name: reference.entry.map(|entry| entry.name),
         };
-        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, decoding, note })
+        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, allow_config, decoding, note })
     }
 
     /// The folder or file.

@@ -40,6 +40,9 @@ impl ModelSource {
         hub: &HubSettings,
     ) -> Result<Self, EvalError> {
         let path = moved.unwrap_or_else(|| Path::new(&model.path));
+        let mut hub = hub.clone();
+        hub.allow_config.extend(model.allowed_config.iter().cloned());
+        let hub = &hub;
         if let Some(endpoint) = &settings.endpoint {
             let has_tokenizer = !settings.model_files.is_empty();
             return Ok(ModelSource::Endpoint(EndpointSource {

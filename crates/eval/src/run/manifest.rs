@@ -293,6 +293,9 @@ pub struct ModelRecord {
     /// Converted weights, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<WeightRecord>,
+    /// Unknown keys of its configuration that the user let through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_config: Vec<String>,
 }
 
 impl ModelRecord {

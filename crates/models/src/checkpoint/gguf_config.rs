@@ -3,9 +3,11 @@
 //! llama.cpp is the reference for the meaning and defaults of the keys and for the architectures. Every key of the
 //! architecture's section is translated or rejected by name; a bias exists if its tensor does.
 use super::gguf_file::GgufFile;
-use super::json_fields::Fields;
+use super::gguf_rope::{self, RopeTensors};
+use super::json_fields::{Fields, PassedKeys};
 use super::{
-    Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling,
+    Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, QkNorm, Rope,
+    RopeScaling,
 };
 
 /// Supported architectures (`general.architecture`).
@@ -20,9 +22,15 @@ pub(super) enum GgufArchitecture {
     Gemma3,
     Phi2,
     Phi3,
+    Qwen3Moe,
+    SmolLm3,
+    Granite,
+    /// OLMo 2; OLMo 3 has the same name and a sliding window.
+    Olmo2,
 }
 
-const SUPPORTED: &str = "llama, qwen2, qwen3, gemma, gemma2, gemma3, phi2, phi3";
+const SUPPORTED: &str = "llama, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, smollm3, granite, olmo2; the safetensors of more \
+     architectures";
 /// Largest accepted number of layers, so that a hostile count cannot exhaust memory.
 const MAX_LAYERS: usize = 4096;
 /// Keys that do not affect inference: training (`finetuned`) and the tool that wrote the file (`tensor_data_layout`).
@@ -40,6 +48,10 @@ impl GgufArchitecture {
             "gemma3" => GgufArchitecture::Gemma3,
             "phi2" => GgufArchitecture::Phi2,
             "phi3" => GgufArchitecture::Phi3,
+            "qwen3moe" => GgufArchitecture::Qwen3Moe,
+            "smollm3" => GgufArchitecture::SmolLm3,
+            "granite" => GgufArchitecture::Granite,
+            "olmo2" => GgufArchitecture::Olmo2,
             _ => {
                 return Err(CheckpointError::UnknownArchitecture {
                     path: file.path.clone(),
@@ -60,7 +72,21 @@ impl GgufArchitecture {
             GgufArchitecture::Gemma3 => "gemma3",
             GgufArchitecture::Phi2 => "phi2",
             GgufArchitecture::Phi3 => "phi3",
+            GgufArchitecture::Qwen3Moe => "qwen3moe",
+            GgufArchitecture::SmolLm3 => "smollm3",
+            GgufArchitecture::Granite => "granite",
+            GgufArchitecture::Olmo2 => "olmo2",
         }
+    }
+
+    /// True if the converter reorders the rows of queries and keys for rotary embeddings of adjacent pairs.
+    pub(super) fn has_pairs(self) -> bool {
+        matches!(self, GgufArchitecture::Llama | GgufArchitecture::SmolLm3 | GgufArchitecture::Granite)
+    }
+
+    /// True if YaRN is supported.
+    pub(super) fn has_yarn(self) -> bool {
+        matches!(self, GgufArchitecture::Qwen2 | GgufArchitecture::Qwen3 | GgufArchitecture::Qwen3Moe)
     }
 
     fn is_gemma(self) -> bool {
@@ -68,23 +94,16 @@ impl GgufArchitecture {
     }
 }
 
-/// Frequency factors of rotary embeddings, which GGUF stores as tensors.
-pub(super) struct RopeTensors {
-    /// `rope_freqs.weight`
-    pub(super) divisors: Option<Vec<f64>>,
-    /// `rope_factors_short.weight` and `rope_factors_long.weight`
-    pub(super) short_long: Option<(Vec<f64>, Vec<f64>)>,
-}
-
 /// Translates the metadata of a file.
 pub(super) fn read(
     file: &GgufFile,
     arch: GgufArchitecture,
     rope_tensors: RopeTensors,
-) -> Result<DecoderConfig, CheckpointError> {
+    allow: &[String],
+) -> Result<(DecoderConfig, PassedKeys), CheckpointError> {
     reject_parts(file)?;
     let section = file.section(&format!("{}.", arch.name()));
-    let f = Fields::new(&file.path, &format!("{}.", arch.name()), &section);
+    let f = Fields::allowing(&file.path, &format!("{}.", arch.name()), &section, allow);
     let hidden_size = f.positive("embedding_length", None)?;
     let num_heads = f.positive("attention.head_count", None)?;
     let num_kv_heads = f.positive("attention.head_count_kv", Some(num_heads))?;
@@ -123,9 +142,20 @@ pub(super) fn read(
             if per_token > count {
                 return Err(f.error("expert_used_count", format!("exceeds the number of experts, {count}")));
             }
-            Some(Experts { count, per_token })
+            Some(Experts::mixtral(count, per_token, f.positive("feed_forward_length", None)?))
         }
-        Some(_) => return Err(f.error("expert_count", "mixtures of experts are supported for architecture llama only")),
+        Some(count) if arch == GgufArchitecture::Qwen3Moe && count <= MAX_LAYERS => {
+            let per_token = f.positive("expert_used_count", None)?;
+            if per_token > count {
+                return Err(f.error("expert_used_count", format!("exceeds the number of experts, {count}")));
+            }
+            // llama.cpp always divides the weights by their sum.
+            Some(Experts::mixtral(count, per_token, f.positive("expert_feed_forward_length", None)?))
+        }
+        Some(_) => {
+            let reason = "mixtures of experts are supported for architectures llama and qwen3moe only";
+            return Err(f.error("expert_count", reason));
+        }
     };
     let caps = match arch {
         GgufArchitecture::Gemma2 => {
@@ -137,46 +167,86 @@ pub(super) fn read(
     if f.flag("attention.causal")? == Some(false) {
         return Err(f.error("attention.causal", "only causal decoders are supported"));
     }
+    let inner = f.positive("feed_forward_length", None)?;
     let windows = windows(&f, arch, num_layers, max_positions)?;
-    let (ropes, local) = ropes(&f, arch, head_dim, max_positions, rope_tensors)?;
+    let (ropes, local) = gguf_rope::ropes(&f, arch, head_dim, max_positions, rope_tensors)?;
+    let rotated = gguf_rope::rotated(&f, arch)?;
+    let scales = scales(&f, arch)?;
     let has = |name: &str| file.tensors.contains_key(name);
     let config = DecoderConfig {
         architecture: format!("gguf:{}", arch.name()),
         vocab_size,
         hidden_size,
-        intermediate_size: f.positive("feed_forward_length", None)?,
+        intermediate_size: inner,
         num_heads,
         num_kv_heads,
         head_dim,
-        max_positions,
-        norm: if phi2 { Norm::Layer { eps } } else { Norm::Rms { eps } },
+        max_positions: match &ropes[..] {
+            // The context is that before or after scaling.
+            [Rope { scaling: RopeScaling::Yarn { factor, .. }, .. }] => {
+                let original = f.size("rope.scaling.original_context_length")?.unwrap_or(max_positions);
+                max_positions.max((original as f64 * factor) as usize)
+            }
+            _ => max_positions,
+        },
+        norm: if phi2 { Norm::Layer { eps, bias: true } } else { Norm::Rms { eps } },
         block: match arch {
             GgufArchitecture::Gemma2 | GgufArchitecture::Gemma3 => BlockLayout::Sandwich,
             GgufArchitecture::Phi2 => BlockLayout::Parallel,
+            GgufArchitecture::Olmo2 => BlockLayout::PostNorm,
             _ => BlockLayout::PreNorm,
         },
         activation: if phi2 || arch.is_gemma() { Activation::GeluTanh } else { Activation::Silu },
         gated: !phi2,
         experts,
-        embedding_scale: if arch.is_gemma() { (hidden_size as f64).sqrt() as f32 } else { 1.0 },
+        embedding_scale: if arch.is_gemma() { (hidden_size as f64).sqrt() as f32 } else { scales.embedding },
+        residual_scale: scales.residual,
+        logit_scale: scales.logits,
         tied_embeddings: !has("output.weight"),
         head_bias: has("output.bias"),
         qkv_bias: has("blk.0.attn_q.bias") || has("blk.0.attn_qkv.bias"),
         output_bias: has("blk.0.attn_output.bias"),
         mlp_bias: has("blk.0.ffn_down.bias"),
-        qk_norm: matches!(arch, GgufArchitecture::Qwen3 | GgufArchitecture::Gemma3),
-        attention_scale: attention_scale(arch, num_layers, hidden_size, num_heads, head_dim),
+        qk_norm: match arch {
+            GgufArchitecture::Qwen3 | GgufArchitecture::Qwen3Moe | GgufArchitecture::Gemma3 => QkNorm::Head,
+            GgufArchitecture::Olmo2 => QkNorm::Width,
+            _ => QkNorm::None,
+        },
+        value_norm: false,
+        sinks: false,
+        query_growth: None,
+        latent: None,
+        linear: None,
+        gated_attention: false,
+        layer_inputs: None,
+        streams: None,
+        layer_scalar: false,
+        placeholders: None,
+        // What the converter left in pairs is put in order when it is read.
+        rotary_pairs: false,
+        attention_scale: match scales.attention {
+            Some(scale) => scale,
+            None => attention_scale(arch, num_layers, hidden_size, num_heads, head_dim),
+        },
         attention_softcap: caps.0,
         final_softcap: caps.1,
         layers: windows
             .into_iter()
-            .map(|window| LayerConfig { window, position: Position::Rotary(if window.is_some() { local } else { 0 }) })
+            .enumerate()
+            .map(|(i, window)| {
+                let position = match rotated(i) {
+                    true => Position::Rotary(if window.is_some() { local } else { 0 }),
+                    false => Position::None,
+                };
+                let layer = LayerConfig::plain(window, position, num_kv_heads, head_dim, inner);
+                if experts.is_some() { layer.with_experts() } else { layer }
+            })
             .collect(),
         ropes,
     };
     f.ignore(&IRRELEVANT);
     f.finish()?;
-    Ok(config)
+    Ok((config, f.passed()))
 }
 
 /// Rejects adapters and parts of a split file.
@@ -247,88 +317,27 @@ fn windows(
     Ok((0..layers).map(|i| window.filter(|_| i % period + 1 < period)).collect())
 }
 
-/// Returns the rotary embeddings and the index of the one for layers with a window.
-fn ropes(
-    f: &Fields,
-    arch: GgufArchitecture,
-    head_dim: usize,
-    max_positions: usize,
-    tensors: RopeTensors,
-) -> Result<(Vec<Rope>, usize), CheckpointError> {
-    let theta = f.number("rope.freq_base")?.unwrap_or(1e4);
-    if theta <= 0.0 {
-        return Err(f.error("rope.freq_base", "must be positive"));
-    }
-    let dims = f.positive("rope.dimension_count", Some(head_dim))?;
-    let partial = matches!(arch, GgufArchitecture::Phi2 | GgufArchitecture::Phi3);
-    if dims > head_dim || !dims.is_multiple_of(2) || (dims != head_dim && !partial) {
-        return Err(
-            f.error("rope.dimension_count", format!("rotating {dims} of {head_dim} dimensions is not supported"))
-        );
-    }
-    let scaling = scaling(f, arch, dims, max_positions, tensors)?;
-    let rope = Rope { theta, dims, scaling };
-    if arch != GgufArchitecture::Gemma3 {
-        return Ok((vec![rope], 0));
-    }
-    let theta = f.number("rope.freq_base_swa")?.unwrap_or(1e4);
-    Ok((vec![rope, Rope { theta, dims, scaling: RopeScaling::None }], 1))
+/// Constant factors, which Granite has.
+struct Scales {
+    embedding: f32,
+    residual: f32,
+    attention: Option<f32>,
+    logits: f32,
 }
 
-fn scaling(
-    f: &Fields,
-    arch: GgufArchitecture,
-    dims: usize,
-    max_positions: usize,
-    tensors: RopeTensors,
-) -> Result<RopeScaling, CheckpointError> {
-    let kind = f.text("rope.scaling.type")?;
-    let factor = match f.number("rope.scaling.factor")? {
-        Some(factor) => Some(factor),
-        // The key's first name.
-        None => f.number("rope.scale_linear")?,
-    };
-    let attention = f.number("rope.scaling.attn_factor")?;
-    let check = |list: &[f64], name: &str| {
-        if list.len() != dims / 2 || list.iter().any(|v| !(*v > 0.0 && v.is_finite())) {
-            return Err(f.error("rope.dimension_count", format!("{name} must hold {} positive numbers", dims / 2)));
-        }
-        Ok(())
-    };
-    if let Some((short, long)) = tensors.short_long {
-        check(&short, "rope_factors_short.weight")?;
-        check(&long, "rope_factors_long.weight")?;
-        if arch != GgufArchitecture::Phi3 {
-            return Err(f.error("rope.scaling.type", "short and long factors are supported for architecture phi3 only"));
-        }
-        let original = f.positive("rope.scaling.original_context_length", Some(max_positions))?;
-        let stretch = max_positions as f64 / original as f64;
-        let default = if stretch <= 1.0 { 1.0 } else { (1.0 + stretch.ln() / (original as f64).ln()).sqrt() };
-        let attention_factor = attention.unwrap_or(default);
-        return Ok(RopeScaling::LongRope { short, long, original_max_positions: original, attention_factor });
+fn scales(f: &Fields, arch: GgufArchitecture) -> Result<Scales, CheckpointError> {
+    if arch != GgufArchitecture::Granite {
+        return Ok(Scales { embedding: 1.0, residual: 1.0, attention: None, logits: 1.0 });
     }
-    if attention.is_some_and(|a| a != 1.0) {
-        return Err(f.error("rope.scaling.attn_factor", "supported for architecture phi3 only"));
-    }
-    let linear = match (kind, factor) {
-        (None | Some("linear"), Some(factor)) if factor > 0.0 && factor != 1.0 => Some(factor),
-        (None | Some("none" | "linear"), _) => None,
-        _ => {
-            return Err(f.error(
-                "rope.scaling.type",
-                "supported types are none and linear, and the factors of Llama 3.1 and Phi-3",
-            ));
-        }
+    // Absent and zero mean none.
+    let scale = |key: &str| match f.number(key)?.filter(|n| *n != 0.0) {
+        Some(n) if n < 0.0 => Err(f.error(key, "must be positive")),
+        n => Ok(n.map(|n| n as f32)),
     };
-    match (tensors.divisors, linear) {
-        (Some(_), Some(_)) => {
-            Err(f.error("rope.scaling.factor", "contradicts the tensor rope_freqs.weight; only one of them is allowed"))
-        }
-        (Some(divisors), None) => {
-            check(&divisors, "rope_freqs.weight")?;
-            Ok(RopeScaling::Divisors(divisors))
-        }
-        (None, Some(factor)) => Ok(RopeScaling::Linear { factor }),
-        (None, None) => Ok(RopeScaling::None),
-    }
+    Ok(Scales {
+        embedding: scale("embedding_scale")?.unwrap_or(1.0),
+        residual: scale("residual_scale")?.unwrap_or(1.0),
+        attention: scale("attention.scale")?,
+        logits: 1.0 / scale("logit_scale")?.unwrap_or(1.0),
+    })
 }

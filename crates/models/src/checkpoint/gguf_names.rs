@@ -5,7 +5,7 @@ use super::{DecoderConfig, LayerParameter, Parameter};
 
 /// Returns the possible places of a parameter, the usual one first.
 pub(super) fn places(arch: GgufArchitecture, c: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> Vec<Place> {
-    let whole = |name: String| Place { tensor: name, whole: shape.to_vec(), start: 0, part: shape.to_vec() };
+    let whole = |name: String| Place::whole(name, shape);
     let top = |name: &str| vec![whole(name.to_string())];
     let (layer, p) = match parameter {
         Parameter::Embedding => return top("token_embd.weight"),
@@ -14,12 +14,14 @@ pub(super) fn places(arch: GgufArchitecture, c: &DecoderConfig, parameter: Param
         Parameter::Head => return top("output.weight"),
         Parameter::HeadBias => return top("output.bias"),
         Parameter::Layer(layer, p) => (layer, p),
+        // Of families whose GGUF files are refused.
+        _ => return Vec::new(),
     };
     let width = shape.get(1).copied().unwrap_or(1);
     let at = |name: &str| format!("blk.{layer}.{name}");
     let rows = |name: &str, rows: usize, first: usize| {
         let all = std::iter::once(rows).chain(shape.get(1).copied()).collect();
-        Place { tensor: at(name), whole: all, start: first * width, part: shape.to_vec() }
+        Place::run(at(name), all, first * width, shape)
     };
     let (queries, keys, inner) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim, c.intermediate_size);
     let all = queries + 2 * keys;
@@ -54,6 +56,7 @@ pub(super) fn places(arch: GgufArchitecture, c: &DecoderConfig, parameter: Param
         ExpertGate(e) => return expert(c, layer, e, "ffn_gate", shape),
         ExpertUp(e) => return expert(c, layer, e, "ffn_up", shape),
         ExpertDown(e) => return expert(c, layer, e, "ffn_down", shape),
+        _ => return Vec::new(),
     };
     vec![whole(at(name))]
 }
@@ -64,13 +67,8 @@ fn expert(c: &DecoderConfig, layer: usize, e: usize, matrix: &str, shape: &[usiz
     let stacked = std::iter::once(count).chain(shape.iter().copied()).collect();
     let start = e * shape.iter().product::<usize>();
     vec![
-        Place { tensor: format!("blk.{layer}.{matrix}_exps.weight"), whole: stacked, start, part: shape.to_vec() },
-        Place {
-            tensor: format!("blk.{layer}.{matrix}.{e}.weight"),
-            whole: shape.to_vec(),
-            start: 0,
-            part: shape.to_vec(),
-        },
+        Place::run(format!("blk.{layer}.{matrix}_exps.weight"), stacked, start, shape),
+        Place::whole(format!("blk.{layer}.{matrix}.{e}.weight"), shape),
     ]
 }
 

@@ -1,7 +1,8 @@
 //! Tensors of a GGUF file, read and dequantised one at a time.
-use super::gguf_config::{GgufArchitecture, RopeTensors};
+use super::gguf_config::GgufArchitecture;
 use super::gguf_file::{GgufFile, GgufTensor};
 use super::gguf_names;
+use super::gguf_rope::RopeTensors;
 use super::hf_names::Place;
 use super::hf_weights::read_values;
 use super::{BlockType, CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
@@ -186,7 +187,7 @@ impl GgufWeights {
     fn permuted_heads(&self, config: &DecoderConfig, parameter: Parameter) -> usize {
         use LayerParameter::{Key, KeyBias, Query, QueryBias};
         match parameter {
-            _ if self.arch != GgufArchitecture::Llama => 0,
+            _ if !self.arch.has_pairs() => 0,
             Parameter::Layer(_, Query | QueryBias) => config.num_heads,
             Parameter::Layer(_, Key | KeyBias) => config.num_kv_heads,
             _ => 0,

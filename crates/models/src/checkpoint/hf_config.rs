@@ -3,84 +3,29 @@
 //! Semantics and defaults are those of the configuration classes of `transformers` 5; the older spelling of the same
 //! fields (`rope_theta` and `rope_scaling` instead of `rope_parameters`, no `layer_types`) is read as that library
 //! reads it. Every key of the file is translated, listed here as irrelevant to inference, or rejected by name.
+use super::hf_experts;
 use super::hf_family::{Family, SUPPORTED};
+use super::hf_keys;
+use super::hf_layers;
 use super::hf_quant::Quantisation;
-use super::hf_rope;
-use super::json_fields::{self, Fields};
-use super::{Activation, BlockLayout, CheckpointError, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope};
+use super::hf_recent;
+use super::json_fields::{self, Fields, PassedKeys};
+use super::{Activation, BlockLayout, CheckpointError, DecoderConfig, Norm, QkNorm};
 use std::path::Path;
 
-/// Origin and purpose of the file.
-const IDENTITY: &[&str] = &[
-    "architectures",
-    "model_type",
-    "_name_or_path",
-    "_model_name_or_path",
-    "name_or_path",
-    "_commit_hash",
-    "transformers_version",
-    "tokenizer_class",
-    "auto_map",
-    "is_llama_config",
-    "unsloth_version",
-    "unsloth_fixed",
-    "transformers.js_config",
-];
-/// Precision of the file; tensors declare their own.
-const PRECISION: &[&str] = &["torch_dtype", "dtype"];
-/// Initialisation, dropout and losses. `pretraining_tp` splits matrix products without changing their result.
-const TRAINING: &[&str] = &[
-    "initializer_range",
-    "attention_dropout",
-    "resid_pdrop",
-    "embd_pdrop",
-    "hidden_dropout",
-    "output_router_logits",
-    "router_aux_loss_coef",
-    "router_jitter_noise",
-    "pretraining_tp",
-];
-/// Execution settings and outputs of other libraries.
-const EXECUTION: &[&str] = &[
-    "use_cache",
-    "cache_implementation",
-    "attn_implementation",
-    "_attn_implementation",
-    "_attn_implementation_autoset",
-    "return_dict",
-    "output_attentions",
-    "output_hidden_states",
-    "chunk_size_feed_forward",
-];
-/// Token ids; [`super::generation`] reads the end-of-sequence ids, the tokenizer has the others.
-const TOKENS: &[&str] = &["bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id"];
-/// Generation settings that older checkpoints keep here: sampling defaults, which do not change what the model computes.
-const GENERATION: &[&str] = &[
-    "do_sample",
-    "temperature",
-    "top_k",
-    "top_p",
-    "typical_p",
-    "max_length",
-    "max_new_tokens",
-    "min_length",
-    "num_beams",
-    "num_beam_groups",
-    "num_return_sequences",
-    "length_penalty",
-    "diversity_penalty",
-    "repetition_penalty",
-    "no_repeat_ngram_size",
-    "encoder_no_repeat_ngram_size",
-];
-/// Classifier heads, in files shared with a classifier.
-const LABELS: &[&str] = &["id2label", "label2id", "problem_type"];
-/// Images of Gemma 3; only its text decoder is read.
-const IMAGES: &[&str] =
-    &["vision_config", "boi_token_index", "eoi_token_index", "image_token_index", "mm_tokens_per_image"];
-
 /// Largest accepted number of layers or experts, so that a hostile count cannot exhaust memory.
-const MAX_LAYERS: usize = 4096;
+pub(super) const MAX_LAYERS: usize = 4096;
+
+/// A `config.json`, translated.
+pub(super) struct Read {
+    pub(super) config: DecoderConfig,
+    /// Determines the names of tensors.
+    pub(super) family: Family,
+    pub(super) ids: NamedIds,
+    /// Published quantisation of the weights; GPT-OSS's MXFP4 experts are part of its family.
+    pub(super) quantisation: Option<Quantisation>,
+    pub(super) passed: PassedKeys,
+}
 
 /// Token ids that `config.json` names.
 pub(super) struct NamedIds {
@@ -88,13 +33,13 @@ pub(super) struct NamedIds {
     pub(super) eos: Vec<u32>,
 }
 
-/// Reads the configuration, the family, which also determines tensor names, the token ids, and the quantisation of the weights.
-pub(super) fn read(folder: &Path) -> Result<(DecoderConfig, Family, NamedIds, Option<Quantisation>), CheckpointError> {
+/// Reads the configuration; unknown keys of `allow` are let through.
+pub(super) fn read(folder: &Path, allow: &[String]) -> Result<Read, CheckpointError> {
     let path = folder.join("config.json");
     let advice =
         "a checkpoint folder holds config.json, tokenizer.json and model.safetensors; fetch it, or name a .gguf file";
     let map = json_fields::read_object(&path, advice)?;
-    parse(&path, &map)
+    parse(&path, &map, allow)
 }
 
 impl DecoderConfig {
@@ -106,45 +51,68 @@ impl DecoderConfig {
         source: &Path,
         keys: &serde_json::Map<String, serde_json::Value>,
     ) -> Result<Self, CheckpointError> {
-        parse(source, keys).map(|(config, ..)| config)
+        parse(source, keys, &[]).map(|read| read.config)
     }
 }
 
-fn parse(
+/// Translates the keys of a file; `path` is its name in errors.
+pub(super) fn parse(
     path: &Path,
     map: &serde_json::Map<String, serde_json::Value>,
-) -> Result<(DecoderConfig, Family, NamedIds, Option<Quantisation>), CheckpointError> {
-    let fields = Fields::new(path, "", map);
-    let family = family(path, &fields)?;
+    allow: &[String],
+) -> Result<Read, CheckpointError> {
+    let fields = Fields::allowing(path, "", map, allow);
+    let text = fields.object("text_config")?;
+    let family = family(path, &fields, text.as_ref())?;
     let mut ids =
         NamedIds { bos: fields.token_ids("bos_token_id")?.first().copied(), eos: fields.token_ids("eos_token_id")? };
-    let mut quantisation = Quantisation::read(&fields)?;
-    let config = if let Some(text) = fields.object("text_config")? {
-        if family != Family::Gemma3 {
-            return Err(fields.error("text_config", "nested configurations are supported for Gemma 3 only"));
+    let mut quantisation = quantisation(&fields, family)?;
+    let config = if let Some(text) = text {
+        if !family.has_text_config() {
+            return Err(fields.error("text_config", "this architecture has no nested configuration"));
         }
-        for list in [IDENTITY, PRECISION, TRAINING, EXECUTION, TOKENS, GENERATION, LABELS, IMAGES] {
-            fields.ignore(list);
-        }
+        let placeholders = hf_recent::placeholders(&fields, &text, family)?;
+        hf_keys::ignore_around_text(&fields);
         let tied = fields.flag("tie_word_embeddings")?;
         fields.finish()?;
+        ids.bos = ids.bos.or(text.token_ids("bos_token_id")?.first().copied());
         ids.eos.extend(text.token_ids("eos_token_id")?);
         quantisation = quantisation.or(Quantisation::read(&text)?);
-        decoder(&text, family, tied)?
+        DecoderConfig { placeholders, ..decoder(&text, family, tied)? }
     } else {
         decoder(&fields, family, None)?
     };
-    Ok((config, family, ids, quantisation))
+    Ok(Read { config, family, ids, quantisation, passed: fields.passed() })
 }
 
-fn family(path: &Path, fields: &Fields) -> Result<Family, CheckpointError> {
+/// Reads the quantisation of the weights.
+fn quantisation(fields: &Fields, family: Family) -> Result<Option<Quantisation>, CheckpointError> {
+    if family == Family::GptOss
+        && let Some(given) = fields.object("quantization_config")?
+        && given.text("quant_method")? == Some("mxfp4")
+    {
+        given.ignore(&["modules_to_not_convert"]);
+        given.finish()?;
+        return Ok(None);
+    }
+    Quantisation::read(fields)
+}
+
+fn family(path: &Path, fields: &Fields, text: Option<&Fields>) -> Result<Family, CheckpointError> {
     let named =
         fields.value("architectures").and_then(|v| v.as_array()).and_then(|a| a.first()).and_then(|v| v.as_str());
     let model_type = fields.text("model_type")?;
     let found = named.or(model_type).unwrap_or("(none named)");
-    let family = match named {
-        Some(name) => Family::from_architecture(name),
-        None => model_type.and_then(Family::from_model_type),
+    let wraps =
+        named == Some("Mistral3ForConditionalGeneration") || (named.is_none() && model_type == Some("mistral3"));
+    let (found, family) = match (named, text) {
+        // A vision model around one of several text models.
+        (_, Some(text)) if wraps => {
+            let inner = text.text("model_type")?.unwrap_or("mistral");
+            (inner, Family::from_model_type(inner).filter(|f| matches!(f, Family::Mistral | Family::Ministral3)))
+        }
+        (Some(name), _) => (found, Family::from_architecture(name)),
+        (None, _) => (found, model_type.and_then(Family::from_model_type)),
     };
     family.ok_or_else(|| CheckpointError::UnknownArchitecture {
         path: path.to_path_buf(),
@@ -153,122 +121,201 @@ fn family(path: &Path, fields: &Fields) -> Result<Family, CheckpointError> {
     })
 }
 
-fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<DecoderConfig, CheckpointError> {
+/// Sizes that the rest of a configuration depends on.
+pub(super) struct Sizes {
+    pub(super) hidden: usize,
+    pub(super) heads: usize,
+    pub(super) kv_heads: usize,
+    pub(super) head_dim: usize,
+    pub(super) layers: usize,
+    pub(super) max_positions: usize,
+}
+
+fn sizes(f: &Fields, family: Family) -> Result<Sizes, CheckpointError> {
     let d = family.defaults();
-    let hidden_size = f.positive("hidden_size", Some(d.hidden_size))?;
-    let num_heads = f.positive("num_attention_heads", Some(d.num_heads))?;
-    let num_kv_heads = if f.contains("num_key_value_heads") {
-        f.size("num_key_value_heads")?.unwrap_or(num_heads)
-    } else {
-        d.num_kv_heads.unwrap_or(num_heads)
-    };
-    if num_kv_heads == 0 || !num_heads.is_multiple_of(num_kv_heads) {
-        return Err(f.error("num_key_value_heads", format!("must divide the {num_heads} attention heads")));
-    }
-    let head_dim = match f.size("head_dim")?.or(if f.contains("head_dim") { None } else { d.head_dim }) {
-        Some(0) => return Err(f.error("head_dim", "must be a positive integer")),
-        Some(n) => n,
-        None if hidden_size.is_multiple_of(num_heads) => hidden_size / num_heads,
-        None => return Err(f.error("hidden_size", format!("must be a multiple of the {num_heads} attention heads"))),
-    };
-    let num_layers = f.positive("num_hidden_layers", Some(d.num_layers))?;
-    if num_layers > MAX_LAYERS {
+    let hidden = f.positive("hidden_size", Some(d.hidden_size))?;
+    let heads = f.positive("num_attention_heads", Some(d.num_heads))?;
+    let layers = f.positive("num_hidden_layers", Some(d.num_layers))?;
+    if layers > MAX_LAYERS {
         return Err(f.error("num_hidden_layers", format!("at most {MAX_LAYERS} are supported")));
     }
     let max_positions = f.positive("max_position_embeddings", Some(d.max_positions))?;
-    let eps_key = if family == Family::Phi { "layer_norm_eps" } else { "rms_norm_eps" };
+    if family == Family::DeepseekV3 {
+        // Its projections have widths of their own.
+        return Ok(Sizes { hidden, heads, kv_heads: heads, head_dim: 0, layers, max_positions });
+    }
+    let kv_heads = if f.contains("num_key_value_heads") {
+        f.size("num_key_value_heads")?.unwrap_or(heads)
+    } else {
+        d.num_kv_heads.unwrap_or(heads)
+    };
+    if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+        return Err(f.error("num_key_value_heads", format!("must divide the {heads} attention heads")));
+    }
+    // Cohere 2 divides, whatever the key says.
+    let named = if family == Family::Cohere2 { None } else { f.size("head_dim")? };
+    let head_dim = match named.or(if f.contains("head_dim") { None } else { d.head_dim }) {
+        Some(0) => return Err(f.error("head_dim", "must be a positive integer")),
+        Some(n) => n,
+        None if hidden.is_multiple_of(heads) => hidden / heads,
+        None => return Err(f.error("hidden_size", format!("must be a multiple of the {heads} attention heads"))),
+    };
+    Ok(Sizes { hidden, heads, kv_heads, head_dim, layers, max_positions })
+}
+
+fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<DecoderConfig, CheckpointError> {
+    let d = family.defaults();
+    let sizes = sizes(f, family)?;
+    let Sizes { hidden: hidden_size, heads: num_heads, kv_heads, head_dim, .. } = sizes;
+    let eps_key = match family {
+        Family::Phi | Family::Cohere2 => "layer_norm_eps",
+        Family::Starcoder2 => "norm_epsilon",
+        _ => "rms_norm_eps",
+    };
     let eps = f.number(eps_key)?.unwrap_or(d.eps);
     if eps < 0.0 {
         return Err(f.error(eps_key, "must not be negative"));
     }
     let eps = eps as f32;
-    let attention_bias = family.has_attention_bias_field() && f.flag("attention_bias")?.unwrap_or(false);
-    let is_gemma = matches!(family, Family::Gemma | Family::Gemma2 | Family::Gemma3);
-    let attention_scale = match family {
-        Family::Gemma2 | Family::Gemma3 => {
-            let scalar = f.number("query_pre_attn_scalar")?.unwrap_or(256.0);
-            if scalar <= 0.0 {
-                return Err(f.error("query_pre_attn_scalar", "must be positive"));
-            }
-            scalar.powf(-0.5)
-        }
-        _ => (head_dim as f64).powf(-0.5),
+    let bias_default = matches!(family, Family::GptOss | Family::Glm4);
+    let attention_bias = match family {
+        Family::Starcoder2 => f.flag("use_bias")?.unwrap_or(true),
+        _ => family.has_attention_bias_field() && f.flag("attention_bias")?.unwrap_or(bias_default),
     };
-    let caps = |key: &str, default: Option<f64>| -> Result<Option<f32>, CheckpointError> {
+    if family == Family::Phi && f.flag("qk_layernorm")?.unwrap_or(false) {
+        return Err(f.error("qk_layernorm", "layer norms on queries and keys are not supported for Phi-2"));
+    }
+    let (attention_softcap, final_softcap) = softcaps(f, family)?;
+    let feed_forward = hf_experts::read(f, family, &sizes)?;
+    let latent = hf_recent::latent(f, family)?;
+    let attention = hf_layers::read(f, family, &sizes, latent.as_ref(), &feed_forward.layers)?;
+    let scales = scales(f, family, latent.map_or(head_dim, |l| l.plain_dims + l.rotary_dims))?;
+    let config = DecoderConfig {
+        architecture: family.name().to_string(),
+        vocab_size: f.positive("vocab_size", Some(d.vocab_size))?,
+        hidden_size,
+        intermediate_size: feed_forward.intermediate_size,
+        num_heads,
+        num_kv_heads: kv_heads,
+        head_dim: latent.map_or(head_dim, |l| l.plain_dims + l.rotary_dims),
+        max_positions: attention.reach,
+        norm: match family {
+            Family::Phi | Family::Starcoder2 => Norm::Layer { eps, bias: true },
+            Family::Cohere2 => Norm::Layer { eps, bias: false },
+            _ => Norm::Rms { eps },
+        },
+        block: block(family),
+        activation: activation(f, family)?,
+        gated: !matches!(family, Family::Phi | Family::Starcoder2),
+        experts: feed_forward.experts,
+        embedding_scale: if family.scales_embedding() { (hidden_size as f64).sqrt() as f32 } else { scales.embedding },
+        residual_scale: scales.residual,
+        logit_scale: scales.logits,
+        tied_embeddings: f.flag("tie_word_embeddings")?.or(tied_outside).unwrap_or(family.ties_by_default()),
+        head_bias: family == Family::Phi,
+        qkv_bias: attention_bias || matches!(family, Family::Qwen2 | Family::Phi),
+        output_bias: (attention_bias && !matches!(family, Family::Glm4 | Family::Glm4Moe)) || family == Family::Phi,
+        mlp_bias: match family {
+            Family::Llama | Family::SmolLm3 | Family::Granite => f.flag("mlp_bias")?.unwrap_or(false),
+            Family::Starcoder2 => attention_bias,
+            family => family == Family::Phi,
+        },
+        qk_norm: qk_norm(f, family)?,
+        value_norm: matches!(family, Family::Gemma3n | Family::Gemma4),
+        sinks: family == Family::GptOss,
+        query_growth: attention.growth,
+        rotary_pairs: match family {
+            Family::DeepseekV3 => f.flag("rope_interleave")?.unwrap_or(true),
+            _ => family.rotates_pairs(),
+        },
+        latent,
+        linear: hf_recent::linear(f, family)?,
+        gated_attention: family == Family::Qwen35,
+        layer_inputs: hf_recent::layer_inputs(f, family)?,
+        streams: hf_recent::streams(f, family)?,
+        layer_scalar: family == Family::Gemma4,
+        placeholders: None,
+        attention_scale: (scales.attention * attention.score_factor) as f32,
+        attention_softcap,
+        final_softcap,
+        layers: attention.layers,
+        ropes: attention.ropes,
+    };
+    hf_keys::ignore_in_decoder(f, family);
+    f.finish()?;
+    Ok(config)
+}
+
+fn block(family: Family) -> BlockLayout {
+    match family {
+        Family::Gemma2 | Family::Gemma3 | Family::Gemma3n | Family::Gemma4 | Family::Glm4 => BlockLayout::Sandwich,
+        Family::Phi | Family::Cohere2 => BlockLayout::Parallel,
+        Family::Olmo2 | Family::Olmo3 | Family::Exaone4 => BlockLayout::PostNorm,
+        _ => BlockLayout::PreNorm,
+    }
+}
+
+fn qk_norm(f: &Fields, family: Family) -> Result<QkNorm, CheckpointError> {
+    Ok(match family {
+        Family::Qwen3
+        | Family::Qwen3Moe
+        | Family::Qwen35
+        | Family::Gemma3
+        | Family::Gemma3n
+        | Family::Gemma4
+        | Family::Exaone4 => QkNorm::Head,
+        Family::Glm4Moe if f.flag("use_qk_norm")?.unwrap_or(false) => QkNorm::Head,
+        Family::Olmo2 | Family::Olmo3 => QkNorm::Width,
+        Family::HunyuanDense => QkNorm::HeadAfterRotary,
+        Family::Llama4 if f.flag("use_qk_norm")?.unwrap_or(true) => QkNorm::PlainAfterRotary,
+        _ => QkNorm::None,
+    })
+}
+
+fn softcaps(f: &Fields, family: Family) -> Result<(Option<f32>, Option<f32>), CheckpointError> {
+    let cap = |key: &str, default: Option<f64>| -> Result<Option<f32>, CheckpointError> {
         let cap = if f.contains(key) { f.number(key)? } else { default };
         match cap {
             Some(c) if c <= 0.0 => Err(f.error(key, "must be positive")),
             cap => Ok(cap.map(|c| c as f32)),
         }
     };
-    let (attention_softcap, final_softcap) = match family {
-        Family::Gemma2 => (caps("attn_logit_softcapping", Some(50.0))?, caps("final_logit_softcapping", Some(30.0))?),
-        Family::Gemma3 => (caps("attn_logit_softcapping", None)?, caps("final_logit_softcapping", None)?),
+    Ok(match family {
+        Family::Gemma2 => (cap("attn_logit_softcapping", Some(50.0))?, cap("final_logit_softcapping", Some(30.0))?),
+        Family::Gemma3 => (cap("attn_logit_softcapping", None)?, cap("final_logit_softcapping", None)?),
+        Family::Gemma3n => (None, cap("final_logit_softcapping", Some(30.0))?),
+        Family::Gemma4 => (None, cap("final_logit_softcapping", None)?),
         _ => (None, None),
+    })
+}
+
+/// Constant factors of a decoder.
+struct Scales {
+    embedding: f32,
+    residual: f32,
+    attention: f64,
+    logits: f32,
+}
+
+fn scales(f: &Fields, family: Family, head_dim: usize) -> Result<Scales, CheckpointError> {
+    let mut scales = Scales { embedding: 1.0, residual: 1.0, attention: (head_dim as f64).powf(-0.5), logits: 1.0 };
+    let positive = |key: &str, default: f64| match f.number(key)?.unwrap_or(default) {
+        n if n > 0.0 => Ok(n),
+        _ => Err(f.error(key, "must be positive")),
     };
-    let experts = match family {
-        Family::Mixtral => {
-            let count = f.positive("num_local_experts", Some(8))?;
-            let per_token = f.positive("num_experts_per_tok", Some(2))?;
-            if per_token > count || count > MAX_LAYERS {
-                return Err(f.error(
-                    "num_experts_per_tok",
-                    format!("must not exceed the number of experts, {count} (at most {MAX_LAYERS})"),
-                ));
-            }
-            Some(Experts { count, per_token })
+    match family {
+        Family::Gemma2 | Family::Gemma3 => scales.attention = positive("query_pre_attn_scalar", 256.0)?.powf(-0.5),
+        Family::Gemma3n | Family::Gemma4 => scales.attention = 1.0,
+        Family::Granite | Family::GraniteMoe | Family::GraniteMoeHybrid => {
+            scales.embedding = positive("embedding_multiplier", 1.0)? as f32;
+            scales.residual = positive("residual_multiplier", 1.0)? as f32;
+            scales.attention = positive("attention_multiplier", 1.0)?;
+            scales.logits = (1.0 / positive("logits_scaling", 1.0)?) as f32;
         }
-        _ => None,
-    };
-    if family == Family::Phi && f.flag("qk_layernorm")?.unwrap_or(false) {
-        return Err(f.error("qk_layernorm", "layer norms on queries and keys are not supported for Phi-2"));
+        Family::Cohere2 => scales.logits = positive("logit_scale", 0.0625)? as f32,
+        _ => {}
     }
-    let windows = windows(f, family, num_layers)?;
-    let (ropes, position_of) = ropes(f, family, head_dim, max_positions, &windows)?;
-    let layers: Vec<LayerConfig> =
-        windows.iter().zip(position_of).map(|(w, position)| LayerConfig { window: w.window, position }).collect();
-    let config = DecoderConfig {
-        architecture: family.name().to_string(),
-        vocab_size: f.positive("vocab_size", Some(d.vocab_size))?,
-        hidden_size,
-        intermediate_size: f.positive("intermediate_size", Some(d.intermediate_size))?,
-        num_heads,
-        num_kv_heads,
-        head_dim,
-        max_positions,
-        norm: if family == Family::Phi { Norm::Layer { eps } } else { Norm::Rms { eps } },
-        block: match family {
-            Family::Gemma2 | Family::Gemma3 => BlockLayout::Sandwich,
-            Family::Phi => BlockLayout::Parallel,
-            _ => BlockLayout::PreNorm,
-        },
-        activation: activation(f, family)?,
-        gated: family != Family::Phi,
-        experts,
-        embedding_scale: if is_gemma { (hidden_size as f64).sqrt() as f32 } else { 1.0 },
-        tied_embeddings: f
-            .flag("tie_word_embeddings")?
-            .or(tied_outside)
-            .unwrap_or(is_gemma || family == Family::SmolLm3),
-        head_bias: family == Family::Phi,
-        qkv_bias: attention_bias || matches!(family, Family::Qwen2 | Family::Phi),
-        output_bias: attention_bias || family == Family::Phi,
-        mlp_bias: match family {
-            Family::Llama | Family::SmolLm3 => f.flag("mlp_bias")?.unwrap_or(false),
-            family => family == Family::Phi,
-        },
-        qk_norm: matches!(family, Family::Qwen3 | Family::Gemma3),
-        attention_scale: attention_scale as f32,
-        attention_softcap,
-        final_softcap,
-        layers,
-        ropes,
-    };
-    for list in [IDENTITY, PRECISION, TRAINING, EXECUTION, TOKENS, GENERATION, LABELS] {
-        f.ignore(list);
-    }
-    f.finish()?;
-    Ok(config)
+    Ok(scales)
 }
 
 fn activation(f: &Fields, family: Family) -> Result<Activation, CheckpointError> {
@@ -283,7 +330,8 @@ fn activation(f: &Fields, family: Family) -> Result<Activation, CheckpointError>
             _ => Err(f.error(key, "supported activations are silu, gelu, gelu_new, gelu_fast and gelu_pytorch_tanh")),
         }
     };
-    let act = parse("hidden_act")?;
+    // Gemma 3n has the key of the older families without reading it.
+    let act = if family == Family::Gemma3n { None } else { parse("hidden_act")? };
     Ok(match family {
         Family::Gemma => {
             let newer = parse("hidden_activation")?;
@@ -295,143 +343,17 @@ fn activation(f: &Fields, family: Family) -> Result<Activation, CheckpointError>
             }
             newer.or(act).unwrap_or(Activation::GeluTanh)
         }
-        Family::Gemma2 | Family::Gemma3 => parse("hidden_activation")?.unwrap_or(Activation::GeluTanh),
-        Family::Phi => act.unwrap_or(Activation::GeluTanh),
+        Family::Gemma2 | Family::Gemma3 | Family::Gemma3n | Family::Gemma4 => {
+            parse("hidden_activation")?.unwrap_or(Activation::GeluTanh)
+        }
+        Family::GptOss => {
+            let number = |key: &str, default: f64| match f.number(key)?.unwrap_or(default) {
+                n if n > 0.0 => Ok(n as f32),
+                _ => Err(f.error(key, "must be positive")),
+            };
+            Activation::ClampedSwiglu { alpha: number("swiglu_alpha", 1.702)?, limit: number("swiglu_limit", 7.0)? }
+        }
+        Family::Phi | Family::Starcoder2 => act.unwrap_or(Activation::GeluTanh),
         _ => act.unwrap_or(Activation::Silu),
     })
-}
-
-/// A layer's window, and its type in the file, which determines its rotary embedding in Gemma 3.
-#[derive(Debug, Clone, Copy)]
-struct LayerWindow {
-    sliding: bool,
-    window: Option<usize>,
-}
-
-fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWindow>, CheckpointError> {
-    let declared = layer_types(f, num_layers)?;
-    let default = match family {
-        Family::Mistral | Family::Qwen2 | Family::Qwen3 | Family::Gemma2 | Family::Gemma3 => Some(4096),
-        _ => None,
-    };
-    let has_window = default.is_some() || matches!(family, Family::Mixtral | Family::Phi3 | Family::SmolLm3);
-    let window = match has_window {
-        true if f.contains("sliding_window") => f.size("sliding_window")?,
-        true => default,
-        false => None,
-    };
-    if window == Some(0) {
-        return Err(f.error("sliding_window", "must be at least 1"));
-    }
-    let layer = |sliding: bool| LayerWindow { sliding, window: window.filter(|_| sliding) };
-    let uniform = |sliding: bool| -> Result<Vec<LayerWindow>, CheckpointError> {
-        match &declared {
-            Some(types) if types.iter().any(|t| *t != sliding) => {
-                Err(f.error("layer_types", "this architecture has the same attention in every layer"))
-            }
-            _ => Ok(vec![layer(sliding); num_layers]),
-        }
-    };
-    match family {
-        Family::Llama | Family::EarnestAlibi | Family::Gemma | Family::Phi => uniform(false),
-        Family::Mistral | Family::Mixtral | Family::Phi3 => uniform(window.is_some()),
-        Family::Qwen2 | Family::Qwen3 => {
-            let on = f.flag("use_sliding_window")?.unwrap_or(false);
-            let first = f.size("max_window_layers")?.unwrap_or(28);
-            let types = declared.unwrap_or_else(|| (0..num_layers).map(|i| i >= first).collect());
-            Ok(types.into_iter().map(|sliding| layer(sliding && on)).collect())
-        }
-        Family::SmolLm3 => {
-            let on = f.flag("use_sliding_window")?.unwrap_or(false) && window.is_some();
-            let types = match declared {
-                Some(types) => types,
-                // Layers without a rotary embedding are the local ones.
-                None => rotated_layers(f, num_layers)?.into_iter().map(|rotated| !rotated).collect(),
-            };
-            Ok(types.into_iter().map(|sliding| layer(sliding && on)).collect())
-        }
-        Family::Gemma2 => {
-            if let (Some(old), true) = (f.size("sliding_window_size")?, f.contains("sliding_window"))
-                && Some(old) != window
-            {
-                return Err(f.error("sliding_window_size", "contradicts `sliding_window`"));
-            }
-            let types = declared.unwrap_or_else(|| (0..num_layers).map(|i| i % 2 == 0).collect());
-            Ok(types.into_iter().map(layer).collect())
-        }
-        Family::Gemma3 => {
-            let pattern = f.positive("sliding_window_pattern", Some(6))?;
-            // transformers writes it from the field above, together with the resulting `layer_types`.
-            if f.positive("_sliding_window_pattern", Some(pattern))? != pattern && declared.is_none() {
-                return Err(f.error("_sliding_window_pattern", "contradicts `sliding_window_pattern`"));
-            }
-            let types = declared.unwrap_or_else(|| (0..num_layers).map(|i| (i + 1) % pattern != 0).collect());
-            Ok(types.into_iter().map(layer).collect())
-        }
-    }
-}
-
-/// Reads `no_rope_layers` of SmolLM3, in which 1 means a layer *with* a rotary embedding; without it every
-/// `no_rope_layer_interval`-th layer has none.
-fn rotated_layers(f: &Fields, num_layers: usize) -> Result<Vec<bool>, CheckpointError> {
-    let interval = f.positive("no_rope_layer_interval", Some(4))?;
-    let Some(value) = f.value("no_rope_layers") else {
-        return Ok((1..=num_layers).map(|layer| layer % interval != 0).collect());
-    };
-    let flags: Option<Vec<bool>> = value.as_array().and_then(|list| {
-        let one = |v: &serde_json::Value| match v.as_u64() {
-            Some(0) => Some(false),
-            Some(1) => Some(true),
-            _ => None,
-        };
-        list.iter().map(one).collect()
-    });
-    match flags {
-        Some(flags) if flags.len() >= num_layers => Ok(flags[..num_layers].to_vec()),
-        _ => Err(f.error("no_rope_layers", format!("must be a list of 0 and 1 for {num_layers} layers"))),
-    }
-}
-
-/// Reads `layer_types`: true for each sliding layer.
-fn layer_types(f: &Fields, num_layers: usize) -> Result<Option<Vec<bool>>, CheckpointError> {
-    let Some(value) = f.value("layer_types") else { return Ok(None) };
-    let types: Option<Vec<bool>> = value.as_array().and_then(|list| {
-        let one = |v: &serde_json::Value| match v.as_str() {
-            Some("sliding_attention") => Some(true),
-            Some("full_attention") => Some(false),
-            _ => None,
-        };
-        list.iter().map(one).collect()
-    });
-    match types {
-        Some(types) if types.len() == num_layers => Ok(Some(types)),
-        Some(types) => Err(f.error("layer_types", format!("has {} entries for {num_layers} layers", types.len()))),
-        None => Err(f.error("layer_types", "only sliding_attention and full_attention are supported")),
-    }
-}
-
-fn ropes(
-    f: &Fields,
-    family: Family,
-    head_dim: usize,
-    max_positions: usize,
-    windows: &[LayerWindow],
-) -> Result<(Vec<Rope>, Vec<Position>), CheckpointError> {
-    let context = hf_rope::Context { family, head_dim, max_positions };
-    if family == Family::Gemma3 {
-        let (full, sliding) = hf_rope::gemma3(f, &context)?;
-        let position = |w: &LayerWindow| Position::Rotary(usize::from(w.sliding));
-        return Ok((vec![full, sliding], windows.iter().map(position).collect()));
-    }
-    if family == Family::EarnestAlibi {
-        return Ok((Vec::new(), vec![Position::Alibi; windows.len()]));
-    }
-    let positions = match family {
-        Family::SmolLm3 => rotated_layers(f, windows.len())?
-            .into_iter()
-            .map(|rotated| if rotated { Position::Rotary(0) } else { Position::None })
-            .collect(),
-        _ => vec![Position::Rotary(0); windows.len()],
-    };
-    Ok((vec![hf_rope::single(f, &context)?], positions))
 }

@@ -3,7 +3,12 @@
 /// Supported architectures, for messages.
 pub(super) const SUPPORTED: &str = "LlamaForCausalLM, MistralForCausalLM, MixtralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, \
      GemmaForCausalLM, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3ForConditionalGeneration (its text decoder), PhiForCausalLM, \
-     Phi3ForCausalLM, SmolLM3ForCausalLM, EarnestAlibiForCausalLM";
+     Phi3ForCausalLM, SmolLM3ForCausalLM, EarnestAlibiForCausalLM, Ministral3ForCausalLM, Mistral3ForConditionalGeneration, \
+     Qwen3MoeForCausalLM, Gemma3nForCausalLM, Gemma3nForConditionalGeneration, Gemma4ForCausalLM, Gemma4ForConditionalGeneration, \
+     Olmo2ForCausalLM, Olmo3ForCausalLM, GraniteForCausalLM, GraniteMoeForCausalLM, GraniteMoeHybridForCausalLM (without Mamba \
+     layers), GptOssForCausalLM, Glm4ForCausalLM, Glm4MoeForCausalLM, Cohere2ForCausalLM, Exaone4ForCausalLM, \
+     HunYuanDenseV1ForCausalLM, Starcoder2ForCausalLM, Llama4ForCausalLM, Llama4ForConditionalGeneration, DeepseekV3ForCausalLM, \
+     Qwen3_5ForCausalLM, Qwen3_5ForConditionalGeneration";
 
 /// A family of checkpoints that share configuration fields and tensor names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +24,25 @@ pub(super) enum Family {
     Phi,
     Phi3,
     SmolLm3,
+    Ministral3,
+    Qwen3Moe,
+    Gemma3n,
+    Gemma4,
+    Olmo2,
+    Olmo3,
+    Granite,
+    GraniteMoe,
+    GraniteMoeHybrid,
+    GptOss,
+    Glm4,
+    Glm4Moe,
+    Cohere2,
+    Exaone4,
+    HunyuanDense,
+    Starcoder2,
+    Llama4,
+    DeepseekV3,
+    Qwen35,
     /// Llama with linear biases (ALiBi) instead of a rotary embedding. It has its own name, because other libraries would apply
     /// a rotary embedding to a Llama.
     EarnestAlibi,
@@ -53,6 +77,25 @@ impl Family {
             "PhiForCausalLM" => Family::Phi,
             "Phi3ForCausalLM" => Family::Phi3,
             "SmolLM3ForCausalLM" => Family::SmolLm3,
+            "Ministral3ForCausalLM" => Family::Ministral3,
+            "Qwen3MoeForCausalLM" => Family::Qwen3Moe,
+            "Gemma3nForCausalLM" | "Gemma3nForConditionalGeneration" => Family::Gemma3n,
+            "Gemma4ForCausalLM" | "Gemma4ForConditionalGeneration" => Family::Gemma4,
+            "Olmo2ForCausalLM" => Family::Olmo2,
+            "Olmo3ForCausalLM" => Family::Olmo3,
+            "GraniteForCausalLM" => Family::Granite,
+            "GraniteMoeForCausalLM" => Family::GraniteMoe,
+            "GraniteMoeHybridForCausalLM" => Family::GraniteMoeHybrid,
+            "GptOssForCausalLM" => Family::GptOss,
+            "Glm4ForCausalLM" => Family::Glm4,
+            "Glm4MoeForCausalLM" => Family::Glm4Moe,
+            "Cohere2ForCausalLM" => Family::Cohere2,
+            "Exaone4ForCausalLM" => Family::Exaone4,
+            "HunYuanDenseV1ForCausalLM" => Family::HunyuanDense,
+            "Starcoder2ForCausalLM" => Family::Starcoder2,
+            "Llama4ForCausalLM" | "Llama4ForConditionalGeneration" => Family::Llama4,
+            "DeepseekV3ForCausalLM" => Family::DeepseekV3,
+            "Qwen3_5ForCausalLM" | "Qwen3_5ForConditionalGeneration" => Family::Qwen35,
             "EarnestAlibiForCausalLM" => Family::EarnestAlibi,
             _ => return None,
         })
@@ -71,6 +114,25 @@ impl Family {
             "phi" => Family::Phi,
             "phi3" => Family::Phi3,
             "smollm3" => Family::SmolLm3,
+            "ministral3" => Family::Ministral3,
+            "qwen3_moe" => Family::Qwen3Moe,
+            "gemma3n" | "gemma3n_text" => Family::Gemma3n,
+            "gemma4" | "gemma4_text" => Family::Gemma4,
+            "olmo2" => Family::Olmo2,
+            "olmo3" => Family::Olmo3,
+            "granite" => Family::Granite,
+            "granitemoe" => Family::GraniteMoe,
+            "granitemoehybrid" => Family::GraniteMoeHybrid,
+            "gpt_oss" => Family::GptOss,
+            "glm4" => Family::Glm4,
+            "glm4_moe" => Family::Glm4Moe,
+            "cohere2" => Family::Cohere2,
+            "exaone4" => Family::Exaone4,
+            "hunyuan_v1_dense" => Family::HunyuanDense,
+            "starcoder2" => Family::Starcoder2,
+            "llama4" | "llama4_text" => Family::Llama4,
+            "deepseek_v3" => Family::DeepseekV3,
+            "qwen3_5" | "qwen3_5_text" => Family::Qwen35,
             "earnest_alibi" => Family::EarnestAlibi,
             _ => return None,
         })
@@ -90,6 +152,25 @@ impl Family {
             Family::Phi => "PhiForCausalLM",
             Family::Phi3 => "Phi3ForCausalLM",
             Family::SmolLm3 => "SmolLM3ForCausalLM",
+            Family::Ministral3 => "Ministral3ForCausalLM",
+            Family::Qwen3Moe => "Qwen3MoeForCausalLM",
+            Family::Gemma3n => "Gemma3nForCausalLM",
+            Family::Gemma4 => "Gemma4ForCausalLM",
+            Family::Olmo2 => "Olmo2ForCausalLM",
+            Family::Olmo3 => "Olmo3ForCausalLM",
+            Family::Granite => "GraniteForCausalLM",
+            Family::GraniteMoe => "GraniteMoeForCausalLM",
+            Family::GraniteMoeHybrid => "GraniteMoeHybridForCausalLM",
+            Family::GptOss => "GptOssForCausalLM",
+            Family::Glm4 => "Glm4ForCausalLM",
+            Family::Glm4Moe => "Glm4MoeForCausalLM",
+            Family::Cohere2 => "Cohere2ForCausalLM",
+            Family::Exaone4 => "Exaone4ForCausalLM",
+            Family::HunyuanDense => "HunYuanDenseV1ForCausalLM",
+            Family::Starcoder2 => "Starcoder2ForCausalLM",
+            Family::Llama4 => "Llama4ForCausalLM",
+            Family::DeepseekV3 => "DeepseekV3ForCausalLM",
+            Family::Qwen35 => "Qwen3_5ForCausalLM",
             Family::EarnestAlibi => "EarnestAlibiForCausalLM",
         }
     }
@@ -98,13 +179,67 @@ impl Family {
     pub(super) fn has_attention_bias_field(self) -> bool {
         matches!(
             self,
-            Family::Llama | Family::Qwen3 | Family::Gemma | Family::Gemma2 | Family::Gemma3 | Family::SmolLm3
+            Family::Llama
+                | Family::Qwen3
+                | Family::Qwen3Moe
+                | Family::Gemma
+                | Family::Gemma2
+                | Family::Gemma3
+                | Family::Gemma3n
+                | Family::Gemma4
+                | Family::SmolLm3
+                | Family::Olmo2
+                | Family::Olmo3
+                | Family::Granite
+                | Family::GraniteMoe
+                | Family::GraniteMoeHybrid
+                | Family::GptOss
+                | Family::Glm4
+                | Family::Glm4Moe
+                | Family::Cohere2
+                | Family::Qwen35
+                | Family::HunyuanDense
+                | Family::Llama4
         )
+    }
+
+    /// True if a text decoder of this family may be part of a multimodal checkpoint.
+    pub(super) fn has_text_config(self) -> bool {
+        matches!(
+            self,
+            Family::Gemma3
+                | Family::Gemma3n
+                | Family::Gemma4
+                | Family::Qwen35
+                | Family::Llama4
+                | Family::Mistral
+                | Family::Ministral3
+        )
+    }
+
+    /// True if a part of a head may be rotated.
+    pub(super) fn rotates_partly(self) -> bool {
+        matches!(self, Family::Phi | Family::Phi3 | Family::Glm4 | Family::Glm4Moe | Family::Qwen35)
+    }
+
+    /// True if queries and keys rotate neighbouring dimensions. DeepSeek-V3 has a key for it.
+    pub(super) fn rotates_pairs(self) -> bool {
+        matches!(self, Family::Glm4 | Family::Cohere2 | Family::Llama4)
+    }
+
+    /// True if the embedding is multiplied by the square root of its width.
+    pub(super) fn scales_embedding(self) -> bool {
+        matches!(self, Family::Gemma | Family::Gemma2 | Family::Gemma3 | Family::Gemma3n | Family::Gemma4)
+    }
+
+    /// True if the head is the embedding where the file does not say.
+    pub(super) fn ties_by_default(self) -> bool {
+        self.scales_embedding() || matches!(self, Family::SmolLm3 | Family::Cohere2 | Family::Starcoder2)
     }
 
     /// True if norm weights are stored as the difference from one.
     pub(super) fn norms_are_offsets(self) -> bool {
-        matches!(self, Family::Gemma | Family::Gemma2 | Family::Gemma3)
+        matches!(self, Family::Gemma | Family::Gemma2 | Family::Gemma3 | Family::Qwen35)
     }
 
     #[rustfmt::skip]
@@ -124,6 +259,22 @@ impl Family {
             Family::Phi =>     table(51_200, 2048, 8192, 24, 32, None, None, 2048, 1e-5),
             Family::Phi3 =>    table(32_064, 3072, 8192, 32, 32, None, None, 4096, 1e-5),
             Family::SmolLm3 => table(128_256, 2048, 11_008, 36, 16, Some(4), None, 32_768, 1e-6),
+            Family::Ministral3 => table(131_072, 4096, 14_336, 34, 32, Some(8), Some(128), 262_144, 1e-5),
+            Family::Qwen3Moe => table(151_936, 2048, 6144, 24, 32, Some(4), None, 32_768, 1e-6),
+            Family::Gemma3n => table(262_400, 2048, 16_384, 35, 8, Some(2), Some(256), 32_768, 1e-6),
+            Family::Gemma4 =>  table(262_144, 2304, 9216, 30, 8, Some(4), Some(256), 131_072, 1e-6),
+            Family::Olmo2 | Family::Olmo3 => table(50_304, 4096, 11_008, 32, 32, None, None, 2048, 1e-5),
+            Family::Granite | Family::GraniteMoe | Family::GraniteMoeHybrid => table(32_000, 4096, 11_008, 32, 32, None, None, 2048, 1e-6),
+            Family::GptOss =>  table(201_088, 2880, 2880, 36, 64, Some(8), Some(64), 131_072, 1e-5),
+            Family::Glm4 =>    table(151_552, 4096, 13_696, 40, 32, Some(2), Some(128), 131_072, 1.5625e-7),
+            Family::Glm4Moe => table(151_552, 4096, 10_944, 46, 96, Some(8), None, 131_072, 1e-5),
+            Family::Cohere2 => table(256_000, 8192, 22_528, 40, 64, None, None, 8192, 1e-5),
+            Family::Exaone4 => table(102_400, 4096, 16_384, 32, 32, Some(32), None, 2048, 1e-5),
+            Family::HunyuanDense => table(290_943, 4096, 11_008, 32, 32, None, None, 2048, 1e-5),
+            Family::Starcoder2 => table(49_152, 3072, 12_288, 30, 24, Some(2), None, 4096, 1e-5),
+            Family::Llama4 =>  table(202_048, 5120, 8192, 48, 40, Some(8), Some(128), 131_072, 1e-5),
+            Family::DeepseekV3 => table(129_280, 7168, 18_432, 61, 128, Some(128), None, 4096, 1e-6),
+            Family::Qwen35 =>  table(248_320, 4096, 12_288, 32, 16, Some(4), Some(256), 32_768, 1e-6),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Tensor names of Hugging Face checkpoints.
+use super::hf_expert_names;
 use super::hf_family::Family;
-use super::{DecoderConfig, LayerParameter, Parameter};
+use super::layout::Strides;
+use super::{DecoderConfig, KeysValues, LayerParameter, Parameter};
 
-/// The place of a parameter: a contiguous run of elements of a stored tensor.
+/// The place of a parameter: a run of elements of a stored tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// The stored tensor's name.
@@ -13,138 +15,266 @@ pub(super) struct Place {
     pub(super) start: usize,
     /// Shape of the parameter.
     pub(super) part: Vec<usize>,
+    /// Order of the elements; none if they follow each other row by row.
+    pub(super) strides: Option<Strides>,
+    /// The tensor has blocks of MXFP4, their scales are in one named `_scales` for `_blocks`; `start` and `strides` count blocks.
+    pub(super) mxfp4: bool,
+}
+
+impl Place {
+    /// A contiguous run.
+    pub(super) fn run(tensor: String, whole: Vec<usize>, start: usize, part: &[usize]) -> Place {
+        Place { tensor, whole, start, part: part.to_vec(), strides: None, mxfp4: false }
+    }
+
+    /// A whole tensor.
+    pub(super) fn whole(tensor: String, shape: &[usize]) -> Place {
+        Place::run(tensor, shape.to_vec(), 0, shape)
+    }
 }
 
 /// Returns the possible places of a parameter, the usual one first.
 pub(super) fn places(family: Family, c: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> Vec<Place> {
     let mut places = Vec::new();
-    for (name, whole, start) in candidates(family, c, parameter, shape) {
-        let base = |tensor: String| Place { tensor, whole: whole.clone(), start, part: shape.to_vec() };
+    for place in candidates(family, c, parameter, shape) {
+        let named = |tensor: String| Place { tensor, ..place.clone() };
+        let name = &place.tensor;
         if matches!(parameter, Parameter::Head | Parameter::HeadBias) {
-            places.push(base(name.clone()));
-            places.push(base(format!("language_model.{name}")));
+            places.push(named(name.clone()));
+            places.push(named(format!("language_model.{name}")));
             continue;
         }
-        places.push(base(format!("model.{name}")));
-        if family == Family::Gemma3 {
+        places.push(named(format!("model.{name}")));
+        if family.has_text_config() {
             // Checkpoints with a vision tower: as published, and as transformers 5 writes them.
-            places.push(base(format!("language_model.model.{name}")));
-            places.push(base(format!("model.language_model.{name}")));
+            places.push(named(format!("language_model.model.{name}")));
+            places.push(named(format!("model.language_model.{name}")));
         }
         // The bare decoder without its head.
-        places.push(base(name));
+        places.push(place);
     }
     places
 }
 
-fn candidates(
-    family: Family,
-    c: &DecoderConfig,
-    parameter: Parameter,
-    shape: &[usize],
-) -> Vec<(String, Vec<usize>, usize)> {
-    let plain = |name: &str| vec![(name.to_string(), shape.to_vec(), 0)];
+fn candidates(family: Family, c: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> Vec<Place> {
+    let plain = |name: &str| vec![Place::whole(name.to_string(), shape)];
     let (layer, p) = match parameter {
         Parameter::Embedding => return plain("embed_tokens.weight"),
         Parameter::FinalNorm if family == Family::Phi => return plain("final_layernorm.weight"),
-        Parameter::FinalNormBias => return plain("final_layernorm.bias"),
+        Parameter::FinalNormBias if family == Family::Phi => return plain("final_layernorm.bias"),
+        Parameter::FinalNormBias => return plain("norm.bias"),
         Parameter::FinalNorm => return plain("norm.weight"),
         Parameter::Head => return plain("lm_head.weight"),
         Parameter::HeadBias => return plain("lm_head.bias"),
+        Parameter::LayerInputEmbedding => return plain("embed_tokens_per_layer.weight"),
+        Parameter::LayerInputProjection => return plain("per_layer_model_projection.weight"),
+        Parameter::LayerInputNorm => return plain("per_layer_projection_norm.weight"),
+        Parameter::StreamProjection(i) => return plain(&format!("altup_projections.{i}.weight")),
+        Parameter::StreamUnembedding(i) => return plain(&format!("altup_unembed_projections.{i}.weight")),
         Parameter::Layer(layer, p) => (layer, p),
     };
     let at = |name: &str| format!("layers.{layer}.{name}");
-    let one = |name: &str| vec![(at(name), shape.to_vec(), 0)];
-    let width = shape.get(1).copied().unwrap_or(1);
-    if family == Family::Phi3
-        && let Some(fused) = phi3_fused(c, p)
-    {
-        let (name, rows, first) = fused;
-        return vec![(at(name), vec![rows, width], first * width)];
+    if let Some((name, rows, first)) = fused(family, c, layer, p) {
+        let width = shape.get(1).copied().unwrap_or(1);
+        return vec![Place::run(at(name), vec![rows, width], first * width, shape)];
     }
+    let experts = hf_expert_names::places(family, c, p, shape);
+    if !experts.is_empty() {
+        return experts.into_iter().map(|place| Place { tensor: at(&place.tensor), ..place }).collect();
+    }
+    let one = |name: &str| Place::whole(at(name), shape);
+    if p == LayerParameter::Router {
+        return routers(family).iter().map(|name| one(name)).collect();
+    }
+    if p == LayerParameter::Query && c.latent.is_some_and(|l| l.query_rank.is_some()) {
+        return vec![one("self_attn.q_b_proj.weight")];
+    }
+    if c.layers.get(layer).is_some_and(|l| l.linear) && p == LayerParameter::Output {
+        return vec![one("linear_attn.out_proj.weight")];
+    }
+    if p == LayerParameter::LinearConvolution {
+        let whole = shape.iter().take(1).chain(&[1]).chain(shape.iter().skip(1)).copied().collect();
+        return vec![Place::run(at("linear_attn.conv1d.weight"), whole, 0, shape)];
+    }
+    let with_experts = c.layers.get(layer).is_some_and(|l| l.experts);
+    vec![one(name(family, p, with_experts))]
+}
+
+/// Names of the router's matrix.
+fn routers(family: Family) -> &'static [&'static str] {
+    match family {
+        Family::GptOss => &["mlp.router.weight"],
+        Family::Llama4 => &["feed_forward.router.weight"],
+        Family::GraniteMoe | Family::GraniteMoeHybrid => &["block_sparse_moe.router.layer.weight"],
+        Family::Gemma4 => &["router.proj.weight"],
+        _ => &["block_sparse_moe.gate.weight", "mlp.gate.weight"],
+    }
+}
+
+/// The name of a parameter that has a tensor of its own, without the prefix of the layer.
+fn name(family: Family, p: LayerParameter, with_experts: bool) -> &'static str {
     use LayerParameter::*;
-    let sandwich = matches!(family, Family::Gemma2 | Family::Gemma3);
     let phi = family == Family::Phi;
+    let glm = family == Family::Glm4;
+    let before_mlp = matches!(family, Family::Gemma2 | Family::Gemma3 | Family::Gemma3n | Family::Gemma4);
+    let hunyuan = family == Family::HunyuanDense;
+    let starcoder = family == Family::Starcoder2;
     match p {
-        AttentionNorm => one("input_layernorm.weight"),
-        AttentionNormBias => one("input_layernorm.bias"),
-        Query => one("self_attn.q_proj.weight"),
-        QueryBias => one("self_attn.q_proj.bias"),
-        Key => one("self_attn.k_proj.weight"),
-        KeyBias => one("self_attn.k_proj.bias"),
-        Value => one("self_attn.v_proj.weight"),
-        ValueBias => one("self_attn.v_proj.bias"),
-        Output if phi => one("self_attn.dense.weight"),
-        OutputBias if phi => one("self_attn.dense.bias"),
-        Output => one("self_attn.o_proj.weight"),
-        OutputBias => one("self_attn.o_proj.bias"),
-        QueryNorm => one("self_attn.q_norm.weight"),
-        KeyNorm => one("self_attn.k_norm.weight"),
-        PostAttentionNorm => one("post_attention_layernorm.weight"),
+        AttentionNorm => "input_layernorm.weight",
+        AttentionNormBias => "input_layernorm.bias",
+        Query => "self_attn.q_proj.weight",
+        QueryBias => "self_attn.q_proj.bias",
+        Key => "self_attn.k_proj.weight",
+        KeyBias => "self_attn.k_proj.bias",
+        Value => "self_attn.v_proj.weight",
+        ValueBias => "self_attn.v_proj.bias",
+        Output if phi => "self_attn.dense.weight",
+        OutputBias if phi => "self_attn.dense.bias",
+        Output => "self_attn.o_proj.weight",
+        OutputBias => "self_attn.o_proj.bias",
+        QueryNorm if hunyuan => "self_attn.query_layernorm.weight",
+        KeyNorm if hunyuan => "self_attn.key_layernorm.weight",
+        QueryNorm => "self_attn.q_norm.weight",
+        KeyNorm => "self_attn.k_norm.weight",
+        Sinks => "self_attn.sinks",
+        QueryDown => "self_attn.q_a_proj.weight",
+        QueryDownNorm => "self_attn.q_a_layernorm.weight",
+        KvDown => "self_attn.kv_a_proj_with_mqa.weight",
+        KvDownNorm => "self_attn.kv_a_layernorm.weight",
+        KvUp => "self_attn.kv_b_proj.weight",
+        PostAttentionNorm if glm => "post_self_attn_layernorm.weight",
+        PostAttentionNorm => "post_attention_layernorm.weight",
         // `post_attention_layernorm` is the norm before the feed-forward block, except where both exist.
-        MlpNorm if sandwich => one("pre_feedforward_layernorm.weight"),
-        MlpNorm => one("post_attention_layernorm.weight"),
-        MlpNormBias => one("post_attention_layernorm.bias"),
-        PostMlpNorm => one("post_feedforward_layernorm.weight"),
-        Gate => one("mlp.gate_proj.weight"),
-        GateBias => one("mlp.gate_proj.bias"),
-        Up if phi => one("mlp.fc1.weight"),
-        UpBias if phi => one("mlp.fc1.bias"),
-        Down if phi => one("mlp.fc2.weight"),
-        DownBias if phi => one("mlp.fc2.bias"),
-        Up => one("mlp.up_proj.weight"),
-        UpBias => one("mlp.up_proj.bias"),
-        Down => one("mlp.down_proj.weight"),
-        DownBias => one("mlp.down_proj.bias"),
-        Router => [one("block_sparse_moe.gate.weight"), one("mlp.gate.weight")].concat(),
-        ExpertGate(e) => expert(c, layer, e, "w1", shape),
-        ExpertUp(e) => expert(c, layer, e, "w3", shape),
-        ExpertDown(e) => expert(c, layer, e, "w2", shape),
+        MlpNorm if before_mlp => "pre_feedforward_layernorm.weight",
+        MlpNorm => "post_attention_layernorm.weight",
+        MlpNormBias => "post_attention_layernorm.bias",
+        PostMlpNorm if glm => "post_mlp_layernorm.weight",
+        PostMlpNorm => "post_feedforward_layernorm.weight",
+        Gate | GateBias | Up | UpBias | Down | DownBias if starcoder => match p {
+            Up => "mlp.c_fc.weight",
+            UpBias => "mlp.c_fc.bias",
+            Down => "mlp.c_proj.weight",
+            _ => "mlp.c_proj.bias",
+        },
+        Gate | Up | Down if family == Family::Llama4 => match (p, with_experts) {
+            (Gate, true) => "feed_forward.shared_expert.gate_proj.weight",
+            (Up, true) => "feed_forward.shared_expert.up_proj.weight",
+            (_, true) => "feed_forward.shared_expert.down_proj.weight",
+            (Gate, false) => "feed_forward.gate_proj.weight",
+            (Up, false) => "feed_forward.up_proj.weight",
+            (_, false) => "feed_forward.down_proj.weight",
+        },
+        Gate | Up | Down if with_experts && family != Family::Gemma4 => match p {
+            Gate => "mlp.shared_experts.gate_proj.weight",
+            Up => "mlp.shared_experts.up_proj.weight",
+            _ => "mlp.shared_experts.down_proj.weight",
+        },
+        Down if family == Family::GraniteMoeHybrid => "shared_mlp.output_linear.weight",
+        Gate => "mlp.gate_proj.weight",
+        GateBias => "mlp.gate_proj.bias",
+        Up if phi => "mlp.fc1.weight",
+        UpBias if phi => "mlp.fc1.bias",
+        Down if phi => "mlp.fc2.weight",
+        DownBias if phi => "mlp.fc2.bias",
+        Up => "mlp.up_proj.weight",
+        UpBias => "mlp.up_proj.bias",
+        Down => "mlp.down_proj.weight",
+        DownBias => "mlp.down_proj.bias",
+        Router => "mlp.gate.weight",
+        RouterBias => "mlp.router.bias",
+        ChoiceBias => "mlp.gate.e_score_correction_bias",
+        RouterScale => "router.scale",
+        ExpertScale => "router.per_expert_scale",
+        ExpertsNorm => "pre_feedforward_layernorm_2.weight",
+        PostExpertsNorm => "post_feedforward_layernorm_2.weight",
+        PostDenseNorm => "post_feedforward_layernorm_1.weight",
+        LinearQkv => "linear_attn.in_proj_qkv.weight",
+        LinearGate => "linear_attn.in_proj_z.weight",
+        LinearStrength => "linear_attn.in_proj_b.weight",
+        LinearDecay => "linear_attn.in_proj_a.weight",
+        LinearConvolution => "linear_attn.conv1d.weight",
+        LinearDecayLog => "linear_attn.A_log",
+        LinearDecayBias => "linear_attn.dt_bias",
+        LinearNorm => "linear_attn.norm.weight",
+        LayerInputGate => "per_layer_input_gate.weight",
+        LayerInputUp => "per_layer_projection.weight",
+        PostLayerInputNorm => "post_per_layer_input_norm.weight",
+        LayerScalar => "layer_scalar",
+        BranchDown => "laurel.linear_left.weight",
+        BranchUp => "laurel.linear_right.weight",
+        PostBranchNorm => "laurel.post_laurel_norm.weight",
+        StreamRouter => "altup.modality_router.weight",
+        StreamRouterNorm => "altup.router_norm.weight",
+        StreamPrediction => "altup.prediction_coefs.weight",
+        StreamCorrection => "altup.correction_coefs.weight",
+        StreamScale => "altup.correct_output_scale",
+        ExpertGate(_) | ExpertUp(_) | ExpertDown(_) | ExpertGateBias(_) | ExpertUpBias(_) | ExpertDownBias(_) => {
+            unreachable!("experts have names of their own")
+        }
     }
 }
 
-/// Tensors that a file may hold without taking part: precomputed rotary angles and causal masks, a copy of a tied head, and
-/// what belongs to the vision part of a multimodal checkpoint.
-pub(super) fn is_redundant(name: &str, config: &DecoderConfig) -> bool {
-    let vision = ["vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector."];
-    name.ends_with(".rotary_emb.inv_freq")
-        || name.ends_with(".attn.bias")
-        || name.ends_with(".attn.masked_bias")
-        || (config.tied_embeddings && name.ends_with("lm_head.weight"))
-        || vision.iter().any(|prefix| name.starts_with(prefix))
-}
-
-/// Phi-3 stacks q, k and v in one matrix and gate and up in another: name, rows of the whole, first row of the part.
-fn phi3_fused(c: &DecoderConfig, p: LayerParameter) -> Option<(&'static str, usize, usize)> {
+/// Matrices stacked in one tensor: name, rows of the whole, first row of the part.
+fn fused(family: Family, c: &DecoderConfig, layer: usize, p: LayerParameter) -> Option<(&'static str, usize, usize)> {
     let (queries, keys) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
-    let inner = c.intermediate_size;
+    let inner = c.layers.get(layer).map_or(0, |l| l.intermediate_size);
+    let gate_up = match family {
+        Family::Phi3 | Family::Glm4 => "mlp.gate_up_proj.weight",
+        Family::GraniteMoeHybrid => "shared_mlp.input_linear.weight",
+        _ => return None,
+    };
+    let qkv = "self_attn.qkv_proj.weight";
     Some(match p {
-        LayerParameter::Query => ("self_attn.qkv_proj.weight", queries + 2 * keys, 0),
-        LayerParameter::Key => ("self_attn.qkv_proj.weight", queries + 2 * keys, queries),
-        LayerParameter::Value => ("self_attn.qkv_proj.weight", queries + 2 * keys, queries + keys),
-        LayerParameter::Gate => ("mlp.gate_up_proj.weight", 2 * inner, 0),
-        LayerParameter::Up => ("mlp.gate_up_proj.weight", 2 * inner, inner),
+        LayerParameter::Query if family == Family::Phi3 => (qkv, queries + 2 * keys, 0),
+        LayerParameter::Key if family == Family::Phi3 => (qkv, queries + 2 * keys, queries),
+        LayerParameter::Value if family == Family::Phi3 => (qkv, queries + 2 * keys, queries + keys),
+        LayerParameter::Gate => (gate_up, 2 * inner, 0),
+        LayerParameter::Up => (gate_up, 2 * inner, inner),
         _ => return None,
     })
 }
 
-/// Mixtral: one matrix an expert as published, or all experts stacked as the modules of transformers 5 hold them.
-fn expert(
-    c: &DecoderConfig,
-    layer: usize,
-    e: usize,
-    matrix: &str,
-    shape: &[usize],
-) -> Vec<(String, Vec<usize>, usize)> {
-    let count = c.experts.map_or(0, |x| x.count);
-    let (hidden, inner) = (c.hidden_size, c.intermediate_size);
-    let single = (format!("layers.{layer}.block_sparse_moe.experts.{e}.{matrix}.weight"), shape.to_vec(), 0);
-    let stacked = if matrix == "w2" {
-        (format!("layers.{layer}.mlp.experts.down_proj"), vec![count, hidden, inner], e * hidden * inner)
-    } else {
-        let half = usize::from(matrix == "w3") * inner;
-        let start = (e * 2 * inner + half) * hidden;
-        (format!("layers.{layer}.mlp.experts.gate_up_proj"), vec![count, 2 * inner, hidden], start)
-    };
-    vec![single, stacked]
+/// Parts of multimodal checkpoints, and of heads that predict several tokens.
+const OTHER_PARTS: [&str; 11] = [
+    "vision_tower.",
+    "vision_model.",
+    "visual.",
+    "audio_tower.",
+    "multi_modal_projector.",
+    "embed_vision.",
+    "embed_audio.",
+    "mtp.",
+    "model.image_newline",
+    "patch_merger.",
+    "vision_embedder.",
+];
+
+/// True for tensors that a file may hold without taking part: precomputed rotary angles and causal masks, a copy of a tied head, keys
+/// of layers that use those of another, and what belongs to other modalities or to the prediction of further tokens. `has` tells
+/// whether the file has a tensor.
+pub(super) fn is_redundant(name: &str, config: &DecoderConfig, has: &dyn Fn(&str) -> bool) -> bool {
+    let bare = name.strip_prefix("model.").unwrap_or(name);
+    name.ends_with(".rotary_emb.inv_freq")
+        || name.ends_with(".attn.bias")
+        || name.ends_with(".attn.masked_bias")
+        || (config.tied_embeddings && name.ends_with("lm_head.weight"))
+        || OTHER_PARTS.iter().any(|prefix| bare.starts_with(prefix) || name.starts_with(prefix))
+        || layer_of(name).is_some_and(|(prefix, layer, rest)| match config.layers.get(layer) {
+            // A layer behind the last one that joins the hidden state with the next embedding.
+            None => has(&format!("{prefix}{layer}.eh_proj.weight")),
+            Some(l) => {
+                matches!(l.keys_values, KeysValues::OfLayer(_))
+                    && ["k_proj.weight", "v_proj.weight", "k_norm.weight", "v_norm.weight"]
+                        .iter()
+                        .any(|shared| rest.strip_prefix("self_attn.") == Some(shared))
+            }
+        })
+}
+
+/// Splits the name of a layer's tensor: up to its index, the index, and what follows.
+fn layer_of(name: &str) -> Option<(&str, usize, &str)> {
+    let start = name.find("layers.")? + "layers.".len();
+    let (prefix, rest) = name.split_at_checked(start)?;
+    let (index, rest) = rest.split_once('.')?;
+    Some((prefix, index.parse().ok()?, rest))
 }

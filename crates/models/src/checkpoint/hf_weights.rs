@@ -5,6 +5,7 @@ use super::hf_family::Family;
 use super::hf_names::{self, Place};
 use super::hf_quant::{Matrix, Quantisation};
 use super::json_fields;
+use super::layout::{MXFP4_BLOCK, Mxfp4Rows, PairedRows, split_gates};
 use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
@@ -64,15 +65,20 @@ impl HfWeights {
         }
         let mut used = BTreeSet::new();
         for (parameter, shape) in config.parameters() {
-            match weights.place(config, parameter, &shape)? {
-                (place, Found::Plain(_)) => used.extend([place.tensor]),
-                (_, Found::Quantised(matrix)) => used.extend(matrix.names()),
+            let (place, found) = weights.place(config, parameter, &shape)?;
+            if place.mxfp4 {
+                used.insert(weights.mxfp4_scales(&place)?.0);
+            }
+            match found {
+                Found::Plain(_) => used.extend([place.tensor]),
+                Found::Quantised(matrix) => used.extend(matrix.names()),
             }
         }
+        let has = |name: &str| weights.tensors.contains_key(name);
         let mut extra: Vec<&String> = weights
             .tensors
             .keys()
-            .filter(|name| !used.contains(*name) && !hf_names::is_redundant(name, config))
+            .filter(|name| !used.contains(*name) && !hf_names::is_redundant(name, config, &has))
             .collect();
         // Sorted, so that the message is deterministic.
         extra.sort_unstable();
@@ -245,6 +251,8 @@ impl HfWeights {
     /// Returns the type of a parameter's values as read.
     pub(super) fn held_as(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> ElementType {
         match self.place(config, parameter, shape) {
+            // Read as bfloat16.
+            Ok((place, _)) if place.mxfp4 => ElementType::Bf16,
             Ok((_, Found::Plain(Stored { dtype: Dtype::BF16, .. }))) => ElementType::Bf16,
             Ok((_, Found::Plain(Stored { dtype: Dtype::F16, .. }))) => ElementType::F16,
             _ => ElementType::F32,
@@ -262,27 +270,80 @@ impl HfWeights {
         shape: &[usize],
     ) -> Result<Tensor, CheckpointError> {
         let (place, found) = self.place(config, parameter, shape)?;
-        let stored = match found {
-            Found::Plain(stored) => stored,
+        let (rows, columns) = (place.part.first().copied().unwrap_or(1), place.part.get(1).copied().unwrap_or(1));
+        let values = match found {
+            Found::Plain(stored) if place.mxfp4 => return self.mxfp4(place, stored),
+            Found::Plain(stored) => self.plain(&place, stored, rows, columns)?,
             Found::Quantised(matrix) => {
-                let width = place.whole.last().copied().unwrap_or(1).max(1);
-                let first = place.start / width;
-                let rows = place.part.first().copied().unwrap_or_default();
-                let values = Values::F32(matrix.rows(first..first + rows)?);
-                return Ok(Tensor { shape: place.part, values });
+                let first = place.start / place.whole.last().copied().unwrap_or(1).max(1);
+                Values::F32(matrix.rows(first..first + rows)?)
             }
         };
+        let values = match PairedRows::of(config, parameter) {
+            Some(pairs) => pairs.halves_of_values(values, columns),
+            None => values,
+        };
+        let values = split_gates(config, parameter, values, columns);
+        let values = if self.family.norms_are_offsets() && is_norm(parameter) { add_one(values) } else { values };
+        Ok(Tensor { shape: place.part, values })
+    }
+
+    /// Reads the values of a plain tensor's part, in the order of its rows and columns.
+    fn plain(&self, place: &Place, stored: &Stored, rows: usize, columns: usize) -> Result<Values, CheckpointError> {
         let path = self.file(stored);
         let width = stored.dtype.bitsize() / 8;
-        let count: usize = place.part.iter().product();
+        let count: usize = place.strides.map_or(place.part.iter().product(), |strides| strides.span(rows, columns));
         let offset = stored.offset + (place.start * width) as u64;
         let values = match stored.dtype {
             Dtype::F32 => Values::F32(read_values(path, offset, count, f32::from_le_bytes)?),
             Dtype::BF16 => Values::Bf16(read_values(path, offset, count, u16::from_le_bytes)?),
             _ => Values::F16(read_values(path, offset, count, u16::from_le_bytes)?),
         };
-        let values = if self.family.norms_are_offsets() && is_norm(parameter) { add_one(values) } else { values };
-        Ok(Tensor { shape: place.part, values })
+        Ok(match place.strides {
+            Some(strides) => strides.pick_values(values, rows, columns),
+            None => values,
+        })
+    }
+}
+
+impl HfWeights {
+    /// Returns the name of the scales of MXFP4 blocks and their tensor.
+    fn mxfp4_scales(&self, place: &Place) -> Result<(String, &Stored), CheckpointError> {
+        let name = place.tensor.replace("_blocks", "_scales");
+        let expected: Vec<usize> = place.whole.iter().take(3).copied().collect();
+        let Some(stored) = self.tensors.get(&name) else {
+            let path = self.index.clone().or(self.files.first().cloned()).unwrap_or_default();
+            return Err(CheckpointError::TensorMissing { tensor: name, parameter: "scales of MXFP4".into(), path });
+        };
+        if stored.shape != expected {
+            let path = self.file(stored).to_path_buf();
+            return Err(CheckpointError::WrongShape { tensor: name, path, found: stored.shape.clone(), expected });
+        }
+        Ok((name, stored))
+    }
+
+    fn mxfp4(&self, place: Place, stored: &Stored) -> Result<Tensor, CheckpointError> {
+        let (name, scales) = self.mxfp4_scales(&place)?;
+        for (tensor, stored) in [(&place.tensor, stored), (&name, scales)] {
+            if stored.dtype != Dtype::U8 {
+                return Err(CheckpointError::ElementType {
+                    tensor: tensor.clone(),
+                    path: self.file(stored).to_path_buf(),
+                    dtype: format!("{:?}", stored.dtype),
+                    advice: "blocks and scales of MXFP4 are U8; fetch the checkpoint again".into(),
+                });
+            }
+        }
+        let (rows, columns) = (place.part.first().copied().unwrap_or(1), place.part.get(1).copied().unwrap_or(1));
+        let rows = Mxfp4Rows {
+            blocks: (self.file(stored), stored.offset),
+            scales: (self.file(scales), scales.offset),
+            first: place.start,
+            row_step: place.strides.map_or(columns / MXFP4_BLOCK, |strides| strides.row),
+            rows,
+            per_row: columns / MXFP4_BLOCK,
+        };
+        Ok(Tensor { values: Values::Bf16(rows.read()?), shape: place.part })
     }
 }
 

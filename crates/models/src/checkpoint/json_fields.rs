@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Largest accepted size in a configuration, so that products of two fit into 64 bits.
 const MAX_SIZE: u64 = 1 << 31;
@@ -31,17 +32,53 @@ fn parse_object(path: &Path, bytes: &[u8]) -> Result<Map<String, Value>, Checkpo
     })
 }
 
+/// Keys of a configuration that are not part of the decoder, with their prefix.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PassedKeys {
+    /// Keys that transformers does not read either for this family, although their names suggest otherwise.
+    pub ignored: BTreeSet<String>,
+    /// Unknown keys that the user allowed.
+    pub allowed: BTreeSet<String>,
+}
+
 /// A view of an object that records which keys were read, so that the others can be rejected by name.
 pub(super) struct Fields<'a> {
     path: PathBuf,
     prefix: String,
     map: &'a Map<String, Value>,
     known: RefCell<BTreeSet<String>>,
+    /// Unknown keys that are let through.
+    allow: &'a [String],
+    passed: Rc<RefCell<PassedKeys>>,
 }
 
 impl<'a> Fields<'a> {
     pub(super) fn new(path: &Path, prefix: &str, map: &'a Map<String, Value>) -> Fields<'a> {
-        Fields { path: path.to_path_buf(), prefix: prefix.to_string(), map, known: RefCell::default() }
+        Fields::allowing(path, prefix, map, &[])
+    }
+
+    /// Returns a view that lets the unknown keys of `allow` through.
+    pub(super) fn allowing(path: &Path, prefix: &str, map: &'a Map<String, Value>, allow: &'a [String]) -> Fields<'a> {
+        Fields {
+            path: path.to_path_buf(),
+            prefix: prefix.to_string(),
+            map,
+            known: RefCell::default(),
+            allow,
+            passed: Rc::default(),
+        }
+    }
+
+    /// The keys that were passed over so far, in this object and those within.
+    pub(super) fn passed(&self) -> PassedKeys {
+        self.passed.borrow().clone()
+    }
+
+    /// Marks keys as known that transformers does not read; those that are set are recorded.
+    pub(super) fn ignore_aloud(&self, keys: &[&str]) {
+        self.ignore(keys);
+        let set = keys.iter().filter(|key| self.map.get(**key).is_some_and(is_set));
+        self.passed.borrow_mut().ignored.extend(set.map(|key| format!("{}{key}", self.prefix)));
     }
 
     /// Returns an error about a field, with its value in the file.
@@ -120,7 +157,9 @@ impl<'a> Fields<'a> {
     pub(super) fn object(&self, key: &str) -> Result<Option<Fields<'a>>, CheckpointError> {
         let Some(v) = self.value(key) else { return Ok(None) };
         let map = v.as_object().ok_or_else(|| self.error(key, "must be an object"))?;
-        Ok(Some(Fields::new(&self.path, &format!("{}{key}.", self.prefix), map)))
+        let prefix = format!("{}{key}.", self.prefix);
+        let inner = Fields::allowing(&self.path, &prefix, map, self.allow);
+        Ok(Some(Fields { passed: Rc::clone(&self.passed), ..inner }))
     }
 
     /// Returns one token id or a list of them.
@@ -138,13 +177,26 @@ impl<'a> Fields<'a> {
     pub(super) fn finish(&self) -> Result<(), CheckpointError> {
         let known = self.known.borrow();
         for (key, value) in self.map {
-            // In configurations, null and false mean that a feature is off.
-            if !known.contains(key) && !value.is_null() && *value != Value::Bool(false) {
-                return Err(self.error(key, "this field is not known and might change what the model computes"));
+            if known.contains(key) || !is_set(value) {
+                continue;
             }
+            let full = format!("{}{key}", self.prefix);
+            if !self.allow.contains(key) && !self.allow.contains(&full) {
+                let reason = format!(
+                    "this field is not known and might change what the model computes; if it does not, allow it with \
+                     `--allow-config {full}`, which is recorded"
+                );
+                return Err(self.error(key, reason));
+            }
+            self.passed.borrow_mut().allowed.insert(full);
         }
         Ok(())
     }
+}
+
+/// True unless the value is null or false: in configurations, both mean that a feature is off.
+fn is_set(value: &Value) -> bool {
+    !value.is_null() && *value != Value::Bool(false)
 }
 
 fn shorten(value: &Value) -> String {

@@ -1,7 +1,7 @@
 //! Memory estimate of a decoder before it is loaded.
 use serde::Serialize;
 
-use super::{DecoderConfig, ElementType};
+use super::{DecoderConfig, ElementType, KeysValues, LayerConfig};
 
 /// Memory of the native engine, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -24,7 +24,7 @@ impl MemoryEstimate {
             let elements: u64 = shape.iter().map(|&n| n as u64).product();
             if shape.len() == 2 { matrix(parameter, &shape) } else { elements * ElementType::F32.size_bytes() }
         };
-        let heads = (config.layers.len() * config.num_kv_heads * config.head_dim) as u64;
+        let heads: u64 = cached(config).map(|l| (l.num_kv_heads * l.head_dim) as u64).sum();
         MemoryEstimate {
             weights: config.parameters().into_iter().map(bytes).sum(),
             kv_per_token: 2 * heads * ElementType::F32.size_bytes(),
@@ -34,8 +34,13 @@ impl MemoryEstimate {
     /// Returns the estimate for an int8 KV cache, per head: 40 bytes for 32 dimensions of a key, 16 for 16 of a value, 4 for the
     /// value's scale.
     pub(super) fn with_int8_cache(self, config: &DecoderConfig) -> MemoryEstimate {
-        let d = config.head_dim;
-        let per_head = d.div_ceil(32) * 40 + d.div_ceil(16) * 16 + 4;
-        MemoryEstimate { kv_per_token: (config.layers.len() * config.num_kv_heads * per_head) as u64, ..self }
+        let per_head = |d: usize| d.div_ceil(32) * 40 + d.div_ceil(16) * 16 + 4;
+        let kv_per_token = cached(config).map(|l| (l.num_kv_heads * per_head(l.head_dim)) as u64).sum();
+        MemoryEstimate { kv_per_token, ..self }
     }
+}
+
+/// The layers with keys and values of their own.
+fn cached(config: &DecoderConfig) -> impl Iterator<Item = &LayerConfig> {
+    config.layers.iter().filter(|l| !l.linear && !matches!(l.keys_values, KeysValues::OfLayer(_)))
 }

@@ -2,6 +2,8 @@
 
 mod open;
 mod config;
+mod config_parts;
+mod features;
 mod parameters;
 mod weights;
 mod bounded_file;
@@ -9,11 +11,18 @@ mod json_fields;
 mod hf_config;
 mod hf_family;
 mod hf_rope;
+mod hf_experts;
+mod hf_keys;
+mod hf_layers;
+mod hf_recent;
 mod hf_names;
 mod hf_quant;
+mod hf_expert_names;
+mod layout;
 mod hf_weights;
 mod gguf_file;
 mod gguf_config;
+mod gguf_rope;
 mod gguf_names;
 mod gguf_weights;
 mod gguf_tokenizer;
@@ -40,13 +49,16 @@ mod error;
 
 pub use chat_template::{ChatMessage, ChatTemplate};
 pub use config::{
-    Activation, BlockLayout, DecoderConfig, Experts, LayerConfig, Norm, Position, Rope, RopeScaling, alibi_slopes,
+    Activation, BlockLayout, DecoderConfig, ExpertPlacement, Experts, KeysValues, LayerConfig, Norm, Position, QkNorm,
+    Rope, RopeScaling, Routing, alibi_slopes,
 };
+pub use config_parts::{LatentAttention, LayerInputs, LinearAttention, Placeholders, QueryGrowth, Streams};
 pub use elsewhere::mistralrs_knows;
 pub(crate) use elsewhere::next_step;
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;
 pub use isolation::serve_if_worker;
+pub use json_fields::PassedKeys;
 pub use memory::MemoryEstimate;
 pub use open::{Checkpoint, Format, METADATA_FILES};
 pub use prompt_ids::{PromptIdsError, with_one_bos};

@@ -7,8 +7,8 @@ use super::hf_quant::Quantisation;
 use super::hf_weights::HfWeights;
 use super::{
     BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, MemoryEstimate,
-    Parameter, Tensor, Tokenizer, WeightFormat, WeightRecord, elsewhere, gguf_tokenizer, hf_config, json_fields,
-    mistralrs_knows,
+    Parameter, PassedKeys, Tensor, Tokenizer, WeightFormat, WeightRecord, elsewhere, gguf_tokenizer, hf_config,
+    json_fields, mistralrs_knows,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,8 @@ pub struct Checkpoint {
     pub generation: GenerationDefaults,
     /// Of a folder; a GGUF file's is part of its format.
     quantisation: Option<Quantisation>,
+    /// Configuration keys that are not part of the decoder.
+    pub passed_keys: PassedKeys,
     shapes: HashMap<Parameter, Vec<usize>>,
     metadata_files: Vec<PathBuf>,
     weights: Weights,
@@ -67,23 +69,32 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError`].
     pub fn open(path: &Path) -> Result<Checkpoint, CheckpointError> {
+        Checkpoint::open_allowing(path, &[])
+    }
+
+    /// Opens a checkpoint as [`Checkpoint::open`] does, and lets the configuration keys of `allow` through if they are unknown:
+    /// [`Checkpoint::passed_keys`] says which.
+    ///
+    /// # Errors
+    /// [`CheckpointError`].
+    pub fn open_allowing(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
         let metadata = std::fs::metadata(path).map_err(|e| {
             CheckpointError::io(path, "name a checkpoint folder or a .gguf file, or fetch the model first", e)
         })?;
-        if metadata.is_dir() { Checkpoint::open_folder(path, true) } else { Checkpoint::open_file(path) }
+        if metadata.is_dir() { Checkpoint::open_folder(path, true, allow) } else { Checkpoint::open_file(path, allow) }
     }
 
     /// Opens a checkpoint for a model that runs elsewhere. A folder's weights are not opened, so config.json and tokenizer.json
     /// suffice, and of a decoder that is not supported only the sizes of vocabulary and context are read; [`Checkpoint::tensor`] then
-    /// always fails.
+    /// always fails. Unknown configuration keys of `allow` are let through.
     ///
     /// # Errors
     /// [`CheckpointError`].
-    pub fn open_without_weights(path: &Path) -> Result<Checkpoint, CheckpointError> {
+    pub fn open_without_weights(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
         if !path.is_dir() {
-            return Checkpoint::open(path);
+            return Checkpoint::open_allowing(path, allow);
         }
-        match Checkpoint::open_folder(path, false) {
+        match Checkpoint::open_folder(path, false, allow) {
             Err(CheckpointError::UnknownArchitecture { .. } | CheckpointError::Field { .. }) => {
                 Checkpoint::open_foreign(path, Vec::new())
             }
@@ -91,13 +102,13 @@ impl Checkpoint {
         }
     }
 
-    /// Opens a checkpoint for `--engine mistralrs`: as [`Checkpoint::open`], and without the weights if only mistral.rs has the
-    /// architecture.
+    /// Opens a checkpoint for `--engine mistralrs`: as [`Checkpoint::open_allowing`], and without the weights if only mistral.rs has
+    /// the architecture.
     ///
     /// # Errors
     /// [`CheckpointError`].
-    pub fn open_for_mistralrs(path: &Path) -> Result<Checkpoint, CheckpointError> {
-        match Checkpoint::open(path) {
+    pub fn open_for_mistralrs(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
+        match Checkpoint::open_allowing(path, allow) {
             Err(CheckpointError::UnknownArchitecture { found, .. }) if path.is_dir() && mistralrs_knows(&found) => {
                 Checkpoint::open_foreign(path, weight_files(path)?)
             }
@@ -105,8 +116,8 @@ impl Checkpoint {
         }
     }
 
-    fn open_folder(folder: &Path, with_weights: bool) -> Result<Checkpoint, CheckpointError> {
-        let (config, family, ids, quantisation) = hf_config::read(folder)?;
+    fn open_folder(folder: &Path, with_weights: bool, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
+        let hf_config::Read { config, family, ids, quantisation, passed } = hf_config::read(folder, allow)?;
         let mut checkpoint = Checkpoint::beside_weights(folder, config, &ids)?;
         if with_weights {
             let weights = HfWeights::open(folder, family, &checkpoint.config, quantisation.clone())?;
@@ -114,6 +125,7 @@ impl Checkpoint {
         }
         checkpoint.shapes = checkpoint.config.parameters().into_iter().collect();
         checkpoint.quantisation = quantisation;
+        checkpoint.passed_keys = passed;
         Ok(checkpoint)
     }
 
@@ -142,16 +154,17 @@ impl Checkpoint {
             tokenizer,
             chat_template,
             generation,
+            passed_keys: PassedKeys::default(),
             metadata_files: METADATA_FILES.iter().map(|f| folder.join(f)).filter(|f| f.is_file()).collect(),
             weights: Weights::Absent,
             weight_format: WeightFormat::default(),
         })
     }
 
-    fn open_file(path: &Path) -> Result<Checkpoint, CheckpointError> {
+    fn open_file(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
         let file = GgufFile::open(path)?;
         let arch = GgufArchitecture::of(&file)?;
-        let config = gguf_config::read(&file, arch, gguf_weights::rope_tensors(&file)?)?;
+        let (config, passed) = gguf_config::read(&file, arch, gguf_weights::rope_tensors(&file)?, allow)?;
         let tokenizer = gguf_tokenizer::build(&file, config.vocab_size)?;
         let generation = GenerationDefaults::from_gguf(&file).complete(path, &tokenizer, config.vocab_size)?;
         let template = file.text("tokenizer.chat_template").map(|source| {
@@ -171,6 +184,7 @@ impl Checkpoint {
             tokenizer,
             chat_template: template,
             generation,
+            passed_keys: passed,
             metadata_files: Vec::new(),
             weight_format: WeightFormat::default(),
         })

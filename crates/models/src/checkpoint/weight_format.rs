@@ -258,10 +258,9 @@ impl WeightFormat {
     }
 
     /// True if products with a matrix are computed in 8-bit integers. The router of a mixture stays in f32, because rounding would
-    /// change its choice of experts; so do matrices whose rows do not divide into groups.
+    /// change its choice of experts, and so do the small matrices that mix residual streams; so do matrices whose rows do not divide into groups.
     pub(super) fn computes_int8(&self, parameter: Parameter, width: usize) -> bool {
-        let router = matches!(parameter, Parameter::Layer(_, LayerParameter::Router));
-        self.is_int8() && !router && width.is_multiple_of(INT8_GROUP.0)
+        self.is_int8() && !is_exact(parameter) && width.is_multiple_of(INT8_GROUP.0)
     }
 
     /// Returns the bytes of a matrix in the engine that the file has as `stored`.
@@ -314,7 +313,46 @@ impl WeightFormat {
 fn is_projection(parameter: Parameter) -> bool {
     use LayerParameter::*;
     let Parameter::Layer(_, parameter) = parameter else { return false };
-    matches!(parameter, Query | Key | Value | Output | Gate | Up | Down | ExpertGate(_) | ExpertUp(_) | ExpertDown(_))
+    matches!(
+        parameter,
+        Query
+            | Key
+            | Value
+            | Output
+            | Gate
+            | Up
+            | Down
+            | ExpertGate(_)
+            | ExpertUp(_)
+            | ExpertDown(_)
+            | QueryDown
+            | KvDown
+            | KvUp
+            | LinearQkv
+            | LinearGate
+            | LayerInputGate
+            | LayerInputUp
+            | BranchDown
+            | BranchUp
+    )
+}
+
+/// True for matrices with which products are always computed in floats.
+fn is_exact(parameter: Parameter) -> bool {
+    use LayerParameter::*;
+    matches!(
+        parameter,
+        Parameter::Layer(
+            _,
+            Router
+                | StreamRouter
+                | StreamPrediction
+                | StreamCorrection
+                | LinearStrength
+                | LinearDecay
+                | LinearConvolution
+        )
+    )
 }
 
 /// Returns the name of a parameter without its layer and expert.

@@ -15,6 +15,16 @@ pub enum Parameter {
     Head,
     /// Bias of the head, `[vocab]`.
     HeadBias,
+    /// Table of the layers' inputs, `[rows, layers * width]`.
+    LayerInputEmbedding,
+    /// Projection of the embedding to the layers' inputs, `[layers * width, hidden]`.
+    LayerInputProjection,
+    /// Scale of the norm of that projection, `[width]`.
+    LayerInputNorm,
+    /// Projection of the embedding to a further residual stream, `[hidden, hidden]`; the first of them is 0.
+    StreamProjection(usize),
+    /// Projection of a further residual stream at the end, `[hidden, hidden]`.
+    StreamUnembedding(usize),
     /// A parameter of the layer with this index.
     Layer(usize, LayerParameter),
 }
@@ -32,9 +42,9 @@ pub enum LayerParameter {
     ValueBias,
     Output,
     OutputBias,
-    /// `[head_dim]`
+    /// `[head_dim]`, or `[heads * head_dim]`.
     QueryNorm,
-    /// `[head_dim]`
+    /// `[head_dim]`, or `[kv_heads * head_dim]`.
     KeyNorm,
     /// Sandwich layout: after attention, before the residual sum.
     PostAttentionNorm,
@@ -51,9 +61,57 @@ pub enum LayerParameter {
     DownBias,
     /// Mixture: `[experts, hidden]`
     Router,
+    RouterBias,
+    /// Added to the experts' scores for the choice only, `[experts]`.
+    ChoiceBias,
+    /// Experts beside the dense block: scale of the router's input, `[hidden]`, and factor of each expert, `[experts]`.
+    RouterScale,
+    ExpertScale,
+    /// Experts beside the dense block: before the experts, after them, and after the dense block.
+    ExpertsNorm,
+    PostExpertsNorm,
+    PostDenseNorm,
     ExpertGate(usize),
     ExpertUp(usize),
     ExpertDown(usize),
+    ExpertGateBias(usize),
+    ExpertUpBias(usize),
+    ExpertDownBias(usize),
+    /// Logits of attention's sinks, `[heads]`.
+    Sinks,
+    /// Latent attention: projections to the latent vectors and their norms; of keys with the rotated part, `[rank + rotated, hidden]`.
+    /// [`Query`](LayerParameter::Query) is the projection from the queries' latent vector, `KvUp` that of all heads' keys and values.
+    QueryDown,
+    QueryDownNorm,
+    KvDown,
+    KvDownNorm,
+    KvUp,
+    /// Linear attention: queries, keys and values `[channels, hidden]`, gates `[values, hidden]`, strengths and decays
+    /// `[value_heads, hidden]`, convolution `[channels, kernel]`, decay's logarithm and bias `[value_heads]`, norm `[value_dims]`.
+    LinearQkv,
+    LinearGate,
+    LinearStrength,
+    LinearDecay,
+    LinearConvolution,
+    LinearDecayLog,
+    LinearDecayBias,
+    LinearNorm,
+    /// Inputs of every layer: `[width, hidden]`, `[hidden, width]`, `[hidden]`.
+    LayerInputGate,
+    LayerInputUp,
+    PostLayerInputNorm,
+    /// Factor on the layer's output, `[1]`.
+    LayerScalar,
+    /// Low-rank branch beside attention: `[rank, hidden]`, `[hidden, rank]`, `[hidden]`.
+    BranchDown,
+    BranchUp,
+    PostBranchNorm,
+    /// Several streams: `[streams, hidden]`, `[hidden]`, `[streams * streams, streams]`, `[streams, streams]`, `[hidden]`.
+    StreamRouter,
+    StreamRouterNorm,
+    StreamPrediction,
+    StreamCorrection,
+    StreamScale,
 }
 
 /// A tensor's values, row-major, in the precision of the file where that is a plain float, else dequantised to f32.

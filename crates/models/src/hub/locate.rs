@@ -11,6 +11,8 @@ pub struct HubSettings {
     pub list: Option<PathBuf>,
     /// No connections except to this machine.
     pub offline: bool,
+    /// Unknown keys of config.json that are let through.
+    pub allow_config: Vec<String>,
 }
 
 impl HubSettings {

@@ -7,7 +7,7 @@ use super::model::Layer;
 use crate::TrainError;
 use crate::adapter::{Adapter, AdapterSettings};
 use crate::parameters::{Parameters, normal};
-use earnest_models::checkpoint::{BlockLayout, DecoderConfig, Norm};
+use earnest_models::checkpoint::{BlockLayout, DecoderConfig, Norm, QkNorm};
 
 /// Standard deviation of fresh weights of a matrix with `inputs` columns, which keeps the scale of activations. GPT-2's 0.02
 /// corresponds to a width of 2,500; at the widths of number models it leaves attention uniform for hundreds of steps.
@@ -86,8 +86,9 @@ impl Decoder {
                 false => None,
             };
             let qk_norms = match c.qk_norm {
-                true => Some([norm("self_attn.q_norm", c.head_dim)?, norm("self_attn.k_norm", c.head_dim)?]),
-                false => None,
+                QkNorm::Head => Some([norm("self_attn.q_norm", c.head_dim)?, norm("self_attn.k_norm", c.head_dim)?]),
+                // Checked above: there are no other norms.
+                _ => None,
             };
             let mut linear = |name: &str, shape: (usize, usize), scale: f64, bias: bool| {
                 source.linear(&format!("{prefix}.{name}"), shape, scale * init_std(shape.1), bias, device)
@@ -134,6 +135,9 @@ impl Decoder {
 /// Checks that all parts of the decoder can be differentiated; returns the epsilon of its norms.
 fn check_differentiable(c: &DecoderConfig) -> Result<f32, TrainError> {
     let unsupported = |part: &'static str| Err(TrainError::Architecture { architecture: c.architecture.clone(), part });
+    if let Some(feature) = c.recent_feature() {
+        return unsupported(feature);
+    }
     let Norm::Rms { eps } = c.norm else { return unsupported("a layer norm") };
     if c.block == BlockLayout::Parallel {
         return unsupported("the placement of its norms");

@@ -110,6 +110,7 @@ impl Decoder {
             Activation::Silu => gate.silu()? * up,
             Activation::GeluTanh => gate.gelu()? * up,
             Activation::GeluErf => gate.gelu_erf()? * up,
+            Activation::ClampedSwiglu { .. } => unreachable!("refused when the decoder was built"),
         }
     }
 

@@ -143,6 +143,8 @@ fn name(parameter: Parameter, sandwich: bool) -> String {
         Parameter::Head => return "lm_head.weight".into(),
         Parameter::HeadBias => return "lm_head.bias".into(),
         Parameter::Layer(layer, p) => (layer, p),
+        // Only in architectures that `family` refuses.
+        other => return other.to_string(),
     };
     let part = match p {
         AttentionNorm => "input_layernorm.weight",
@@ -167,9 +169,7 @@ fn name(parameter: Parameter, sandwich: bool) -> String {
         Down => "mlp.down_proj.weight",
         DownBias => "mlp.down_proj.bias",
         // Only in architectures that `family` refuses.
-        AttentionNormBias | MlpNormBias | Router | ExpertGate(_) | ExpertUp(_) | ExpertDown(_) => {
-            return format!("layer {layer} {p:?}");
-        }
+        _ => return format!("layer {layer} {p:?}"),
     };
     format!("model.layers.{layer}.{part}")
 }

@@ -126,7 +126,7 @@ fn decimal(value: f32) -> f64 {
 }
 
 fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored: StoredType) -> Map<String, Value> {
-    let (Norm::Rms { eps } | Norm::Layer { eps }) = c.norm;
+    let (Norm::Rms { eps } | Norm::Layer { eps, .. }) = c.norm;
     let mut keys = Map::new();
     let mut set = |key: &str, value: Value| {
         keys.insert(key.to_owned(), value);
@@ -161,6 +161,8 @@ fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored
         Activation::Silu => "silu",
         Activation::GeluTanh => "gelu_pytorch_tanh",
         Activation::GeluErf => "gelu",
+        // Of a family that is refused.
+        Activation::ClampedSwiglu { .. } => "silu",
     };
     set("hidden_act", json!(activation));
     if family.norms_are_offsets() {
@@ -226,7 +228,12 @@ fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored
                 }),
             ),
             // The comparison after parsing catches the others.
-            RopeScaling::None | RopeScaling::LongRope { .. } | RopeScaling::Divisors(_) => {}
+            // What is not written is missing when the keys are read again, which is an error.
+            RopeScaling::None
+            | RopeScaling::LongRope { .. }
+            | RopeScaling::Divisors(_)
+            | RopeScaling::Yarn { .. }
+            | RopeScaling::Proportional { .. } => {}
         }
     }
     if let Some(rope) = rope_of(true).filter(|_| family == Family::Gemma3) {

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use crate::cpu::kernels::{MAX_GROUP, MAX_HEAD_DIM, PackedMatrix};
-use earnest_models::checkpoint::{
-    Checkpoint, CheckpointError, DecoderConfig, LayerParameter as P, Norm, Parameter, Tensor, Values,
-};
+use earnest_models::checkpoint::{Checkpoint, CheckpointError, Parameter};
+
+use super::reader::Reader;
 
 /// Reasons why a checkpoint can not be run on the CPU.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum LoadError {
 /// A norm's parameters.
 pub(crate) struct NormWeights {
     pub(crate) scale: Vec<f32>,
-    /// Layer norms only.
+    /// Layer norms with a bias only.
     pub(crate) offset: Vec<f32>,
 }
 
@@ -63,31 +63,122 @@ pub(crate) struct MlpWeights {
 }
 
 /// The feed-forward part of a layer.
-pub(crate) enum FeedForward {
-    Dense(MlpWeights),
-    Experts { router: PackedMatrix, experts: Vec<MlpWeights> },
+pub(crate) struct FeedForward {
+    /// What is computed for every token.
+    pub(crate) dense: Option<MlpWeights>,
+    pub(crate) experts: Option<ExpertWeights>,
+}
+
+/// A mixture of experts.
+pub(crate) struct ExpertWeights {
+    pub(crate) router: PackedMatrix,
+    pub(crate) router_bias: Option<Vec<f32>>,
+    /// Added to scores for the choice only; empty for none.
+    pub(crate) choice_bias: Vec<f32>,
+    pub(crate) experts: Vec<MlpWeights>,
+    pub(crate) beside: Option<BesideWeights>,
+}
+
+/// Norms and scales of experts beside the dense block.
+pub(crate) struct BesideWeights {
+    /// Scale of the router's input, with the inverse root of its width.
+    pub(crate) router_scale: Vec<f32>,
+    pub(crate) expert_scale: Vec<f32>,
+    pub(crate) norm: NormWeights,
+    pub(crate) post_norm: NormWeights,
+    pub(crate) post_dense_norm: NormWeights,
+}
+
+/// Projections of attention's input.
+pub(crate) enum Projection {
+    /// Queries, keys and values on top of each other, as far as the layer has them.
+    Direct {
+        qkv: PackedMatrix,
+        bias: Option<Vec<f32>>,
+    },
+    Latent(Box<LatentWeights>),
+    Linear(Box<LinearWeights>),
+}
+
+/// Linear attention.
+pub(crate) struct LinearWeights {
+    /// Queries, keys, values and gates on top of each other.
+    pub(crate) input: PackedMatrix,
+    /// Strengths and decays on top of each other.
+    pub(crate) rates: PackedMatrix,
+    /// `[channels, kernel]`
+    pub(crate) convolution: Vec<f32>,
+    /// `-e^log`
+    pub(crate) decay: Vec<f32>,
+    pub(crate) decay_bias: Vec<f32>,
+    pub(crate) norm: Vec<f32>,
+}
+
+/// Projections through latent vectors.
+pub(crate) struct LatentWeights {
+    /// Projection to the queries' latent vector, and its norm.
+    pub(crate) query_down: Option<(PackedMatrix, Vec<f32>)>,
+    pub(crate) query: PackedMatrix,
+    pub(crate) kv_down: PackedMatrix,
+    pub(crate) kv_norm: Vec<f32>,
+    pub(crate) kv_up: PackedMatrix,
+}
+
+/// Weights that apply a layer's input from the second embedding table.
+pub(crate) struct LayerInputWeights {
+    pub(crate) gate: PackedMatrix,
+    pub(crate) up: PackedMatrix,
+    pub(crate) norm: NormWeights,
+}
+
+/// Weights of a layer with several residual streams.
+pub(crate) struct StreamWeights {
+    pub(crate) branch_down: PackedMatrix,
+    pub(crate) branch_up: PackedMatrix,
+    pub(crate) branch_norm: NormWeights,
+    pub(crate) router: PackedMatrix,
+    /// Scale of the router's norm, over the width.
+    pub(crate) router_norm: NormWeights,
+    pub(crate) prediction: PackedMatrix,
+    pub(crate) correction: PackedMatrix,
+    /// Empty for none.
+    pub(crate) scale: Vec<f32>,
 }
 
 /// One layer.
 pub(crate) struct LayerWeights {
-    pub(crate) attention_norm: NormWeights,
-    /// Queries, keys and values on top of each other.
-    pub(crate) qkv: PackedMatrix,
-    pub(crate) qkv_bias: Option<Vec<f32>>,
+    /// Absent where norms follow the blocks.
+    pub(crate) attention_norm: Option<NormWeights>,
+    pub(crate) projection: Projection,
     pub(crate) query_norm: Option<Vec<f32>>,
     pub(crate) key_norm: Option<Vec<f32>>,
+    /// Empty for none.
+    pub(crate) sinks: Vec<f32>,
     pub(crate) output: PackedMatrix,
     pub(crate) output_bias: Option<Vec<f32>>,
     pub(crate) post_attention_norm: Option<NormWeights>,
-    /// Absent in the parallel layout.
+    /// Absent in the parallel layout, and where norms follow the blocks.
     pub(crate) mlp_norm: Option<NormWeights>,
     pub(crate) feed_forward: FeedForward,
     pub(crate) post_mlp_norm: Option<NormWeights>,
+    pub(crate) layer_input: Option<LayerInputWeights>,
+    pub(crate) scalar: Option<f32>,
+    pub(crate) streams: Option<StreamWeights>,
+}
+
+/// The second embedding table, its projection from the embedding, and the scale of that projection's norm.
+pub(crate) struct LayerInputTable {
+    pub(crate) table: PackedMatrix,
+    pub(crate) projection: PackedMatrix,
+    pub(crate) norm: Vec<f32>,
 }
 
 /// All parameters.
 pub(crate) struct Weights {
     pub(crate) embedding: PackedMatrix,
+    pub(crate) layer_inputs: Option<LayerInputTable>,
+    /// Projections of the embedding to the further residual streams, and of those at the end.
+    pub(crate) stream_projections: Vec<(PackedMatrix, PackedMatrix)>,
     pub(crate) layers: Vec<LayerWeights>,
     pub(crate) final_norm: NormWeights,
     /// None: the embedding is the head.
@@ -99,13 +190,15 @@ impl Weights {
     /// Reads and packs every parameter, one matrix at a time on each core.
     pub(crate) fn load(checkpoint: &Checkpoint) -> Result<Weights, LoadError> {
         let c = &checkpoint.config;
-        if c.head_dim > MAX_HEAD_DIM {
-            return Err(LoadError::HeadTooWide(c.head_dim));
+        for layer in &c.layers {
+            if layer.head_dim > MAX_HEAD_DIM {
+                return Err(LoadError::HeadTooWide(layer.head_dim));
+            }
+            if c.num_heads / layer.num_kv_heads > MAX_GROUP {
+                return Err(LoadError::TooManySharers { heads: c.num_heads, kv_heads: layer.num_kv_heads });
+            }
         }
-        if c.num_heads / c.num_kv_heads > MAX_GROUP {
-            return Err(LoadError::TooManySharers { heads: c.num_heads, kv_heads: c.num_kv_heads });
-        }
-        let r = Reader { checkpoint, c };
+        let r = Reader { checkpoint };
         let (vocab, hidden) = (c.vocab_size, c.hidden_size);
         // Two at a time on two cores: that many matrices are held twice while they are packed.
         let (embedding, layers) = rayon::join(
@@ -118,7 +211,8 @@ impl Weights {
         let head = if c.tied_embeddings { None } else { Some(r.matrix(&[(Parameter::Head, vocab)], hidden)?) };
         let head_bias = if c.head_bias { Some(r.vector(Parameter::HeadBias, vocab)?) } else { None };
         let final_norm = r.norm(Parameter::FinalNorm, Parameter::FinalNormBias)?;
-        Ok(Weights { embedding, layers, final_norm, head, head_bias })
+        let (layer_inputs, stream_projections) = (r.layer_inputs()?, r.stream_projections()?);
+        Ok(Weights { embedding, layer_inputs, stream_projections, layers, final_norm, head, head_bias })
     }
 
     /// The output head.
@@ -128,21 +222,10 @@ impl Weights {
 
     /// Every packed matrix.
     fn matrices(&self) -> impl Iterator<Item = &PackedMatrix> {
-        self.layers
-            .iter()
-            .flat_map(|l| {
-                let mut all = vec![&l.qkv, &l.output];
-                match &l.feed_forward {
-                    FeedForward::Dense(m) => all.extend([&m.gate_up, &m.down]),
-                    FeedForward::Experts { router, experts } => {
-                        all.push(router);
-                        all.extend(experts.iter().flat_map(|m| [&m.gate_up, &m.down]));
-                    }
-                }
-                all
-            })
-            .chain([&self.embedding])
-            .chain(&self.head)
+        let inputs = self.layer_inputs.iter().flat_map(|l| [&l.table, &l.projection]);
+        let streams = self.stream_projections.iter().flat_map(|(a, b)| [a, b]);
+        let layers = self.layers.iter().flat_map(LayerWeights::matrices);
+        layers.chain([&self.embedding]).chain(&self.head).chain(inputs).chain(streams)
     }
 
     /// True if products are computed in 8-bit integers.
@@ -164,110 +247,25 @@ impl Weights {
     }
 }
 
-struct Reader<'a> {
-    checkpoint: &'a Checkpoint,
-    c: &'a DecoderConfig,
-}
-
-impl Reader<'_> {
-    fn tensor(&self, parameter: Parameter, shape: &[usize]) -> Result<Tensor, LoadError> {
-        let tensor = self.checkpoint.tensor(parameter, shape)?;
-        let count = match &tensor.values {
-            Values::F32(v) => v.iter().filter(|x| !x.is_finite()).count(),
-            // An exponent of all ones is an infinity or not a number.
-            Values::Bf16(v) => v.iter().filter(|x| **x & 0x7F80 == 0x7F80).count(),
-            Values::F16(v) => v.iter().filter(|x| **x & 0x7C00 == 0x7C00).count(),
-        };
-        if count > 0 {
-            return Err(LoadError::NotFinite { parameter: parameter.to_string(), count });
+impl LayerWeights {
+    /// Every packed matrix.
+    fn matrices(&self) -> Vec<&PackedMatrix> {
+        let mut all = vec![&self.output];
+        match &self.projection {
+            Projection::Direct { qkv, .. } => all.push(qkv),
+            Projection::Linear(l) => all.extend([&l.input, &l.rates]),
+            Projection::Latent(l) => {
+                all.extend([&l.query, &l.kv_down, &l.kv_up]);
+                all.extend(l.query_down.iter().map(|(matrix, _)| matrix));
+            }
         }
-        Ok(tensor)
-    }
-
-    /// Matrices of `width` columns, given as (parameter, rows), on top of each other.
-    fn matrix(&self, parts: &[(Parameter, usize)], width: usize) -> Result<PackedMatrix, LoadError> {
-        let bytes = parts.iter().all(|&(p, _)| self.checkpoint.computes_int8(p, width));
-        let parts = parts.iter().map(|&(p, n)| self.tensor(p, &[n, width])).collect::<Result<_, _>>()?;
-        Ok(if bytes { PackedMatrix::stack_int8(parts) } else { PackedMatrix::stack(parts) })
-    }
-
-    fn vector(&self, parameter: Parameter, length: usize) -> Result<Vec<f32>, LoadError> {
-        Ok(match self.tensor(parameter, &[length])?.values {
-            Values::F32(v) => v,
-            Values::Bf16(v) => v.into_iter().map(|x| half::bf16::from_bits(x).to_f32()).collect(),
-            Values::F16(v) => v.into_iter().map(|x| half::f16::from_bits(x).to_f32()).collect(),
-        })
-    }
-
-    fn bias(&self, wanted: bool, parts: &[(Parameter, usize)]) -> Result<Option<Vec<f32>>, LoadError> {
-        if !wanted {
-            return Ok(None);
-        }
-        let parts: Vec<Vec<f32>> = parts.iter().map(|&(p, n)| self.vector(p, n)).collect::<Result<_, _>>()?;
-        Ok(Some(parts.concat()))
-    }
-
-    fn norm(&self, scale: Parameter, offset: Parameter) -> Result<NormWeights, LoadError> {
-        let n = self.c.hidden_size;
-        let offset = match self.c.norm {
-            Norm::Rms { .. } => vec![],
-            Norm::Layer { .. } => self.vector(offset, n)?,
-        };
-        Ok(NormWeights { scale: self.vector(scale, n)?, offset })
-    }
-
-    fn layer(&self, i: usize) -> Result<LayerWeights, LoadError> {
-        let c = self.c;
-        let at = |p| Parameter::Layer(i, p);
-        let (q, kv) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
-        let sandwich = c.block == earnest_models::checkpoint::BlockLayout::Sandwich;
-        let parallel = c.block == earnest_models::checkpoint::BlockLayout::Parallel;
-        let head_norm = |p| if c.qk_norm { self.vector(at(p), c.head_dim).map(Some) } else { Ok(None) };
-        // Only RMS norms exist in the sandwich layout, so the offset's name is never asked for.
-        let post = |p| if sandwich { self.norm(at(p), at(p)).map(Some) } else { Ok(None) };
-        Ok(LayerWeights {
-            attention_norm: self.norm(at(P::AttentionNorm), at(P::AttentionNormBias))?,
-            qkv: self.matrix(&[(at(P::Query), q), (at(P::Key), kv), (at(P::Value), kv)], c.hidden_size)?,
-            qkv_bias: self.bias(c.qkv_bias, &[(at(P::QueryBias), q), (at(P::KeyBias), kv), (at(P::ValueBias), kv)])?,
-            query_norm: head_norm(P::QueryNorm)?,
-            key_norm: head_norm(P::KeyNorm)?,
-            output: self.matrix(&[(at(P::Output), c.hidden_size)], q)?,
-            output_bias: self.bias(c.output_bias, &[(at(P::OutputBias), c.hidden_size)])?,
-            post_attention_norm: post(P::PostAttentionNorm)?,
-            mlp_norm: if parallel { None } else { Some(self.norm(at(P::MlpNorm), at(P::MlpNormBias))?) },
-            feed_forward: self.feed_forward(i)?,
-            post_mlp_norm: post(P::PostMlpNorm)?,
-        })
-    }
-
-    fn feed_forward(&self, i: usize) -> Result<FeedForward, LoadError> {
-        let c = self.c;
-        let at = |p| Parameter::Layer(i, p);
-        let (hidden, inner) = (c.hidden_size, c.intermediate_size);
-        if let Some(e) = c.experts {
-            let expert = |n| -> Result<MlpWeights, LoadError> {
-                Ok(MlpWeights {
-                    gate_up: self.matrix(&[(at(P::ExpertGate(n)), inner), (at(P::ExpertUp(n)), inner)], hidden)?,
-                    gate_up_bias: None,
-                    down: self.matrix(&[(at(P::ExpertDown(n)), hidden)], inner)?,
-                    down_bias: None,
-                })
-            };
-            return Ok(FeedForward::Experts {
-                router: self.matrix(&[(at(P::Router), e.count)], hidden)?,
-                experts: (0..e.count).map(expert).collect::<Result<_, _>>()?,
-            });
-        }
-        let (matrices, biases) = if c.gated {
-            (vec![(at(P::Gate), inner), (at(P::Up), inner)], vec![(at(P::GateBias), inner), (at(P::UpBias), inner)])
-        } else {
-            (vec![(at(P::Up), inner)], vec![(at(P::UpBias), inner)])
-        };
-        Ok(FeedForward::Dense(MlpWeights {
-            gate_up: self.matrix(&matrices, hidden)?,
-            gate_up_bias: self.bias(c.mlp_bias, &biases)?,
-            down: self.matrix(&[(at(P::Down), hidden)], inner)?,
-            down_bias: self.bias(c.mlp_bias, &[(at(P::DownBias), hidden)])?,
-        }))
+        let experts = self.feed_forward.experts.iter();
+        all.extend(experts.clone().map(|e| &e.router));
+        let mlps = self.feed_forward.dense.iter().chain(experts.flat_map(|e| &e.experts));
+        all.extend(mlps.flat_map(|m| [&m.gate_up, &m.down]));
+        all.extend(self.layer_input.iter().flat_map(|l| [&l.gate, &l.up]));
+        let streams = self.streams.iter();
+        all.extend(streams.flat_map(|s| [&s.branch_down, &s.branch_up, &s.router, &s.prediction, &s.correction]));
+        all
     }
 }

@@ -20,12 +20,12 @@ mod tile;
 mod testing;
 
 pub(crate) use attention::{Attention, BlockPointer, MAX_GROUP, MAX_HEAD_DIM, QueryToken, attend, write_kv};
-pub(crate) use elementwise::{activate, exponentials, gate, scale_and_cap};
+pub(crate) use elementwise::{activate, add_scaled, cut_gates, exponentials, gate, scale_and_cap, scale_by};
 pub(crate) use int8::Int8Isa;
 pub use lanes::Isa;
 pub(crate) use largest::largest;
 pub use matmul::{MatmulScratch, PackedMatrix, Target, matmul};
-pub(crate) use norm::{layer_norm, rms_norm, rms_norm_row};
+pub(crate) use norm::{layer_norm, rms_norm, rms_norm_row, rms_norm_row_plain};
 pub use peak::Peaks;
 pub(crate) use rotary::{Angles, rotate};
 pub(crate) use shared::SharedMut;

@@ -22,9 +22,15 @@ pub(crate) fn rms_norm_row(team: &Team, x: &mut [f32], w: &[f32], eps: f32) {
     unsafe { rms_in_place(team.isa(), x, w, eps) }
 }
 
-/// `y = (x - mean) / sqrt(var + eps) * w + b` for each row of `x`.
+/// One row of an RMS norm without a scale, in place.
+pub(crate) fn rms_norm_row_plain(team: &Team, x: &mut [f32], eps: f32) {
+    // SAFETY: as above.
+    unsafe { rms_plain(team.isa(), x, eps) }
+}
+
+/// `y = (x - mean) / sqrt(var + eps) * w + b` for each row of `x`; `b` may be empty.
 pub(crate) fn layer_norm(team: &Team, x: &[f32], w: &[f32], b: &[f32], eps: f32, y: &mut [f32]) {
-    assert_eq!(w.len(), b.len(), "a norm's scale and offset differ in width");
+    assert!(b.is_empty() || w.len() == b.len(), "a norm's scale and offset differ in width");
     each_row(team, x, w.len(), y, &|x, y| {
         // SAFETY: as above.
         unsafe { layer(team.isa(), x, w, b, eps, y) }
@@ -88,12 +94,28 @@ unsafe fn rms_in_place_body<L: Lanes>(x: &mut [f32], w: &[f32], eps: f32) {
 }
 
 #[inline(always)]
+unsafe fn rms_plain_body<L: Lanes>(x: &mut [f32], eps: f32) {
+    // SAFETY: the caller has the instructions.
+    unsafe {
+        let mean = sum_of_powers::<L, 2>(x, 0.0) / x.len() as f32;
+        let factor = 1.0 / (mean + eps).sqrt();
+        x.iter_mut().for_each(|v| *v *= factor);
+    }
+}
+
+#[inline(always)]
 unsafe fn layer_body<L: Lanes>(x: &[f32], w: &[f32], b: &[f32], eps: f32, y: &mut [f32]) {
     // SAFETY: the caller has the instructions.
     unsafe {
         let mean = sum_of_powers::<L, 1>(x, 0.0) / x.len() as f32;
         let variance = sum_of_powers::<L, 2>(x, mean) / x.len() as f32;
         let factor = 1.0 / (variance + eps).sqrt();
+        if b.is_empty() {
+            for ((o, &v), &s) in y.iter_mut().zip(x).zip(w) {
+                *o = (v - mean) * factor * s;
+            }
+            return;
+        }
         for (((o, &v), &s), &t) in y.iter_mut().zip(x).zip(w).zip(b) {
             *o = (v - mean) * factor * s + t;
         }
@@ -102,6 +124,7 @@ unsafe fn layer_body<L: Lanes>(x: &[f32], w: &[f32], b: &[f32], eps: f32, y: &mu
 
 for_each_isa! { fn rms(x: &[f32], w: &[f32], eps: f32, y: &mut [f32]) => rms_body }
 for_each_isa! { fn rms_in_place(x: &mut [f32], w: &[f32], eps: f32) => rms_in_place_body }
+for_each_isa! { fn rms_plain(x: &mut [f32], eps: f32) => rms_plain_body }
 for_each_isa! { fn layer(x: &[f32], w: &[f32], b: &[f32], eps: f32, y: &mut [f32]) => layer_body }
 
 #[cfg(test)]

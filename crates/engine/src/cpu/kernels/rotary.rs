@@ -36,10 +36,7 @@ impl Angles {
             return;
         }
         let frequencies = frequencies(rope, is_long);
-        let factor = match &rope.scaling {
-            RopeScaling::LongRope { attention_factor, .. } => *attention_factor as f32,
-            _ => 1.0,
-        };
+        let factor = rope.attention_factor() as f32;
         for position in there..(position + 1).max(there + GROWTH) {
             for &f in &frequencies {
                 let angle = f64::from(f * position as f32);
@@ -85,6 +82,18 @@ fn frequencies(rope: &Rope, is_long: bool) -> Vec<f32> {
             RopeScaling::LongRope { short, long, .. } => {
                 let divisor = if is_long { long[i] } else { short[i] };
                 (1.0 / (divisor * libm::pow(rope.theta, 2.0 * i as f64 / rope.dims as f64))) as f32
+            }
+            RopeScaling::Yarn { factor, low, high, .. } => {
+                let plain = 1.0 / libm::pow(rope.theta, 2.0 * i as f64 / rope.dims as f64);
+                let share = ((i as f64 - low) / (high - low)).clamp(0.0, 1.0);
+                (plain / factor * share + plain * (1.0 - share)) as f32
+            }
+            RopeScaling::Proportional { rotated, factor } => {
+                if i < *rotated {
+                    base(i) / *factor as f32
+                } else {
+                    0.0
+                }
             }
             RopeScaling::Divisors(divisors) => base(i) / divisors[i] as f32,
         })
@@ -132,6 +141,24 @@ mod tests {
         assert!((head[0] - expected).abs() < 1e-6, "{head:?}");
         let norm = |v: &[f32]| v[..4].iter().map(|x| x * x).sum::<f32>();
         assert!((norm(&head) - norm(&start)).abs() < 1e-4);
+    }
+
+    #[test]
+    fn yarn_keeps_fast_pairs_and_divides_slow_ones() {
+        let scaling = RopeScaling::Yarn { factor: 4.0, low: 2.0, high: 6.0, attention_factor: 1.5 };
+        let rope = Rope { theta: 10_000.0, dims: 16, scaling };
+        let plain = frequencies(&Rope { scaling: RopeScaling::None, ..rope.clone() }, false);
+        let scaled = frequencies(&rope, false);
+        let shares = [1.0, 1.0, 1.0, 0.8125, 0.625, 0.4375, 0.25, 0.25];
+        for ((plain, scaled), share) in plain.iter().zip(&scaled).zip(shares) {
+            assert!((scaled / plain - share).abs() < 1e-6, "{scaled} {plain} {share}");
+        }
+        let mut angles = Angles::default();
+        angles.reach(&rope, 1, false);
+        assert_eq!(angles.of(0, false), (&[1.5f32; 8][..], &[0f32; 8][..]));
+        let partly = Rope { scaling: RopeScaling::Proportional { rotated: 2, factor: 1.0 }, ..rope };
+        let partly = frequencies(&partly, false);
+        assert_eq!((&partly[..2], &partly[2..]), (&plain[..2], &[0f32; 6][..]));
     }
 
     #[test]

@@ -26,16 +26,63 @@ pub(crate) enum CacheType {
     Int8,
 }
 
-/// Shape of a block: for each layer and key/value head the keys of 32 positions, transposed in two panels
+/// Place and shape of one layer in a block: for each key/value head the keys of 32 positions, transposed in two panels
 /// `[2][head_dim][16 positions]`, then their values in panels `[ceil(head_dim / 16)][32 positions][16]`; in int8 the keys in
 /// panels `[2][ceil(head_dim / 32)]` of [`KEY_GROUP`], the values in panels `[ceil(head_dim / 16)][8][16][4 positions]` and
 /// their scales `[32]`. The attention kernel reads them as packed matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockLayout {
     pub(crate) cache: CacheType,
-    pub(crate) layers: usize,
     pub(crate) kv_heads: usize,
     pub(crate) head_dim: usize,
+    /// First float of the layer in the block.
+    pub(crate) start: usize,
+}
+
+/// Layers of a block, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CacheLayout {
+    layers: Vec<BlockLayout>,
+    floats: usize,
+}
+
+impl CacheLayout {
+    /// Lays out layers given as (key/value heads, width of a head).
+    pub(crate) fn new(cache: CacheType, layers: impl Iterator<Item = (usize, usize)>) -> CacheLayout {
+        let mut floats = 0;
+        let layers = layers
+            .map(|(kv_heads, head_dim)| {
+                let layer = BlockLayout { cache, kv_heads, head_dim, start: floats };
+                floats += layer.floats();
+                layer
+            })
+            .collect();
+        CacheLayout { layers, floats }
+    }
+
+    /// A layer that has a place in the block.
+    pub(crate) fn layer(&self, layer: usize) -> BlockLayout {
+        self.layers[layer]
+    }
+
+    /// Floats in a block.
+    pub(crate) fn floats(&self) -> usize {
+        self.floats
+    }
+
+    /// Bytes of a block.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.floats as u64 * size_of::<f32>() as u64
+    }
+
+    /// Copies the first `count` positions of all layers and heads from one block to another.
+    pub(crate) fn copy_positions(&self, from: &[f32], to: &mut [f32], count: usize) {
+        assert!(
+            from.len() == self.floats && to.len() == from.len() && count <= BLOCK_SIZE,
+            "blocks of different shapes"
+        );
+        self.layers.iter().for_each(|layer| layer.copy_positions(from, to, count));
+    }
 }
 
 impl BlockLayout {
@@ -57,40 +104,27 @@ impl BlockLayout {
             }
     }
 
-    /// Floats in a block.
+    /// Floats of the layer.
     pub(crate) fn floats(&self) -> usize {
-        self.layers * self.kv_heads * self.per_head()
-    }
-
-    /// Bytes of a block.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        self.floats() as u64 * size_of::<f32>() as u64
+        self.kv_heads * self.per_head()
     }
 
     /// Offset of the keys of a head.
-    pub(crate) fn keys(&self, layer: usize, head: usize) -> usize {
-        (layer * self.kv_heads + head) * self.per_head()
+    pub(crate) fn keys(&self, head: usize) -> usize {
+        self.start + head * self.per_head()
     }
 
     /// Offset of the values of a head.
-    pub(crate) fn values(&self, layer: usize, head: usize) -> usize {
-        self.keys(layer, head) + self.per_keys()
+    pub(crate) fn values(&self, head: usize) -> usize {
+        self.keys(head) + self.per_keys()
     }
 
     /// Writes one position's key and value as f32.
     ///
     /// # Safety
-    /// `block` points to [`floats`](Self::floats) elements that no other thread reads; two threads may write different
+    /// `block` points to the elements of a block with this layer that no other thread reads; two threads may write different
     /// positions or heads at once.
-    pub(crate) unsafe fn write(
-        &self,
-        block: *mut f32,
-        layer: usize,
-        head: usize,
-        slot: usize,
-        key: &[f32],
-        value: &[f32],
-    ) {
+    pub(crate) unsafe fn write(&self, block: *mut f32, head: usize, slot: usize, key: &[f32], value: &[f32]) {
         assert!(self.cache == CacheType::F32, "an int8 block");
         assert!(
             slot < BLOCK_SIZE && key.len() == self.head_dim && value.len() == self.head_dim,
@@ -98,37 +132,31 @@ impl BlockLayout {
         );
         // SAFETY: the slot and the sizes were just checked, and the caller has a block of this layout.
         unsafe {
-            let k = block.add(self.keys(layer, head) + slot / LANES * self.head_dim * LANES + slot % LANES);
+            let k = block.add(self.keys(head) + slot / LANES * self.head_dim * LANES + slot % LANES);
             for (i, &x) in key.iter().enumerate() {
                 *k.add(i * LANES) = x;
             }
-            let v = block.add(self.values(layer, head) + slot * LANES);
+            let v = block.add(self.values(head) + slot * LANES);
             for (i, &x) in value.iter().enumerate() {
                 *v.add(i / LANES * BLOCK_SIZE * LANES + i % LANES) = x;
             }
         }
     }
 
-    /// Copies the first `count` positions of all layers and heads from one block to another.
-    pub(crate) fn copy_positions(&self, from: &[f32], to: &mut [f32], count: usize) {
-        assert!(
-            from.len() == self.floats() && to.len() == from.len() && count <= BLOCK_SIZE,
-            "blocks of different shapes"
-        );
+    /// Copies the first `count` positions of all heads from one block to another.
+    fn copy_positions(&self, from: &[f32], to: &mut [f32], count: usize) {
         if self.cache == CacheType::Int8 {
             return self.copy_int8(from, to, count);
         }
         let mut copy =
             |start: usize, length: usize| to[start..start + length].copy_from_slice(&from[start..start + length]);
-        for layer in 0..self.layers {
-            for head in 0..self.kv_heads {
-                for line in 0..BLOCK_SIZE / LANES * self.head_dim {
-                    let lanes = count.saturating_sub(line / self.head_dim * LANES).min(LANES);
-                    copy(self.keys(layer, head) + line * LANES, lanes);
-                }
-                for panel in 0..self.head_dim.div_ceil(LANES) {
-                    copy(self.values(layer, head) + panel * BLOCK_SIZE * LANES, count * LANES);
-                }
+        for head in 0..self.kv_heads {
+            for line in 0..BLOCK_SIZE / LANES * self.head_dim {
+                let lanes = count.saturating_sub(line / self.head_dim * LANES).min(LANES);
+                copy(self.keys(head) + line * LANES, lanes);
+            }
+            for panel in 0..self.head_dim.div_ceil(LANES) {
+                copy(self.values(head) + panel * BLOCK_SIZE * LANES, count * LANES);
             }
         }
     }
@@ -141,21 +169,19 @@ impl BlockLayout {
         const FLOAT: usize = size_of::<f32>();
         let groups = self.head_dim.div_ceil(KEY_DIMENSIONS);
         let panels = self.head_dim.div_ceil(LANES);
-        for layer in 0..self.layers {
-            for head in 0..self.kv_heads {
-                let (keys, values) = (self.keys(layer, head) * FLOAT, self.values(layer, head) * FLOAT);
-                copy(values + panels * VALUE_PANEL * FLOAT, count * FLOAT);
-                for slot in 0..count {
-                    for group in slot / LANES * groups..(slot / LANES + 1) * groups {
-                        // A key's step, least value and codes are in lines of sixteen times four bytes.
-                        for line in 0..KEY_GROUP / LANES {
-                            copy(keys + (group * KEY_GROUP + line * LANES + slot % LANES) * FLOAT, FLOAT);
-                        }
+        for head in 0..self.kv_heads {
+            let (keys, values) = (self.keys(head) * FLOAT, self.values(head) * FLOAT);
+            copy(values + panels * VALUE_PANEL * FLOAT, count * FLOAT);
+            for slot in 0..count {
+                for group in slot / LANES * groups..(slot / LANES + 1) * groups {
+                    // A key's step, least value and codes are in lines of sixteen times four bytes.
+                    for line in 0..KEY_GROUP / LANES {
+                        copy(keys + (group * KEY_GROUP + line * LANES + slot % LANES) * FLOAT, FLOAT);
                     }
-                    for dimension in 0..panels * LANES {
-                        let quad = dimension / LANES * VALUE_PANEL + slot / QUAD * LANES + dimension % LANES;
-                        copy(values + quad * FLOAT + slot % QUAD, 1);
-                    }
+                }
+                for dimension in 0..panels * LANES {
+                    let quad = dimension / LANES * VALUE_PANEL + slot / QUAD * LANES + dimension % LANES;
+                    copy(values + quad * FLOAT + slot % QUAD, 1);
                 }
             }
         }
@@ -179,24 +205,26 @@ mod tests {
 
     #[test]
     fn copied_positions_are_those_written_and_no_others() {
-        let layout = BlockLayout { cache: CacheType::F32, layers: 2, kv_heads: 2, head_dim: 24 };
+        // Layers of different shapes, as in Gemma 4.
+        let shapes = [(2, 24), (1, 40)];
+        let layout = CacheLayout::new(CacheType::F32, shapes.into_iter());
         let fill = |count: usize| {
             let mut block = vec![0f32; layout.floats()];
             for slot in 0..count {
-                for layer in 0..2 {
-                    for head in 0..2 {
+                for (layer, (heads, width)) in shapes.into_iter().enumerate() {
+                    for head in 0..heads {
                         let key: Vec<f32> =
-                            (0..24).map(|i| (slot * 1000 + layer * 100 + head * 50 + i) as f32 + 1.0).collect();
+                            (0..width).map(|i| (slot * 1000 + layer * 100 + head * 50 + i) as f32 + 1.0).collect();
                         let value: Vec<f32> = key.iter().map(|x| -x).collect();
                         // SAFETY: the block has the size of the layout.
-                        unsafe { layout.write(block.as_mut_ptr(), layer, head, slot, &key, &value) };
+                        unsafe { layout.layer(layer).write(block.as_mut_ptr(), head, slot, &key, &value) };
                     }
                 }
             }
             block
         };
         let full = fill(BLOCK_SIZE);
-        assert_eq!(full.iter().filter(|x| **x != 0.0).count(), 2 * 2 * BLOCK_SIZE * 48);
+        assert_eq!(full.iter().filter(|x| **x != 0.0).count(), (2 * 24 + 40) * 2 * BLOCK_SIZE);
         for count in [0, 1, 15, 16, 17, 31, 32] {
             let mut copy = vec![0f32; layout.floats()];
             layout.copy_positions(&full, &mut copy, count);

@@ -3,5 +3,5 @@
 mod layout;
 mod store;
 
-pub(crate) use layout::{BlockLayout, CacheType, KEY_GROUP, VALUE_PANEL};
+pub(crate) use layout::{BlockLayout, CacheLayout, CacheType, KEY_GROUP, VALUE_PANEL};
 pub(crate) use store::KvStore;

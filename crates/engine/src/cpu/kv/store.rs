@@ -2,11 +2,11 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
-use super::layout::BlockLayout;
+use super::layout::CacheLayout;
 
 /// Storage of blocks, taken from the system when a block is first used and kept for the next user.
 pub(crate) struct KvStore {
-    layout: BlockLayout,
+    layout: CacheLayout,
     blocks: Vec<Option<Storage>>,
 }
 
@@ -56,13 +56,13 @@ impl Drop for Storage {
 
 impl KvStore {
     /// A store for blocks `0..total`; nothing is allocated yet.
-    pub(crate) fn new(layout: BlockLayout, total: usize) -> KvStore {
+    pub(crate) fn new(layout: CacheLayout, total: usize) -> KvStore {
         KvStore { layout, blocks: std::iter::repeat_with(|| None).take(total).collect() }
     }
 
     /// The shape of its blocks.
-    pub(crate) fn layout(&self) -> BlockLayout {
-        self.layout
+    pub(crate) fn layout(&self) -> &CacheLayout {
+        &self.layout
     }
 
     /// Makes a block all zeros. Attention multiplies masked positions by a probability of zero, so what an earlier

@@ -193,6 +193,7 @@ pub(crate) fn log_manifest(card: &LogCard, settings: RunSettings) -> Manifest {
             chat_template_sha256: None,
             pinned: None,
             weights: None,
+            allowed_config: Vec::new(),
         },
         first_prompt: None,
         engine: None,

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Format, MAX_HEAD_DIM, QUERY_STRIDE, Scratch};
+use super::{Format, QUERY_STRIDE, Scratch, VALUE_STRIDE};
 use crate::core::BLOCK_SIZE;
 use crate::cpu::kernels::lanes::{LANES, Lanes};
 use crate::cpu::kernels::tile::{Rows, tile, tiles, with_rows};
@@ -56,7 +56,7 @@ impl<L: Lanes> Format for Exact<L> {
             // the instructions.
             unsafe {
                 let p = Rows { first: s.scores.as_ptr().add(row * BLOCK_SIZE), row: BLOCK_SIZE, column: 1 };
-                let target = s.values.as_mut_ptr().add(row * MAX_HEAD_DIM);
+                let target = s.values.as_mut_ptr().add(row * VALUE_STRIDE);
                 let mut panel = 0;
                 while panel < panels {
                     let source = values.add(panel * BLOCK_SIZE * LANES);
@@ -66,12 +66,12 @@ impl<L: Lanes> Format for Exact<L> {
                             let mut acc = [[L::zero(); 2]; R];
                             for r in 0..R {
                                 let c = L::splat(s.correction[row + r]);
-                                let t = target.add(r * MAX_HEAD_DIM + panel * LANES);
+                                let t = target.add(r * VALUE_STRIDE + panel * LANES);
                                 acc[r] = [L::load(t).mul(c), L::load(t.add(LANES)).mul(c)];
                             }
                             tile::<L, f32, R, 2>(used, p, [source, source.add(BLOCK_SIZE * LANES)], &mut acc);
                             for (r, [left, right]) in acc.into_iter().enumerate() {
-                                let t = target.add(r * MAX_HEAD_DIM + panel * LANES);
+                                let t = target.add(r * VALUE_STRIDE + panel * LANES);
                                 left.store(t);
                                 right.store(t.add(LANES));
                             }
@@ -79,11 +79,11 @@ impl<L: Lanes> Format for Exact<L> {
                             let mut acc = [[L::zero(); 1]; R];
                             for r in 0..R {
                                 let c = L::splat(s.correction[row + r]);
-                                acc[r] = [L::load(target.add(r * MAX_HEAD_DIM + panel * LANES)).mul(c)];
+                                acc[r] = [L::load(target.add(r * VALUE_STRIDE + panel * LANES)).mul(c)];
                             }
                             tile::<L, f32, R, 1>(used, p, [source], &mut acc);
                             for (r, [only]) in acc.into_iter().enumerate() {
-                                only.store(target.add(r * MAX_HEAD_DIM + panel * LANES));
+                                only.store(target.add(r * VALUE_STRIDE + panel * LANES));
                             }
                         }
                     });

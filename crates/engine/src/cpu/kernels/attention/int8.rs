@@ -7,7 +7,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Format, MAX_HEAD_DIM, QUERY_STRIDE, QUERY_WORDS, Scratch, WEIGHT_WORDS};
+use super::{Format, MAX_HEAD_DIM, QUERY_STRIDE, QUERY_WORDS, Scratch, VALUE_STRIDE, WEIGHT_WORDS};
 use crate::core::BLOCK_SIZE;
 use crate::cpu::kernels::int8::{
     GROUP, Int8Group, Int8Isa, Int8Unit, QUAD, QUADS, ROW_WORDS, SMALLEST, TILE_ROWS, fold_group, for_each_unit,
@@ -81,7 +81,7 @@ impl<U: Int8Unit> Format for Int8<U> {
             for (offset, rows) in tiles(count, TILE_ROWS) {
                 let row = start + offset;
                 let (w, c) = (s.weight_words.as_ptr().add(row * WEIGHT_WORDS), s.correction.as_ptr().add(row));
-                let target = s.values.as_mut_ptr().add(row * MAX_HEAD_DIM);
+                let target = s.values.as_mut_ptr().add(row * VALUE_STRIDE);
                 let mut panel = 0;
                 while panel < panels {
                     let codes = values.add(panel * VALUE_PANEL).cast::<u8>();
@@ -187,7 +187,7 @@ unsafe fn weigh_tile<U: Int8Unit, const R: usize, const P: usize>(
             let scale = U::L::splat(f32::from_bits(*weights.add(r * WEIGHT_WORDS + QUADS) as u32));
             let correction = U::L::splat(*corrections.add(r));
             for (p, sum) in sums.into_iter().enumerate() {
-                let target = out.add(r * MAX_HEAD_DIM + p * LANES);
+                let target = out.add(r * VALUE_STRIDE + p * LANES);
                 U::floats(sum).fma(scale, U::L::load(target).mul(correction)).store(target);
             }
         }

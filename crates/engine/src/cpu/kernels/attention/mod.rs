@@ -28,11 +28,14 @@ const ROWS: usize = 48;
 /// compete for the same cache sets.
 const QUERY_STRIDE: usize = MAX_HEAD_DIM + LANES;
 
+/// Distance between rows of weighted values, for the same reason.
+const VALUE_STRIDE: usize = QUERY_STRIDE;
+
 /// Most query heads that may share a key head.
 pub(crate) const MAX_GROUP: usize = ROWS;
 
 /// Widest supported head.
-pub(crate) const MAX_HEAD_DIM: usize = 256;
+pub(crate) const MAX_HEAD_DIM: usize = 512;
 
 /// One query token.
 #[derive(Debug, Clone, Copy)]
@@ -46,11 +49,14 @@ pub(crate) struct QueryToken {
 /// One layer's attention of a step.
 pub(crate) struct Attention<'a> {
     pub(crate) layout: BlockLayout,
-    pub(crate) layer: usize,
     pub(crate) heads: usize,
     pub(crate) scale: f32,
     pub(crate) softcap: Option<f32>,
     pub(crate) window: Option<usize>,
+    /// Chunked attention: a query sees keys of its own chunk of so many positions.
+    pub(crate) chunk: Option<usize>,
+    /// An extra score of each head, whose probability goes to no value; empty for none.
+    pub(crate) sinks: &'a [f32],
     /// ALiBi: what each head subtracts from a score for every position between query and key; empty for none.
     pub(crate) slopes: &'a [f32],
     pub(crate) tokens: &'a [QueryToken],
@@ -75,7 +81,7 @@ struct Scratch {
     queries: Vec<f32>,
     /// `[ROWS, BLOCK_SIZE]`: scores, then probabilities.
     scores: Vec<f32>,
-    /// `[ROWS, MAX_HEAD_DIM]`: weighted values so far.
+    /// `[ROWS, VALUE_STRIDE]`: weighted values so far.
     values: Vec<f32>,
     maximum: [f32; ROWS],
     sum: [f32; ROWS],
@@ -111,12 +117,10 @@ trait Format {
 ///
 /// # Safety
 /// `block` points to a block of the layout that nobody reads; two threads may write different positions or heads at once.
-#[expect(clippy::too_many_arguments, reason = "a slot and its key and value")]
 pub(crate) unsafe fn write_kv(
     isa: Isa,
     layout: BlockLayout,
     block: *mut f32,
-    layer: usize,
     head: usize,
     slot: usize,
     key: &[f32],
@@ -125,9 +129,9 @@ pub(crate) unsafe fn write_kv(
     // SAFETY: as this function's: a block of this layout that nobody else touches, and a CPU with these instructions.
     unsafe {
         match layout.cache {
-            CacheType::F32 => layout.write(block, layer, head, slot, key, value),
+            CacheType::F32 => layout.write(block, head, slot, key, value),
             CacheType::Int8 => {
-                let (keys, values) = (block.add(layout.keys(layer, head)), block.add(layout.values(layer, head)));
+                let (keys, values) = (block.add(layout.keys(head)), block.add(layout.values(head)));
                 int8::write(Int8Isa::best(isa), keys, values, slot, key, value);
             }
         }
@@ -138,7 +142,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch {
         queries: vec![0.0; ROWS * QUERY_STRIDE],
         scores: vec![0.0; ROWS * BLOCK_SIZE],
-        values: vec![0.0; ROWS * MAX_HEAD_DIM],
+        values: vec![0.0; ROWS * VALUE_STRIDE],
         maximum: [0.0; ROWS],
         sum: [0.0; ROWS],
         correction: [0.0; ROWS + LANES],
@@ -158,6 +162,7 @@ pub(crate) fn attend(team: &Team, a: &Attention<'_>, out: &mut [f32]) {
         a.tokens.iter().all(|t| a.tables[t.sequence as usize].len() > t.position as usize / BLOCK_SIZE),
         "a query's block is not in its table"
     );
+    assert!(a.sinks.is_empty() || a.sinks.len() == a.heads, "a sink for every head");
     assert!(a.slopes.is_empty() || a.slopes.len() == a.heads, "a slope for every head");
     let per_piece = ROWS / group;
     let spans = a.tokens.len().div_ceil(per_piece);
@@ -239,11 +244,23 @@ unsafe fn body<F: Format>(
     }
     // SAFETY: the queries of `rows` rows were just copied, and the caller has the instructions.
     unsafe { F::prepare(s, rows, d) };
-    s.maximum[..rows].fill(f32::NEG_INFINITY);
-    s.sum[..rows].fill(0.0);
-    s.values[..rows * MAX_HEAD_DIM].fill(0.0);
+    if a.sinks.is_empty() {
+        s.maximum[..rows].fill(f32::NEG_INFINITY);
+        s.sum[..rows].fill(0.0);
+    } else {
+        // As if a first key with this score and a value of zero had been folded in.
+        for row in 0..rows {
+            s.maximum[row] = a.sinks[head * group + row % group];
+            s.sum[row] = 1.0;
+        }
+    }
+    s.values[..rows * VALUE_STRIDE].fill(0.0);
 
-    let first_visible = |position: u32| a.window.map_or(0, |w| (position as usize + 1).saturating_sub(w));
+    let first_visible = |position: u32| {
+        let position = position as usize;
+        let of_window = a.window.map_or(0, |w| (position + 1).saturating_sub(w));
+        of_window.max(a.chunk.map_or(0, |chunk| position / chunk * chunk))
+    };
     let last = query.iter().map(|t| t.position as usize / BLOCK_SIZE).max().unwrap_or(0);
     let first = query.iter().map(|t| first_visible(t.position) / BLOCK_SIZE).min().unwrap_or(0);
     let mut runs: Vec<Run> = Vec::with_capacity(query.len());
@@ -260,11 +277,11 @@ unsafe fn body<F: Format>(
             }
         }
         for &(start, count, BlockPointer(pointer)) in &runs {
-            // SAFETY: the caller's blocks have this layout; layer and head are below its counts, and rows below those of the
+            // SAFETY: the caller's blocks have this layout; the head is below its count, and rows below those of the
             // scratch buffers.
             unsafe {
-                let keys = pointer.add(a.layout.keys(a.layer, head));
-                let values = pointer.add(a.layout.values(a.layer, head));
+                let keys = pointer.add(a.layout.keys(head));
+                let values = pointer.add(a.layout.values(head));
                 // Positions after the last one that a row sees are masked for all: no key or value is read for them.
                 let readers = &query[start / group..(start + count) / group];
                 let last = readers.iter().map(|t| t.position as usize).max().unwrap_or(0);
@@ -284,7 +301,7 @@ unsafe fn body<F: Format>(
     for row in 0..rows {
         let target = (tokens.start + row / group) * a.heads * d + (head * group + row % group) * d;
         // SAFETY: the caller has room for the heads of its tokens, of which this is one of `d` values.
-        unsafe { divide::<F::L>(s.values.as_ptr().add(row * MAX_HEAD_DIM), d, s.sum[row], out.add(target)) };
+        unsafe { divide::<F::L>(s.values.as_ptr().add(row * VALUE_STRIDE), d, s.sum[row], out.add(target)) };
     }
 }
 

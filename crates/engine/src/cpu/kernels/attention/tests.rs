@@ -3,6 +3,7 @@
 use super::*;
 use crate::cpu::kernels::lanes::Isa;
 use crate::cpu::kernels::testing::noise;
+use crate::cpu::kv::CacheLayout;
 use earnest_models::checkpoint::alibi_slopes;
 
 /// A cache line: blocks begin on one.
@@ -11,8 +12,12 @@ use earnest_models::checkpoint::alibi_slopes;
 struct Line([f32; LANES]);
 
 fn empty_block(layout: BlockLayout) -> Vec<Line> {
-    assert!(layout.floats().is_multiple_of(LANES));
-    vec![Line([0.0; LANES]); layout.floats() / LANES]
+    empty(layout.floats())
+}
+
+fn empty(floats: usize) -> Vec<Line> {
+    assert!(floats.is_multiple_of(LANES));
+    vec![Line([0.0; LANES]); floats / LANES]
 }
 
 fn floats(block: &[Line]) -> &[f32] {
@@ -54,7 +59,7 @@ fn cache(layout: BlockLayout, sequences: usize, length: usize, shared_blocks: us
                     let r = at + h * layout.head_dim..at + (h + 1) * layout.head_dim;
                     // SAFETY: the block has the size of the layout, and the CPU has these instructions.
                     unsafe {
-                        write_kv(Isa::detect(), layout, block.as_mut_ptr().cast(), 0, h, slot, &k[r.clone()], &v[r])
+                        write_kv(Isa::detect(), layout, block.as_mut_ptr().cast(), h, slot, &k[r.clone()], &v[r])
                     };
                 }
             }
@@ -80,6 +85,8 @@ fn reference(
     scale: f64,
     cap: Option<f32>,
     window: Option<usize>,
+    chunk: Option<usize>,
+    sinks: &[f32],
     slopes: &[f32],
 ) -> Vec<f64> {
     let (d, kv) = (c.layout.head_dim, c.layout.kv_heads);
@@ -87,6 +94,7 @@ fn reference(
     for h in 0..heads {
         let kh = h / (heads / kv);
         let from = window.map_or(0, |w| (position + 1).saturating_sub(w));
+        let from = chunk.map_or(from, |chunk| from.max(position - position % chunk));
         let scores: Vec<f64> = (from..=position)
             .map(|p| {
                 let k = &c.keys[seq][(p * kv + kh) * d..][..d];
@@ -95,9 +103,10 @@ fn reference(
                 capped - slopes.get(h).map_or(0.0, |slope| f64::from(*slope) * (position - p) as f64)
             })
             .collect();
-        let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sink = sinks.get(h).map_or(f64::NEG_INFINITY, |s| f64::from(*s));
+        let top = scores.iter().copied().fold(sink, f64::max);
         let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
-        let total: f64 = weights.iter().sum();
+        let total: f64 = weights.iter().sum::<f64>() + (sink - top).exp();
         for i in 0..d {
             let sum: f64 =
                 (from..=position).zip(&weights).map(|(p, w)| w * f64::from(c.values[seq][(p * kv + kh) * d + i])).sum();
@@ -109,20 +118,30 @@ fn reference(
 
 #[test]
 fn attention_matches_the_formula_and_ignores_neighbours() {
-    for (cache_type, (heads, kv_heads, d, cap, window, alibi)) in [
-        (4, 2, 16, None, None, false),
-        (4, 4, 24, Some(5.0), None, false),
-        (6, 1, 64, None, Some(16), false),
-        (3, 3, 80, None, Some(70), false),
-        (8, 1, 256, Some(50.0), Some(33), false),
-        (8, 2, 32, None, None, true),
-        (6, 3, 40, None, Some(50), true),
+    for (cache_type, (heads, kv_heads, d, cap, window, chunk, sunk, alibi)) in [
+        (4, 2, 16, None, None, None, false, false),
+        (4, 4, 24, Some(5.0), None, None, false, false),
+        (6, 1, 64, None, Some(16), None, false, false),
+        (3, 3, 80, None, Some(70), None, false, false),
+        (8, 1, 256, Some(50.0), Some(33), None, false, false),
+        (8, 2, 32, None, None, None, false, true),
+        (6, 3, 40, None, Some(50), None, false, true),
+        // The widest head, chunks on and off the border of blocks, and sinks.
+        (2, 1, 512, None, None, None, false, false),
+        (4, 2, 24, None, None, Some(1), false, false),
+        (4, 2, 24, None, None, Some(32), false, false),
+        (4, 2, 24, None, None, Some(45), false, false),
+        (6, 2, 16, None, None, None, true, false),
+        (6, 2, 40, None, Some(1), None, true, false),
+        (6, 2, 40, None, Some(17), None, true, false),
     ]
     .into_iter()
     .flat_map(|case| [(CacheType::F32, case), (CacheType::Int8, case)])
     {
         let slopes = if alibi { alibi_slopes(heads) } else { Vec::new() };
-        let layout = BlockLayout { cache: cache_type, layers: 1, kv_heads, head_dim: d };
+        // Below, among and above the scores.
+        let sinks: Vec<f32> = if sunk { (0..heads).map(|h| h as f32 * 2.0 - 4.0).collect() } else { Vec::new() };
+        let layout = BlockLayout { cache: cache_type, kv_heads, head_dim: d, start: 0 };
         let c = cache(layout, 5, 100, 2);
         let mut tokens: Vec<QueryToken> = vec![];
         for (sequence, positions) in [(0, 0..1), (0, 31..34), (1, 63..66), (2, 99..100), (3, 99..100), (4, 20..90)] {
@@ -135,11 +154,12 @@ fn attention_matches_the_formula_and_ignores_neighbours() {
             let mut out = vec![0f32; tokens.len() * heads * d];
             let a = Attention {
                 layout,
-                layer: 0,
                 heads,
                 scale,
                 softcap: cap,
                 window,
+                chunk,
+                sinks: &sinks,
                 slopes: &slopes,
                 tokens,
                 tables: &c.tables,
@@ -152,8 +172,9 @@ fn attention_matches_the_formula_and_ignores_neighbours() {
         let all = run(&Team::new(1), &tokens, &queries);
         for (i, t) in tokens.iter().enumerate() {
             let q = &queries[i * row..(i + 1) * row];
+            let (sequence, position) = (t.sequence as usize, t.position as usize);
             let expected =
-                reference(&c, t.sequence as usize, t.position as usize, q, heads, scale.into(), cap, window, &slopes);
+                reference(&c, sequence, position, q, heads, scale.into(), cap, window, chunk, &sinks, &slopes);
             let got = &all[i * heads * d..(i + 1) * heads * d];
             match cache_type {
                 CacheType::F32 => {
@@ -183,15 +204,16 @@ fn attention_matches_the_formula_and_ignores_neighbours() {
 #[test]
 fn blocks_of_bytes_have_the_same_bits_on_every_unit_and_copies_hold_the_positions_they_should() {
     for d in [8, 24, 64, 80, 256] {
-        let layout = BlockLayout { cache: CacheType::Int8, layers: 2, kv_heads: 2, head_dim: d };
+        let layout = CacheLayout::new(CacheType::Int8, [(2, d), (1, d + 8)].into_iter());
         let fill = |isa: Isa, count: usize| {
-            let mut block = empty_block(layout);
+            let mut block = empty(layout.floats());
             for slot in 0..count {
-                for (layer, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                for (layer, head) in [(0, 0), (0, 1), (1, 0)] {
                     let seed = (slot * 4 + layer * 2 + head) as u64;
-                    let (key, value) = (noise(d, seed), noise(d, seed + 1000));
+                    let place = layout.layer(layer);
+                    let (key, value) = (noise(place.head_dim, seed), noise(place.head_dim, seed + 1000));
                     // SAFETY: the block has the size of the layout, and the CPU has these instructions.
-                    unsafe { write_kv(isa, layout, block.as_mut_ptr().cast(), layer, head, slot, &key, &value) };
+                    unsafe { write_kv(isa, place, block.as_mut_ptr().cast(), head, slot, &key, &value) };
                 }
             }
             floats(&block).iter().map(|x| x.to_bits()).collect::<Vec<u32>>()
@@ -200,12 +222,12 @@ fn blocks_of_bytes_have_the_same_bits_on_every_unit_and_copies_hold_the_position
         for isa in Isa::all() {
             assert_eq!(full, fill(isa, BLOCK_SIZE), "{} writes other bytes", isa.name());
         }
-        let mut source = empty_block(layout);
+        let mut source = empty(layout.floats());
         for (x, bits) in floats_mut(&mut source).iter_mut().zip(&full) {
             *x = f32::from_bits(*bits);
         }
         for count in [0, 1, 3, 15, 16, 17, 31, 32] {
-            let mut copy = empty_block(layout);
+            let mut copy = empty(layout.floats());
             layout.copy_positions(floats(&source), floats_mut(&mut copy), count);
             let bits: Vec<u32> = floats(&copy).iter().map(|x| x.to_bits()).collect();
             assert_eq!(bits, fill(Isa::detect(), count), "{count} positions, heads of {d}");
@@ -216,7 +238,7 @@ fn blocks_of_bytes_have_the_same_bits_on_every_unit_and_copies_hold_the_position
 #[test]
 fn keys_and_values_that_are_not_finite_show_in_bytes_too() {
     let (d, heads) = (40, 2);
-    let layout = BlockLayout { cache: CacheType::Int8, layers: 1, kv_heads: 1, head_dim: d };
+    let layout = BlockLayout { cache: CacheType::Int8, kv_heads: 1, head_dim: d, start: 0 };
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         for (in_key, at) in [(true, 3), (true, 35), (false, 3), (false, 35)] {
             let mut block = empty_block(layout);
@@ -227,7 +249,7 @@ fn keys_and_values_that_are_not_finite_show_in_bytes_too() {
                 }
                 let p = block.as_mut_ptr().cast();
                 // SAFETY: the block has the size of the layout, and the CPU has these instructions.
-                unsafe { write_kv(Isa::detect(), layout, p, 0, 0, slot as usize, &key, &value) };
+                unsafe { write_kv(Isa::detect(), layout, p, 0, slot as usize, &key, &value) };
             }
             let tables = [vec![BlockPointer(block.as_ptr().cast())]];
             let queries = noise(heads * d, 5);
@@ -235,11 +257,12 @@ fn keys_and_values_that_are_not_finite_show_in_bytes_too() {
                 let mut out = vec![0f32; heads * d];
                 let a = Attention {
                     layout,
-                    layer: 0,
                     heads,
                     scale: 0.1,
                     softcap: None,
                     window: None,
+                    chunk: None,
+                    sinks: &[],
                     slopes: &[],
                     tokens: &[QueryToken { position: 1, sequence: 0 }],
                     tables: &tables,
