@@ -159,7 +159,7 @@ fn an_unknown_architecture_is_named_beside_the_supported_ones() {
 #[test]
 fn an_architecture_that_native_lacks_has_other_engines() {
     // Where mistral.rs has it, both ways are named.
-    let folder = with_config("llama", json!({"architectures": ["Starcoder2ForCausalLM"], "attention_sinks": 4}));
+    let folder = with_config("llama", json!({"architectures": ["PhiMoEForCausalLM"], "attention_sinks": 4}));
     let help = refusal(&folder).help().unwrap();
     let command = format!("`--engine mistralrs --model {}`", folder.path().display());
     for part in [&command, "not verified by us", "`--engine openai --base-url URL`"] {
@@ -173,7 +173,7 @@ fn an_architecture_that_native_lacks_has_other_engines() {
     assert!(c.is_foreign() && !native.is_foreign());
     assert_eq!(
         (c.config.architecture.as_str(), c.config.vocab_size, c.config.max_positions),
-        ("Starcoder2ForCausalLM", 512, 512)
+        ("PhiMoEForCausalLM", 512, 512)
     );
     assert_eq!(c.generation, native.generation);
     assert_eq!(c.tokenizer.encode("12 + 30 =", true).unwrap(), native.tokenizer.encode("12 + 30 =", true).unwrap());

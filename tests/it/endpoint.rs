@@ -564,11 +564,11 @@ fn an_engine_in_a_process_of_its_own() {
         std::fs::copy(entry.path(), foreign.join(entry.file_name())).unwrap();
     }
     let config = std::fs::read_to_string(foreign.join("config.json")).unwrap();
-    std::fs::write(foreign.join("config.json"), config.replace("LlamaForCausalLM", "Starcoder2ForCausalLM")).unwrap();
+    std::fs::write(foreign.join("config.json"), config.replace("LlamaForCausalLM", "PhiMoEForCausalLM")).unwrap();
     let mut run = earnest(folder.path(), &["run", "arithmetic-bench", "--model", "foreign"]);
     let output = run.args(QUESTIONS).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
-    for part in ["Starcoder2ForCausalLM is not supported", "`--engine mistralrs --model foreign`", "`--engine openai"] {
+    for part in ["PhiMoEForCausalLM is not supported", "`--engine mistralrs --model foreign`", "`--engine openai"] {
         assert!(text(&output).contains(part), "{part}: {}", text(&output));
     }
     let serve = env!("CARGO_BIN_EXE_earnest");

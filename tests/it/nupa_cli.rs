@@ -316,12 +316,19 @@ fn generated_sets_repeat_and_never_share_a_question() {
     assert_eq!(std::fs::read(folder.path().join("test.jsonl")).unwrap(), test.stdout);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no part is left behind");
 
-    let questions = |output: &Output| -> std::collections::BTreeSet<String> {
-        let line = |line: &str| serde_json::from_str::<Value>(line).unwrap()["prompt"].as_str().unwrap().to_owned();
-        stdout(output).lines().map(line).collect()
-    };
     let train = generate(&["--split", "train"]);
-    assert!(questions(&train).is_disjoint(&questions(&test)));
+    // Questions of two digits are in both parts, and are marked in the test.
+    let lines = |output: &Output, short: bool| -> Vec<Value> {
+        let all = stdout(output);
+        let lines = all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| (line["length"] == 2) == short).collect()
+    };
+    let prompts = |lines: Vec<Value>| -> std::collections::BTreeSet<String> {
+        lines.iter().map(|line| line["prompt"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(prompts(lines(&train, false)).is_disjoint(&prompts(lines(&test, false))));
+    assert!(lines(&test, true).iter().all(|line| line["in_train"] == true));
+    assert!(lines(&test, false).iter().chain(&lines(&train, true)).all(|line| line.get("in_train").is_none()));
 
     let formatted = generate(&["--reversal", "int", "--zero-padding", "--index-hints", "12"]);
     let line: Value = serde_json::from_str(stdout(&formatted).lines().next().unwrap()).unwrap();

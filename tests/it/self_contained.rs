@@ -158,6 +158,11 @@ fn damaged_questions_and_results_are_found() {
     let name = only_run(at).manifest.run;
     let output = run_in(at, &["samples", &name]);
     assert_eq!(code(&output), 4);
+    assert!(stderr(&output).contains("the link to the questions of pack 0"), "{}", stderr(&output));
+    // As a file of an earlier version has it.
+    sql(at, "UPDATE asked SET seal = NULL");
+    let output = run_in(at, &["samples", &name]);
+    assert_eq!(code(&output), 4);
     assert!(stderr(&output).contains("the questions of") && stderr(&output).contains("its digest does not match"));
 }
 

@@ -47,6 +47,14 @@ struct Document {
     devices: Vec<String>,
     passed: bool,
     results: Vec<GoldenResult>,
+    /// Checkpoints of a folder of several that the device does not take, with the reason.
+    refused: Vec<Refused>,
+}
+
+#[derive(Debug, Serialize)]
+struct Refused {
+    name: String,
+    reason: String,
 }
 
 /// Compares all checkpoints; the exit code is 5 if one disagrees.
@@ -64,20 +72,31 @@ pub fn execute(args: &BenchGoldenArgs, printer: Printer) -> Result<Exit, CliErro
     if folders.is_empty() {
         return Err(unreadable(format!("no folder in {} holds a golden.json", args.folder.display())));
     }
-    let mut document = Document { tolerance: args.tolerance, devices: vec![], passed: true, results: vec![] };
+    let mut document =
+        Document { tolerance: args.tolerance, devices: vec![], passed: true, results: vec![], refused: vec![] };
     let settings = args.engine.settings()?;
     for folder in &folders {
         let recorded = Recorded::read(&folder.join("golden.json")).map_err(|error| unreadable(error.to_string()))?;
         let mut checkpoint = Checkpoint::open(folder).map_err(|error| unreadable(error.to_string()))?;
         checkpoint.set_weight_format(WeightFormat::from(args.weights));
-        let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
-        notes.iter().for_each(|note| printer.warning(note));
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let LoadedEngine { mut engine, notes, .. } = match model::load(&checkpoint, &settings) {
+            Err(error) if folders.len() > 1 && checkpoint.config.recent_feature().is_some() => {
+                document.refused.push(Refused { name, reason: error.to_string() });
+                continue;
+            }
+            loaded => loaded?,
+        };
+        notes.iter().for_each(|note| printer.warning(note));
         let result = compare(engine.as_mut(), &name, &recorded).map_err(super::failure)?;
         let within = |x: f64| x <= args.tolerance;
         document.passed &= within(result.largest_difference) && within(result.largest_lost_margin);
         document.devices = engine.card().devices;
         document.results.push(result);
+    }
+    if document.results.is_empty() {
+        let reasons: Vec<&str> = document.refused.iter().map(|refused| refused.reason.as_str()).collect();
+        return Err(CliError::new(Exit::Engine, format!("no checkpoint can be compared: {}", reasons.join("; "))));
     }
     if args.json {
         printer.json(&document)?;
@@ -102,6 +121,9 @@ fn screen(d: &Document) -> String {
             r.name, r.prompts, r.largest_difference, r.tokens
         )
         .expect("writing to a String cannot fail");
+    }
+    for Refused { name, reason } in &d.refused {
+        writeln!(text, "{name:widest$}  not compared: {reason}").expect("writing to a String cannot fail");
     }
     let outcome = if d.passed { "all within" } else { "NOT all within" };
     writeln!(text, "{outcome} {}", d.tolerance).expect("writing to a String cannot fail");

@@ -247,7 +247,7 @@ mod tests {
         };
         match key {
             "rope_scaling" | "rope_parameters" => rope,
-            "hidden_act" | "hidden_activation" if model_type == "gpt_oss" => json!("silu"),
+            "hidden_act" | "hidden_activation" if matches!(model_type, "gpt_oss" | "qwen3_5_text") => json!("silu"),
             "hidden_act" | "hidden_activation" => json!("gelu_pytorch_tanh"),
             "layer_types" if model_type == "granitemoehybrid" => json!(vec!["attention"; 4]),
             "layer_types" => json!([local, "full_attention", local, "full_attention"]),
