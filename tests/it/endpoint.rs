@@ -581,7 +581,7 @@ fn an_engine_in_a_process_of_its_own() {
     assert!(output.status.success() && text(&output).contains("not verified by us"), "{}", text(&output));
     assert_eq!(samples(&folder.path().join("process")), expected);
     let run = &Store::open(&folder.path().join("process")).unwrap().runs().unwrap()[0];
-    assert_eq!(run.manifest.model.architecture, "Starcoder2ForCausalLM");
+    assert_eq!(run.manifest.model.architecture, "PhiMoEForCausalLM");
     assert!(run.manifest.settings.model_files.iter().any(|file| file.name == "model.safetensors"));
     std::fs::remove_dir_all(folder.path().join("process")).unwrap();
     let output = command(Path::new("/nonexistent/earnest-mistralrs"));

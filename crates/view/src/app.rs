@@ -122,7 +122,7 @@ impl App {
         // Hexadecimal digits and slashes need no escape.
         let base = Value::from_safe_string(self.base.clone());
         let results = Value::from(self.results.display().to_string());
-        let shared = Value::from_iter([("base", base), ("results", results)]);
+        let shared = minijinja::context! { base, results };
         let shared = minijinja::value::merge_maps([context, shared]);
         let rendered = self.environment.get_template(template).and_then(|template| template.render(shared));
         rendered.map_err(|error| Failed {

@@ -42,6 +42,7 @@
     const holder = button.closest(".copies");
     const table = holder.previousElementSibling.matches("table") ? holder.previousElementSibling : holder.previousElementSibling.querySelector("table");
     const text = `${formats[button.dataset.copy](cells(table))}\n`;
+    root.dataset.copied = text;
     try { await navigator.clipboard.writeText(text); } catch {
       const area = document.createElement("textarea");
       area.value = text;
@@ -50,7 +51,6 @@
       document.execCommand("copy");
       area.remove();
     }
-    root.dataset.copied = text;
     const word = button.textContent;
     button.textContent = "copied";
     setTimeout(() => { button.textContent = word; }, 1200);
