@@ -65,7 +65,7 @@ pub(crate) async fn page(State(app): Shared, Query(Two { a, b }): Query<Two>) ->
         let figure = comparison_figure(std::slice::from_ref(&found), str::to_owned).map(|figure| figure.inline());
         let gained: Vec<_> = found.flips.iter().filter(|flip| flip.run > flip.baseline).take(LISTED).collect();
         let lost: Vec<_> = found.flips.iter().filter(|flip| flip.run < flip.baseline).take(LISTED).collect();
-        let models = [one.manifest.model.name, other.manifest.model.name];
+        let models = super::labels([&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())));
         let title = format!("{} and {}", models[0], models[1]);
         let (all_gained, all_lost) = (found.gained as u64, found.lost as u64);
         let context = json!({"title": title, "a": a, "b": b, "models": models, "rows": rows, "model": model, "figure": figure, "gained": gained, "lost": lost, "all_gained": all_gained, "all_lost": all_lost, "warnings": warnings.0, "items": found.items as u64, "right_or_wrong": found.right_or_wrong});
@@ -90,7 +90,9 @@ pub(crate) async fn pair(State(app): Shared, Query(OneItem { a, b, item, n }): Q
         let [one, other] = [record(store, &a)?, record(store, &b)?];
         let shown = [sample::find(store, &one, &item, n)?, sample::find(store, &other, &item, n)?];
         let sides = difference(&shown[0].text, &shown[1].text);
-        let models = [one.manifest.model.name, other.manifest.model.name];
+        let models = super::labels(
+            [&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())),
+        );
         let title = format!("{item}: {} and {}", models[0], models[1]);
         Ok(Page::new(
             "pair.html",

@@ -19,6 +19,8 @@ use crate::shape::Share;
 struct Board {
     suite: String,
     runs: Vec<Entry>,
+    /// Names of the runs in the table of tasks.
+    labels: Vec<String>,
     /// Tasks by runs, in the order of `runs`.
     tasks: Vec<TaskRow>,
 }
@@ -60,13 +62,14 @@ pub(crate) async fn page(State(app): Shared) -> Response {
             let entry = entry(store, &run);
             match boards.iter_mut().find(|board| board.suite == suite) {
                 Some(board) => board.runs.push(entry),
-                None => boards.push(Board { suite, runs: vec![entry], tasks: Vec::new() }),
+                None => boards.push(Board { suite, runs: vec![entry], labels: Vec::new(), tasks: Vec::new() }),
             }
         }
         for board in &mut boards {
             let value = |entry: &Entry| entry.headline.map_or(f64::NEG_INFINITY, |share| share.value);
             board.runs.sort_by(|one, other| value(other).total_cmp(&value(one)).then_with(|| one.run.cmp(&other.run)));
             board.tasks = tasks(&board.runs);
+            board.labels = super::labels(board.runs.iter().map(|run| (run.model.as_str(), run.run.as_str())));
         }
         Ok(Page::new("leaderboard.html", json!({"title": "Runs", "boards": boards})))
     })

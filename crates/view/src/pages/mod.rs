@@ -28,6 +28,12 @@ pub(crate) fn status(store: &Store, run: &RunRecord) -> Result<&'static str, Fai
     })
 }
 
+/// Returns names that tell runs apart: their models', and their own where models repeat.
+pub(crate) fn labels<'a>(runs: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
+    let times = |name: &str| runs.clone().filter(|(model, _)| *model == name).count();
+    runs.clone().map(|(model, run)| if times(model) > 1 { run.to_owned() } else { model.to_owned() }).collect()
+}
+
 /// Headline of a run: its main value over all tasks, and the rule or scorer that gives it.
 pub(crate) fn headline(document: &Document) -> Option<(Share, String)> {
     let all = document.summary.rows.last()?;

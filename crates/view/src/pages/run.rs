@@ -27,6 +27,8 @@ struct Drawn {
     title: String,
     svg: String,
     wide: bool,
+    /// Width in CSS pixels beyond which it is not enlarged.
+    widest: f64,
 }
 
 /// Shows a run.
@@ -65,6 +67,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
                 title: placed.figure.title.clone(),
                 svg: placed.figure.inline(),
                 wide: placed.section == Section::Heat,
+                widest: 1.8 * placed.figure.width,
             })
             .collect();
         let title = format!("{} on {}", run.manifest.settings.suite, run.manifest.model.name);
@@ -100,7 +103,7 @@ fn facts(document: &earnest_eval::report::Document, status: &str) -> Vec<(&'stat
         facts.push(("tokens", totals.completion_tokens.to_string()));
     }
     if manifest.generation_s > 0.0 {
-        facts.push(("seconds", format!("{:.1}", manifest.generation_s)));
+        facts.push(("seconds", format!("{:.2}", manifest.generation_s)));
     }
     facts.push(("settings", manifest.settings_sha256.clone()));
     facts

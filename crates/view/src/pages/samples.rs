@@ -14,8 +14,11 @@ use crate::shape;
 /// Samples on a page.
 const PAGE: usize = 50;
 
-/// Characters of a question and an answer in the list.
+/// Characters of an answer in the list.
 const SHOWN: usize = 160;
+
+/// Characters of the end of a question in the list.
+const END: usize = 72;
 
 /// Filters in the address. Empty values are none, as forms send them.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -100,7 +103,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(wan
             let question = question.map(|question| question.item.segments.question).unwrap_or_default();
             lines.push(Line {
                 outcome: outcome(&sample, of_log),
-                question: short(&question),
+                question: end_of(&question),
                 answer: short(&sample.completion_text()),
                 gold: short(&sample.gold),
                 item: sample.item,
@@ -118,6 +121,16 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(wan
         Ok(Page::new("samples.html", context))
     })
     .await
+}
+
+/// The end of a question in one line, where what is asked stands; beginnings are instructions that many share.
+fn end_of(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let characters = line.chars().count();
+    match line.char_indices().nth(characters.saturating_sub(END)) {
+        Some((start, _)) if characters > END => format!("… {}", &line[start..]),
+        _ => line,
+    }
 }
 
 /// One line of a text, shortened.
