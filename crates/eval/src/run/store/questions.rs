@@ -244,7 +244,8 @@ impl Store {
 
     fn pack(&self, run: &RunRecord, number: usize) -> Result<Option<Pack>, RunError> {
         // None inside for a pack that the run has and the file lacks.
-        let read = || -> rusqlite::Result<Option<Option<(Pack, Option<i64>)>>> {
+        type Sealed = (Pack, Option<i64>);
+        let read = || -> rusqlite::Result<Option<Option<Sealed>>> {
             let mut statement = self.connection().prepare_cached(
                 "SELECT a.items, q.sha256, q.content, p.sha256, p.content, a.prompts, a.seal FROM asked a \
                  LEFT JOIN packs q ON q.id = a.questions LEFT JOIN packs p ON p.id = a.prompts WHERE a.key = ?",
