@@ -19,7 +19,7 @@ pub struct LatentAttention {
     pub kv_rank: usize,
     /// Dimensions of a head's query and key without rotary embedding.
     pub plain_dims: usize,
-    /// Rotated dimensions of a head's query and key; [`LayerConfig::head_dim`] is the sum of both.
+    /// Rotated dimensions of a head's query and key; [`super::LayerConfig::head_dim`] is the sum of both.
     pub rotary_dims: usize,
     /// Dimensions of a head's value, at most those of its key.
     pub value_dims: usize,
