@@ -117,7 +117,7 @@ impl CustomLogitsProcessor for Chooser {
 impl MistralRs {
     /// Loads a Hugging Face folder into mistral.rs. What is beside the weights (tokenizer, sizes) is read by earnest.
     pub fn load(path: &Path) -> anyhow::Result<MistralRs> {
-        let checkpoint = Checkpoint::open_for_mistralrs(path).context("cannot use the checkpoint")?;
+        let checkpoint = Checkpoint::open_for_mistralrs(path, &[]).context("cannot use the checkpoint")?;
         super::load::check(&checkpoint)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
