@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use earnest_models::checkpoint::Checkpoint;
 use earnest_engine::core::LogitsDecoder;
 use earnest_engine::{Card, Engine, EngineError, Event, FinishReason, Rejected, Request, RequestId, Statistics};
+use earnest_models::checkpoint::Checkpoint;
 use mistralrs::core::{self, NormalRequest, RequestMessage, Response, SamplingParams};
 use mistralrs::{CustomLogitsProcessor, Tensor};
 use tokio::runtime::Runtime;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use clap::Parser;
+use earnest_mistralrs::MistralRs;
 use earnest_models::checkpoint::Checkpoint;
 use earnest_serve::{Server, Settings};
-use earnest_mistralrs::MistralRs;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(args: Args) -> anyhow::Result<()> {
-    let checkpoint = Checkpoint::open_for_mistralrs(&args.model).context("cannot use the checkpoint")?;
+    let checkpoint = Checkpoint::open_for_mistralrs(&args.model, &[]).context("cannot use the checkpoint")?;
     // A port that is taken is noticed before the weights are loaded.
     let server = Server::bind("127.0.0.1", args.port)?;
     let mut engine = MistralRs::load(&args.model)?;

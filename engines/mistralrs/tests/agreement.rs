@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use earnest_models::checkpoint::Checkpoint;
 use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_engine::endpoint::{self, Address, Api, Concurrency, EndpointEngine, Retry};
 use earnest_engine::{
     Completion, Engine, Event, FinishReason, Input, Logprobs, Request, RequestId, Sampling, SamplingKey,
 };
 use earnest_mistralrs::MistralRs;
+use earnest_models::checkpoint::Checkpoint;
 
 /// Tiny checkpoints of every family that the program takes.
 const FAMILIES: [&str; 9] = [
