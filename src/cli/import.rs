@@ -58,7 +58,7 @@ struct Outcome {
     imported: Vec<Entry>,
     /// Runs that have a log already.
     known: Vec<String>,
-    /// What was left out.
+    /// Names of logs that were left out.
     refused: Vec<String>,
 }
 

@@ -851,7 +851,7 @@ fn published_quantisations_are_named() {
     // What is not read names the format and other ways.
     let folder = place.at().join("hqq");
     std::fs::create_dir(&folder).unwrap();
-    for entry in std::fs::read_dir(golden.join("llama-gptq")).unwrap().flatten() {
+    for entry in std::fs::read_dir(golden.join("llama-gptq-desc-act")).unwrap().flatten() {
         std::fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
     }
     let config = std::fs::read_to_string(folder.join("config.json")).unwrap();

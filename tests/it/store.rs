@@ -260,10 +260,30 @@ fn fourth_version(results: &Path) {
         .unwrap();
 }
 
+/// As the fifth version wrote it.
+fn fifth_version(results: &Path) {
+    fourth_version(results);
+    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
+    connection
+        .execute_batch(
+            "ALTER TABLE runs ADD COLUMN seal INTEGER; ALTER TABLE samples ADD COLUMN seal INTEGER; PRAGMA user_version = 5;",
+        )
+        .unwrap();
+}
+
+/// As one development version wrote it.
+fn fifth_version_with_pack_seals(results: &Path) {
+    fifth_version(results);
+    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
+    connection.execute_batch("ALTER TABLE asked ADD COLUMN seal INTEGER;").unwrap();
+}
+
 #[test]
 fn files_of_previous_versions_are_migrated_with_their_rows() {
-    assert_eq!(SCHEMA_VERSION, 5, "a new version needs a file of the one before it here");
-    for written in [first_version, second_version, third_version, fourth_version] {
+    assert_eq!(SCHEMA_VERSION, 6, "a new version needs a file of the one before it here");
+    for written in
+        [first_version, second_version, third_version, fourth_version, fifth_version, fifth_version_with_pack_seals]
+    {
         migrates(written);
     }
 }

@@ -184,7 +184,7 @@ fn framed(data: &str) -> Bytes {
     format!("data: {data}\n\n").into()
 }
 
-/// What a request holds until its answer is sent: memory, and a connection that is not closed for others.
+/// Resources of a request until its answer is sent: memory, and a connection that is not closed for others.
 struct Hold {
     place: Option<Arc<Place>>,
     grants: Vec<Grant>,

@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::pages::{compare, leaderboard, run, sample, samples};
 use crate::shape;
 
-/// What every request needs.
+/// State shared by all requests.
 pub(crate) struct App {
     pub results: PathBuf,
     /// Path before every page: `/TOKEN/`.

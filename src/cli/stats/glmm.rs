@@ -162,7 +162,7 @@ pub(super) struct Report<'a> {
     pub(super) fixed: &'a [String],
     pub(super) group: &'a str,
     pub(super) runs: &'a [String],
-    /// How the model of stored runs was chosen.
+    /// Reasons for the model of stored runs.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub(super) choice: &'a [String],
     pub(super) labels: Vec<Labels<'a>>,

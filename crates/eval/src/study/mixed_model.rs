@@ -60,7 +60,7 @@ pub enum MixedModel {
         dropped: usize,
         /// Accuracies by factor and their differences, averaged over the random effects.
         marginal: Vec<Marginal>,
-        /// How the random effects were chosen, if no formula was given.
+        /// Reasons for the random effects, if no formula was given.
         choice: Vec<String>,
     },
     Impossible {

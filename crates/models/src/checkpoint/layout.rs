@@ -116,7 +116,7 @@ const MXFP4_BYTES: usize = MXFP4_BLOCK / 2;
 /// Values of the codes 0 to 7; 8 to 15 are their negatives.
 const MXFP4_VALUES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
 
-/// Where the rows of a matrix in MXFP4 lie: blocks of 16 bytes, and a scale for each, in tensors of their own. Rows are whole blocks;
+/// Location of the rows of a matrix in MXFP4: blocks of 16 bytes, and a scale for each, in tensors of their own. Rows are whole blocks;
 /// all counts are of blocks.
 pub(super) struct Mxfp4Rows<'a> {
     pub(super) blocks: (&'a Path, u64),

@@ -120,7 +120,7 @@ fn same_groups(left: &[u32], right: &[u32]) -> bool {
     is_nested(left, right) && is_nested(right, left)
 }
 
-/// What a design says about an effect that may vary between groups.
+/// Support of a design for an effect that varies between groups.
 enum Support {
     Slope,
     /// It varies, but has many levels.

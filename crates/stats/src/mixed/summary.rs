@@ -23,7 +23,7 @@ const FEW: usize = 10;
 /// Levels in fewer rows are rare.
 const RARE: f64 = 2.0;
 
-/// What a fit found.
+/// Estimates of a fit and what they were made from.
 pub(super) struct Summary<'a> {
     pub(super) data: &'a MixedData,
     pub(super) layout: &'a Layout,

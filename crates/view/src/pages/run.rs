@@ -85,7 +85,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
     .await
 }
 
-/// What was run, by name.
+/// Facts about a run, by name.
 fn facts(document: &earnest_eval::report::Document, status: &str) -> Vec<(&'static str, String)> {
     let (manifest, totals) = (&document.manifest, &document.totals);
     let settings = &manifest.settings;

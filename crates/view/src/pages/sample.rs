@@ -41,7 +41,7 @@ pub(crate) fn outcome(sample: &Sample, of_log: bool) -> Outcome {
 struct Reading {
     rule: String,
     right: bool,
-    /// What it read; none for rules that look for the expected answer instead of reading one.
+    /// The answer it read; none for rules that look for the expected answer instead of reading one.
     read: Option<String>,
     primary: bool,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Shown {
     facts: Vec<(String, String)>,
 }
 
-/// Which sample of a run.
+/// Address of a sample in a run.
 #[derive(Deserialize)]
 pub(crate) struct Which {
     item: String,

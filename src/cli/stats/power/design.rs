@@ -111,7 +111,7 @@ pub struct DesignArgs {
     rates: RateArgs,
 }
 
-/// Where the variances come from.
+/// Source of the variances.
 enum Source {
     Model(MixedDesign),
     Pilot(Pilot),

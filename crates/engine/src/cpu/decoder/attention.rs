@@ -62,7 +62,7 @@ impl Row {
     }
 }
 
-/// What the attention of a layer reads besides its buffers.
+/// Inputs of a layer's attention besides its buffers.
 pub(super) struct Layer<'a> {
     pub(super) config: &'a DecoderConfig,
     pub(super) index: usize,

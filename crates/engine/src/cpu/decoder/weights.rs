@@ -64,7 +64,7 @@ pub(crate) struct MlpWeights {
 
 /// The feed-forward part of a layer.
 pub(crate) struct FeedForward {
-    /// What is computed for every token.
+    /// The block computed for every token.
     pub(crate) dense: Option<MlpWeights>,
     pub(crate) experts: Option<ExpertWeights>,
 }

@@ -130,7 +130,7 @@ pub(super) fn identity(options: &Value) -> Option<String> {
     Some(Value::from(parts.map(|part| part.cloned().unwrap_or_default()).collect::<Vec<_>>()).to_string())
 }
 
-/// What a user chose for a log, by the names of the options.
+/// A user's choices for a log, by the names of the options.
 pub(super) type Choices = [(&'static str, Value); 3];
 
 /// Identity of a log whatever the user chose, and the names of the choices with their values.

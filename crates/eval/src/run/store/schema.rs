@@ -30,7 +30,7 @@ const CACHE_KIB: i64 = 16_384;
 const LOG_BYTES: i64 = 128 << 20;
 
 /// Migrations from version N to N + 1. Released entries never change; new versions append one.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     // 1. A sample is two rows with one key, `run * 2^32 + place in the plan`: what lists and sums read is in `samples`,
     // what is read one sample at a time in `texts`, so that a million samples are summed without reading a gigabyte of
     // text. Keys ascend as samples are asked, so writing appends.
@@ -102,12 +102,16 @@ const MIGRATIONS: [&str; 5] = [
         prompts INTEGER
     ) STRICT;
     ALTER TABLE runs ADD COLUMN summary TEXT;",
-    // 5. Digests of what lists read: a run's row, a sample's row of `samples` without its texts, and a run's packs. Rows of earlier
-    // versions have none.
+    // 5. Digests of what lists read: a run's row, and a sample's row of `samples` without its texts. Rows of earlier versions have
+    // none.
     "ALTER TABLE runs ADD COLUMN seal INTEGER;
-    ALTER TABLE samples ADD COLUMN seal INTEGER;
-    ALTER TABLE asked ADD COLUMN seal INTEGER;",
+    ALTER TABLE samples ADD COLUMN seal INTEGER;",
+    // 6. Digests of a run's packs. Some files of version 5 have the column already (see `migrate`).
+    PACK_SEALS,
 ];
+
+/// The sixth migration.
+const PACK_SEALS: &str = "ALTER TABLE asked ADD COLUMN seal INTEGER;";
 
 /// Opens the file below `results`, creates it with `create`, and migrates its tables. Files without write permission are opened
 /// read-only.
@@ -267,7 +271,11 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Read again, now that no other process can migrate.
     let version: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    for step in MIGRATIONS.iter().skip(version as usize) {
+    for step in MIGRATIONS.into_iter().skip(version as usize) {
+        // One development version wrote the column under version 5.
+        if step == PACK_SEALS && transaction.column_exists(None, "asked", "seal")? {
+            continue;
+        }
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;

@@ -90,7 +90,7 @@ impl TemplateProcess {
 struct Worker {
     child: Child,
     socket: UnixStream,
-    /// What it writes to standard error, which names the cause of its death.
+    /// Its standard error, which names the cause of its death.
     words: Option<ChildStderr>,
     memory: u64,
     seconds: u64,

@@ -84,7 +84,7 @@ impl Tally {
         self.readings.clone().finish(primary)
     }
 
-    /// What the tool reported by the options of the run, with what the samples give; nothing where the options are not a log's.
+    /// Returns the aggregates that the tool reported, by the options of the run, beside those of the samples; nothing where the options are not a log's.
     pub fn reported(&self, options: &Value) -> Vec<Reported> {
         #[derive(Deserialize)]
         struct Options {
