@@ -151,6 +151,7 @@ impl Engine for Immediate {
             let text = format!("The answer is {digits}.");
             Event::Finished(Box::new(Completion {
                 id: request.id,
+                counted_tokens: 0,
                 ids: text.as_bytes().chunks(2).map(|two| u32::from(two[0]) * 97).collect(),
                 text,
                 finish: FinishReason::Eos,

@@ -7,13 +7,14 @@
 needs: torch, transformers, gguf, accelerate (for a GGUF file). MODEL is a GGUF file or a Hugging Face folder; a GGUF file is
 dequantised to float32 and then cast, so that the weights are those that earnest uses. Prompts are padded on the left and
 batched in the order of their lengths; every prompt gets exactly the same number of new tokens, greedy, end of sequence ignored.
+With --share-prefix, the tokens that all prompts begin with are computed once, and their keys and values are copied into every batch.
 Loading is not counted. Prints one JSON document: for each workload and batch size the seconds of every repetition.
 """
-import argparse, json, os, platform, statistics, time
+import argparse, copy, json, os, platform, statistics, sys, time
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, DynamicCache
 
 
 def load(path, dtype):
@@ -24,7 +25,20 @@ def load(path, dtype):
     return model.to(getattr(torch, dtype)).eval()
 
 
-def generate(model, ids, new_tokens, batch):
+def shared_prefix(ids):
+    """The tokens that all prompts begin with; at least one token of each prompt is left."""
+    length = min(len(one) for one in ids) - 1
+    return ids[0][: next((i for i in range(length) if any(one[i] != ids[0][i] for one in ids)), length)]
+
+
+def generate(model, ids, new_tokens, batch, prefix=()):
+    """Pads between the shared prefix and the rest of a prompt."""
+    prefix = list(prefix)
+    cache = None
+    if prefix:
+        with torch.inference_mode():
+            cache = model(torch.tensor([prefix]), past_key_values=DynamicCache(), use_cache=True, logits_to_keep=1).past_key_values
+    ids = [one[len(prefix) :] for one in ids]
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     out = [None] * len(ids)
     for start in range(0, len(order), batch):
@@ -35,11 +49,17 @@ def generate(model, ids, new_tokens, batch):
         for row, i in enumerate(part):
             tokens[row, width - len(ids[i]) :] = torch.tensor(ids[i])
             mask[row, width - len(ids[i]) :] = 1
+        own = {}
+        if prefix:
+            tokens = torch.cat([torch.tensor([prefix]).expand(len(part), -1), tokens], dim=1)
+            mask = torch.cat([torch.ones(len(part), len(prefix), dtype=torch.long), mask], dim=1)
+            own["past_key_values"] = copy.deepcopy(cache)
+            own["past_key_values"].batch_repeat_interleave(len(part))
         with torch.inference_mode():
             answer = model.generate(tokens, attention_mask=mask, max_new_tokens=new_tokens, min_new_tokens=new_tokens,
-                                    do_sample=False, eos_token_id=None, pad_token_id=0)
+                                    do_sample=False, eos_token_id=None, pad_token_id=0, **own)
         for row, i in enumerate(part):
-            out[i] = answer[row, width:].tolist()
+            out[i] = answer[row, len(prefix) + width :].tolist()
     return out
 
 
@@ -50,6 +70,8 @@ def main():
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
     parser.add_argument("--batch", type=int, nargs="+", default=[32])
     parser.add_argument("--workload", choices=["few-shot", "zero-shot"], help="only this one")
+    parser.add_argument("--share-prefix", action="store_true", help="compute what all prompts begin with once")
+    parser.add_argument("--check", action="store_true", help="with --share-prefix: compare the tokens with those of whole prompts")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
@@ -64,11 +86,15 @@ def main():
             seconds = []
             for _ in range(args.repeat):
                 start = time.perf_counter()
-                generate(model, workload["ids"], workload["new_tokens"], batch)
+                prefix = shared_prefix(workload["ids"]) if args.share_prefix else ()
+                made = generate(model, workload["ids"], workload["new_tokens"], batch, prefix)
                 seconds.append(time.perf_counter() - start)
+            if args.check and prefix:
+                whole = generate(model, workload["ids"], workload["new_tokens"], batch)
+                print(f"{sum(a == b for a, b in zip(made, whole))} of {len(made)} completions are those of whole prompts", file=sys.stderr)
             middle = statistics.median(seconds)
             document["measurements"].append(dict(workload=workload["kind"], prompts=len(workload["ids"]), new_tokens=workload["new_tokens"],
-                                                 batch=batch, seconds=seconds, samples_per_s=len(workload["ids"]) / middle))
+                                                 batch=batch, shared_prefix=len(prefix), seconds=seconds, samples_per_s=len(workload["ids"]) / middle))
     print(json.dumps(document, indent=1))
 
 

@@ -127,6 +127,7 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
         table.rule();
     }
     table.row(cells(&comparison.overall));
+    let left_out = table.fit(width, ["McNemar p", "detectable"]);
     text.push_str(&table.render());
     text.push('\n');
     let mut remarks = vec![comparison.conclusion()];
@@ -188,6 +189,9 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
     }
     if comparison.right_or_wrong {
         remarks.extend(power_beforehand(&comparison.overall));
+    }
+    if !left_out.is_empty() {
+        remarks.push(format!("A wider terminal and --json also have: {}.", left_out.join("; ")));
     }
     for remark in &remarks {
         text.push_str(&wrap(&harmless(remark), width, "* "));

@@ -183,7 +183,7 @@ impl Reporter for EventFile {
                     "correct": sample.score.as_ref().map(|score| score.correct),
                     "reason": sample.score.as_ref().and_then(|score| score.failure.as_ref()),
                     "finish": sample.completion.as_ref().map(|completion| completion.finish),
-                    "tokens": sample.completion.as_ref().map(|completion| completion.ids.len()),
+                    "tokens": sample.completion.as_ref().map(|completion| completion.tokens()),
                     "failure": sample.failure,
                 }),
             ),

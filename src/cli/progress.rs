@@ -251,7 +251,8 @@ impl Tally {
         });
         parts.extend((self.truncated > 0).then(|| format!("truncated {}", self.truncated)));
         let prompt = statistics.cached_tokens + statistics.prefilled_tokens;
-        if prompt > 0 {
+        // Endpoints that do not report cached tokens may still have a cache.
+        if statistics.cached_tokens > 0 {
             parts.push(format!("cache {:.0} %", 100.0 * statistics.cached_tokens as f64 / prompt as f64));
         }
         let mut line = String::new();

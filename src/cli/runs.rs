@@ -92,26 +92,13 @@ const LEFT_OUT: [&str; 5] = ["new tokens", "device seconds", "started (UTC)", "c
 /// left out before others.
 fn listed(entries: &[RunEntry], known_width: Option<usize>, width: usize) -> String {
     let rows: Vec<Vec<String>> = entries.iter().map(cells).collect();
-    let mut shown = vec![true; COLUMNS.len()];
+    let mut table = Table::new(COLUMNS.map(|(name, align)| (name.to_owned(), align)));
+    rows.iter().for_each(|row| table.row(row.clone()));
+    let Some(known_width) = known_width else { return table.render() };
     let place = |name: &str| COLUMNS.iter().position(|(column, _)| *column == name);
     let zeros = |name: &&str| place(name).is_some_and(|at| rows.iter().all(|row| row[at] == "0"));
-    let mut narrower = ["failed", "cut"].into_iter().filter(zeros).chain(LEFT_OUT).filter_map(place);
-    loop {
-        let columns = COLUMNS.iter().zip(&shown).filter(|(_, shown)| **shown);
-        let mut table = Table::new(columns.map(|((name, align), _)| ((*name).to_owned(), *align)));
-        for row in &rows {
-            table.row(row.iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell.clone()).collect());
-        }
-        let text = table.render();
-        let needed = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        if known_width.is_none_or(|width| needed <= width) {
-            return text;
-        }
-        match narrower.next() {
-            Some(column) => shown[column] = false,
-            None => return cards(entries, width),
-        }
-    }
+    table.fit(known_width, ["failed", "cut"].into_iter().filter(zeros).chain(LEFT_OUT));
+    if table.width() <= known_width { table.render() } else { cards(entries, width) }
 }
 
 /// Cells of [`COLUMNS`].

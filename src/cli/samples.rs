@@ -170,7 +170,7 @@ fn card(
             };
             let clipped = if sample.clipped() { ", limited by the context length" } else { "" };
             // Imported completions come without ids.
-            let tokens = match completion.ids.len() {
+            let tokens = match completion.tokens() {
                 0 => String::new(),
                 tokens => format!("{tokens} tokens, "),
             };
@@ -249,6 +249,7 @@ mod tests {
         let completion = earnest_eval::run::Generated {
             text: "\u{1b}]0;title\u{7}one\r\ntwo\0".into(),
             ids: vec![1],
+            counted_tokens: 0,
             finish: FinishReason::Eos,
             cached_tokens: 0,
             timings: Default::default(),

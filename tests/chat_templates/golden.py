@@ -2,8 +2,10 @@
 it. Needs `pip install transformers`; today is 26 July 2024, the day that the program gives to templates.
 
     python3 tests/chat_templates/golden.py [--published FOLDER]
+    python3 tests/chat_templates/golden.py --other FOLDER
 
-With --published, a folder of the published templates (`llama2.jinja`, ...), our wordings are compared with them first."""
+With --published, a folder of the published templates (`llama2.jinja`, ...), our wordings are compared with them first. With
+--other, golden.json is written to a folder of any templates; EARNEST_CHAT_TEMPLATES=FOLDER makes the test read it, too."""
 
 import datetime
 import json
@@ -48,7 +50,7 @@ def tokenizer(bos, eos):
 def render(family, source, messages, prompt, thinking):
     chosen = {} if thinking is None else {"enable_thinking": thinking}
     try:
-        text = tokenizer(*FAMILIES[family]).apply_chat_template(
+        text = tokenizer(*FAMILIES.get(family, ("<s>", "</s>"))).apply_chat_template(
             messages, chat_template=source, tokenize=False, add_generation_prompt=prompt, **chosen
         )
     except Exception as error:  # Jinja's own errors and those that templates raise.
@@ -56,8 +58,33 @@ def render(family, source, messages, prompt, thinking):
     return {"text": text}
 
 
+def other(folder, conversations):
+    cases = []
+    for path in sorted(folder.glob("*.jinja")):
+        source = path.read_text()
+        for number, messages in enumerate(conversations):
+            for thinking in [None, True, False] if "enable_thinking" in source else [None]:
+                prompt = messages[-1]["role"] != "assistant"
+                case = render(path.stem, source, messages, prompt, thinking)
+                cases.append(
+                    {
+                        "family": path.stem, "bos": "<s>", "eos": "</s>", "conversation": number, "prompt": prompt,
+                        "thinking": thinking, **case,
+                    }
+                )
+    write(folder, cases)
+
+
+def write(folder, cases):
+    made = {"transformers": transformers.__version__, "cases": cases}
+    (folder / "golden.json").write_text(json.dumps(made, ensure_ascii=False, indent=1) + "\n")
+    print(f"{len(cases)} cases, {sum('error' in c for c in cases)} of them errors")
+
+
 def main():
     conversations = json.loads((HERE / "conversations.json").read_text())
+    if sys.argv[1:2] == ["--other"]:
+        return other(pathlib.Path(sys.argv[2]), conversations)
     published = pathlib.Path(sys.argv[2]) if sys.argv[1:2] == ["--published"] else None
     cases = []
     compared = 0
@@ -79,9 +106,8 @@ def main():
                         "thinking": thinking, **case,
                     }
                 )
-    made = {"transformers": transformers.__version__, "cases": cases}
-    (HERE / "golden.json").write_text(json.dumps(made, ensure_ascii=False, indent=1) + "\n")
-    print(f"{len(cases)} cases, {sum('error' in c for c in cases)} of them errors, {compared} compared with published templates")
+    write(HERE, cases)
+    print(f"{compared} compared with published templates")
 
 
 main()

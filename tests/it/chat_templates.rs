@@ -26,28 +26,36 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chat_templates")
 }
 
-fn read(name: &str) -> String {
-    std::fs::read_to_string(folder().join(name)).unwrap()
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap()
 }
 
-fn cases() -> (Vec<Vec<ChatMessage>>, Vec<Case>) {
-    let conversations = serde_json::from_str(&read("conversations.json")).unwrap();
-    let golden: Golden = serde_json::from_str(&read("golden.json")).unwrap();
+fn cases(folder: &Path) -> (Vec<Vec<ChatMessage>>, Vec<Case>) {
+    let conversations = serde_json::from_str(&read(&self::folder(), "conversations.json")).unwrap();
+    let golden: Golden = serde_json::from_str(&read(folder, "golden.json")).unwrap();
     (conversations, golden.cases)
 }
 
-fn template(case: &Case) -> ChatTemplate {
-    let source = read(&format!("{}.jinja", case.family));
+fn template(folder: &Path, case: &Case) -> ChatTemplate {
+    let source = read(folder, &format!("{}.jinja", case.family));
     ChatTemplate::new(case.family.as_str(), source, case.bos.clone(), case.eos.clone())
 }
 
 #[test]
 fn every_family_renders_as_transformers_does() {
-    let (conversations, cases) = cases();
+    render_alike(&folder());
+    // Published templates, which are not ours to copy: `golden.py --other` writes what transformers makes of them.
+    if let Some(others) = std::env::var_os("EARNEST_CHAT_TEMPLATES") {
+        render_alike(Path::new(&others));
+    }
+}
+
+fn render_alike(folder: &Path) {
+    let (conversations, cases) = cases(folder);
     let mut wrong = Vec::new();
     for case in &cases {
         let messages = &conversations[case.conversation];
-        let rendered = template(case).render_thinking(messages, case.prompt, case.thinking);
+        let rendered = template(folder, case).render_thinking(messages, case.prompt, case.thinking);
         let name = format!("{} {} {:?}", case.family, case.conversation, case.thinking);
         match (&rendered, &case.text, &case.error) {
             (Ok(text), Some(expected), None) if text == expected => {}
@@ -61,7 +69,7 @@ fn every_family_renders_as_transformers_does() {
 
 #[test]
 fn every_family_has_twenty_conversations() {
-    let (conversations, cases) = cases();
+    let (conversations, cases) = cases(&folder());
     assert!(conversations.len() >= 20);
     let families =
         ["llama2", "llama3", "llama31", "mistral_v01", "mistral_v03", "gemma", "qwen25", "qwen3", "phi3", "dialect"];
@@ -75,9 +83,9 @@ fn every_family_has_twenty_conversations() {
 
 #[test]
 fn a_thinking_model_can_be_told_not_to_think() {
-    let switch = |name: &str| ChatTemplate::new(name, read(name), None, None).has_thinking_switch();
+    let switch = |name: &str| ChatTemplate::new(name, read(&folder(), name), None, None).has_thinking_switch();
     assert!(switch("qwen3.jinja") && !switch("qwen25.jinja"));
-    let qwen3 = ChatTemplate::new("qwen3", read("qwen3.jinja"), None, None);
+    let qwen3 = ChatTemplate::new("qwen3", read(&folder(), "qwen3.jinja"), None, None);
     let question = [ChatMessage::new("user", "1+1?")];
     let render = |thinking| qwen3.render_thinking(&question, true, thinking).unwrap();
     assert!(render(Some(false)).ends_with("<think>\n\n</think>\n\n"));

@@ -144,6 +144,7 @@ fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
             budget: 1024,
             max_tokens: 1024,
             completion: Some(Generated {
+                counted_tokens: 0,
                 ids: vec![7; tokens],
                 text,
                 finish: FinishReason::Eos,

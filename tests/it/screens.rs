@@ -37,6 +37,20 @@ fn screen_at(folder: &Path, words: &[&str], columns: &str) -> String {
     screen_with(folder, words, &[("COLUMNS", columns)])
 }
 
+/// A screen of 100 columns, the width without a terminal, and after it those of 80 and 140 where they differ. For commands that
+/// change nothing.
+fn widths(folder: &Path, words: &[&str]) -> String {
+    let usual = screen(folder, words);
+    let mut text = usual.clone();
+    for columns in ["80", "140"] {
+        let other = screen_at(folder, words, columns);
+        if other != usual {
+            write!(text, "=== {columns} columns\n{other}").unwrap();
+        }
+    }
+    text
+}
+
 /// Filters for values that differ between machines, moments and versions.
 fn settings() -> Settings {
     let mut settings = Settings::clone_current();
@@ -106,9 +120,13 @@ fn commands(help: &str) -> Vec<String> {
 
 /// The help of a command and of all below it. Returns how many there are.
 fn helps(folder: &Path, path: &[&str]) -> usize {
-    let text = screen(folder, &[path, &["--help"]].concat());
+    let words = [path, &["--help"]].concat();
+    let text = screen(folder, &words);
     assert!(text.starts_with("exit 0"), "{path:?}: {text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{path:?} has lines beyond 100 columns:\n{text}");
+    for (columns, text) in [(100, &text), (80, &screen_at(folder, &words, "80"))] {
+        let fits = text.lines().all(|line| line.chars().count() <= columns || line.starts_with("Usage:"));
+        assert!(fits, "{path:?} has lines beyond {columns} columns:\n{text}");
+    }
     assert_snapshot!([&["help"], path].concat().join("_").replace('-', "_"), &text);
     let below = commands(&text);
     1 + below.iter().map(|name| helps(folder, &[path, &[name.as_str()]].concat())).sum::<usize>()
@@ -166,10 +184,10 @@ fn command_lines_of_suites() {
     assert_eq!(show(&["--seed", "7", "--shots", "1", "--model", model, "nupa", "--task", "add_Integer"]), behind);
     assert_ne!(show(&["nupa", "--shots", "1", "--task", "add_Integer", "--model", model]), behind, "another seed");
     settings().bind(|| {
-        assert_snapshot!("suite_unknown", screen(at, &["run", "nope", "--model", model]));
-        assert_snapshot!("suite_none", screen(at, &["run", "--limit", "3"]));
-        assert_snapshot!("suite_foreign_option", screen(at, &["run", "nupa", "--kinds", "all"]));
-        assert_snapshot!("suite_option_alone", screen(at, &["run", "--shots", "2"]));
+        assert_snapshot!("suite_unknown", widths(at, &["run", "nope", "--model", model]));
+        assert_snapshot!("suite_none", widths(at, &["run", "--limit", "3"]));
+        assert_snapshot!("suite_foreign_option", widths(at, &["run", "nupa", "--kinds", "all"]));
+        assert_snapshot!("suite_option_alone", widths(at, &["run", "--shots", "2"]));
         assert_snapshot!("from_with_suite", screen(at, &["run", "nupa", "--from", "x"]));
         assert_snapshot!("from_with_settings", screen(at, &["run", "--from", "x", "--temperature", "1"]));
         assert_snapshot!("from_with_invariance", screen(at, &["run", "--from", "x", "--batch-invariant"]));
@@ -183,30 +201,30 @@ fn results_screens() {
     let at = folder.path();
     settings().bind(|| {
         assert_snapshot!("import", screen(at, &import("careful", "careful.jsonl")));
-        assert_snapshot!("runs_list", screen(at, &["runs", "list"]));
+        assert_snapshot!("runs_list", widths(at, &["runs", "list"]));
         assert_snapshot!("runs_list_narrow", screen_at(at, &["runs", "list"], "60"));
         assert_snapshot!("runs_list_json", screen(at, &["runs", "list", "--json"]));
-        assert_snapshot!("runs_show", screen(at, &["runs", "show", "hasty"]));
+        assert_snapshot!("runs_show", widths(at, &["runs", "show", "hasty"]));
         assert_snapshot!("runs_show_narrow", screen_at(at, &["runs", "show", "hasty"], "60"));
-        assert_snapshot!("samples", screen(at, &["samples", "hasty", "--limit", "3"]));
+        assert_snapshot!("samples", widths(at, &["samples", "hasty", "--limit", "3"]));
         assert_snapshot!(
             "samples_failed",
-            screen(at, &["samples", "hasty", "--failed", "--task", "add", "--limit", "1"])
+            widths(at, &["samples", "hasty", "--failed", "--task", "add", "--limit", "1"])
         );
-        assert_snapshot!("samples_grep", screen(at, &["samples", "hasty", "--grep", "I think", "--limit", "1"]));
+        assert_snapshot!("samples_grep", widths(at, &["samples", "hasty", "--grep", "I think", "--limit", "1"]));
         let one = screen(at, &["samples", "hasty", "--correct", "--limit", "1", "--json"]);
         let one: serde_json::Value = serde_json::from_str(one.split("--- stdout\n").nth(1).unwrap()).unwrap();
-        assert_snapshot!("samples_item", screen(at, &["samples", "hasty", "--item", one["item"].as_str().unwrap()]));
-        assert_snapshot!("samples_truncated", screen(at, &["samples", "hasty", "--truncated"]));
-        assert_snapshot!("samples_none", screen(at, &["samples", "hasty", "--grep", "no such text"]));
+        assert_snapshot!("samples_item", widths(at, &["samples", "hasty", "--item", one["item"].as_str().unwrap()]));
+        assert_snapshot!("samples_truncated", widths(at, &["samples", "hasty", "--truncated"]));
+        assert_snapshot!("samples_none", widths(at, &["samples", "hasty", "--grep", "no such text"]));
         assert_snapshot!("samples_json", screen(at, &["samples", "hasty", "--json", "--limit", "1"]));
-        assert_snapshot!("ambiguous", screen(at, &["samples", "careful-"]));
-        assert_snapshot!("score", screen(at, &["score", "hasty"]));
+        assert_snapshot!("ambiguous", widths(at, &["samples", "careful-"]));
+        assert_snapshot!("score", widths(at, &["score", "hasty"]));
         assert_snapshot!("score_save", screen(at, &["score", "hasty", "--save"]));
         assert_snapshot!("runs_delete_asks", screen(at, &["runs", "delete", "careful", "scored"]));
         assert_snapshot!("runs_delete", screen(at, &["runs", "delete", "scored", "--yes"]));
         assert_snapshot!("runs_delete_again", screen(at, &["runs", "delete", "scored", "--yes"]));
-        assert_snapshot!("runs_verify", screen(at, &["runs", "verify"]));
+        assert_snapshot!("runs_verify", widths(at, &["runs", "verify"]));
     });
 }
 
@@ -215,8 +233,8 @@ fn comparisons() {
     let folder = imported();
     let at = folder.path();
     settings().bind(|| {
-        assert_snapshot!("compare", screen(at, &["compare", "careful", "hasty"]));
-        assert_snapshot!("compare_itself", screen(at, &["compare", "careful", "careful"]));
+        assert_snapshot!("compare", widths(at, &["compare", "careful", "hasty"]));
+        assert_snapshot!("compare_itself", widths(at, &["compare", "careful", "careful"]));
         assert_snapshot!("compare_alike", {
             screen(at, &import("twin", "careful.jsonl"));
             screen(at, &["compare", "careful", "twin"])
@@ -233,8 +251,8 @@ fn comparisons() {
             );
         }
         assert_snapshot!("export_lm_eval", screen(at, &["export", "hasty", "--format", "lm-eval", "-o", "lm-eval"]));
-        assert_snapshot!("reproduce", screen(at, &["reproduce", "arithmetic-bench"]));
-        assert_snapshot!("compare_three", screen(at, &["compare", "careful", "hasty", "twin", "--flips", "2"]));
+        assert_snapshot!("reproduce", widths(at, &["reproduce", "arithmetic-bench"]));
+        assert_snapshot!("compare_three", widths(at, &["compare", "careful", "hasty", "twin", "--flips", "2"]));
     });
 }
 
@@ -249,13 +267,13 @@ fn mistakes() {
     )
     .unwrap();
     settings().bind(|| {
-        assert_snapshot!("no_results", screen(at, &["runs", "list"]));
-        assert_snapshot!("nothing_to_resume", screen(at, &["resume"]));
+        assert_snapshot!("no_results", widths(at, &["runs", "list"]));
+        assert_snapshot!("nothing_to_resume", widths(at, &["resume"]));
         assert_snapshot!("import_broken", screen(at, &import("x", "broken.jsonl")));
         assert_snapshot!("import_unknown", screen(at, &import("x", "unknown.jsonl")));
         assert_snapshot!("merge_nothing", screen(at, &["merge"]));
-        assert_snapshot!("unknown_command", screen(at, &["evaluate"]));
-        assert_snapshot!("no_model", screen(at, &["run", "arithmetic-bench", "--model", "no/such/model"]));
+        assert_snapshot!("unknown_command", widths(at, &["evaluate"]));
+        assert_snapshot!("no_model", widths(at, &["run", "arithmetic-bench", "--model", "no/such/model"]));
     });
 }
 
@@ -356,16 +374,16 @@ fn questions() {
     let model = tiny();
     let model = model.to_str().unwrap();
     settings().bind(|| {
-        assert_snapshot!("suites", screen(at, &["suites"]));
+        assert_snapshot!("suites", widths(at, &["suites"]));
         assert_snapshot!("suites_narrow", screen_at(at, &["suites"], "60"));
         let words = ["show", "arithmetic-bench", "--model", model, "--task", "rev", "--lengths", "3"];
-        assert_snapshot!("show", screen(at, &words));
-        assert_snapshot!("reproduce_plan", screen(at, &["reproduce", "arithmetic-bench", "--plan"]));
+        assert_snapshot!("show", widths(at, &words));
+        assert_snapshot!("reproduce_plan", widths(at, &["reproduce", "arithmetic-bench", "--plan"]));
         let words = ["generate", "nupa", "--tasks", "max_Float,add_Integer", "--lengths", "1-2", "--per-length", "1"];
-        assert_snapshot!("generate", screen(at, &words));
+        assert_snapshot!("generate", widths(at, &words));
         assert_snapshot!(
             "rf_lengths",
-            screen(at, &["rf-lengths", "--model", model, "--tasks", "add_Integer,max_Float"])
+            widths(at, &["rf-lengths", "--model", model, "--tasks", "add_Integer,max_Float"])
         );
         let bash = screen(at, &["completions", "bash"]);
         assert_snapshot!("completions", bash.lines().take(12).collect::<Vec<_>>().join("\n"));
@@ -388,7 +406,7 @@ fn machines() {
     settings.add_filter(r"(?m)^ +[0-9]+ tokens/s in the .*$", "           [machine]");
     settings.add_filter(r"(?m)^  \d.* samples/s .*$", "  [speed]");
     settings.bind(|| {
-        assert_snapshot!("doctor", screen(at, &["doctor"]));
+        assert_snapshot!("doctor", widths(at, &["doctor"]));
         let words =
             ["bench", "engine", "--model", model.to_str().unwrap(), "--threads", "1", "--workload", "zero-shot"];
         assert_snapshot!("bench_engine", screen(at, &[&words[..], &["--prompts", "4", "--repeat", "1"]].concat()));
@@ -414,7 +432,7 @@ fn a_run() {
         let nupa = [&nupa[..], &["--tasks", "add_Integer,max_Float", "--lengths", "1-6"]].concat();
         assert_snapshot!("run_nupa", screen(at, &nupa));
         assert_snapshot!("fail_on_error_beyond", screen(at, &[&words[..], &["--fail-on-error", "2"]].concat()));
-        assert_snapshot!("no_run", screen(at, &["runs", "show", "nothing"]));
+        assert_snapshot!("no_run", widths(at, &["runs", "show", "nothing"]));
         fill_tensor(&at.join("copy"), "lm_head.weight", f32::MAX);
         assert_snapshot!("resume_another_model", screen(at, &["resume", "arithmetic"]));
         std::fs::write(at.join("earnest-results/earnest.sqlite"), "no file of results, but long enough").unwrap();
@@ -436,22 +454,22 @@ fn statistics() {
     std::fs::write(at.join("data.csv"), csv).unwrap();
     let glmm = ["stats", "glmm", "data.csv", "--response", "first", "--fixed", "variant", "--group", "template"];
     settings().bind(|| {
-        assert_snapshot!("stats_glmm", screen(at, &glmm));
-        assert_snapshot!("stats_ks", screen(at, &["stats", "ks", "data.csv", "--value", "value", "--by", "variant"]));
-        assert_snapshot!("stats_holm", screen(at, &["stats", "holm", "0.01", "0.04", "0.03"]));
+        assert_snapshot!("stats_glmm", widths(at, &glmm));
+        assert_snapshot!("stats_ks", widths(at, &["stats", "ks", "data.csv", "--value", "value", "--by", "variant"]));
+        assert_snapshot!("stats_holm", widths(at, &["stats", "holm", "0.01", "0.04", "0.03"]));
         let compare = ["stats", "compare", "data.csv", "--first", "first", "--second", "second", "--group", "template"];
-        assert_snapshot!("stats_compare", screen(at, &compare));
+        assert_snapshot!("stats_compare", widths(at, &compare));
         assert_snapshot!(
             "stats_power_paired",
-            screen(at, &["stats", "power", "paired", "--discordance", "0.2", "--effect", "0.05"])
+            widths(at, &["stats", "power", "paired", "--discordance", "0.2", "--effect", "0.05"])
         );
         assert_snapshot!("stats_power_design", {
             let model = ["--accuracy", "0.6", "--intercept-sd", "1.5", "--slope-sd", "0.7", "--effect", "0.05"];
-            screen(at, &[&["stats", "power", "design"][..], &model, &["--questions", "20"]].concat())
+            widths(at, &[&["stats", "power", "design"][..], &model, &["--questions", "20"]].concat())
         });
         assert_snapshot!("stats_power_clustered", {
             let rates = ["--accuracy", "0.6", "--intracluster", "0.3", "--effect", "0.05"];
-            screen(at, &[&["stats", "power", "clustered"][..], &rates].concat())
+            widths(at, &[&["stats", "power", "clustered"][..], &rates].concat())
         });
         assert_snapshot!(
             "stats_no_column",

@@ -35,6 +35,7 @@ fn sample(number: usize) -> Sample {
         budget: 8,
         max_tokens: if number == 3 { 4 } else { 8 },
         completion: answered.then(|| Generated {
+            counted_tokens: 0,
             text: format!("the \0 answer\r\n is \"{number}\" \u{1f600}"),
             ids: vec![0, u32::MAX, number as u32],
             finish: if number.is_multiple_of(5) { FinishReason::Length } else { FinishReason::Eos },

@@ -103,6 +103,11 @@ fn pages_show_runs_samples_and_comparisons() {
     let expected = document(&expected);
     assert!(sample.contains(&item) && sample.contains(expected["gold"].as_str().unwrap()), "{sample}");
     assert!(viewed.page(&format!("{path}&bare=true")).starts_with("<article"));
+    let by_token = viewed.page(&format!("{path}&tokens=true"));
+    let ids = expected["completion"]["ids"].as_array().unwrap();
+    let tokens = usize::try_from(expected["prompt_tokens"].as_u64().unwrap()).unwrap() + ids.len();
+    assert_eq!(by_token.matches("<span title=\"token ").count(), tokens, "{by_token}");
+    assert!(by_token.contains(&format!("<span title=\"token {}\">", ids[0])) && !sample.contains("title=\"token "));
 
     let compared = viewed.page(&format!("compare?a={}&b={}", runs[0], runs[1]));
     let json = document(&run_in(folder.path(), &["compare", &runs[0], &runs[1], "--json"]));

@@ -144,6 +144,8 @@ pub struct Completion {
     pub id: RequestId,
     /// The generated ids, the stop id included if one ended it.
     pub ids: Vec<u32>,
+    /// Number of generated tokens by the usage of an endpoint that returns no ids, else 0.
+    pub counted_tokens: usize,
     /// The generated text, special tokens skipped, cut at the stop string.
     pub text: String,
     /// Reason why it ended.

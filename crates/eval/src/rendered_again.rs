@@ -1,4 +1,4 @@
-//! Prompts of runs that stored none, rendered again from the run's own checkpoint.
+//! Prompts and their tokens, rendered again from the run's own checkpoint.
 use std::path::Path;
 
 use earnest_models::checkpoint::Checkpoint;
@@ -6,8 +6,43 @@ use earnest_models::hub::HubSettings;
 use earnest_tasks::suite::Item;
 
 use crate::model::{self, LocatedModel};
-use crate::prompt::{Mode, Prompter, WithThinking};
+use crate::prompt::{Mode, Prompter, Rendered, WithThinking};
 use crate::run::{Manifest, Sample};
+
+/// A token: its id, and the text that it completes, control tokens included. Bytes of a character are shown with its last token.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Token {
+    pub id: u32,
+    pub text: String,
+}
+
+/// Tokens of a sample.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct SampleTokens {
+    /// None unless the prompt comes out again as it was asked.
+    pub prompt: Option<Vec<Token>>,
+    /// Empty where the ids of the completion are not stored.
+    pub completion: Vec<Token>,
+}
+
+/// Returns the tokens of a sample; none if the run's checkpoint is not at hand.
+pub fn tokens(manifest: &Manifest, item: &Item, sample: &Sample) -> Option<SampleTokens> {
+    let renderer = PromptRenderer::open(manifest)?;
+    let tokenizer = &renderer.checkpoint.tokenizer;
+    let split = |ids: &[u32]| {
+        let mut stream = tokenizer.whole_stream();
+        let mut tokens: Vec<Token> = ids.iter().map(|&id| Token { id, text: stream.push(id).to_owned() }).collect();
+        if let Some(last) = tokens.last_mut() {
+            last.text.push_str(stream.finish());
+        }
+        tokens
+    };
+    let ids = sample.completion.as_ref().map_or(&[][..], |completion| &completion.ids);
+    Some(SampleTokens {
+        prompt: renderer.rendered(item, sample).map(|prompt| split(&prompt.ids)),
+        completion: split(ids),
+    })
+}
 
 /// Checkpoint of a run of an earlier version, for its prompts.
 pub(crate) struct PromptRenderer {
@@ -32,8 +67,12 @@ impl PromptRenderer {
 
     /// Returns the prompt of a sample; none unless its ids have the digest of the row, so that it is the one that was asked.
     pub(crate) fn prompt(&self, item: &Item, sample: &Sample) -> Option<String> {
+        self.rendered(item, sample).map(|rendered| rendered.text)
+    }
+
+    fn rendered(&self, item: &Item, sample: &Sample) -> Option<Rendered> {
         let source = WithThinking { checkpoint: &self.checkpoint, enable_thinking: self.enable_thinking };
         let rendered = Prompter::new(&source, self.mode.into()).ok()?.render(&item.segments).ok()?;
-        (rendered.sha256 == sample.prompt_sha256).then_some(rendered.text)
+        (rendered.sha256 == sample.prompt_sha256).then_some(rendered)
     }
 }

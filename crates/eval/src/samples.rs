@@ -2,6 +2,7 @@
 use earnest_tasks::suite::{Item, Suite, registry};
 
 use crate::rendered_again::PromptRenderer;
+pub use crate::rendered_again::{SampleTokens, Token, tokens};
 use crate::run::store::{Filter, Named, RunRecord, Store, StoredQuestion};
 use crate::run::{RunError, Sample};
 use crate::{EvalError, suites};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::columns::ColumnError;
-use earnest_eval::run::{Manifest, Sample};
+use earnest_eval::run::{Generated, Manifest, Sample};
 use earnest_tasks::suite::log::value;
 
 /// Columns that every sample has.
@@ -114,12 +114,13 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
             .unwrap_or_default(),
         "truncated" => completion.map(|_| truth(sample.truncated())).unwrap_or_default(),
         // Unknown in most logs.
-        "prompt_tokens" | "completion_tokens" if manifest.settings.is_log() && sample.prompt_tokens == 0 => {
-            String::new()
-        }
+        "prompt_tokens" if manifest.settings.is_log() && sample.prompt_tokens == 0 => String::new(),
         "prompt_tokens" => sample.prompt_tokens.to_string(),
-        "completion_tokens" if manifest.settings.is_log() => String::new(),
-        "completion_tokens" => completion.map(|completion| completion.ids.len().to_string()).unwrap_or_default(),
+        "completion_tokens" => completion
+            .map(Generated::tokens)
+            .filter(|tokens| *tokens > 0 || !manifest.settings.is_log())
+            .map(|tokens| tokens.to_string())
+            .unwrap_or_default(),
         _ => return None,
     })
 }

@@ -88,6 +88,7 @@ impl<'a> Scripted<'a> {
         Event::Finished(Box::new(Completion {
             id: request.id,
             ids: Vec::new(),
+            counted_tokens: 0,
             text: String::new(),
             finish: FinishReason::Length,
             prompt_tokens: prompt.chars().count(),
@@ -115,6 +116,7 @@ impl<'a> Scripted<'a> {
         Event::Finished(Box::new(Completion {
             id: request.id,
             ids: text.chars().map(u32::from).collect(),
+            counted_tokens: 0,
             finish: if number % 5 == 4 { FinishReason::Length } else { FinishReason::StopString },
             text,
             prompt_tokens: prompt.len(),

@@ -137,6 +137,7 @@ fn sample(run: &str, suite: &ArithmeticBench, item: &Item, place: usize, skill: 
         budget: 512,
         max_tokens: 512,
         completion: (!failed).then(|| Generated {
+            counted_tokens: 0,
             ids: (0..tokens).map(|_| dice.roll(32_000) as u32).collect(),
             text,
             finish: if truncated { FinishReason::Length } else { FinishReason::Eos },

@@ -152,6 +152,7 @@ impl RequestState {
         Completion {
             id: self.request.id,
             ids: self.ids,
+            counted_tokens: 0,
             text: self.text.into_text(),
             finish,
             prompt_tokens: self.prompt.len(),

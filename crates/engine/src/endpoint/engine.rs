@@ -347,8 +347,10 @@ impl EndpointEngine {
         Some(match reply {
             Reply::Answered(answer) => {
                 self.statistics.decoded_tokens += answer.generated;
-                self.statistics.prompt_tokens += answer.completion.prompt_tokens as u64;
-                self.statistics.cached_tokens += answer.completion.cached_tokens as u64;
+                let (prompt, cached) = (answer.completion.prompt_tokens, answer.completion.cached_tokens);
+                self.statistics.prompt_tokens += prompt as u64;
+                self.statistics.prefilled_tokens += prompt.saturating_sub(cached) as u64;
+                self.statistics.cached_tokens += cached as u64;
                 Event::Finished(Box::new(answer.completion))
             }
             Reply::Failed { failure, tries } => {
@@ -392,7 +394,7 @@ impl Engine for EndpointEngine {
             return Ok(events);
         }
         self.statistics.steps += 1;
-        let before = self.statistics.decoded_tokens;
+        let before = self.statistics;
         let mut wait = if events.is_empty() { POLL } else { Duration::ZERO };
         loop {
             match self.replies.recv_timeout(wait) {
@@ -408,8 +410,11 @@ impl Engine for EndpointEngine {
         if let (true, Some(error)) = (events.is_empty(), &self.fatal) {
             return Err(error.clone().into());
         }
-        let decoded = usize::try_from(self.statistics.decoded_tokens - before).unwrap_or(usize::MAX);
-        events.push(Event::Progress { prefilled: 0, decoded });
+        let since = |now: u64, before: u64| usize::try_from(now - before).unwrap_or(usize::MAX);
+        events.push(Event::Progress {
+            prefilled: since(self.statistics.prefilled_tokens, before.prefilled_tokens),
+            decoded: since(self.statistics.decoded_tokens, before.decoded_tokens),
+        });
         Ok(events)
     }
 
@@ -435,6 +440,7 @@ impl Engine for EndpointEngine {
         self.ended.push(Event::Finished(Box::new(Completion {
             id,
             ids: Vec::new(),
+            counted_tokens: 0,
             text: String::new(),
             finish: FinishReason::Cancelled,
             prompt_tokens: 0,

@@ -67,8 +67,10 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
             request.max_tokens
         )));
     }
+    let counted_tokens = if ids.is_empty() { usize::try_from(generated).unwrap_or(0) } else { 0 };
     let completion = Completion {
         id: request.id,
+        counted_tokens,
         text,
         finish,
         prompt_tokens: count(&usage["prompt_tokens"]),
@@ -97,6 +99,7 @@ fn scored(reply: &Value, choice: &Value, request: &Request, from: usize) -> Resu
     let completion = Completion {
         id: request.id,
         ids: Vec::new(),
+        counted_tokens: 0,
         text: String::new(),
         finish: FinishReason::Length,
         prompt_tokens: count(&usage["prompt_tokens"]),

@@ -269,6 +269,7 @@ fn sample(run: &str, suite: &dyn Suite, planned: &PlannedSample, line: &Completi
         completion: Some(Generated {
             text: line.completion.clone(),
             ids: Vec::new(),
+            counted_tokens: 0,
             finish: if line.truncated { FinishReason::Length } else { FinishReason::Eos },
             cached_tokens: 0,
             timings: Timings::default(),

@@ -317,7 +317,10 @@ fn sample(row: &Row, log: Option<&LogNames>) -> Result<LogSample, String> {
         _ => row.values.get(name).and_then(number),
     });
     let tokens = match row.values.get("completion") {
-        Some(Value::Object(members)) => members.get("ids").and_then(Value::as_array).map(|ids| ids.len() as u64),
+        Some(Value::Object(members)) => {
+            let ids = members.get("ids").and_then(Value::as_array).filter(|ids| !ids.is_empty());
+            ids.map(|ids| ids.len() as u64).or(members.get("counted_tokens").and_then(Value::as_u64))
+        }
         _ => whole(row, "completion_tokens"),
     };
     let mut evidence = if log.is_some() { evidence(row) } else { Evidence::default() };
@@ -374,6 +377,7 @@ mod tests {
             completion: completion.map(|text| Generated {
                 text: text.into(),
                 ids: vec![number; 2],
+                counted_tokens: 0,
                 finish: FinishReason::Eos,
                 cached_tokens: 0,
                 timings: Timings { queued_s: 0.0, prefill_s: 0.25, decode_s: 0.5 },

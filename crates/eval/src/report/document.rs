@@ -69,7 +69,7 @@ impl Document {
             counts.failure(&sample.item, sample.failure.as_ref());
             if let (Some(item), Some(score)) = (items.get(&sample.item), &sample.score) {
                 // The score of a table of scores has no completion.
-                let tokens = sample.completion.as_ref().map_or(0, |completion| completion.ids.len());
+                let tokens = sample.completion.as_ref().map_or(0, |completion| completion.tokens());
                 scored.push(Scored { item, score, tokens, truncated: sample.truncated() });
             }
         }

@@ -53,6 +53,32 @@ impl Table {
         self.rows.push(Row::Rule);
     }
 
+    /// Returns the width in columns.
+    pub fn width(&self) -> usize {
+        self.render().lines().map(width).max().unwrap_or(0)
+    }
+
+    /// Leaves out columns, the least important one first, until the table is at most `width` columns wide. Returns their names.
+    pub fn fit<'a>(&mut self, width: usize, least: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+        let mut left_out = Vec::new();
+        for name in least {
+            if self.width() <= width {
+                break;
+            }
+            let Some(place) = self.columns.iter().position(|(column, _)| column == name) else { continue };
+            self.columns.remove(place);
+            for row in &mut self.rows {
+                if let Row::Cells(cells) = row
+                    && place < cells.len()
+                {
+                    cells.remove(place);
+                }
+            }
+            left_out.push(name);
+        }
+        left_out
+    }
+
     /// Renders the table. Columns are separated by two spaces; lines have no trailing spaces.
     pub fn render(&self) -> String {
         let mut widths: Vec<usize> = self
@@ -136,6 +162,22 @@ fn width(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_left_out_until_the_table_fits() {
+        let mut table = Table::with_left(1, ["task", "items", "right", "failed"]);
+        table.row(vec!["addition".into(), "12".into(), "50.0".into(), "0".into()]);
+        table.rule();
+        table.row(vec!["all".into(), "12".into()]);
+        assert_eq!(table.clone().fit(table.width(), ["failed"]), Vec::<&str>::new());
+        let mut narrow = table.clone();
+        assert_eq!(narrow.fit(table.width() - 1, ["nothing", "items", "failed"]), ["items"]);
+        assert_eq!(
+            narrow.render(),
+            "task      right  failed\n-----------------------\naddition   50.0       0\n-----------------------\nall\n"
+        );
+        assert_eq!(table.fit(1, ["items", "failed"]), ["items", "failed"]);
+    }
 
     #[test]
     fn columns_are_aligned_and_lines_end_clean() {

@@ -40,6 +40,7 @@ fn likelihoods(texts: &[String], parts: Vec<Completion>) -> Outcome {
     let mut joined = Completion {
         id: RequestId(0),
         ids: Vec::new(),
+        counted_tokens: 0,
         text: String::new(),
         finish: FinishReason::Eos,
         prompt_tokens: usize::MAX,
@@ -77,6 +78,7 @@ mod tests {
         Completion {
             id: RequestId(7),
             ids: Vec::new(),
+            counted_tokens: 0,
             text: String::new(),
             finish: FinishReason::Length,
             prompt_tokens: prompt,

@@ -384,7 +384,7 @@ impl Totals {
     /// Adds a row.
     pub fn add(&mut self, sample: &Sample) {
         let completion = sample.completion.as_ref();
-        let counts = completion.map(|completion| (completion.ids.len(), completion.cached_tokens, sample.truncated()));
+        let counts = completion.map(|completion| (completion.tokens(), completion.cached_tokens, sample.truncated()));
         self.failed += usize::from(sample.failure.is_some());
         self.count(sample.prompt_tokens, sample.clipped(), counts);
     }

@@ -348,6 +348,7 @@ fn generated(completion: Completion) -> Generated {
     Generated {
         text: completion.text,
         ids: completion.ids,
+        counted_tokens: completion.counted_tokens,
         finish: completion.finish,
         cached_tokens: completion.cached_tokens,
         timings: completion.timings,

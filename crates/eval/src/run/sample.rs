@@ -54,10 +54,25 @@ pub struct Generated {
     pub text: String,
     /// Generated token ids, including a stop id.
     pub ids: Vec<u32>,
+    /// Number of generated tokens by the usage of an endpoint that returns no ids, else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub counted_tokens: usize,
     pub finish: FinishReason,
     /// Number of prompt tokens from the prefix cache. Depends on earlier requests.
     pub cached_tokens: usize,
     pub timings: Timings,
+}
+
+impl Generated {
+    /// Returns the number of generated tokens, 0 where it is unknown.
+    pub fn tokens(&self) -> usize {
+        if self.ids.is_empty() { self.counted_tokens } else { self.ids.len() }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Failure of a sample.

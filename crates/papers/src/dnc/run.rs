@@ -44,7 +44,7 @@ impl EvaluatedRun {
             keep_stop: false,
             continuations: Vec::new(),
         };
-        let tokens = sample.completion.as_ref().map_or(0, |completion| completion.ids.len());
+        let tokens = sample.completion.as_ref().map_or(0, |completion| completion.tokens());
         self.rows.push((item, score.clone(), tokens, sample.truncated()));
     }
 }

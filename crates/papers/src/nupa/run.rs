@@ -64,7 +64,7 @@ impl EvaluatedRun {
             self.failed += 1;
             return;
         };
-        let tokens = completion.ids.len();
+        let tokens = completion.tokens();
         match ScoredAnswer::new(&sample.task, &sample.covariates, score, tokens, sample.truncated()) {
             Ok(answer) => self.answers.extend(answer),
             Err(_) => self.damaged += 1,

@@ -88,7 +88,7 @@ pub(crate) struct OneItem {
 pub(crate) async fn pair(State(app): Shared, Query(OneItem { a, b, item, n }): Query<OneItem>) -> Response {
     app.page(move |store| {
         let [one, other] = [record(store, &a)?, record(store, &b)?];
-        let shown = [sample::find(store, &one, &item, n)?, sample::find(store, &other, &item, n)?];
+        let shown = [sample::find(store, &one, &item, n, false)?, sample::find(store, &other, &item, n, false)?];
         let sides = difference(&shown[0].text, &shown[1].text);
         let models = super::labels(
             [&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())),

@@ -3,8 +3,8 @@ use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use earnest_eval::run::Sample;
 use earnest_eval::run::store::{Filter, RunRecord, Store, StoredQuestion};
-use earnest_eval::samples::{AskedSample, each_asked};
-use earnest_tasks::suite::FailureClass;
+use earnest_eval::samples::{AskedSample, SampleTokens, each_asked, tokens};
+use earnest_tasks::suite::{ContinuationScore, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -65,6 +65,21 @@ pub(crate) struct Shown {
     pub failure: Option<String>,
     readings: Vec<Reading>,
     facts: Vec<(String, String)>,
+    /// Continuations that were scored.
+    likelihoods: Vec<Likelihood>,
+    /// Tokens, where they were asked for and the checkpoint is at hand.
+    tokens: Option<SampleTokens>,
+}
+
+/// A continuation with its log-likelihood, tinted by its mean over the tokens.
+#[derive(Serialize)]
+struct Likelihood {
+    text: String,
+    logprob: String,
+    tokens: usize,
+    largest: bool,
+    /// 0, as unlikely as e^-8 a token or less, to 8, certain.
+    tint: u8,
 }
 
 /// Address of a sample in a run.
@@ -76,28 +91,34 @@ pub(crate) struct Which {
     /// Only the sample, for the list's side.
     #[serde(default)]
     bare: bool,
+    /// With the prompt and the answer token by token.
+    #[serde(default)]
+    tokens: bool,
 }
 
 /// Shows a sample.
 pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(which): Query<Which>) -> Response {
     app.page(move |store| {
         let run = record(store, &name)?;
-        let shown = find(store, &run, &which.item, which.n)?;
+        let shown = find(store, &run, &which.item, which.n, which.tokens)?;
         let template = if which.bare { "sample_body.html" } else { "sample.html" };
         let title = format!("{} of {name}", shown.item);
-        Ok(Page::new(template, json!({"title": title, "run": name, "shown": shown})))
+        let by_token = which.tokens;
+        Ok(Page::new(template, json!({"title": title, "run": name, "shown": shown, "by_token": by_token})))
     })
     .await
 }
 
-/// Finds a sample of an item by its number.
-pub(crate) fn find(store: &Store, run: &RunRecord, item: &str, number: u32) -> Result<Shown, Failed> {
+/// Finds a sample of an item by its number; with `by_token`, with its tokens.
+pub(crate) fn find(store: &Store, run: &RunRecord, item: &str, number: u32, by_token: bool) -> Result<Shown, Failed> {
     store.check_seal(run)?;
     let filter = Filter { item: Some(item.to_owned()), ..Filter::default() };
     let mut found = None;
     each_asked(store, run, filter, usize::MAX, |asked: AskedSample| {
         if asked.sample.sample == number {
-            found = Some(shown(run, asked));
+            let item = asked.question.as_ref().filter(|_| by_token).map(|question| &question.item);
+            let tokens = item.and_then(|item| tokens(&run.manifest, item, &asked.sample));
+            found = Some(Shown { tokens, ..shown(run, asked) });
         }
         Ok::<(), Failed>(())
     })?;
@@ -126,6 +147,8 @@ fn shown(run: &RunRecord, asked: AskedSample) -> Shown {
     };
     Shown {
         facts: facts(&sample),
+        likelihoods: likelihoods(&sample),
+        tokens: None,
         item: sample.item.clone(),
         sample: sample.sample,
         task: sample.task.clone(),
@@ -141,6 +164,19 @@ fn shown(run: &RunRecord, asked: AskedSample) -> Shown {
         failure: sample.failure.as_ref().map(|failure| failure.message.clone()),
         readings,
     }
+}
+
+fn likelihoods(sample: &Sample) -> Vec<Likelihood> {
+    let scores = sample.likelihoods().map(|likelihoods| likelihoods.0).unwrap_or_default();
+    let largest = scores.iter().map(|score| score.logprob).fold(f64::NEG_INFINITY, f64::max);
+    let likelihood = |score: ContinuationScore| Likelihood {
+        largest: score.logprob == largest,
+        tint: (8.0 + score.logprob / score.tokens.max(1) as f64).round().clamp(0.0, 8.0) as u8,
+        text: score.text,
+        logprob: format!("{:.3}", score.logprob),
+        tokens: score.tokens,
+    };
+    scores.into_iter().map(likelihood).collect()
 }
 
 fn readings(sample: &Sample, primary: &[String]) -> Vec<Reading> {
@@ -160,8 +196,8 @@ fn facts(sample: &Sample) -> Vec<(String, String)> {
     let mut facts: Vec<(String, String)> = Vec::new();
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     if let Some(completion) = &sample.completion {
-        if !completion.ids.is_empty() {
-            fact("tokens", completion.ids.len().to_string());
+        if completion.tokens() > 0 {
+            fact("tokens", completion.tokens().to_string());
         }
         let seconds = completion.timings.prefill_s + completion.timings.decode_s;
         if seconds > 0.0 {

@@ -116,6 +116,7 @@ impl Converter<'_> {
         let completion = text.filter(|_| failure.is_none()).map(|text| Generated {
             text,
             ids: Vec::new(),
+            counted_tokens: sample.completion_tokens.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(0),
             finish: if cut { FinishReason::Length } else { FinishReason::Eos },
             cached_tokens: 0,
             timings: Timings { decode_s: sample.seconds.unwrap_or_default(), ..Timings::default() },

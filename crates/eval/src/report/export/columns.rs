@@ -71,7 +71,7 @@ const FIXED: [(&str, Kind, Take); 26] = [
     ("max_tokens", Kind::Integer, |s| integer(s.max_tokens)),
     ("completion", Kind::Text, |s| s.completion.as_ref().map_or(Cell::Empty, |c| text(&c.text))),
     ("completion_ids", Kind::Ids, |s| s.completion.as_ref().map_or(Cell::Empty, |c| Cell::Ids(&c.ids))),
-    ("completion_tokens", Kind::Integer, |s| s.completion.as_ref().map_or(Cell::Empty, |c| integer(c.ids.len()))),
+    ("completion_tokens", Kind::Integer, |s| s.completion.as_ref().map_or(Cell::Empty, |c| integer(c.tokens()))),
     ("finish", Kind::Text, |s| s.completion.as_ref().map_or(Cell::Empty, |c| word(&c.finish))),
     ("cached_tokens", Kind::Integer, |s| s.completion.as_ref().map_or(Cell::Empty, |c| integer(c.cached_tokens))),
     ("queued_s", Kind::Number, |s| s.completion.as_ref().map_or(Cell::Empty, |c| Cell::Number(c.timings.queued_s))),
@@ -270,6 +270,7 @@ pub(super) mod tests {
             completion: completion.map(|text| Generated {
                 text: text.into(),
                 ids: vec![number; (number % 3) as usize],
+                counted_tokens: 0,
                 finish: FinishReason::Eos,
                 cached_tokens: 0,
                 timings: Timings { queued_s: 0.0, prefill_s: 0.25, decode_s: 0.5 },

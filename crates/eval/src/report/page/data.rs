@@ -97,7 +97,7 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
         rows.sample.push(sample.sample);
         let word = outcome(sample).to_owned();
         rows.outcome.push(rows.outcomes.place(&word));
-        rows.tokens.push(sample.completion.as_ref().map_or(0, |completion| completion.ids.len()));
+        rows.tokens.push(sample.completion.as_ref().map_or(0, |completion| completion.tokens()));
         rows.ms.push(latency(sample).map_or(-1, |seconds| (seconds * 1000.0).round() as i64));
         rows.truncated.push(u8::from(sample.truncated()));
         let mut bits = 0u64;

@@ -322,7 +322,7 @@ fn distributions(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
         };
         runs.iter().enumerate().map(one).collect()
     };
-    let tokens = |sample: &crate::run::Sample| sample.completion.as_ref().map(|completion| completion.ids.len() as f64);
+    let tokens = |sample: &crate::run::Sample| sample.completion.as_ref().map(|completion| completion.tokens() as f64);
     let lengths = series(tokens);
     let latencies = series(latency);
     // Imported completions have neither timings nor token ids, so there may be nothing to draw.

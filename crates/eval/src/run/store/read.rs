@@ -224,7 +224,7 @@ impl<'a> Samples<'a> {
         let mut last = self.after;
         while let Some(row) = rows.next()? {
             if row
-                .get::<_, Option<i64>>(row::COLUMN_COUNT)?
+                .get::<_, Option<i64>>(row::COLUMN_COUNT + 1)?
                 .is_some_and(|seal| !row::seal_of(row).is_ok_and(|now| now == seal))
             {
                 let (item, sample): (String, i64) = (row.get(1)?, row.get(2)?);

@@ -34,13 +34,13 @@ pub(super) const WIDE: &str = "format, covariates, gold, prompt_sha256, completi
 /// Number of columns of [`WIDE`].
 pub(super) const WIDE_COUNT: usize = 11;
 
-/// Columns that [`from_row`] reads, in its order.
+/// Columns that [`from_row`] reads, in its order. The last one is not sealed with the others.
 pub(super) const COLUMNS: &str = "s.key, s.item, s.sample, s.task, s.cluster, s.prompt_tokens, s.budget, s.max_tokens, \
     s.finish, s.cached_tokens, s.queued_s, s.prefill_s, s.decode_s, s.correct, s.verdict_failure, s.failure_kind, \
     s.retryable, t.format, t.covariates, t.gold, t.prompt_sha256, t.completion, t.ids, t.extracted, t.matchers, \
-    t.metrics, t.failure_message, t.evidence";
+    t.metrics, t.failure_message, t.evidence, s.completion_tokens";
 
-/// Number of [`COLUMNS`].
+/// Number of [`COLUMNS`] without the last one.
 pub(super) const COLUMN_COUNT: usize = 28;
 
 /// A value stored as JSON text.
@@ -156,7 +156,7 @@ impl Encoded {
         Ok(encoded)
     }
 
-    /// Returns the values of [`COLUMNS`] without the key.
+    /// Returns the sealed values of [`COLUMNS`], without the key.
     fn columns<'a>(&'a self, sample: &'a Sample) -> [ValueRef<'a>; COLUMN_COUNT - 1] {
         let completion = sample.completion.as_ref();
         let score = sample.score.as_ref();
@@ -204,7 +204,7 @@ pub(super) fn insert(
     encoded: &Encoded,
 ) -> rusqlite::Result<()> {
     let columns = encoded.columns(sample);
-    let tokens = whole(sample.completion.as_ref().map(|completion| integer(completion.ids.len())));
+    let tokens = whole(sample.completion.as_ref().map(|completion| integer(completion.tokens())));
     let of_sample = [ValueRef::Integer(key), ValueRef::Integer(run)]
         .into_iter()
         .chain(columns[..8].iter().copied())
@@ -243,7 +243,7 @@ fn json_text(value: &impl Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
-/// Returns a digest of a sample's stored columns, in the order of [`COLUMNS`] without the key: the first eight bytes of SHA-256
+/// Returns a digest of a sample's stored columns, in the order of [`COLUMNS`] without the key and the last one: the first eight bytes of SHA-256
 /// over type, length and content of each. It detects rows that were edited in the file; it is not a signature.
 pub(super) fn seal<'a>(columns: impl IntoIterator<Item = ValueRef<'a>>) -> i64 {
     let mut bytes = Vec::with_capacity(2_048);
@@ -300,9 +300,11 @@ pub(super) fn from_row(row: &Row<'_>, run: &str, suite: &str) -> rusqlite::Resul
             let ids = ids.map_err(|error| {
                 rusqlite::Error::FromSqlConversionFailure(22, rusqlite::types::Type::Blob, error.into())
             })?;
+            let counted_tokens = if ids.is_empty() { count(COLUMN_COUNT)? } else { 0 };
             Some(Generated {
                 text: row.get(21)?,
                 ids,
+                counted_tokens,
                 finish,
                 cached_tokens: count(9)?,
                 timings: Timings { queued_s: row.get(10)?, prefill_s: row.get(11)?, decode_s: row.get(12)? },
@@ -359,7 +361,7 @@ mod tests {
         assert!(ids_from_bytes(&[0xff, 0xff, 0xff, 0xff, 0x1f]).is_err(), "beyond 32 bits");
         assert!(ids_from_bytes(&[0xff; 40]).is_err());
         assert_eq!(ids_from_bytes(&[]).unwrap(), Vec::<u32>::new());
-        assert_eq!(COLUMNS.split(',').count(), COLUMN_COUNT);
+        assert_eq!(COLUMNS.split(',').count(), COLUMN_COUNT + 1);
         assert_eq!(NARROW.split(',').count(), NARROW_COUNT);
         assert_eq!(WIDE.split(',').count(), WIDE_COUNT);
     }

@@ -96,7 +96,7 @@ impl Store {
         let narrow =
             row::NARROW.split(", ").map(|column| format!("s.{}", column.trim())).collect::<Vec<_>>().join(", ");
         let sql = format!(
-            "SELECT {}, s.completion_tokens, s.run, t.seal, s.seal, {narrow} FROM samples s LEFT JOIN texts t ON t.key = s.key WHERE s.key >= ? AND \
+            "SELECT {}, s.run, t.seal, s.seal, {narrow} FROM samples s LEFT JOIN texts t ON t.key = s.key WHERE s.key >= ? AND \
              s.key < ? ORDER BY s.key",
             row::COLUMNS
         );
@@ -145,7 +145,7 @@ impl Store {
             if stored.is_err() || same_rules.is_some() && of_store.is_some_and(|item| !is_same_question(item, asked)) {
                 note(Kind::Question, name());
             }
-            let tokens = sample.completion.as_ref().map(|completion| completion.ids.len() as i64);
+            let tokens = sample.completion.as_ref().map(|completion| completion.tokens() as i64);
             let (completed, scored) = (sample.completion.is_some(), sample.score.is_some());
             let answered = match manifest.settings.is_log() {
                 // A log can have scores without completions, and completions without scores.
