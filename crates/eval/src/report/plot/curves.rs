@@ -1,6 +1,6 @@
 //! Curves with interval bands, e.g. accuracy by length.
 use super::Scale;
-use super::figure::{Figure, legend, series_class};
+use super::figure::{Figure, Mark, legend, series_class};
 use super::svg::{Anchor, Svg, number};
 use earnest_tasks::suite::Interval;
 
@@ -65,7 +65,9 @@ pub fn curves(plot: &CurvePlot) -> Figure {
         if points.len() > 1 {
             svg.path("band", &upper.chain(lower).collect::<Vec<_>>(), true);
         } else if let Some(point) = points.first() {
-            svg.line("whisker", (x.at(point.0), y.at(point.2.low)), (x.at(point.0), y.at(point.2.high)));
+            if point.2.low < point.2.high {
+                svg.line("whisker", (x.at(point.0), y.at(point.2.low)), (x.at(point.0), y.at(point.2.high)));
+            }
         }
         let middle: Vec<_> = points.iter().map(|point| (x.at(point.0), y.at(point.2.estimate))).collect();
         svg.path("curve", &middle, false);
@@ -75,8 +77,8 @@ pub fn curves(plot: &CurvePlot) -> Figure {
         }
         svg.close();
     }
-    let labels: Vec<&str> = plot.curves.iter().map(|curve| curve.label.as_str()).collect();
-    let key = if plot.legend { legend(&mut svg, &labels, LEFT, HEIGHT, WIDTH - LEFT) } else { 0.0 };
+    let labels: Vec<(usize, &str)> = plot.curves.iter().map(|curve| (curve.series, curve.label.as_str())).collect();
+    let key = if plot.legend { legend(&mut svg, Mark::Curve, &labels, 10.0, HEIGHT, WIDTH - 20.0) } else { 0.0 };
     Figure::new(&plot.name, &plot.title, description(plot), (WIDTH, HEIGHT + key), svg)
 }
 

@@ -1,6 +1,6 @@
 //! Histograms, e.g. of latencies and completion lengths.
 use super::Scale;
-use super::figure::{Figure, legend, series_class};
+use super::figure::{Figure, Mark, legend, series_class};
 use super::svg::{Anchor, Svg, number};
 
 /// Distributions on a common axis, as outlines of histograms.
@@ -56,8 +56,10 @@ pub fn histogram(plot: &Histogram) -> Figure {
     }
     svg.text("label", ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8.0), Anchor::Middle, &plot.x_label);
     svg.upwards("label", (12.0, (TOP + HEIGHT - BOTTOM) / 2.0), "share, %");
-    let labels: Vec<&str> = plot.series.iter().map(|one| one.label.as_str()).collect();
-    let key = if plot.legend { legend(&mut svg, &labels, LEFT, HEIGHT, WIDTH - LEFT) } else { 0.0 };
+    // A series without values is not drawn.
+    let drawn = plot.series.iter().filter(|one| one.values.iter().any(|value| value.is_finite()));
+    let labels: Vec<(usize, &str)> = drawn.map(|one| (one.series, one.label.as_str())).collect();
+    let key = if plot.legend { legend(&mut svg, Mark::Area, &labels, 10.0, HEIGHT, WIDTH - 20.0) } else { 0.0 };
     let words: Vec<String> = plot.series.iter().filter_map(in_words).collect();
     Figure::new(&plot.name, &plot.title, words.join("; "), (WIDTH, HEIGHT + key), svg)
 }
