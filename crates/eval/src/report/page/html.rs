@@ -6,7 +6,7 @@ use super::pack::pack;
 use super::sections;
 use super::{Chapter, ReportRun};
 use crate::report::Comparison;
-use crate::report::plot::{DARK, LIGHT, RULES, STYLES, compact, escape};
+use crate::report::plot::{AREAS, DARK, LIGHT, RULES, STYLES, compact, escape};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -96,7 +96,7 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
         "curves",
         "Lengths",
         "Accuracy by length",
-        "Bands are 95 % intervals of each length, Wilson's for shares.",
+        if runs.len() <= AREAS { "Bands are 95 % intervals of each length, Wilson's for shares." } else { "" },
         &(sections::grouped(&placed, Section::Curves, &groups)
             + &sections::folded("Further metrics by length", sections::grouped(&placed, Section::MoreCurves, &groups))),
     );

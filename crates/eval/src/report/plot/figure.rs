@@ -91,11 +91,16 @@ pub(super) fn file_name(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
+/// Largest number of series whose areas can be told apart.
+pub const AREAS: usize = 4;
+
 /// Mark of a series, which its key repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     /// A line with points.
     Curve,
+    /// A line alone.
+    Line,
     Bar,
     /// An outline with its area.
     Area,
@@ -116,9 +121,11 @@ pub(super) fn legend(svg: &mut Svg, mark: Mark, series: &[(usize, &str)], left: 
         }
         svg.open(&format!(r#"class="{}" data-series="{series}""#, series_class(series)));
         match mark {
-            Mark::Curve => {
+            Mark::Curve | Mark::Line => {
                 svg.line("curve", (x, y - 4.0), (x + 18.0, y - 4.0));
-                svg.circle("dot", (x + 9.0, y - 4.0), 3.0, "");
+                if mark == Mark::Curve {
+                    svg.circle("dot", (x + 9.0, y - 4.0), 3.0, "");
+                }
             }
             Mark::Bar => svg.rect("bar", (x, y - 9.0), (18.0, 10.0), ""),
             Mark::Area => {
